@@ -6,7 +6,6 @@ use crate::input::{Coding, Faults, Inputs};
 use crate::key::csv::Column;
 use crate::key::finder::Finder;
 use crate::key::hashing::OnMissing;
-use crate::key::header::Mixing;
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Keys, Normalize};
@@ -171,7 +170,6 @@ impl InputArgs {
             keys,
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
-            mixing: Mixing::Refused,
             faults: Faults::AtOnce,
         })
     }

@@ -5,13 +5,15 @@ use crate::clock::window_text;
 use crate::clock::{Present, moment_text};
 use crate::resume;
 use crate::target::secret::Secret;
+use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{tell_layout, when_full_name};
-use crate::target::{Location, file, server_report};
+use crate::target::{Location, file};
 use crate::terminal::exit::Exit;
+use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
 use crate::terminal::report::{Format, Report};
 use crate::terminal::stream::{Stream, print};
-use crate::terminal::text::{counted, grouped, percent, significant, size, tenths};
+use crate::terminal::text::{counted, grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generation, Generations, Window};
 use coua_store::{Options, View};
@@ -76,8 +78,8 @@ fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<(), Failu
 }
 
 fn tell_filter(filter: &Generations, report: &mut Report) {
-    let (items, template) = (filter.len(), filter.template());
-    report.number("items", "items", items);
+    let template = filter.template();
+    report.number("items", "items", filter.len());
     report.number("capacity", "capacity", filter.capacity());
     let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
     report.field("max_items", max_items);
@@ -87,14 +89,7 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
     if let Some(rate) = rate {
         report.row("false-positive rate at max items", significant(rate));
     }
-    let rate = filter.false_positive_rate();
-    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
-    report.measure("hash_bits", "hash bits", filter.hash_bits(), significant);
-    report.measure("load", "load", filter.load(), percent);
-    let bytes = filter.memory_bytes() as u64;
-    report.bytes("memory_bytes", "memory", bytes);
-    let bits = 8.0 * bytes as f64 / items.max(1) as f64;
-    report.measure("bits_per_item", "bits per item", bits, tenths);
+    tell_measures(&FilterFigures::from(filter), report);
     tell_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());
     report.number("slots_per_bucket", "slots per bucket", template.slots_per_bucket().into());

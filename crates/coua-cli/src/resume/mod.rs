@@ -29,14 +29,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// A run at its beginning, or where it is resumed.
-#[derive(Debug)]
-pub(crate) struct Begun<C> {
-    pub(crate) recorder: Recorder,
-    pub(crate) outputs: Outputs,
-    /// What the command has counted so far.
-    pub(crate) counts: C,
-}
+/// A run at its beginning, or where it is resumed; the last is what the command has counted so far.
+pub(crate) type Begun<C> = (Recorder, Outputs, C);
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
 const REST: u64 = 4096;
@@ -93,7 +87,7 @@ impl Checkpoints {
             runs.remove(number);
         }
         let Some(run) = run.filter(|_| outputs.are_files()) else {
-            return Ok(Begun { recorder: Recorder::default(), outputs, counts });
+            return Ok((Recorder::default(), outputs, counts));
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
@@ -103,7 +97,7 @@ impl Checkpoints {
         if has_outputs {
             recorder.begin(kept, outputs.settle()?, &counts)?;
         }
-        Ok(Begun { recorder, outputs, counts })
+        Ok((recorder, outputs, counts))
     }
 
     fn resume<C: DeserializeOwned>(
@@ -133,7 +127,7 @@ impl Checkpoints {
         }
         let timing = (self.every, AfterEnd::Wanted);
         let recorder = Recorder::new(kept.store.runs(), number, timing, job);
-        Ok(Begun { recorder, outputs, counts })
+        Ok((recorder, outputs, counts))
     }
 
     /// What cannot be kept is not recorded.

@@ -80,6 +80,6 @@ impl Job {
             return self.checkpoints.begin(kept, job);
         }
         let outputs = Outputs::open(&self.to, opening)?;
-        Ok(Begun { recorder: Recorder::default(), outputs, counts: Counts::default() })
+        Ok((Recorder::default(), outputs, Counts::default()))
     }
 }

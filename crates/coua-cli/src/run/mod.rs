@@ -14,7 +14,7 @@ pub(crate) use job::{Job, Manner, Until};
 use crate::output::own_files::OwnFiles;
 use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, Begun};
+use crate::resume;
 use crate::target::{Op, Target};
 use crate::terminal::exit::{self, Exit};
 use crate::terminal::message::Failure;
@@ -49,8 +49,8 @@ impl Run {
         let mut target = Target::open(&job.location, job.target_opening(&inputs))?;
         let now = job.present.for_window(target.window())?;
         job.reading.believe_times(now, target.window());
-        let begun = job.begin(&mut target, job.reading.opening(&inputs, &own))?;
-        let Begun { recorder, mut outputs, counts } = begun;
+        let opening = job.reading.opening(&inputs, &own);
+        let (recorder, mut outputs, counts) = job.begin(&mut target, opening)?;
         let session = Session::begin(&job, &inputs)?;
         outputs.form = match job.op {
             Op::Count if job.reading.keeps_keyless() => Form::Counted,

@@ -27,7 +27,6 @@ pub(crate) struct Reading {
     pub(crate) on_missing: Option<OnMissing>,
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
-    pub(crate) mixing: Mixing,
     pub(crate) faults: Faults,
 }
 
@@ -41,10 +40,9 @@ impl Reading {
     }
 
     /// Looks at all inputs, and at the headers of those that are CSV files.
-    pub(super) fn survey(&mut self, mixing: Mixing) -> Result<Survey, Failure> {
+    pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey, Failure> {
         let inputs = self.inputs.survey(self.faults)?;
-        self.mixing = mixing;
-        if let (Some(headers), Faults::AtOnce) = (self.headers(), self.faults) {
+        if let (Some(headers), Faults::AtOnce) = (self.headers(mixing), self.faults) {
             let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());
             let (inputs, format) = (self.inputs.clone(), self.format.clone());
             BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
@@ -53,9 +51,9 @@ impl Reading {
     }
 
     /// What is to know about the headers of CSV inputs, if they have such.
-    pub(super) fn headers(&self) -> Option<Headers> {
+    pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
         let columns = self.keys.csv().filter(|columns| columns.need_header())?;
-        Some(Headers::new(columns.clone(), self.mixing))
+        Some(Headers::new(columns.clone(), mixing))
     }
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header

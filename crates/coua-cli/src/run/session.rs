@@ -65,7 +65,7 @@ impl Session {
         let mut reader = BlockReader::new(
             reading.inputs.clone(),
             reading.format.clone(),
-            reading.headers(),
+            reading.headers(job.to.mixing()),
             self.stop.clone(),
             self.counters.consumed.clone(),
         );

@@ -112,10 +112,8 @@ impl Server {
 
     /// The answers to the first block that was asked about and not answered for.
     pub(super) fn answer(&mut self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
-        let (given, asked) = match self.asked.pop_front() {
-            Some(asked) => self.filter.answers(asked),
-            None => (Vec::new(), Ok(())),
-        };
+        let asked = self.asked.pop_front().expect("every block is asked about first");
+        let (given, asked) = self.filter.answers(asked);
         if self.ended == Some(Ended::Full) {
             self.note_after_full(keyed, &given, 0);
             return Err(Stop::Full { nth: 0, why: String::new() });

@@ -23,12 +23,7 @@ pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
     if found.shards > 1 {
         report.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
     }
-    let rate = found.false_positive_rate;
-    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
-    report.measure("hash_bits", "hash bits", found.hash_bits, significant);
-    report.measure("load", "load", found.load, percent);
-    report.bytes("memory_bytes", "memory", found.memory_bytes);
-    report.measure("bits_per_item", "bits per item", found.bits_per_item(), tenths);
+    tell_measures(&figures(&found), &mut report);
     report.number("slots", "slots", found.slots);
     report.text("when_full", "when full", found.when_full());
     report.field("window", found.window.map(window_object));
@@ -36,6 +31,16 @@ pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
         report.row("window of each shard", window_text(window));
     }
     Ok(report)
+}
+
+/// Adds how exact a filter is, and how large.
+pub(crate) fn tell_measures(filter: &FilterFigures, report: &mut Report) {
+    let rate = filter.false_positive_rate;
+    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
+    report.measure("hash_bits", "hash bits", filter.hash_bits, significant);
+    report.measure("load", "load", filter.load, percent);
+    report.bytes("memory_bytes", "memory", filter.memory_bytes);
+    report.measure("bits_per_item", "bits per item", filter.bits_per_item, tenths);
 }
 
 /// The figures of a run.
