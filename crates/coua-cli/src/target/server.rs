@@ -9,16 +9,15 @@ use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::target::collisions::{self, Answered};
 use crate::target::op::{Op, Stop};
-use crate::target::request::{Precision, Request};
-use crate::target::spec::{FilterSpec, rate_without_items};
+use crate::target::request::Request;
+use crate::target::spec::FilterSpec;
 use crate::terminal::message::{self, Failure, Notes};
 use crate::terminal::signals;
 use crate::terminal::text::{counted, grouped};
-use coua::{KeyHash, WhenFull};
+use coua::KeyHash;
 use coua_remote::{
     ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Keys, Question,
 };
-use coua_store::Requirements;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -66,7 +65,7 @@ impl Server {
         notes: Notes,
     ) -> Result<Self, Failure> {
         let (filter, found) = if op.inserts() {
-            let wanted = request(spec)?;
+            let wanted = Request::of(spec)?;
             let words = |shards| wanted.words(shards);
             let (filter, found) = Filter::open_or_create(address, words, notes.teller())?;
             wanted.agree_with(&found, address)?;
@@ -279,33 +278,4 @@ fn note(log: &mut Keyed, key: &[u8], hash: KeyHash) {
 fn keys(keyed: &Keyed) -> Keys<'_> {
     let (bytes, ends) = keyed.keys.pieces();
     Keys::new(bytes, ends, &keyed.hashes)
-}
-
-/// What a server is asked for that lacks the filter.
-fn request(spec: &FilterSpec) -> Result<Request, Failure> {
-    let Requirements { capacity, rate, max_items, hash_bits, when_full, .. } = spec.wanted;
-    let is_fixed = when_full.map(|when_full| when_full == WhenFull::Refuse);
-    let items = max_items.or(capacity);
-    let precision = match (rate, hash_bits, items) {
-        (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
-        (Some(_), _, None) => return Err(rate_without_items()),
-        (None, Some(bits), _) => Some(Precision::HashBits(bits)),
-        (None, None, _) => None,
-    };
-    if when_full == Some(WhenFull::Grow) && items.is_some() {
-        let reason = "is not available on a server, where no filter stops at --max-items: use exceed \
-                      (the default there) or error";
-        return Err(Failure::at("--when-full=grow", reason));
-    }
-    let window = spec.window.window()?;
-    if window.is_some() && is_fixed == Some(true) {
-        let reason =
-            "is not available with a window on a server: a filter with a window always grows";
-        return Err(Failure::at("--when-full=error", reason));
-    }
-    if max_items.is_some() && rate.is_none() {
-        let reason = "needs --rate for a filter on a server";
-        return Err(Failure::at("--max-items", reason));
-    }
-    Ok(Request { capacity, precision, is_fixed, window })
 }
