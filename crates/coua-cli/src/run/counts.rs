@@ -36,13 +36,10 @@ fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
 impl Counts {
     /// Counts the answers to a block.
     pub(super) fn note(&mut self, op: Op, answers: &Answers) {
-        let (no, yes) = match op {
-            Op::Count => {
-                let found = answers.counts.iter().filter(|count| **count > 0).count();
-                ((answers.counts.len() - found) as u64, found as u64)
-            }
-            _ => (answers.count(Found::No), answers.count(Found::Yes)),
-        };
+        // Of each key there is either an answer or a number of copies.
+        let absent = answers.counts.iter().filter(|count| **count == 0).count();
+        let no = answers.count(Found::No) + absent as u64;
+        let yes = answers.count(Found::Yes) + (answers.counts.len() - absent) as u64;
         match op {
             Op::Dedup => {
                 self.unique += no;

@@ -3,7 +3,7 @@
 //! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
 //! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
-use crate::key::answers::{Answers, Expectation, Found};
+use crate::key::answers::{Answers, Expectation};
 
 /// Shares of all hashes below this count as small.
 const SMALL: f64 = 1e-3;
@@ -15,10 +15,9 @@ pub(crate) struct Answered {
     pub(crate) repeats: u64,
 }
 
-/// Notes how many of the keys that were found are expected to be new ones, if the filter had so many items before
-/// and after them.
-pub(super) fn expect(answers: &mut Answers, items: [u64; 2], hash_bits: f64) {
-    let new = answers.count(Found::No);
+/// Notes how many of the keys that were found are expected to be new ones, if so many are new, and the filter had
+/// so many items before and after them.
+pub(super) fn expect(answers: &mut Answers, new: u64, items: [u64; 2], hash_bits: f64) {
     let answered = Answered { new, repeats: answers.found.len() as u64 - new };
     answers.wrongly_found = among_repeats(answered, items, hash_bits);
 }

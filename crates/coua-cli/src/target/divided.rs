@@ -54,8 +54,8 @@ impl Divided {
         store.note_inserted(new.map(|(hash, _)| *hash));
         answers.added = answers.count(Found::No);
         if let Some(filter) = &*self.filter.filter() {
-            let items = filter.len();
-            collisions::expect(answers, [items - answers.added, items], filter.hash_bits());
+            let (new, items) = (answers.added, filter.len());
+            collisions::expect(answers, new, [items - new, items], filter.hash_bits());
         }
     }
 }

@@ -65,5 +65,6 @@ pub(super) fn note_outcomes(
 ) {
     let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
     answers.found.extend(outcomes.iter().take(done).copied().map(Found::from));
-    collisions::expect(answers, [before, filter.len()], filter.hash_bits());
+    let new = answers.count(Found::No);
+    collisions::expect(answers, new, [before, filter.len()], filter.hash_bits());
 }

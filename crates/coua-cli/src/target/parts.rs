@@ -66,7 +66,7 @@ impl Parts {
         // To the user the parts are one filter.
         let before = answers.early.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Found::No);
-        collisions::expect(answers, [before, before + new], HASH_BITS.into());
+        collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
         merged.map_err(|part| {
             let stopped = answers.early.groups[part].stopped;
             let mut stopped = stopped.expect("a part without room for a key says so");

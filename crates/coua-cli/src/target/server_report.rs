@@ -7,7 +7,7 @@ use crate::terminal::report::Report;
 use crate::terminal::text::{grouped, percent, significant, tenths};
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description, Filter};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// What there is to say of the filter, as its server tells it.
 pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
@@ -26,6 +26,10 @@ pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
     tell_measures(&figures(&found), &mut report);
     report.number("slots", "slots", found.slots);
     report.text("when_full", "when full", found.when_full());
+    let window_object = |window: Window| {
+        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+        json!({"clock": clock, "length": window.length(), "generations": window.generations()})
+    };
     report.field("window", found.window.map(window_object));
     if let Some(window) = found.window {
         report.row("window of each shard", window_text(window));
@@ -54,9 +58,4 @@ pub(super) fn figures(found: &Description) -> FilterFigures {
         false_positive_rate: found.false_positive_rate,
         window: None,
     }
-}
-
-fn window_object(window: Window) -> Value {
-    let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
-    json!({"clock": clock, "length": window.length(), "generations": window.generations()})
 }
