@@ -2,7 +2,7 @@
 
 use super::value;
 use crate::clock::TimeFormat;
-use crate::input::{Coding, Faults, Inputs};
+use crate::input::{Coding, Inputs};
 use crate::key::csv::Column;
 use crate::key::finder::Finder;
 use crate::key::hashing::OnMissing;
@@ -11,7 +11,7 @@ use crate::key::time::Times;
 use crate::key::{Keys, Normalize};
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
-use crate::run::reading::Reading;
+use crate::run::reading::{Reading, Until};
 use crate::terminal::message::Failure;
 use clap::Args;
 use serde::Serialize;
@@ -170,7 +170,7 @@ impl InputArgs {
             keys,
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
-            faults: Faults::AtOnce,
+            until: Until::End,
         })
     }
 

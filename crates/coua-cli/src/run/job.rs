@@ -39,19 +39,9 @@ pub(crate) struct Job {
     pub(crate) to: Destinations,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Found>,
-    /// The first record that is printed ends the run.
-    pub(crate) until: Until,
-    /// In words that outlast versions, if the run can be resumed.
-    pub(crate) spec: Option<JobSpec>,
-    pub(crate) checkpoints: Checkpoints,
+    /// What it does in words that outlast versions, and how that is recorded, if the run can be resumed.
+    pub(crate) recorded: Option<(JobSpec, Checkpoints)>,
     pub(crate) manner: Manner,
-}
-
-/// Up to where to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    End,
-    FirstPrinted,
 }
 
 impl Job {
@@ -73,11 +63,11 @@ impl Job {
         target: &mut Target,
         opening: output::Opening<'_>,
     ) -> Result<Begun<Counts>, Failure> {
-        if let (Some(kept), Some(spec)) = (target.kept(), &self.spec) {
+        if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
             let (inputs, format) = (self.reading.inputs.files(), self.reading.format.clone());
             let (to, notes) = (&self.to, self.manner.notes);
             let job = resume::Job { spec, inputs, format, to, opening, notes };
-            return self.checkpoints.begin(kept, job);
+            return checkpoints.begin(kept, job);
         }
         let outputs = Outputs::open(&self.to, opening)?;
         Ok((Recorder::default(), outputs, Counts::default()))

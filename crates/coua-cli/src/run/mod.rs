@@ -9,7 +9,7 @@ mod session;
 mod steps;
 mod work;
 
-pub(crate) use job::{Job, Manner, Until};
+pub(crate) use job::{Job, Manner};
 
 use crate::output::own_files::OwnFiles;
 use crate::output::{Form, Outputs, Settled};

@@ -27,7 +27,15 @@ pub(crate) struct Reading {
     pub(crate) on_missing: Option<OnMissing>,
     /// Records of others are not there.
     pub(crate) shard: Option<Shard>,
-    pub(crate) faults: Faults,
+    pub(crate) until: Until,
+}
+
+/// Up to where to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    End,
+    /// A record that is printed ends the run, before the inputs after it are opened.
+    FirstPrinted,
 }
 
 impl Reading {
@@ -41,8 +49,9 @@ impl Reading {
 
     /// Looks at all inputs, and at the headers of those that are CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey, Failure> {
-        let inputs = self.inputs.survey(self.faults)?;
-        if let (Some(headers), Faults::AtOnce) = (self.headers(mixing), self.faults) {
+        let faults = if self.until == Until::End { Faults::AtOnce } else { Faults::InTurn };
+        let inputs = self.inputs.survey(faults)?;
+        if let (Some(headers), Faults::AtOnce) = (self.headers(mixing), faults) {
             let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());
             let (inputs, format) = (self.inputs.clone(), self.format.clone());
             BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;

@@ -2,7 +2,8 @@
 
 use super::counts::Counts;
 use super::ending::Ending;
-use super::job::{Job, Until};
+use super::job::Job;
+use super::reading::Until;
 use super::session::Session;
 use crate::clock::Now;
 use crate::key::answers::{Answers, Found};
@@ -100,7 +101,7 @@ impl Answer for Work {
         self.session.note(batch, batch.block.len());
         self.ending.note(0, &batch.block);
         self.session.show(self.counts.shown(self.job.op), self.target.load());
-        let is_enough = self.job.until == Until::FirstPrinted && self.printed > 0;
+        let is_enough = self.job.reading.until == Until::FirstPrinted && self.printed > 0;
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 
