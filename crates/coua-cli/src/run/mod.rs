@@ -10,6 +10,7 @@ mod steps;
 mod work;
 
 pub(crate) use job::{Job, Manner};
+pub(crate) use work::Run;
 
 use crate::output::own_files::OwnFiles;
 use crate::output::{Form, Outputs, Settled};
@@ -21,14 +22,6 @@ use crate::terminal::message::Failure;
 use crate::terminal::stream::Stream;
 use ending::Ending;
 use session::Session;
-use work::Work;
-
-/// A run of which all records were read.
-#[derive(Debug)]
-pub(crate) struct Run {
-    work: Work,
-    settled: Settled,
-}
 
 impl Run {
     /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
@@ -59,23 +52,23 @@ impl Run {
         };
         target.heed(&session.stop);
         let pipeline = session.pipeline(&job, &target);
-        let (ending, printed) = (Ending::Whole, 0);
-        let work = Work { job, target, session, recorder, counts, ending, printed, now };
-        Self::read(pipeline, work, outputs)
+        let (ending, printed, settled) = (Ending::Whole, 0, Settled::default());
+        let run = Self { job, target, session, recorder, counts, ending, printed, now, settled };
+        run.read(pipeline, outputs)
     }
 
-    fn read(pipeline: Pipeline, mut work: Work, mut outputs: Outputs) -> Result<Self, Failure> {
-        let read = pipeline.run(&mut work, &mut outputs);
-        let settled = work.session.end(read, &work.job).and_then(|()| {
-            work.target.check_origin()?;
+    fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self, Failure> {
+        let read = pipeline.run(&mut self, &mut outputs);
+        let settled = self.session.end(read, &self.job).and_then(|()| {
+            self.target.check_origin()?;
             // What the filter remembers, and what is gone from it, must be in the outputs first.
-            let is_kept = work.job.op.changes() && work.target.is_lasting();
+            let is_kept = self.job.op.changes() && self.target.is_lasting();
             if is_kept { outputs.settle() } else { Ok(Settled::default()) }
         });
         match settled {
-            Ok(settled) => Ok(Self { work, settled }),
+            Ok(settled) => Ok(Self { settled, ..self }),
             Err(failure) => {
-                work.target.take_back();
+                self.target.take_back();
                 Err(failure)
             }
         }
@@ -83,14 +76,13 @@ impl Run {
 
     /// Records selected for the main output; none if a server has left some open.
     pub(crate) fn printed(&self) -> Option<u64> {
-        (!matches!(self.work.ending, Ending::GaveUp(_))).then_some(self.work.printed)
+        (!matches!(self.ending, Ending::GaveUp(_))).then_some(self.printed)
     }
 
     /// Keeps the changes of the filter, and prints the figures. The exit code is `otherwise` if nothing else
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit, Failure> {
-        let Self { work, settled } = self;
-        let Work { job, mut target, session, recorder, counts, ending, .. } = work;
+        let Self { job, mut target, session, recorder, counts, ending, settled, .. } = self;
         let (op, notes) = (job.op, job.manner.notes);
         target.take_back_after_full()?;
         let name = target.name();

@@ -16,9 +16,9 @@ use crate::target::{Op, Stop, Target};
 use crate::terminal::message::Failure;
 use std::iter::repeat_n;
 
-/// A run at work.
+/// A run at work, and when all records were read.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(crate) struct Run {
     pub(super) job: Job,
     pub(super) target: Target,
     pub(super) session: Session,
@@ -28,9 +28,11 @@ pub(super) struct Work {
     /// Records selected for the main output.
     pub(super) printed: u64,
     pub(super) now: Now,
+    /// Where the outputs end, once all is in them.
+    pub(super) settled: Settled,
 }
 
-impl Work {
+impl Run {
     /// Selects the records for the outputs. Those before the place `over`, and the first `known` keys, were done
     /// before.
     fn select(&mut self, batch: &mut Batch, over: usize, known: usize) {
@@ -74,7 +76,7 @@ impl Work {
     }
 }
 
-impl Answer for Work {
+impl Answer for Run {
     fn ask(&mut self, batch: &Batch) {
         self.target.ask(&batch.keyed);
     }
