@@ -14,11 +14,11 @@ const MOST_FILES: usize = 10;
 pub(crate) fn tell(runs: &Runs, report: &mut Report) {
     let (ended, unended): (Vec<_>, Vec<_>) = Remembered::all(runs).partition(Remembered::has_ended);
     let objects: Vec<_> = unended.iter().chain(&ended).map(object).collect();
+    for (run, object) in unended.iter().zip(&objects) {
+        unended_rows(run, object["obstacle"].as_str(), report);
+    }
     report.field("unfinished_run", objects.first().filter(|_| !unended.is_empty()).cloned());
     report.field("runs", objects);
-    for run in &unended {
-        unended_rows(run, report);
-    }
     if ended.is_empty() {
         return;
     }
@@ -61,7 +61,7 @@ fn size_now(place: &Place) -> Option<u64> {
     found.map(|found| found.len())
 }
 
-fn unended_rows(run: &Remembered<'_>, report: &mut Report) {
+fn unended_rows(run: &Remembered<'_>, obstacle: Option<&str>, report: &mut Report) {
     let command = run.job.command();
     let name = command.map_or_else(|| "of a later version".to_owned(), |it| format!("coua {it}"));
     let records = counted(run.run.records, "record");
@@ -79,7 +79,7 @@ fn unended_rows(run: &Remembered<'_>, report: &mut Report) {
         let file = place.path.display();
         report.row("its output", format!("{file}, {}", size(place.offset)));
     }
-    let remedy = match obstacle(run) {
+    let remedy = match obstacle {
         Some(obstacle) => format!("not possible: {obstacle}"),
         None => "the same command with --resume".to_owned(),
     };

@@ -31,9 +31,10 @@ impl Divided {
         can.then_some(Self { filter, division, op })
     }
 
-    /// Divides the filter, if it can then take so many keys at once.
+    /// Divides the filter, unless it is divided. False if it cannot take so many keys at once then.
     pub(super) fn divide(&self, store: &mut Store, keys: usize) -> bool {
-        store.divide(self.division.bits, keys)
+        let is_divided = self.filter.filter().is_some();
+        is_divided || store.divide(self.division.bits, keys)
     }
 
     /// The filter's load, if it is divided.

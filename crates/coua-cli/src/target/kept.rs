@@ -69,10 +69,8 @@ impl Kept {
     pub(super) fn divide(&mut self, keys: usize) {
         let Some(divided) = &self.divided else { return };
         let items = self.filter().len();
-        if divided.load().is_some() || keys < FEWEST_KEYS || items < self.least_items {
-            return;
-        }
-        if !divided.divide(&mut self.store, keys) {
+        let is_tried = keys >= FEWEST_KEYS && items >= self.least_items;
+        if is_tried && !divided.divide(&mut self.store, keys) {
             self.least_items = items + items / 8 + 1;
         }
     }
