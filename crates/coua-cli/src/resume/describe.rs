@@ -99,8 +99,7 @@ fn obstacle(run: &Remembered<'_>) -> Option<String> {
 
 /// The runs of a filter in words, for whoever loses them; none if there are none.
 pub(crate) fn in_words(runs: &Runs) -> Option<String> {
-    let mut words = Vec::new();
-    words.extend(Remembered::all(runs).take(MOST_FILES).map(|run| run.name()));
+    let mut words: Vec<_> = Remembered::all(runs).take(MOST_FILES).map(|run| run.name()).collect();
     if runs.len() > MOST_FILES {
         words.push(format!("{} more", runs.len() - MOST_FILES));
     }

@@ -76,7 +76,7 @@ impl Run {
 
     /// Records selected for the main output; none if a server has left some open.
     pub(crate) fn printed(&self) -> Option<u64> {
-        (!matches!(self.ending, Ending::GaveUp(_))).then_some(self.printed)
+        (!matches!(self.ending, Ending::GaveUp { .. })).then_some(self.printed)
     }
 
     /// Keeps the changes of the filter, and prints the figures. The exit code is `otherwise` if nothing else
@@ -86,8 +86,8 @@ impl Run {
         let (op, notes) = (job.op, job.manner.notes);
         target.take_back_after_full()?;
         let name = target.name();
-        if let Ending::GaveUp(left) = &ending {
-            let failure = Failure::at(&name, left.words(op));
+        if let Some(left) = ending.left_open(op) {
+            let failure = Failure::at(&name, left);
             // If a signal came, the server was not waited for any longer.
             let Some(signal) = exit::caught() else { return Err(failure) };
             failure.report();
