@@ -8,7 +8,7 @@ use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;
 use crate::resume::{Command, JobSpec};
-use crate::run::{Job, Until};
+use crate::run::Job;
 use crate::target::Op;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -59,9 +59,7 @@ impl Args {
             present: self.now.present(),
             to: Destinations::default(),
             printed: None,
-            until: Until::End,
-            spec: Some(target.input.describe(spec)),
-            checkpoints: self.work.checkpoints.checkpoints(),
+            recorded: Some((target.input.describe(spec), self.work.checkpoints.checkpoints())),
             manner: self.work.manner(),
         })
     }

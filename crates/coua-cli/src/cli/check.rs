@@ -6,11 +6,10 @@ use super::secret::SecretArgs;
 use super::target::TargetArgs;
 use super::window::NowArgs;
 use crate::commands::check::{self, Report};
-use crate::input::Faults;
 use crate::key::answers::Found;
 use crate::output::Destinations;
-use crate::resume::Checkpoints;
-use crate::run::{Job, Until};
+use crate::run::Job;
+use crate::run::reading::Until;
 use crate::target::Op;
 use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
@@ -60,7 +59,7 @@ impl Args {
         let PrintArgs { invert, count, quiet } = self.printing;
         let mut reading = self.target.input.reading(None)?;
         // With -q a record that is there ends the run before the inputs after it are opened.
-        reading.faults = if quiet { Faults::InTurn } else { Faults::AtOnce };
+        reading.until = if quiet { Until::FirstPrinted } else { Until::End };
         let job = Job {
             op: Op::Check,
             reading,
@@ -69,9 +68,7 @@ impl Args {
             present: self.now.present(),
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Found::from(!invert)),
-            until: if quiet { Until::FirstPrinted } else { Until::End },
-            spec: None,
-            checkpoints: Checkpoints::default(),
+            recorded: None,
             manner: self.run.manner(if quiet { Notes::Silenced } else { Notes::Told }),
         };
         check::run(job, if count { Report::Number } else { Report::Records })

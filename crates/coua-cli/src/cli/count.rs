@@ -7,8 +7,7 @@ use super::target::TargetArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;
-use crate::resume::Checkpoints;
-use crate::run::{Job, Until};
+use crate::run::Job;
 use crate::target::Op;
 use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
@@ -47,9 +46,7 @@ impl Args {
             present: self.now.present(),
             to: Destinations::standard(),
             printed: None,
-            until: Until::End,
-            spec: None,
-            checkpoints: Checkpoints::default(),
+            recorded: None,
             manner: self.run.manner(self.quiet.notes()),
         })
     }

@@ -9,7 +9,7 @@ use crate::commands;
 use crate::key::answers::Found;
 use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
-use crate::run::{Job, Until};
+use crate::run::Job;
 use crate::target::{Location, Op};
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -117,9 +117,7 @@ impl Args {
             filter: self.filter.spec(),
             present: self.now.present(),
             printed: Some(Found::from(repeats)),
-            until: Until::End,
-            spec: Some(self.input.describe(spec)),
-            checkpoints: self.work.checkpoints.checkpoints(),
+            recorded: Some((self.input.describe(spec), self.work.checkpoints.checkpoints())),
             manner: self.work.manner(),
         })
     }

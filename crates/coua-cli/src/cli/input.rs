@@ -2,17 +2,16 @@
 
 use super::value;
 use crate::clock::TimeFormat;
-use crate::input::{Coding, Faults, Inputs};
+use crate::input::{Coding, Inputs};
 use crate::key::csv::Column;
 use crate::key::finder::Finder;
 use crate::key::hashing::OnMissing;
-use crate::key::header::Mixing;
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Keys, Normalize};
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
-use crate::run::reading::Reading;
+use crate::run::reading::{Reading, Until};
 use crate::terminal::message::Failure;
 use clap::Args;
 use serde::Serialize;
@@ -171,8 +170,7 @@ impl InputArgs {
             keys,
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
-            mixing: Mixing::Refused,
-            faults: Faults::AtOnce,
+            until: Until::End,
         })
     }
 

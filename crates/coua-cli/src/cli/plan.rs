@@ -93,7 +93,7 @@ impl Args {
             length: self.window,
             items: self.window_items,
             generations: self.generations,
-            clock: None,
+            has_times: false,
         };
         let slots = match self.layout {
             LayoutName::Buckets => 4,
@@ -109,7 +109,7 @@ impl Args {
                 slots: self.slots_per_bucket.unwrap_or(slots),
                 window: window.window()?,
             },
-            growth: if self.growing { plan::Growth::Told } else { plan::Growth::Untold },
+            growing: self.growing,
             record_bytes: self.record_bytes,
             format: if self.json { Format::Json } else { Format::Text },
             plot: self.plot.clone(),

@@ -9,7 +9,7 @@ use crate::commands;
 use crate::key::answers::Found;
 use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
-use crate::run::{Job, Until};
+use crate::run::Job;
 use crate::target::Op;
 use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
@@ -94,9 +94,7 @@ impl Args {
             present: self.now.present(),
             to: self.report.destinations(),
             printed: report.map(|which| Found::from(which == Which::Found)),
-            until: Until::End,
-            spec: Some(target.input.describe(spec)),
-            checkpoints: self.work.checkpoints.checkpoints(),
+            recorded: Some((target.input.describe(spec), self.work.checkpoints.checkpoints())),
             manner: self.work.manner(),
         })
     }

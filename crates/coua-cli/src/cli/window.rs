@@ -6,7 +6,6 @@ use crate::clock::{self, Present, TimeFormat};
 use crate::resume::JobSpec;
 use crate::target::window::WindowSpec;
 use clap::Args;
-use coua::window::Clock;
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
@@ -86,7 +85,7 @@ impl WindowArgs {
             length: self.window,
             items: self.window_items,
             generations: self.generations,
-            clock: self.time_field.as_ref().map(|_| Clock::Given),
+            has_times: self.time_field.is_some(),
         }
     }
 

@@ -1,15 +1,16 @@
 //! `coua compact`.
 
-use super::{Stdout, check_files};
+use super::check_files;
 use crate::clock::Present;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::Watch;
-use crate::terminal::stream::print;
+use crate::terminal::stream::{Stream, print};
 use crate::terminal::text::size;
 use coua::window::Generations;
+use coua_store::{Access, Options};
 use std::path::Path;
 
 /// Makes the filter in a file as small as its items allow, and tells how small that is.
@@ -20,12 +21,14 @@ pub(crate) fn run(
     (manners, watch): (Manners, &Watch),
 ) -> Result<Exit, Failure> {
     let is_told = manners.notes == Notes::Told;
-    let stdout = if is_told { Stdout::Used } else { Stdout::Unused };
-    check_files(stdout, secret, [path], None)?;
+    if is_told {
+        Stream::Output.check_open()?;
+    }
+    check_files(secret, [path], None)?;
     let file = FilterFile::lock_existing(path, manners)?;
     let name = file.name();
     watch.next(format_args!("reading {name}"));
-    let mut kept = file.open_whole(secret, present)?;
+    let mut kept = file.open(Options::new().access(Access::Load), secret, present)?;
     let before = kept.filter().memory_bytes() as u64;
     watch.next(format_args!("compacting {name}"));
     kept.store.rewrite(Generations::compact);

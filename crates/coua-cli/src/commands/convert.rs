@@ -1,6 +1,6 @@
 //! `coua convert`.
 
-use super::{Stdout, check_files};
+use super::check_files;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
@@ -16,7 +16,7 @@ pub(crate) fn run(
     (conversion, secret): (Conversion, &Secret),
     (manners, watch): (Manners, &Watch),
 ) -> Result<Exit, Failure> {
-    check_files(Stdout::Unused, secret, [from], Some(to))?;
+    check_files(secret, [from], Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
     watch.next(format_args!("reading {}", from.display()));

@@ -49,7 +49,7 @@ pub(crate) fn serve(
     if browser == Browser::Opened && open::that_detached(&url).is_err() {
         say(format_args!("no browser could be opened: visit {url}"));
     }
-    let mut site = Site { subject, file: None, port };
+    let mut site = Site { subject, port };
     for request in server.incoming_requests() {
         let answer = site.answer(&request);
         // A browser that has gone away misses nothing.
@@ -74,20 +74,28 @@ fn open(path: &Path) -> Result<File, Failure> {
 type Answer = Response<Cursor<Vec<u8>>>;
 
 /// What the page is to look into.
-enum Subject {
-    File(PathBuf),
-    /// The filter of a server as it was, and the secret key of its hash in digits.
-    Pulled {
-        name: String,
-        bytes: Vec<u8>,
-        key: String,
-    },
+struct Subject {
+    name: String,
+    /// The secret key of its hash in digits, if a server has told it.
+    key: String,
+    /// Where it is, unless it is the filter of a server as it was.
+    path: Option<PathBuf>,
+    /// Of a file as it was when the page was asked for: a new snapshot replaces the file as a whole, and slices of two
+    /// do not fit together.
+    content: Box<dyn Content>,
 }
+
+trait Content: Read + Seek {}
+
+impl<T: Read + Seek> Content for T {}
 
 impl Subject {
     fn of(filter: &Path, notes: Notes) -> Result<Self, Failure> {
         let Some(address) = Address::of(filter)? else {
-            return open(filter).map(|_| Self::File(filter.to_owned()));
+            let content = Box::new(open(filter)?);
+            let name = filter.file_name().unwrap_or(filter.as_os_str()).display().to_string();
+            let (key, path) = (String::new(), Some(filter.to_owned()));
+            return Ok(Self { name, key, path, content });
         };
         let filter = coua_remote::pull(&address, notes.teller())?;
         let key = match filter.hasher().algorithm() {
@@ -96,16 +104,13 @@ impl Subject {
         };
         let (name, mut bytes) = (address.to_string(), Vec::new());
         filter.write_to(&mut bytes).map_err(|error| Failure::io(&name, &error))?;
-        Ok(Self::Pulled { name, bytes, key })
+        Ok(Self { name, key, path: None, content: Box::new(Cursor::new(bytes)) })
     }
 }
 
 /// What is served.
 struct Site {
     subject: Option<Subject>,
-    /// The file as it was when the page was asked for: a new snapshot replaces the file as a whole, and slices of two
-    /// do not fit together.
-    file: Option<File>,
     port: u16,
 }
 
@@ -137,32 +142,22 @@ impl Site {
 
     /// The page, and the file that it is about.
     fn made(&mut self) -> Result<String, String> {
-        let page = match &self.subject {
-            None => coua_page::page().map(str::to_owned),
-            Some(Subject::Pulled { name, bytes, key }) => {
-                coua_page::page_about(Served { name, bytes: bytes.len() as u64, key })
-            }
-            Some(Subject::File(path)) => {
-                let file = open(path).map_err(|failure| failure.reason().to_owned())?;
-                let bytes = file.metadata().map_err(|error| error.to_string())?.len();
-                let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
-                self.file = Some(file);
-                coua_page::page_about(Served { name: &name, bytes, key: "" })
-            }
+        let Some(Subject { name, key, path, content }) = &mut self.subject else {
+            return coua_page::page().map(str::to_owned).map_err(str::to_owned);
         };
-        page.map_err(str::to_owned)
+        if let Some(path) = path {
+            *content = Box::new(open(path).map_err(|failure| failure.reason().to_owned())?);
+        }
+        let bytes = content.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+        coua_page::page_about(Served { name, bytes, key }).map_err(str::to_owned)
     }
 
-    fn slice(&self, request: &Request) -> Answer {
+    fn slice(&mut self, request: &Request) -> Answer {
         let Some((first, last)) = value_of(request, "Range").and_then(range) else {
             return text(416, "a range of bytes is needed");
         };
-        let bytes = match (&self.subject, &self.file) {
-            (Some(Subject::Pulled { bytes, .. }), _) => read(Cursor::new(bytes), first, last),
-            (_, Some(file)) => read(file, first, last),
-            _ => return text(404, "no filter was named"),
-        };
-        match bytes {
+        let Some(subject) = &mut self.subject else { return text(404, "no filter was named") };
+        match read(&mut subject.content, first, last) {
             Ok(bytes) => Response::from_data(bytes)
                 .with_status_code(206)
                 .with_header(header("Content-Range", &format!("bytes {first}-{last}/*"))),

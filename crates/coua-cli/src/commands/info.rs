@@ -1,20 +1,22 @@
 //! `coua info`.
 
-use super::{Stdout, check_files};
+use super::check_files;
 use crate::clock::window_text;
 use crate::clock::{Present, moment_text};
-use crate::resume::RunInfo;
+use crate::resume;
 use crate::target::secret::Secret;
-use crate::target::spec::{hasher_name, tell_layout, when_full_name};
-use crate::target::{Location, file, server_report};
+use crate::target::server_report::{self, tell_measures};
+use crate::target::spec::{tell_layout, when_full_name};
+use crate::target::{Location, file};
 use crate::terminal::exit::Exit;
+use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
 use crate::terminal::report::{Format, Report};
-use crate::terminal::stream::print;
-use crate::terminal::text::{counted, grouped, percent, significant, size, tenths};
+use crate::terminal::stream::{Stream, print};
+use crate::terminal::text::{counted, grouped, significant, size};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generation, Generations, Window};
-use coua_store::View;
+use coua_store::{Options, View};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -37,8 +39,10 @@ pub(crate) fn run(
 }
 
 fn of_file(path: &Path, secret: &Secret, present: Present) -> Result<Report, Failure> {
-    check_files(Stdout::Used, secret, [path], None)?;
-    let mut state = file::glance(path, secret)?;
+    Stream::Output.check_open()?;
+    check_files(secret, [path], None)?;
+    // Of a large one, little more than the header is read.
+    let mut state = file::view(path, Options::new().expecting(0), secret)?;
     let now = present.for_window(state.filter.window())?;
     now.tell(&mut state.filter);
     let mut report = Report::default();
@@ -47,11 +51,7 @@ fn of_file(path: &Path, secret: &Secret, present: Present) -> Result<Report, Fai
     if let Some(window) = state.filter.window() {
         tell_window(window, &state.filter, &mut report);
     }
-    let runs = RunInfo::all(&state.runs);
-    let unfinished = runs.first().filter(|run| !run.has_ended());
-    report.field("unfinished_run", json!(unfinished));
-    report.field("runs", json!(runs));
-    RunInfo::rows(&runs, &mut report);
+    resume::tell(&state.runs, &mut report);
     Ok(report)
 }
 
@@ -78,8 +78,8 @@ fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<(), Failu
 }
 
 fn tell_filter(filter: &Generations, report: &mut Report) {
-    let (items, template) = (filter.len(), filter.template());
-    report.number("items", "items", items);
+    let template = filter.template();
+    report.number("items", "items", filter.len());
     report.number("capacity", "capacity", filter.capacity());
     let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
     report.field("max_items", max_items);
@@ -89,28 +89,22 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
     if let Some(rate) = rate {
         report.row("false-positive rate at max items", significant(rate));
     }
-    let rate = filter.false_positive_rate();
-    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
-    report.measure("hash_bits", "hash bits", filter.hash_bits(), significant);
-    report.measure("load", "load", filter.load(), percent);
-    let bytes = filter.memory_bytes() as u64;
-    report.bytes("memory_bytes", "memory", bytes);
-    let bits = 8.0 * bytes as f64 / items.max(1) as f64;
-    report.measure("bits_per_item", "bits per item", bits, tenths);
+    tell_measures(&FilterFigures::from(filter), report);
     tell_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());
     report.number("slots_per_bucket", "slots per bucket", template.slots_per_bucket().into());
     report.number("slot_bits", "bits per slot", filter.slot_bits().into());
     report.number("segments", "segments", filter.segments());
     report.text("when_full", "when full", when_full_name(template.when_full()));
-    let (hash, seed) = match filter.hasher().algorithm() {
-        HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed)),
-        HashAlgorithm::SipHash13 { .. } => ("siphash13", None),
-        _ => ("unknown", None),
+    // The algorithm, with its seed, never with its key.
+    let (hash, seed, with) = match filter.hasher().algorithm() {
+        HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed), format!(" with seed {seed}")),
+        HashAlgorithm::SipHash13 { .. } => ("siphash13", None, " with a key".to_owned()),
+        _ => ("unknown", None, String::new()),
     };
     report.field("hash", hash);
     report.field("seed", seed);
-    report.row("hash", hasher_name(filter.hasher()));
+    report.row("hash", format!("{hash}{with}"));
 }
 
 /// What only a filter that forgets has.

@@ -1,6 +1,6 @@
 //! `coua merge`.
 
-use super::{Stdout, check_files};
+use super::check_files;
 use crate::resume;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
@@ -17,7 +17,7 @@ pub(crate) fn run(
     secret: &Secret,
     (manners, watch): (Manners, &Watch),
 ) -> Result<Exit, Failure> {
-    check_files(Stdout::Unused, secret, files.iter().map(PathBuf::as_path), Some(to))?;
+    check_files(secret, files.iter().map(PathBuf::as_path), Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
     let mut views = files.iter().map(|path| {

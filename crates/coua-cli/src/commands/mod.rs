@@ -17,7 +17,6 @@ use crate::target::file;
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
 use std::path::Path;
 
 /// Works records off: `dedup`, `add`, `remove` and `count`, which differ in their jobs alone.
@@ -25,24 +24,13 @@ pub(crate) fn work(job: Job) -> Result<Exit, Failure> {
     Run::of(job)?.finish(Exit::Success)
 }
 
-/// Whether a command prints something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stdout {
-    Used,
-    Unused,
-}
-
 /// Checks a command that works on whole filters, before a file is made or changed: it reads `sources`, and
 /// writes `output` if there is one.
 fn check_files<'a>(
-    stdout: Stdout,
     secret: &Secret,
     sources: impl IntoIterator<Item = &'a Path>,
     output: Option<&Path>,
 ) -> Result<(), Failure> {
-    if stdout == Stdout::Used {
-        Stream::Output.check_open()?;
-    }
     secret.key()?;
     sources.into_iter().try_for_each(file::check_there)?;
     output.map_or(Ok(()), |output| OwnFiles::check_made(output, secret.file()))

@@ -1,13 +1,12 @@
 //! `coua verify`.
 
-use super::{Stdout, check_files};
 use crate::target::file;
 use crate::target::secret::Secret;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::progress::Watch;
 use crate::terminal::report::Format;
-use crate::terminal::stream::print;
+use crate::terminal::stream::{Stream, print};
 use crate::terminal::text::{counted, size};
 use coua_store::View;
 use serde_json::json;
@@ -20,13 +19,13 @@ pub(crate) fn run(
     format: Format,
     watch: &Watch,
 ) -> Result<Exit, Failure> {
-    // A file that is missing is told in its turn.
-    check_files(Stdout::Used, secret, [], None)?;
+    Stream::Output.check_open()?;
+    secret.key()?;
     let mut exit = Exit::Success;
     for path in files {
         let name = path.display();
         watch.next(format_args!("checking {name}"));
-        // The others are checked all the same.
+        // The others are checked all the same, whether it is there or not.
         match (file::read(path, secret), format) {
             (Ok(view), Format::Text) => {
                 print(&format!("{name}: intact, {}\n", in_words(&view)))?;

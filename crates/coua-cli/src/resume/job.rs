@@ -4,7 +4,9 @@
 //! their defaults. An option that a later version adds leaves old descriptions equal unless it is given. The
 //! names of the options, and how their values are written, are part of the file format.
 
+use crate::output::{Destinations, Opening};
 use crate::record::Format;
+use crate::terminal::message::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -87,15 +89,6 @@ impl JobSpec {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Whether a record that was done counts twice if it is done again.
-    pub(super) fn counts(&self) -> bool {
-        match self.command {
-            Command::Dedup => false,
-            Command::Add => !self.options.contains_key("unique"),
-            Command::Remove => true,
-        }
-    }
-
     pub(super) fn has_command_of(&self, other: &Self) -> bool {
         self.command == other.command
     }
@@ -154,7 +147,8 @@ impl Found {
     /// Whether a record counts twice if it is done again, as far as is known.
     pub(super) fn counts(&self) -> bool {
         match self {
-            Self::Known(spec) => spec.counts(),
+            Self::Known(JobSpec { command: Command::Dedup, .. }) => false,
+            Self::Known(spec) => !spec.options.contains_key("unique"),
             Self::Earlier(earlier) => earlier.job.again != "Harmless",
             Self::Later => true,
         }
@@ -163,12 +157,16 @@ impl Found {
 
 /// What a run does to which inputs.
 #[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) spec: JobSpec,
+pub(crate) struct Job<'a> {
+    pub(crate) spec: &'a JobSpec,
     /// If all of them are files with names.
     pub(crate) inputs: Option<Vec<PathBuf>>,
     /// Of their records.
     pub(crate) format: Format,
+    /// Where its outputs go.
+    pub(crate) to: &'a Destinations,
+    pub(crate) opening: Opening<'a>,
+    pub(crate) notes: Notes,
 }
 
 #[cfg(test)]

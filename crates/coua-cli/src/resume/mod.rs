@@ -12,43 +12,25 @@ mod recorder;
 mod remembered;
 mod schedule;
 
-pub(crate) use describe::{RunInfo, in_words};
+pub(crate) use describe::{in_words, tell};
 pub(crate) use job::{Command, Job, JobSpec};
 pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
 
-use crate::output::{Destinations, Opening, Outputs};
-use crate::platform::Identity;
+use crate::output::Outputs;
 use crate::target::kept::{Kept, Stage};
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::text::{counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
-use recorder::{AfterEnd, Entry, State};
+use recorder::{AfterEnd, State};
 use remembered::{Files, Remembered};
-use schedule::Schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// A run at its beginning, or where it is resumed.
-#[derive(Debug)]
-pub(crate) struct Begun<C> {
-    pub(crate) recorder: Recorder,
-    pub(crate) outputs: Outputs,
-    /// What the command has counted so far.
-    pub(crate) counts: C,
-}
-
-/// What a run begins with, unless it is resumed.
-pub(crate) struct Start<'a, C> {
-    /// Where its outputs go.
-    pub(crate) to: &'a Destinations,
-    pub(crate) opening: Opening<'a>,
-    /// What the command counts, at its beginning.
-    pub(crate) counts: C,
-    pub(crate) notes: Notes,
-}
+/// A run at its beginning, or where it is resumed; the last is what the command has counted so far.
+pub(crate) type Begun<C> = (Recorder, Outputs, C);
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
 const REST: u64 = 4096;
@@ -70,64 +52,63 @@ impl Default for Checkpoints {
 impl Checkpoints {
     /// Begins a run, or resumes the one that was interrupted. From here on the filter knows that the outputs are
     /// being written.
-    pub(crate) fn begin<C: Serialize + DeserializeOwned>(
+    pub(crate) fn begin<C: Default + Serialize + DeserializeOwned>(
         self,
         kept: &mut Kept,
-        job: Job,
-        start: Start<'_, C>,
+        job: Job<'_>,
     ) -> Result<Begun<C>, Failure> {
         let filter = kept.name();
-        let wanted = Wanted::new(&filter, &job, start.to);
+        let wanted = Wanted::new(&filter, &job);
         let plan = wanted.plan(self.mode, kept.store.runs())?;
         let files = wanted.files;
         match (plan.resumed, files) {
-            (Some(number), Some(files)) => self.resume(kept, number, (job, files), &start),
-            (_, files) => self.begin_new(kept, plan, (job, files), start),
+            (Some(number), Some(files)) => self.resume(kept, number, files, job),
+            (_, files) => self.begin_new(kept, plan, files, job),
         }
     }
 
-    fn begin_new<C: Serialize>(
+    fn begin_new<C: Default + Serialize>(
         self,
         kept: &mut Kept,
         plan: Plan,
-        (job, files): (Job, Option<Files>),
-        start: Start<'_, C>,
+        files: Option<Files>,
+        job: Job<'_>,
     ) -> Result<Begun<C>, Failure> {
         let run = files.map(|files| Run {
             job: job.spec.bytes(),
             places: files.starts(),
             ..Run::default()
         });
-        let run = run.map(|run| self.check_room(run, start.notes)).transpose()?.flatten();
-        let mut outputs = Outputs::open(start.to, start.opening)?;
+        let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
+        let mut outputs = Outputs::open(job.to, job.opening)?;
+        let counts = C::default();
         let runs = kept.store.runs_mut();
         for number in plan.replaced {
             runs.remove(number);
         }
         let Some(run) = run.filter(|_| outputs.are_files()) else {
-            let recorder = Recorder::none(job.format);
-            return Ok(Begun { recorder, outputs, counts: start.counts });
+            return Ok((Recorder::default(), outputs, counts));
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
         let number = runs.add(run);
-        let entry = self.entry(runs, number, (after_end, start.notes));
-        let mut recorder = Recorder::new(entry, runs, job.format);
-        if !start.to.paths().is_empty() {
-            recorder.begin(kept, outputs.settle()?, &start.counts)?;
+        let has_outputs = !job.to.paths().is_empty();
+        let mut recorder = Recorder::new(runs, number, (self.every, after_end), job);
+        if has_outputs {
+            recorder.begin(kept, outputs.settle()?, &counts)?;
         }
-        Ok(Begun { recorder, outputs, counts: start.counts })
+        Ok((recorder, outputs, counts))
     }
 
     fn resume<C: DeserializeOwned>(
         self,
         kept: &mut Kept,
         number: u64,
-        (job, files): (Job, Files),
-        start: &Start<'_, C>,
+        files: Files,
+        job: Job<'_>,
     ) -> Result<Begun<C>, Failure> {
         let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
-        rename(run, files, start.notes);
+        rename(run, files, job.notes);
         let counts = State::of(run).and_then(State::counts).ok_or_else(|| {
             let reason =
                 "what the interrupted run has counted cannot be understood: start over with --anew";
@@ -135,7 +116,7 @@ impl Checkpoints {
         })?;
         let is_output = |place: &&Place| place.role == Role::Output;
         let places: Vec<Place> = run.places.iter().filter(is_output).cloned().collect();
-        let outputs = Outputs::resume(start.to, &places, start.opening)?;
+        let outputs = Outputs::resume(job.to, &places, job.opening)?;
         if run.records > 0 {
             kept.resumes();
         }
@@ -144,22 +125,9 @@ impl Checkpoints {
         if !places.is_empty() && reopen(runs, number) {
             kept.commit(Stage::Begin)?;
         }
-        let runs = kept.store.runs_mut();
-        let entry = self.entry(runs, number, (AfterEnd::Wanted, start.notes));
-        Ok(Begun { recorder: Recorder::new(entry, runs, job.format), outputs, counts })
-    }
-
-    fn entry(self, runs: &Runs, number: u64, (after_end, notes): (AfterEnd, Notes)) -> Entry {
-        let places = runs.get(number).map_or(&[][..], |run| &run.places);
-        let inputs = places.iter().filter(|place| place.role == Role::Input);
-        Entry {
-            number,
-            schedule: Schedule::new(self.every),
-            inputs: inputs.map(|place| Identity::at(&place.path)).collect(),
-            after_end,
-            notes,
-            lost: None,
-        }
+        let timing = (self.every, AfterEnd::Wanted);
+        let recorder = Recorder::new(kept.store.runs(), number, timing, job);
+        Ok((recorder, outputs, counts))
     }
 
     /// What cannot be kept is not recorded.

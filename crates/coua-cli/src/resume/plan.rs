@@ -2,7 +2,6 @@
 
 use super::job::{Found, Job};
 use super::remembered::{Files, Remembered, has_content};
-use crate::output::Destinations;
 use crate::terminal::message::Failure;
 use coua_store::Runs;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,7 @@ pub(super) struct Plan {
     pub(super) resumed: Option<u64>,
     /// Runs that the new one replaces.
     pub(super) replaced: Vec<u64>,
-    /// One of them, or the resumed one, has been remembered after its end.
+    /// One of them has been remembered after its end.
     pub(super) has_ended: bool,
 }
 
@@ -34,17 +33,17 @@ pub(super) struct Plan {
 pub(super) struct Wanted<'a> {
     /// The filter's name, for messages.
     filter: &'a str,
-    job: &'a Job,
+    job: &'a Job<'a>,
     /// None if one of them is no file with a name.
     pub(super) files: Option<Files>,
     outputs: Vec<PathBuf>,
 }
 
 impl<'a> Wanted<'a> {
-    pub(super) fn new(filter: &'a str, job: &'a Job, to: &Destinations) -> Self {
+    pub(super) fn new(filter: &'a str, job: &'a Job<'_>) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let outputs: Vec<_> = to.paths().into_iter().map(absolute).collect();
-        let inputs = job.inputs.clone().filter(|_| to.are_files());
+        let outputs: Vec<_> = job.to.paths().into_iter().map(absolute).collect();
+        let inputs = job.inputs.clone().filter(|_| job.to.are_files());
         let files = inputs.map(|inputs| Files { inputs, outputs: outputs.clone() });
         Self { filter, job, files, outputs }
     }
@@ -59,23 +58,23 @@ impl<'a> Wanted<'a> {
 
     fn plan_new(&self, runs: &Runs) -> Result<Plan, Failure> {
         let obstacle = |run: Remembered<'_>| {
-            run.obstacle(self.filter, &self.job.spec, self.files.as_ref(), &self.outputs)
+            run.obstacle(self.filter, self.job.spec, self.files.as_ref(), &self.outputs)
         };
         if let Some(obstacle) = Remembered::all(runs).find_map(obstacle) {
             return Err(obstacle);
         }
-        Ok(self.replacing(runs, |run| run.has_job(&self.job.spec)))
+        Ok(self.replacing(runs, |run| run.has_job(self.job.spec)))
     }
 
     fn plan_to_start_over(&self, runs: &Runs) -> Plan {
         let command = |run: &Remembered<'_>| match &run.job {
-            Found::Known(known) => known.has_command_of(&self.job.spec) && !run.has_ended(),
+            Found::Known(known) => known.has_command_of(self.job.spec) && !run.has_ended(),
             // Whatever it is, it has these files.
             Found::Earlier(_) | Found::Later => true,
         };
-        let mut plan = self.replacing(runs, |run| run.has_job(&self.job.spec) || command(run));
+        let mut plan = self.replacing(runs, |run| run.has_job(self.job.spec) || command(run));
         let is_overwritten = |run: &Remembered<'_>| {
-            run.obstacle(self.filter, &self.job.spec, None, &self.outputs).is_some()
+            run.obstacle(self.filter, self.job.spec, None, &self.outputs).is_some()
         };
         let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
         plan.replaced.extend(overwritten);
@@ -99,12 +98,8 @@ impl<'a> Wanted<'a> {
         if let Some(failure) = with_files().find_map(|run| run.of_another_version()) {
             return Err(failure);
         }
-        let resumed = |run: &Remembered<'_>| Plan {
-            resumed: Some(run.number),
-            has_ended: run.has_ended(),
-            ..Plan::default()
-        };
-        if let Some(run) = with_files().find(|run| run.has_job(&self.job.spec)) {
+        let resumed = |run: &Remembered<'_>| Plan { resumed: Some(run.number), ..Plan::default() };
+        if let Some(run) = with_files().find(|run| run.has_job(self.job.spec)) {
             return match run.check_places() {
                 Ok(()) => Ok(resumed(&run)),
                 // It has done nothing: a new one does as well.
@@ -115,7 +110,7 @@ impl<'a> Wanted<'a> {
             };
         }
         let is_renamed =
-            |run: &Remembered<'_>| run.has_job(&self.job.spec) && run.was_renamed_to(files);
+            |run: &Remembered<'_>| run.has_job(self.job.spec) && run.was_renamed_to(files);
         if let Some(run) = Remembered::all(runs).find(is_renamed) {
             return Ok(resumed(&run));
         }
@@ -141,7 +136,7 @@ impl<'a> Wanted<'a> {
     /// Complains if an interrupted run of the same files had other options: it is probably meant.
     fn check_options(&self, run: &Remembered<'_>) -> Result<(), Failure> {
         let Found::Known(known) = &run.job else { return Ok(()) };
-        known.first_difference(&self.job.spec).map_or(Ok(()), |option| {
+        known.first_difference(self.job.spec).map_or(Ok(()), |option| {
             let reason = format!(
                 "--{option} is not as it was in the interrupted {}: give the same options, or start over with \
                  --anew",

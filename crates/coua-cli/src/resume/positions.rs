@@ -2,6 +2,8 @@
 //!
 //! The first records of each are done, so that all of them may have grown when the run is resumed.
 
+use super::remembered::is_missing;
+use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::{Block, Ending};
 use crate::terminal::message::Failure;
@@ -9,69 +11,56 @@ use crate::terminal::text::{counted, grouped};
 use coua_store::Place;
 use std::path::PathBuf;
 
-/// What was done of an input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Done {
-    /// As many as its first ones.
-    records: u64,
-    /// Bytes of the content of the last of them, if it had no separator: it may have been cut off.
-    unended: Option<u64>,
-}
-
-impl Done {
-    fn of(records: u64) -> Self {
-        Self { records, unended: None }
-    }
-
-    fn at(place: &Place) -> Self {
-        Self { records: place.records, unended: place.note.checked_sub(1) }
-    }
-
-    fn note(self) -> u64 {
-        self.unended.map_or(0, |bytes| bytes + 1)
-    }
-}
-
 /// How far a run is in an input.
-#[derive(Debug, Default)]
-pub(super) struct Position {
-    path: PathBuf,
-    /// By this run, or the one that it resumes.
-    done: Done,
-    /// Raw bytes read for that.
+#[derive(Debug)]
+struct Position {
+    /// What was done of it, by this run or the one that it resumes; its first records. The note is 0, or if the last
+    /// of them had no separator, so that it may have been cut off, 1 more than the bytes of its content.
+    place: Place,
+    /// Raw bytes read for that, to which the place [is moved](Self::settle).
     offset: u64,
+    /// Which file it is, as long as this process is at work.
+    identity: Option<Identity>,
     /// Records that this run has met.
     met: u64,
 }
 
 impl Position {
     fn at(place: &Place) -> Self {
-        let (path, offset) = (place.path.clone(), place.offset);
-        Self { path, done: Done::at(place), offset, met: 0 }
+        let (identity, offset) = (Identity::at(&place.path), place.offset);
+        Self { place: place.clone(), offset, identity, met: 0 }
     }
 
-    /// Notes it in the place, the checksums aside. Whether the offset has moved, so that those must be taken anew.
-    pub(super) fn note_in(&self, place: &mut Place) -> Option<u64> {
-        (place.records, place.note) = (self.done.records, self.done.note());
-        (place.offset != self.offset).then_some(self.offset)
+    /// Moves the place. Complains about an input that has lost its name to another file or to none, as logs do that
+    /// are rotated: nobody can resume the run.
+    fn settle(&mut self) -> Result<(), PathBuf> {
+        if self.place.offset == self.offset {
+            return Ok(());
+        }
+        match self.place.move_to(self.offset) {
+            Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
+            // It may be that file still, which whoever resumes the run will see.
+            Err(error) if !is_missing(&error) => Ok(()),
+            _ => Err(self.place.path.clone()),
+        }
     }
 
     /// Records that the run before has done, and this one has not met.
     fn remaining(&self) -> u64 {
-        self.done.records.saturating_sub(self.met)
+        self.place.records.saturating_sub(self.met)
     }
 
     /// Takes the last record out of those done, if it had no separator and is longer now: so it is another
     /// one.
     fn look_at_last(&mut self, block: &Block, format: &Format) {
-        let (Some(unended), Some(last)) = (self.done.unended, self.done.records.checked_sub(1))
-        else {
+        let Place { note, records, .. } = self.place;
+        let (Some(unended), Some(last)) = (note.checked_sub(1), records.checked_sub(1)) else {
             return;
         };
         let place = last.checked_sub(block.records_before);
         let record = place.and_then(|place| block.record(place as usize));
         if record.is_some_and(|record| format.content(record).len() as u64 != unended) {
-            self.done = Done::of(last);
+            (self.place.records, self.place.note) = (last, 0);
         }
     }
 
@@ -79,14 +68,14 @@ impl Position {
     fn pass(&mut self, block: &Block, format: &Format) {
         let last = block.len().checked_sub(1).filter(|_| block.ending != Ending::Separator);
         let last = last.and_then(|last| block.record(last));
-        let unended = last.map(|record| format.content(record).len() as u64);
-        self.done = Done { records: self.met, unended };
+        self.place.note = last.map_or(0, |record| format.content(record).len() as u64 + 1);
+        self.place.records = self.met;
         self.offset = block.consumed - block.consumed_before;
     }
 }
 
-/// How far a run is in its inputs; of none, if it cannot be resumed.
-#[derive(Debug, Default)]
+/// How far a run is in its inputs.
+#[derive(Debug)]
 pub(super) struct Positions {
     inputs: Vec<Position>,
     /// The one that is being read.
@@ -104,7 +93,7 @@ impl Positions {
         self.end_before(block.input)?;
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(0) };
         position.look_at_last(block, format);
-        let done = position.done.records.saturating_sub(block.records_before);
+        let done = position.place.records.saturating_sub(block.records_before);
         position.met = block.records_before + block.len() as u64;
         if position.remaining() == 0 {
             position.pass(block, format);
@@ -116,7 +105,7 @@ impl Positions {
     pub(super) fn take_back(&mut self, block: &Block, place: usize) {
         if let Some(position) = self.inputs.get_mut(block.input) {
             position.met = block.records_before + place as u64;
-            position.done = Done::of(position.met);
+            (position.place.records, position.place.note) = (position.met, 0);
         }
     }
 
@@ -131,12 +120,12 @@ impl Positions {
             let position = &self.inputs[self.current];
             if position.remaining() > 0 {
                 let found = counted(position.met, "record");
-                let done = grouped(position.done.records);
+                let done = grouped(position.place.records);
                 let reason = format!(
                     "--resume: has changed: it has {found} (expected at least {done}, which are done); put it back \
                      as it was, or start over with --anew"
                 );
-                return Err(Failure::at(position.path.display(), reason));
+                return Err(Failure::at(position.place.path.display(), reason));
             }
             self.current += 1;
         }
@@ -156,11 +145,16 @@ impl Positions {
 
     /// Records done, of all inputs.
     pub(super) fn records(&self) -> u64 {
-        self.inputs.iter().map(|position| position.done.records).sum()
+        self.inputs.iter().map(|position| position.place.records).sum()
+    }
+
+    /// Moves the places to what was done, up to an input that has lost its name.
+    pub(super) fn settle(&mut self) -> Result<(), PathBuf> {
+        self.inputs.iter_mut().try_for_each(Position::settle)
     }
 
     /// In the order of the inputs.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Position> {
-        self.inputs.iter()
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.inputs.iter().map(|position| position.place.clone())
     }
 }

@@ -1,20 +1,21 @@
 //! Records in the filter how far a run is, block by block.
 
+use super::job::Job;
 use super::positions::Positions;
-use super::remembered::{Remembered, is_missing};
+use super::remembered::Remembered;
 use super::schedule::Schedule;
 use crate::output::Settled;
-use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::Block;
 use crate::target::Target;
 use crate::target::kept::{Kept, Stage};
 use crate::terminal::message::{Failure, Notes};
-use coua_store::{Place, Role, Run, Runs};
+use coua_store::{Role, Run, Runs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,26 +30,24 @@ pub(crate) enum Ending {
 const MOST_ENDED: usize = 64;
 
 /// How far a run is, and where that is recorded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recorder {
     /// None if the run cannot be resumed.
     entry: Option<Entry>,
-    positions: Positions,
-    /// Of the inputs' records.
-    format: Format,
 }
 
 /// The run in the filter's table.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) number: u64,
-    pub(super) schedule: Schedule,
-    /// Which files the inputs are, as long as this process is at work.
-    pub(super) inputs: Vec<Option<Identity>>,
-    pub(super) after_end: AfterEnd,
-    pub(super) notes: Notes,
+struct Entry {
+    number: u64,
+    positions: Positions,
+    /// Of the inputs' records.
+    format: Format,
+    schedule: Schedule,
+    after_end: AfterEnd,
+    notes: Notes,
     /// An input whose name has been lost.
-    pub(super) lost: Option<PathBuf>,
+    lost: Option<PathBuf>,
 }
 
 /// What becomes of a run that has ended.
@@ -86,26 +85,31 @@ impl State {
 }
 
 impl Recorder {
-    /// Of a run that is not recorded.
-    pub(crate) fn none(format: Format) -> Self {
-        Self { entry: None, positions: Positions::default(), format }
-    }
-
-    /// Of the run with this entry.
-    pub(super) fn new(entry: Entry, runs: &Runs, format: Format) -> Self {
-        let places = runs.get(entry.number).map_or(&[][..], |run| &run.places);
+    /// Of the run of this number.
+    pub(super) fn new(
+        runs: &Runs,
+        number: u64,
+        (every, after_end): (Duration, AfterEnd),
+        job: Job<'_>,
+    ) -> Self {
+        let places = runs.get(number).map_or(&[][..], |run| &run.places);
         let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
-        Self { entry: Some(entry), positions, format }
+        let (schedule, format, notes) = (Schedule::new(every), job.format, job.notes);
+        let entry = Entry { number, positions, format, schedule, after_end, notes, lost: None };
+        Self { entry: Some(entry) }
     }
 
     /// Takes a block in. Says how many of its records are done already.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<usize, Failure> {
-        self.positions.enter(block, &self.format)
+        let Some(entry) = &mut self.entry else { return Ok(0) };
+        entry.positions.enter(block, &entry.format)
     }
 
     /// The records of the block from `place` on are not done after all.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        self.positions.take_back(block, place);
+        if let Some(entry) = &mut self.entry {
+            entry.positions.take_back(block, place);
+        }
     }
 
     /// What to do about a full filter, to be said after what became of the records.
@@ -119,12 +123,13 @@ impl Recorder {
 
     /// Whether records may come that were done before.
     pub(crate) fn may_repeat(&self) -> bool {
-        self.positions.may_repeat()
+        self.entry.as_ref().is_some_and(|entry| entry.positions.may_repeat())
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        let is_due = |entry: &Entry| entry.lost.is_none() && entry.schedule.is_due();
-        !self.positions.is_repeating() && self.entry.as_ref().is_some_and(is_due)
+        self.entry.as_ref().is_some_and(|entry| {
+            !entry.positions.is_repeating() && entry.lost.is_none() && entry.schedule.is_due()
+        })
     }
 
     /// Commits that the run begins, before anything is written to its outputs.
@@ -134,7 +139,9 @@ impl Recorder {
         settled: Settled,
         counts: &impl Serialize,
     ) -> Result<(), Failure> {
-        self.note(kept.store.runs_mut(), settled, counts);
+        if let Some(entry) = &mut self.entry {
+            entry.note(kept.store.runs_mut(), settled, counts);
+        }
         kept.commit(Stage::Begin)
     }
 
@@ -145,16 +152,15 @@ impl Recorder {
         settled: Settled,
         counts: &impl Serialize,
     ) -> Result<(), Failure> {
-        if let Some(entry) = &mut self.entry {
-            entry.schedule.begin();
-            if self.positions.records() > 0 {
-                entry.after_end = entry.after_end.or_kept();
-            }
+        let Some(entry) = &mut self.entry else { return Ok(()) };
+        entry.schedule.begin();
+        if entry.after_end == AfterEnd::Forgotten && entry.positions.records() > 0 {
+            entry.after_end = AfterEnd::Kept;
         }
-        self.note(kept.store.runs_mut(), settled, counts);
-        let Some(entry) = self.entry.as_mut().filter(|entry| entry.lost.is_none()) else {
+        entry.note(kept.store.runs_mut(), settled, counts);
+        if entry.lost.is_some() {
             return Ok(());
-        };
+        }
         kept.commit(Stage::Checkpoint)?;
         entry.schedule.done();
         Ok(())
@@ -162,68 +168,42 @@ impl Recorder {
 
     /// Commits the end of the run, or if it can be resumed, where it was left. Gives the filter back.
     pub(crate) fn end(
-        mut self,
+        self,
         ending: Ending,
         target: Target,
         settled: Settled,
         counts: &impl Serialize,
     ) -> Result<Target, Failure> {
         let Target::File(mut kept) = target else { return Ok(target) };
-        if ending == Ending::Whole {
-            self.positions.end()?;
-        }
-        self.note(kept.store.runs_mut(), settled, counts);
-        let Some(entry) = self.entry else { return finish(*kept) };
-        let name = kept.name();
-        match ending {
-            Ending::Whole => {
-                entry.end(&name, kept.store.runs_mut());
-                finish(*kept)
+        if let Some(mut entry) = self.entry {
+            if ending == Ending::Whole {
+                entry.positions.end()?;
             }
-            Ending::Early => {
+            entry.note(kept.store.runs_mut(), settled, counts);
+            if ending == Ending::Early {
                 entry.leave(kept.store.runs_mut());
                 kept.commit(Stage::Checkpoint)?;
-                Ok(Target::File(kept))
+                return Ok(Target::File(kept));
             }
+            let name = kept.name();
+            entry.end(&name, kept.store.runs_mut());
         }
+        Ok(Target::Done(Box::new(kept.finish()?)))
     }
-
-    /// Notes how far the run is, in the table that the next commit keeps.
-    fn note(&mut self, runs: &mut Runs, settled: Settled, counts: &impl Serialize) {
-        let Some(entry) = &mut self.entry else { return };
-        let Some(run) = runs.get_mut(entry.number) else { return };
-        if entry.lost.is_none() {
-            entry.lost = entry.move_to(&self.positions, &mut run.places).err();
-        }
-        run.places.truncate(entry.inputs.len());
-        run.places.extend(settled.places);
-        if run.records != self.positions.records() {
-            (run.records, run.has_ended) = (self.positions.records(), false);
-        }
-        run.state = State::bytes(counts, entry.after_end);
-    }
-}
-
-/// Keeps all changes of a filter, and gives it back.
-fn finish(kept: Kept) -> Result<Target, Failure> {
-    Ok(Target::Done(Box::new(kept.finish()?)))
 }
 
 impl Entry {
-    /// Moves the places of the inputs. Complains about an input that has lost its name to another file or to
-    /// none, as logs do that are rotated: nobody can resume the run.
-    fn move_to(&self, positions: &Positions, places: &mut [Place]) -> Result<(), PathBuf> {
-        let inputs = positions.iter().zip(&self.inputs);
-        for (place, (position, identity)) in places.iter_mut().zip(inputs) {
-            let Some(offset) = position.note_in(place) else { continue };
-            match place.move_to(offset) {
-                Ok(()) if Identity::at(&place.path) == *identity => {}
-                // It may be that file still, which whoever resumes the run will see.
-                Err(error) if !is_missing(&error) => {}
-                _ => return Err(place.path.clone()),
-            }
+    /// Notes how far the run is, in the table that the next commit keeps.
+    fn note(&mut self, runs: &mut Runs, settled: Settled, counts: &impl Serialize) {
+        let Some(run) = runs.get_mut(self.number) else { return };
+        if self.lost.is_none() {
+            self.lost = self.positions.settle().err();
         }
-        Ok(())
+        run.places = self.positions.places().chain(settled.places).collect();
+        if run.records != self.positions.records() {
+            (run.records, run.has_ended) = (self.positions.records(), false);
+        }
+        run.state = State::bytes(counts, self.after_end);
     }
 
     /// The run is left before its end. If an input is lost, it stays in the table, so that nobody empties its
@@ -270,11 +250,5 @@ impl Entry {
                 run.name()
             ));
         }
-    }
-}
-
-impl AfterEnd {
-    fn or_kept(self) -> Self {
-        if self == Self::Forgotten { Self::Kept } else { self }
     }
 }

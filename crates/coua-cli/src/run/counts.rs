@@ -2,7 +2,7 @@
 
 use crate::key::answers::{Answers, Expectation, Found};
 use crate::target::Op;
-use crate::target::collisions::{Answered, Expected};
+use crate::target::collisions::Answered;
 use crate::terminal::report::Report;
 use crate::terminal::text::{counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
@@ -25,29 +25,21 @@ pub(super) struct Counts {
     found: u64,
     #[serde(skip_serializing_if = "is_zero")]
     not_found: u64,
-    #[serde(skip_serializing_if = "is_nothing")]
+    #[serde(skip_serializing_if = "is_zero")]
     expected_wrongly_dropped: Expectation,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-fn is_nothing(expected: &Expectation) -> bool {
-    f64::from(*expected) <= 0.0
+fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 impl Counts {
     /// Counts the answers to a block.
     pub(super) fn note(&mut self, op: Op, answers: &Answers) {
-        let (no, yes) = match op {
-            Op::Count => {
-                let found = answers.counts.iter().filter(|count| **count > 0).count();
-                ((answers.counts.len() - found) as u64, found as u64)
-            }
-            _ => (answers.count(Found::No), answers.count(Found::Yes)),
-        };
+        // Of each key there is either an answer or a number of copies.
+        let absent = answers.counts.iter().filter(|count| **count == 0).count();
+        let no = answers.count(Found::No) + absent as u64;
+        let yes = answers.count(Found::Yes) + (answers.counts.len() - absent) as u64;
         match op {
             Op::Dedup => {
                 self.unique += no;
@@ -71,16 +63,14 @@ impl Counts {
         }
     }
 
-    pub(super) fn answered(&self) -> Answered {
-        Answered { new: self.unique, repeats: self.repeats }
+    /// What the filter has answered, and how many of the repeats were expected to be new records meanwhile.
+    pub(super) fn answered(&self) -> (Answered, f64) {
+        let answered = Answered { new: self.unique, repeats: self.repeats };
+        (answered, self.expected_wrongly_dropped.into())
     }
 
     /// How many of the repeats were probably new records, if that is known.
-    fn wrongly_dropped(&self, expected: Expected) -> Option<f64> {
-        let expected = match expected {
-            Expected::Counted => Some(self.expected_wrongly_dropped.into()),
-            Expected::AtEnd(expected) => expected,
-        };
+    fn wrongly_dropped(&self, expected: Option<f64>) -> Option<f64> {
         // Chance may expect more than the repeats that there were.
         expected.map(|expected| expected.min(self.repeats as f64))
     }
@@ -89,7 +79,7 @@ impl Counts {
     /// asked for.
     pub(super) fn warning(
         &self,
-        (expected, hash_bits): (Expected, Option<f64>),
+        [expected, hash_bits]: [Option<f64>; 2],
         rate: Option<f64>,
     ) -> Option<String> {
         let dropped = self.wrongly_dropped(expected).filter(|dropped| *dropped >= 1.0)?;
@@ -105,7 +95,7 @@ impl Counts {
     }
 
     /// Adds the figures of a command.
-    pub(super) fn tell(&self, op: Op, expected: Expected, report: &mut Report) {
+    pub(super) fn tell(&self, op: Op, expected: Option<f64>, report: &mut Report) {
         match op {
             Op::Dedup => {
                 report.number("unique", "unique", self.unique);
@@ -116,11 +106,11 @@ impl Counts {
                 }
             }
             Op::Add | Op::AddNew => report.number("added", "added", self.added),
-            Op::Remove => report.number("removed", "removed", self.found),
-            Op::Check | Op::Count => report.number("found", "found", self.found),
-        }
-        if matches!(op, Op::Remove | Op::Check | Op::Count) {
-            report.number("not_found", "not found", self.not_found);
+            Op::Remove | Op::Check | Op::Count => {
+                let name = if op == Op::Remove { "removed" } else { "found" };
+                report.number(name, name, self.found);
+                report.number("not_found", "not found", self.not_found);
+            }
         }
     }
 }

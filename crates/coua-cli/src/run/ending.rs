@@ -12,19 +12,9 @@ pub(super) enum Ending {
     Whole,
     /// Not this record, for which there was no room, nor those after it.
     Full { record: String, why: String },
-    /// The server cannot be reached, or does not do what it is asked.
-    GaveUp(GaveUp),
-}
-
-/// What the server has left open.
-#[derive(Debug)]
-pub(super) struct GaveUp {
-    reason: String,
-    unanswered: u64,
-    /// A record before which all were answered.
-    first: String,
-    /// The last record about which was asked.
-    last: String,
+    /// The server cannot be reached, or does not do what it is asked, and has left so many records open. All before
+    /// the `first` were answered; the `last` is that about which was asked last.
+    GaveUp { reason: String, unanswered: u64, first: String, last: String },
 }
 
 impl Ending {
@@ -34,10 +24,10 @@ impl Ending {
 
     /// The server has not answered for all records of a block. Of several blocks the first tells why.
     pub(super) fn give_up(&mut self, failure: &Failure, unanswered: u64, block: &Block) {
-        if !matches!(self, Self::GaveUp(_)) {
+        if !matches!(self, Self::GaveUp { .. }) {
             let first = block.record_name(0);
             let reason = failure.reason().to_owned();
-            *self = Self::GaveUp(GaveUp { reason, unanswered: 0, first, last: String::new() });
+            *self = Self::GaveUp { reason, unanswered: 0, first, last: String::new() };
         }
         self.note(unanswered, block);
     }
@@ -45,9 +35,10 @@ impl Ending {
     /// Notes what has become of a block, if some are open.
     pub(super) fn note(&mut self, unanswered: u64, block: &Block) {
         // A block that only says that there is no more for now has no last record.
-        if let (Self::GaveUp(left), Some(last)) = (self, block.len().checked_sub(1)) {
-            left.unanswered += unanswered;
-            left.last = block.record_name(last);
+        let of_block = block.len().checked_sub(1);
+        if let (Self::GaveUp { unanswered: all, last, .. }, Some(place)) = (self, of_block) {
+            *all += unanswered;
+            *last = block.record_name(place);
         }
     }
 
@@ -74,12 +65,10 @@ impl Ending {
             format!("{why}; stopped before {record}: all records before it are {state}{remedy}");
         Some(Failure::Full { name: name.to_owned(), reason })
     }
-}
 
-impl GaveUp {
-    /// What became of the records that were not answered.
-    pub(super) fn words(&self, op: Op) -> String {
-        let Self { reason, first, last, .. } = self;
+    /// What became of the records that a server has left open, if it has given up.
+    pub(super) fn left_open(&self, op: Op) -> Option<String> {
+        let Self::GaveUp { reason, unanswered, first, last } = self else { return None };
         let rest = match op {
             Op::Dedup => format!(
                 "printed whether seen before or not, and perhaps not recorded; stopped after {last}"
@@ -88,10 +77,10 @@ impl GaveUp {
                 format!("perhaps in the filter, perhaps not; all before {first} are")
             }
             Op::Remove => "perhaps removed, perhaps not, and in no report".to_owned(),
-            Op::Check | Op::Count => return reason.clone(),
+            Op::Check | Op::Count => return Some(reason.clone()),
         };
-        let unanswered = counted(self.unanswered, "record");
-        format!("{reason}; no answer for {unanswered}: {rest}")
+        let unanswered = counted(*unanswered, "record");
+        Some(format!("{reason}; no answer for {unanswered}: {rest}"))
     }
 }
 
@@ -113,9 +102,9 @@ mod tests {
         ending.give_up(&Failure::at("server", "gone"), 1, &block(1, &[2, 4]));
         ending.give_up(&Failure::at("server", "still gone"), 2, &block(3, &[2, 4]));
         ending.note(0, &block(0, &[]));
-        let Ending::GaveUp(left) = ending else { panic!("another ending") };
-        assert_eq!((left.first.as_str(), left.last.as_str()), ("in: record 2", "in: record 5"));
-        let words = left.words(Op::Remove);
+        let Ending::GaveUp { first, last, .. } = &ending else { panic!("another ending") };
+        assert_eq!((first.as_str(), last.as_str()), ("in: record 2", "in: record 5"));
+        let words = ending.left_open(Op::Remove).unwrap();
         assert!(words.starts_with("gone; no answer for 3 records: perhaps"), "{words}");
     }
 }

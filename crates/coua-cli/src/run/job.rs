@@ -6,7 +6,7 @@ use crate::clock::Present;
 use crate::input::Survey;
 use crate::key::answers::Found;
 use crate::output::{self, Destinations, Outputs};
-use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder, Start};
+use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
 use crate::target::file::Manners;
 use crate::target::spec::FilterSpec;
 use crate::target::{self, Location, Op, Target};
@@ -39,19 +39,9 @@ pub(crate) struct Job {
     pub(crate) to: Destinations,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Found>,
-    /// The first record that is printed ends the run.
-    pub(crate) until: Until,
-    /// In words that outlast versions, if the run can be resumed.
-    pub(crate) spec: Option<JobSpec>,
-    pub(crate) checkpoints: Checkpoints,
+    /// What it does in words that outlast versions, and how that is recorded, if the run can be resumed.
+    pub(crate) recorded: Option<(JobSpec, Checkpoints)>,
     pub(crate) manner: Manner,
-}
-
-/// Up to where to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    End,
-    FirstPrinted,
 }
 
 impl Job {
@@ -73,18 +63,13 @@ impl Job {
         target: &mut Target,
         opening: output::Opening<'_>,
     ) -> Result<Begun<Counts>, Failure> {
-        let (to, counts, notes) = (&self.to, Counts::default(), self.manner.notes);
-        let (format, inputs) = (self.reading.format.clone(), self.reading.inputs.files());
-        match (target.kept(), self.spec.clone()) {
-            (Some(kept), Some(spec)) => {
-                let recorded = resume::Job { spec, inputs, format };
-                self.checkpoints.begin(kept, recorded, Start { to, opening, counts, notes })
-            }
-            _ => Ok(Begun {
-                outputs: Outputs::open(to, opening)?,
-                recorder: Recorder::none(format),
-                counts,
-            }),
+        if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
+            let (inputs, format) = (self.reading.inputs.files(), self.reading.format.clone());
+            let (to, notes) = (&self.to, self.manner.notes);
+            let job = resume::Job { spec, inputs, format, to, opening, notes };
+            return checkpoints.begin(kept, job);
         }
+        let outputs = Outputs::open(&self.to, opening)?;
+        Ok((Recorder::default(), outputs, Counts::default()))
     }
 }

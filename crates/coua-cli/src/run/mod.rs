@@ -9,27 +9,19 @@ mod session;
 mod steps;
 mod work;
 
-pub(crate) use job::{Job, Manner, Until};
+pub(crate) use job::{Job, Manner};
+pub(crate) use work::Run;
 
 use crate::output::own_files::OwnFiles;
 use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, Begun};
+use crate::resume;
 use crate::target::{Op, Target};
-use crate::terminal::exit::Exit;
+use crate::terminal::exit::{self, Exit};
 use crate::terminal::message::Failure;
-use crate::terminal::progress::Counted;
 use crate::terminal::stream::Stream;
 use ending::Ending;
 use session::Session;
-use work::Work;
-
-/// A run of which all records were read.
-#[derive(Debug)]
-pub(crate) struct Run {
-    work: Work,
-    settled: Settled,
-}
 
 impl Run {
     /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
@@ -50,33 +42,33 @@ impl Run {
         let mut target = Target::open(&job.location, job.target_opening(&inputs))?;
         let now = job.present.for_window(target.window())?;
         job.reading.believe_times(now, target.window());
-        let begun = job.begin(&mut target, job.reading.opening(&inputs, &own))?;
-        let Begun { recorder, mut outputs, counts } = begun;
-        let on_missing = job.reading.on_missing;
-        let session = Session::begin(counted(job.op), job.manner, on_missing, &inputs)?;
+        let opening = job.reading.opening(&inputs, &own);
+        let (recorder, mut outputs, counts) = job.begin(&mut target, opening)?;
+        let session = Session::begin(&job, &inputs)?;
         outputs.form = match job.op {
-            Op::Count if session.keeps_keyless() => Form::Counted,
+            Op::Count if job.reading.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
             _ => Form::Selected,
         };
-        target.heed(&session.stop());
-        let pipeline = session.pipeline(&job.reading, &target);
-        let work = Work::new(&job, (target, now), session, (recorder, counts));
-        Self::read(pipeline, work, outputs)
+        target.heed(&session.stop);
+        let pipeline = session.pipeline(&job, &target);
+        let (ending, printed, settled) = (Ending::Whole, 0, Settled::default());
+        let run = Self { job, target, session, recorder, counts, ending, printed, now, settled };
+        run.read(pipeline, outputs)
     }
 
-    fn read(pipeline: Pipeline, mut work: Work, mut outputs: Outputs) -> Result<Self, Failure> {
-        let read = pipeline.run(&mut work, &mut outputs);
-        let settled = work.session.end(read).and_then(|()| {
-            work.target.check_origin()?;
+    fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self, Failure> {
+        let read = pipeline.run(&mut self, &mut outputs);
+        let settled = self.session.end(read, &self.job).and_then(|()| {
+            self.target.check_origin()?;
             // What the filter remembers, and what is gone from it, must be in the outputs first.
-            let is_kept = work.op.changes() && work.target.is_lasting();
+            let is_kept = self.job.op.changes() && self.target.is_lasting();
             if is_kept { outputs.settle() } else { Ok(Settled::default()) }
         });
         match settled {
-            Ok(settled) => Ok(Self { work, settled }),
+            Ok(settled) => Ok(Self { settled, ..self }),
             Err(failure) => {
-                work.target.take_back();
+                self.target.take_back();
                 Err(failure)
             }
         }
@@ -84,26 +76,30 @@ impl Run {
 
     /// Records selected for the main output; none if a server has left some open.
     pub(crate) fn printed(&self) -> Option<u64> {
-        (!matches!(self.work.ending, Ending::GaveUp(_))).then_some(self.work.printed)
+        (!matches!(self.ending, Ending::GaveUp { .. })).then_some(self.printed)
     }
 
     /// Keeps the changes of the filter, and prints the figures. The exit code is `otherwise` if nothing else
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit, Failure> {
-        let Self { work, settled } = self;
-        let Work { op, mut target, session, recorder, counts, ending, rate, .. } = work;
+        let Self { job, mut target, session, recorder, counts, ending, settled, .. } = self;
+        let (op, notes) = (job.op, job.manner.notes);
         target.take_back_after_full()?;
         let name = target.name();
-        if let Ending::GaveUp(left) = &ending {
-            return session.fail(Failure::at(&name, left.words(op)));
+        if let Some(left) = ending.left_open(op) {
+            let failure = Failure::at(&name, left);
+            // If a signal came, the server was not waited for any longer.
+            let Some(signal) = exit::caught() else { return Err(failure) };
+            failure.report();
+            return Ok(Exit::Signal(signal));
         }
-        target.tell_doubts();
-        if op.inserts() {
-            session.tell_outdated(target.outdated());
-        }
+        target.tell_doubts(op, notes);
         let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
         let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
-        let how = if ending.is_full() { resume::Ending::Early } else { session.ending() };
+        let how = match exit::caught() {
+            None if !ending.is_full() => resume::Ending::Whole,
+            _ => resume::Ending::Early,
+        };
         let mut target = match (recorder.end(how, target, settled, &counts), refusal.is_some()) {
             (Err(failure), true) => {
                 failure.told_if_unsynced()?;
@@ -111,25 +107,22 @@ impl Run {
             }
             (ended, _) => ended?,
         };
-        let printed = session.print_figures(|report| {
-            let (filter, expected) = target.describe(counts.answered())?;
-            counts.tell(op, expected, report);
-            Ok(filter)
-        });
-        session.warn(&name, counts.warning(target.expected(counts.answered()), rate));
+        let printed = if let Some(format) = job.manner.figures {
+            session.print_figures(format, |report| {
+                let (filter, expected) = target.describe(counts.answered())?;
+                counts.tell(op, expected, report);
+                Ok(filter)
+            })
+        } else {
+            let expected = target.expected(counts.answered());
+            if let Some(warning) = counts.warning(expected, job.filter.wanted.rate) {
+                notes.say(format_args!("{name}: {warning}"));
+            }
+            Ok(())
+        };
         match refusal {
             Some(refusal) => Err(refusal),
-            None => printed.map(|()| session.exit(otherwise)),
+            None => printed.map(|()| exit::caught().map_or(otherwise, Exit::Signal)),
         }
-    }
-}
-
-/// What progress shows beside the records.
-fn counted(op: Op) -> Counted {
-    match op {
-        Op::Dedup => Counted::Unique,
-        Op::Add | Op::AddNew => Counted::Added,
-        Op::Remove => Counted::Removed,
-        Op::Check | Op::Count => Counted::Found,
     }
 }

@@ -2,10 +2,11 @@
 
 use super::counts::Counts;
 use super::ending::Ending;
-use super::job::{Job, Until};
+use super::job::Job;
+use super::reading::Until;
 use super::session::Session;
 use crate::clock::Now;
-use crate::key::answers::Found;
+use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Why;
 use crate::output::Settled;
 use crate::pipeline::{Answer, Batch, Flow};
@@ -14,12 +15,11 @@ use crate::resume::Recorder;
 use crate::target::{Op, Stop, Target};
 use crate::terminal::message::Failure;
 use std::iter::repeat_n;
-use std::mem;
 
-/// A run at work.
+/// A run at work, and when all records were read.
 #[derive(Debug)]
-pub(super) struct Work {
-    pub(super) op: Op,
+pub(crate) struct Run {
+    pub(super) job: Job,
     pub(super) target: Target,
     pub(super) session: Session,
     pub(super) recorder: Recorder,
@@ -27,53 +27,27 @@ pub(super) struct Work {
     pub(super) ending: Ending,
     /// Records selected for the main output.
     pub(super) printed: u64,
-    now: Now,
-    /// The answers of the records for each output.
-    wanted: [Option<Found>; 2],
-    until: Until,
-    /// The false-positive rate that was asked for, if any was.
-    pub(super) rate: Option<f64>,
+    pub(super) now: Now,
+    /// Where the outputs end, once all is in them.
+    pub(super) settled: Settled,
 }
 
-impl Work {
-    pub(super) fn new(
-        job: &Job,
-        (target, now): (Target, Now),
-        session: Session,
-        (recorder, counts): (Recorder, Counts),
-    ) -> Self {
-        let tee = job.to.tee.as_ref().map(|_| Found::Yes);
-        Self {
-            op: job.op,
-            target,
-            session,
-            recorder,
-            counts,
-            ending: Ending::Whole,
-            printed: 0,
-            now,
-            wanted: [job.printed, tee],
-            until: job.until,
-            rate: job.filter.wanted.rate,
-        }
-    }
-
+impl Run {
     /// Selects the records for the outputs. Those before the place `over`, and the first `known` keys, were done
     /// before.
     fn select(&mut self, batch: &mut Batch, over: usize, known: usize) {
-        let Batch { keyed, answers, .. } = batch;
-        let mut all = [mem::take(&mut answers.selected), mem::take(&mut answers.also_selected)];
-        for (wanted, selected) in self.wanted.into_iter().zip(&mut all) {
-            selected.clear();
+        let keyed = &batch.keyed;
+        let Answers { found, selected, also_selected, .. } = &mut batch.answers;
+        let also_wanted = self.job.to.tee.as_ref().map(|_| Found::Yes);
+        for (wanted, all) in [(self.job.printed, &mut *selected), (also_wanted, also_selected)] {
             let Some(wanted) = wanted else { continue };
-            let found = answers.found.iter().map(|found| *found == wanted);
-            let passes = |why: &Why| self.session.passes(why, wanted);
-            keyed.spread(repeat_n(false, known).chain(found), passes, selected);
-            selected.iter_mut().take(over).for_each(|selected| *selected = false);
+            let found = found.iter().map(|found| *found == wanted);
+            let passes = |why: &Why| self.job.reading.passes(why, wanted);
+            keyed.spread(repeat_n(false, known).chain(found), passes, all);
+            all.iter_mut().take(over).for_each(|selected| *selected = false);
         }
-        [answers.selected, answers.also_selected] = all;
-        if self.op == Op::Check {
-            let selected = answers.selected.iter().filter(|selected| **selected).count();
+        if self.job.op == Op::Check {
+            let selected = selected.iter().filter(|selected| **selected).count();
             // The header is printed, but is no record.
             let headers = keyed.keyless.iter().filter(|it| it.why == Why::Header(Header::First));
             self.printed += (selected - headers.count()) as u64;
@@ -84,11 +58,12 @@ impl Work {
     fn stop(&mut self, batch: &mut Batch, stop: Stop) {
         match stop {
             Stop::Lost { failure, unanswered } => {
+                self.session.note(batch, batch.block.len());
                 self.ending.give_up(&failure, unanswered, &batch.block);
             }
             Stop::Full { nth, why } => {
                 let place = if self.ending.is_full() { 0 } else { batch.keyed.record_of_hash(nth) };
-                self.session.take_back(batch, place);
+                self.session.note(batch, place);
                 self.recorder.take_back(&batch.block, place);
                 batch.answers.selected.truncate(place);
                 batch.answers.also_selected.truncate(place);
@@ -101,7 +76,7 @@ impl Work {
     }
 }
 
-impl Answer for Work {
+impl Answer for Run {
     fn ask(&mut self, batch: &Batch) {
         self.target.ask(&batch.keyed);
     }
@@ -111,13 +86,12 @@ impl Answer for Work {
     }
 
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow, Failure> {
-        self.session.note(batch);
         let over = self.recorder.enter(&batch.block)?;
         let Batch { block, keyed, answers } = batch;
         let known = keyed.hashes_before(over);
         let when = (self.now, block.consumed);
-        let answered = self.target.answer(self.op, (keyed, known), when, answers);
-        self.counts.note(self.op, answers);
+        let answered = self.target.answer(self.job.op, (keyed, known), when, answers);
+        self.counts.note(self.job.op, answers);
         self.select(batch, over, known);
         if let Err(stop) = answered {
             self.stop(batch, stop);
@@ -126,9 +100,10 @@ impl Answer for Work {
         if !self.recorder.may_repeat() {
             self.target.divide(batch.keyed.hashes.len());
         }
+        self.session.note(batch, batch.block.len());
         self.ending.note(0, &batch.block);
-        self.session.show(self.counts.shown(self.op), self.target.load());
-        let is_enough = self.until == Until::FirstPrinted && self.printed > 0;
+        self.session.show(self.counts.shown(self.job.op), self.target.load());
+        let is_enough = self.job.reading.until == Until::FirstPrinted && self.printed > 0;
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 

@@ -3,8 +3,7 @@
 //! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
 //! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
-use crate::key::answers::Expectation;
-use coua::Insertion;
+use crate::key::answers::{Answers, Expectation};
 
 /// Shares of all hashes below this count as small.
 const SMALL: f64 = 1e-3;
@@ -16,21 +15,11 @@ pub(crate) struct Answered {
     pub(crate) repeats: u64,
 }
 
-/// How many of the repeats are expected to be new records.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Expected {
-    /// That was counted block by block.
-    Counted,
-    /// That is known at the end, or not at all.
-    AtEnd(Option<f64>),
-}
-
-impl Answered {
-    /// How many of these are new, and how many repeats.
-    pub(crate) fn of(outcomes: &[Insertion]) -> Self {
-        let new = outcomes.iter().filter(|outcome| **outcome == Insertion::Inserted).count();
-        Self { new: new as u64, repeats: (outcomes.len() - new) as u64 }
-    }
+/// Notes how many of the keys that were found are expected to be new ones, if so many are new, and the filter had
+/// so many items before and after them.
+pub(super) fn expect(answers: &mut Answers, new: u64, items: [u64; 2], hash_bits: f64) {
+    let answered = Answered { new, repeats: answers.found.len() as u64 - new };
+    answers.wrongly_found = among_repeats(answered, items, hash_bits);
 }
 
 /// How many records of a stream of so many different ones are taken for repeats.

@@ -6,7 +6,7 @@
 use crate::key::answers::{Answers, Found, Group};
 use crate::key::keyed::Keyed;
 use crate::pipeline::{Early, Order};
-use crate::target::collisions::{self, Answered};
+use crate::target::collisions;
 use crate::target::division::Division;
 use crate::target::op::Op;
 use coua::{KeyHash, SharedCuckooFilter};
@@ -14,9 +14,6 @@ use coua_store::Store;
 use std::iter::zip;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-
-/// Blocks of fewer keys are not worth dividing a filter.
-const FEWEST_KEYS: usize = 512;
 
 /// Where threads find the filter, and how they share it.
 #[derive(Debug)]
@@ -26,37 +23,20 @@ pub(super) struct Divided {
     op: Op,
 }
 
-/// When a filter is divided.
-#[derive(Debug)]
-pub(super) struct Divider {
-    pub(super) divided: Arc<Divided>,
-    /// With fewer items it is not tried again.
-    least_items: u64,
-}
-
-impl Divider {
+impl Divided {
     /// None if the filter is to be changed by one thread.
     pub(super) fn new(store: &Store, op: Op, threads: NonZeroUsize) -> Option<Self> {
         let can = op.inserts() && threads.get() > 1 && store.filter().window().is_none();
-        let division = Division::for_threads(threads);
-        let divided = Divided { filter: store.divided(), division, op };
-        can.then(|| Self { divided: Arc::new(divided), least_items: 0 })
+        let (filter, division) = (store.divided(), Division::for_threads(threads));
+        can.then_some(Self { filter, division, op })
     }
 
-    /// Divides the filter after a block of so many keys, if that pays.
-    pub(super) fn divide(&mut self, store: &mut Store, keys: usize) {
-        let is_divided = self.divided.filter.filter().is_some();
-        let items = store.filter().len();
-        if is_divided || keys < FEWEST_KEYS || items < self.least_items {
-            return;
-        }
-        if !store.divide(self.divided.division.bits, keys) {
-            self.least_items = items + items / 8 + 1;
-        }
+    /// Divides the filter, unless it is divided. False if it cannot take so many keys at once then.
+    pub(super) fn divide(&self, store: &mut Store, keys: usize) -> bool {
+        let is_divided = self.filter.filter().is_some();
+        is_divided || store.divide(self.division.bits, keys)
     }
-}
 
-impl Divided {
     /// The filter's load, if it is divided.
     pub(super) fn load(&self) -> Option<f64> {
         self.filter.filter().as_ref().map(SharedCuckooFilter::load)
@@ -74,12 +54,9 @@ impl Divided {
         let new = zip(&keyed.hashes, &answers.found).filter(|(_, found)| **found == Found::No);
         store.note_inserted(new.map(|(hash, _)| *hash));
         answers.added = answers.count(Found::No);
-        let repeats = answers.found.len() as u64 - answers.added;
-        let answered = Answered { new: answers.added, repeats };
         if let Some(filter) = &*self.filter.filter() {
-            let items = filter.len();
-            let items = [items - answers.added, items];
-            answers.wrongly_found = collisions::among_repeats(answered, items, filter.hash_bits());
+            let (new, items) = (answers.added, filter.len());
+            collisions::expect(answers, new, [items - new, items], filter.hash_bits());
         }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Forecast {
     marks: Vec<Moment>,
     /// Bytes between two marks.
     step: f64,
+    /// Read so far.
+    records: u64,
     first_look_done: bool,
 }
 
@@ -57,13 +59,14 @@ impl Forecast {
         let total_bytes = total_bytes? as f64;
         let start = Moment::default();
         let step = total_bytes * FIRST_LOOK / MARKS as f64;
-        Some(Self { total_bytes, marks: vec![start], step, first_look_done: false })
+        Some(Self { total_bytes, marks: vec![start], step, records: 0, first_look_done: false })
     }
 
-    /// Makes room in the filter for the items to come, if it is time for that; `consumed` raw bytes and
-    /// `records` were read.
-    pub(crate) fn make_room(&mut self, consumed: u64, records: u64, filter: &mut CuckooFilter) {
-        let (items, capacity) = (filter.len(), filter.capacity());
+    /// Makes room in the filter for the items to come, if it is time for that; `consumed` raw bytes were read, and
+    /// so many records more.
+    pub(crate) fn make_room(&mut self, consumed: u64, records: usize, filter: &mut CuckooFilter) {
+        self.records += records as u64;
+        let (records, items, capacity) = (self.records, filter.len(), filter.capacity());
         if let Some(more) = self.advise(Moment { consumed, records, items, capacity }) {
             let limit = filter.max_items().saturating_sub(items);
             // Without memory for all at once, it still grows bit by bit.
@@ -96,11 +99,7 @@ impl Forecast {
         }
         self.marks.push(now);
         if self.marks.len() > 2 * MARKS {
-            let mut keep = false;
-            self.marks.retain(|_| {
-                keep = !keep;
-                keep
-            });
+            self.marks = self.marks.iter().step_by(2).copied().collect();
             self.step *= 2.0;
         }
     }

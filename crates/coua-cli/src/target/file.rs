@@ -15,7 +15,7 @@ use coua_remote::Address;
 use coua_store::{Access, Lock, Options, Reason, Runs, StoreError, View, Wait};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes of a usual record. If an input has more of them, the store finds out in time.
 const USUAL_RECORD: u64 = 32;
@@ -25,19 +25,18 @@ pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View, Failure> {
     view(path, Options::new().access(Access::Load), secret)
 }
 
-/// Opens a filter that will be described: of a large one, little more than the header is read.
-pub(crate) fn glance(path: &Path, secret: &Secret) -> Result<View, Failure> {
-    view(path, Options::new().expecting(0), secret)
-}
-
-/// Opens a filter that will be asked about the records of `inputs`.
-pub(crate) fn open(path: &Path, secret: &Secret, inputs: &Survey) -> Result<View, Failure> {
-    view(path, expecting(Options::new(), inputs), secret)
-}
-
-/// Complains if the filter's file was overwritten in place while it was asked.
-pub(crate) fn check_origin(view: &View) -> Result<(), Failure> {
-    view.check_origin().map_err(|error| failure(&error))
+/// Opens a filter that will not be changed.
+pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<View, Failure> {
+    check_there(path)?;
+    platform::explain_shortened(path);
+    let mut view = with_key(options, secret)?.read(path);
+    if let Err(StoreError { path: told, reason: Reason::Load(_), .. }) = &mut view {
+        // As the user calls it.
+        path.clone_into(told);
+    }
+    let view = view?;
+    check_key(secret, &view.filter, &path.display().to_string())?;
+    Ok(view)
 }
 
 /// Complains about a clock so far behind the filter's that one of them must be wrong. A little behind is
@@ -54,17 +53,6 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
          another file"
     );
     Err(Failure::at(name, reason))
-}
-
-fn view(path: &Path, options: Options, secret: &Secret) -> Result<View, Failure> {
-    check_there(path)?;
-    platform::explain_shortened(path);
-    let view = with_key(options, secret)?.read(path).map_err(|error| match error.reason {
-        Reason::Load(source) => unreadable(path, &source),
-        _ => failure(&error),
-    })?;
-    check_key(secret, &view.filter, &path.display().to_string())?;
-    Ok(view)
 }
 
 /// Complains about a key for a filter that has none: it would protect nothing.
@@ -85,7 +73,9 @@ fn with_key(options: Options, secret: &Secret) -> Result<Options, Failure> {
     })
 }
 
-fn expecting(options: Options, inputs: &Survey) -> Options {
+/// For a filter that is asked about the records of `inputs`, or changed by them.
+pub(super) fn expecting(inputs: &Survey) -> Options {
+    let options = Options::new();
     match inputs.total_bytes {
         Some(bytes) => options.expecting(bytes / USUAL_RECORD),
         None => options,
@@ -94,8 +84,23 @@ fn expecting(options: Options, inputs: &Survey) -> Options {
 
 /// Complains unless there is a file that may hold a filter.
 pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
+    let missing = |error| Err(Failure::io(path.display(), &error));
+    refuse_others(path)?.map_or(Ok(()), missing)
+}
+
+/// Complains about what cannot hold a filter. If nothing is there, that is the error that is given.
+fn refuse_others(path: &Path) -> Result<Option<io::Error>, Failure> {
     refuse_address(path)?;
-    if is_there(path)? { Ok(()) } else { Err(no_such_file(path)) }
+    let name = path.display();
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(Failure::at(name, "is a directory, not a filter file")),
+        Ok(found) if !found.is_file() => {
+            Err(Failure::at(name, "is not a regular file, so it cannot hold a filter"))
+        }
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(error)),
+        Err(error) => Err(Failure::io(name, &error)),
+    }
 }
 
 /// Complains about an address where only a file will do, and about a stream.
@@ -110,14 +115,6 @@ fn refuse_address(argument: &Path) -> Result<(), Failure> {
     Address::of(argument)?.map_or(Ok(()), |address| Err(Failure::at(address, reason)))
 }
 
-fn no_such_file(path: &Path) -> Failure {
-    match fs::metadata(path) {
-        Err(error) => Failure::io(path.display(), &error),
-        // It has come in between.
-        Ok(_) => Failure::at(path.display(), "was not there a moment ago: try again"),
-    }
-}
-
 /// How long another process that writes the filter is waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
@@ -128,7 +125,6 @@ pub(crate) struct Manners {
 /// A filter file that this process alone may write.
 #[derive(Debug)]
 pub(crate) struct FilterFile {
-    path: PathBuf,
     lock: Lock,
 }
 
@@ -140,8 +136,7 @@ impl FilterFile {
     ///
     /// To be called before signals are answered, so that they end the wait.
     pub(crate) fn lock(path: &Path, manners: Manners) -> Result<Self, Failure> {
-        refuse_address(path)?;
-        is_there(path)?;
+        refuse_others(path)?;
         Self::lock_by(Lock::take, path, manners)
     }
 
@@ -152,7 +147,7 @@ impl FilterFile {
     }
 
     fn lock_by(take: Take, path: &Path, manners: Manners) -> Result<Self, Failure> {
-        let lock = match take(path, Wait::No) {
+        let taken = match take(path, Wait::No) {
             Err(StoreError { reason: Reason::Busy, path: name, .. })
                 if manners.wait == Wait::UntilFree =>
             {
@@ -162,8 +157,7 @@ impl FilterFile {
             }
             taken => taken,
         };
-        let lock = lock.map_err(|error| failure(&error))?;
-        Ok(Self { path: lock.target().to_owned(), lock })
+        Ok(Self { lock: taken? })
     }
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
@@ -174,39 +168,29 @@ impl FilterFile {
         inputs: &Survey,
         now: Present,
     ) -> Result<Kept, Failure> {
-        let name = self.name();
-        if !self.lock.is_new() {
-            let kept = self.open(&wanted.secret, inputs, now)?;
-            wanted.agree_with(kept.filter(), &name)?;
-            return Ok(kept);
+        if self.lock.is_new() {
+            let filter = wanted.build()?;
+            let options = with_key(Options::new(), &wanted.secret)?;
+            let store = options.write_locked(self.lock, Some(move || filter))?;
+            return Ok(Kept::new(store, Saved::Nothing));
         }
-        let filter = wanted.build()?;
-        let options = with_key(Options::new(), &wanted.secret)?;
-        let store = options.write_locked(self.lock, Some(move || filter));
-        Ok(Kept::new(store.map_err(|error| failure(&error))?, Saved::Nothing))
+        let kept = self.open(expecting(inputs), &wanted.secret, now)?;
+        wanted.agree_with(kept.filter(), &kept.name())?;
+        Ok(kept)
     }
 
-    /// The filter in the file, to be changed by the records of `inputs`.
+    /// The filter in the file, to be changed.
     pub(crate) fn open(
         self,
+        options: Options,
         secret: &Secret,
-        inputs: &Survey,
         now: Present,
     ) -> Result<Kept, Failure> {
-        self.open_as(expecting(Options::new(), inputs), secret, now)
-    }
-
-    /// The filter in the file, read and checked, to be changed all over.
-    pub(crate) fn open_whole(self, secret: &Secret, now: Present) -> Result<Kept, Failure> {
-        self.open_as(Options::new().access(Access::Load), secret, now)
-    }
-
-    fn open_as(self, options: Options, secret: &Secret, now: Present) -> Result<Kept, Failure> {
-        let name = self.name();
-        platform::explain_shortened(&self.path);
+        platform::explain_shortened(self.lock.target());
         let options = with_key(options, secret)?;
-        let store = options.write_locked(self.lock, None::<fn() -> Generations>);
-        let mut kept = Kept::new(store.map_err(|error| failure(&error))?, Saved::Before);
+        let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
+        let mut kept = Kept::new(store, Saved::Before);
+        let name = kept.name();
         check_key(secret, kept.filter(), &name)?;
         let now = now.for_window(kept.filter().window())?;
         check_clock(now, kept.filter(), &name)?;
@@ -224,7 +208,7 @@ impl FilterFile {
 
     /// Complains if something is there that a filter must not replace: to be asked before the work.
     pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
-        self.lock.check_replaceable().map_err(|error| failure(&error))
+        Ok(self.lock.check_replaceable()?)
     }
 
     /// Complains if anything is there.
@@ -236,47 +220,24 @@ impl FilterFile {
     /// Whether this is where the file is.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         let there = Identity::at(path);
-        there.is_some() && there == Identity::at(&self.path)
+        there.is_some() && there == Identity::at(self.lock.target())
     }
 
     pub(crate) fn name(&self) -> String {
-        self.path.display().to_string()
+        self.lock.target().display().to_string()
     }
 }
 
-/// Whether there is a file; anything else of that name cannot hold a filter.
-fn is_there(path: &Path) -> Result<bool, Failure> {
-    let name = path.display();
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            Err(Failure::at(name, "is a directory, not a filter file"))
+impl From<StoreError> for Failure {
+    /// What is said about a filter that cannot be opened.
+    fn from(error: StoreError) -> Self {
+        let name = error.path.display();
+        match &error.reason {
+            Reason::Load(LoadError::Io(source)) => Self::io(name, source),
+            Reason::Load(needed @ LoadError::KeyNeeded) => {
+                Self::at(name, format_args!("{needed} (--secret)"))
+            }
+            _ => Self::at(name, words(&error)),
         }
-        Ok(metadata) if !metadata.is_file() => {
-            Err(Failure::at(name, "is not a regular file, so it cannot hold a filter"))
-        }
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Failure::io(name, &error)),
-    }
-}
-
-/// The failure to say about a filter that cannot be loaded.
-pub(crate) fn unreadable(path: &Path, error: &LoadError) -> Failure {
-    let name = path.display();
-    match error {
-        LoadError::Io(error) => Failure::io(name, error),
-        LoadError::KeyNeeded => Failure::at(name, format_args!("{error} (--secret)")),
-        _ => Failure::at(name, error),
-    }
-}
-
-/// The failure to say about a filter that cannot be opened.
-fn failure(error: &StoreError) -> Failure {
-    let StoreError { path, reason, .. } = error;
-    match reason {
-        Reason::Load(source) => unreadable(path, source),
-        Reason::Io { source, .. } => Failure::io(path.display(), source),
-        Reason::Folder(_) => Failure::at(path.display(), words(error)),
-        _ => Failure::at(path.display(), reason),
     }
 }

@@ -4,10 +4,9 @@ use crate::clock::Now;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
-use crate::target::divided::Divider;
+use crate::target::divided::Divided;
 use crate::target::memory::note_outcomes;
-use crate::target::op::Op;
-use crate::target::stop::Stop;
+use crate::target::op::{Op, Stop};
 use crate::terminal::message::{self, Failure, words};
 use coua::Insertion;
 use coua::window::Generations;
@@ -22,8 +21,13 @@ pub(crate) struct Kept {
     /// What its file has without what was not saved yet.
     saved: Saved,
     /// If several threads may insert.
-    divider: Option<Divider>,
+    divided: Option<Arc<Divided>>,
+    /// With fewer items it is not tried to divide the filter.
+    least_items: u64,
 }
+
+/// Blocks of fewer keys are not worth dividing a filter.
+const FEWEST_KEYS: usize = 512;
 
 /// What a filter's file has if saving fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,26 +53,30 @@ pub(crate) enum Stage {
 
 impl Kept {
     pub(super) fn new(store: Store, saved: Saved) -> Self {
-        Self { store, saved, divider: None }
+        Self { store, saved, divided: None, least_items: 0 }
     }
 
     /// Several threads may insert.
     pub(super) fn for_threads(self, op: Op, threads: NonZeroUsize) -> Self {
-        Self { divider: Divider::new(&self.store, op, threads), ..self }
+        Self { divided: Divided::new(&self.store, op, threads).map(Arc::new), ..self }
     }
 
     pub(super) fn early(&self) -> Arc<dyn Early> {
-        self.divider.as_ref().map_or_else(|| Arc::new(()) as _, |it| it.divided.clone() as _)
+        self.divided.clone().map_or_else(|| Arc::new(()) as _, |divided| divided as _)
     }
 
+    /// Divides the filter after a block of so many keys, if that pays.
     pub(super) fn divide(&mut self, keys: usize) {
-        if let Some(divider) = &mut self.divider {
-            divider.divide(&mut self.store, keys);
+        let Some(divided) = &self.divided else { return };
+        let items = self.filter().len();
+        let is_tried = keys >= FEWEST_KEYS && items >= self.least_items;
+        if is_tried && !divided.divide(&mut self.store, keys) {
+            self.least_items = items + items / 8 + 1;
         }
     }
 
     pub(super) fn load(&self) -> f64 {
-        let divided = self.divider.as_ref().and_then(|divider| divider.divided.load());
+        let divided = self.divided.as_ref().and_then(|divided| divided.load());
         divided.unwrap_or_else(|| self.filter().load())
     }
 
@@ -128,8 +136,8 @@ impl Kept {
         now: Now,
         answers: &mut Answers,
     ) -> Result<(), Stop> {
-        if let (Some(divider), true) = (&self.divider, answers.early.is_answered) {
-            divider.divided.answer(&mut self.store, keyed, answers);
+        if let (Some(divided), true) = (&self.divided, answers.early.is_answered) {
+            divided.answer(&mut self.store, keyed, answers);
             return Ok(());
         }
         self.tell(now);
@@ -148,7 +156,7 @@ impl Kept {
             _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
         };
         answers.added = ever_held(self.filter()) - held;
-        note_outcomes(&mut outcomes, result, (items, self.filter()), answers);
+        note_outcomes(&outcomes, result, (items, self.filter()), answers);
         result.map_err(|mut stopped| {
             stopped.done += known;
             Stop::full(stopped)

@@ -4,28 +4,22 @@ use crate::clock::Now;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
+use crate::target::op::Op;
 use coua::window::Generations;
 use coua_store::View;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-
-/// What is asked about keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    WhetherThere,
-    HowMany,
-}
 
 /// A filter that is asked and not changed.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     view: RwLock<View>,
     now: Now,
-    asked: Asked,
+    op: Op,
 }
 
 impl Lookup {
-    pub(super) fn new(view: View, now: Now, asked: Asked) -> Self {
-        Self { view: RwLock::new(view), now, asked }
+    pub(super) fn new(view: View, now: Now, op: Op) -> Self {
+        Self { view: RwLock::new(view), now, op }
     }
 
     pub(super) fn view(&self) -> RwLockReadGuard<'_, View> {
@@ -55,12 +49,11 @@ impl Lookup {
     }
 
     fn note(&self, filter: &Generations, keyed: &Keyed, answers: &mut Answers) {
-        match self.asked {
-            Asked::WhetherThere => {
-                let there = filter.contains_batch(&keyed.hashes);
-                answers.found.extend(there.into_iter().map(Found::from));
-            }
-            Asked::HowMany => answers.counts = filter.count_batch(&keyed.hashes),
+        if self.op == Op::Count {
+            answers.counts = filter.count_batch(&keyed.hashes);
+        } else {
+            let there = filter.contains_batch(&keyed.hashes);
+            answers.found.extend(there.into_iter().map(Found::from));
         }
     }
 }

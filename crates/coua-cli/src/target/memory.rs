@@ -4,10 +4,10 @@ use crate::clock::Now;
 use crate::input::Survey;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
-use crate::target::collisions::{self, Answered};
+use crate::target::collisions;
 use crate::target::estimate::Forecast;
+use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::target::stop::Stop;
 use crate::terminal::message::Failure;
 use coua::window::Generations;
 use coua::{BatchFull, CuckooFilter, Insertion};
@@ -17,7 +17,6 @@ use coua::{BatchFull, CuckooFilter, Insertion};
 pub(crate) struct Memory {
     filter: Generations,
     forecast: Option<Forecast>,
-    records: u64,
     outcomes: Vec<Insertion>,
 }
 
@@ -28,7 +27,7 @@ impl Memory {
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
         let is_open = is_resizable && spec.leaves_capacity_open();
         let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
-        Ok(Self { filter, forecast, records: 0, outcomes: Vec::new() })
+        Ok(Self { filter, forecast, outcomes: Vec::new() })
     }
 
     pub(super) fn filter(&self) -> &Generations {
@@ -48,10 +47,9 @@ impl Memory {
         let result =
             self.filter.logged(&mut ()).insert_unique_batch_into(hashes, when, &mut self.outcomes);
         let filter = &self.filter;
-        note_outcomes(&mut self.outcomes, result, (before, filter), answers);
-        self.records += hashes.len() as u64;
+        note_outcomes(&self.outcomes, result, (before, filter), answers);
         if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut()) {
-            forecast.make_room(consumed, self.records, filter);
+            forecast.make_room(consumed, hashes.len(), filter);
         }
         result.map_err(Stop::full)
     }
@@ -60,14 +58,13 @@ impl Memory {
 /// Notes what a filter, which had so many items before, says of the hashes up to the one for which there was no
 /// room.
 pub(super) fn note_outcomes(
-    outcomes: &mut Vec<Insertion>,
+    outcomes: &[Insertion],
     result: Result<(), BatchFull>,
     (before, filter): (u64, &Generations),
     answers: &mut Answers,
 ) {
     let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
-    outcomes.truncate(done);
-    answers.found.extend(outcomes.iter().copied().map(Found::from));
-    let (items, bits) = ([before, filter.len()], filter.hash_bits());
-    answers.wrongly_found = collisions::among_repeats(Answered::of(outcomes), items, bits);
+    answers.found.extend(outcomes.iter().take(done).copied().map(Found::from));
+    let new = answers.count(Found::No);
+    collisions::expect(answers, new, [before, filter.len()], filter.hash_bits());
 }

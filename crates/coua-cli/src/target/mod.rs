@@ -1,6 +1,5 @@
 //! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
 
-mod change_log;
 pub(crate) mod collisions;
 mod divided;
 mod division;
@@ -16,11 +15,9 @@ pub(crate) mod secret;
 mod server;
 pub(crate) mod server_report;
 pub(crate) mod spec;
-mod stop;
 pub(crate) mod window;
 
-pub(crate) use op::{Location, Op};
-pub(crate) use stop::Stop;
+pub(crate) use op::{Location, Op, Stop};
 
 use crate::clock::{Now, Present};
 use crate::input::Survey;
@@ -29,14 +26,15 @@ use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
 use crate::record::block::BlockSize;
 use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::Failure;
+use crate::terminal::message::{Failure, Notes};
 use crate::terminal::signals;
-use collisions::{Answered, Expected};
+use crate::terminal::text::counted;
+use collisions::Answered;
 use coua::KeyHasher;
 use coua::window::{Generations, Window};
 use file::{FilterFile, Manners};
 use kept::Kept;
-use lookup::{Asked, Lookup};
+use lookup::Lookup;
 use memory::Memory;
 use parts::Parts;
 use server::Server;
@@ -74,30 +72,28 @@ impl Target {
     pub(crate) fn open(location: &Location, opening: Opening<'_>) -> Result<Self, Failure> {
         let Opening { op, spec, present, inputs, threads, manners } = opening;
         let is_divided = threads.get() > 1 && spec.leaves_all_open();
-        match location {
+        Ok(match location {
             Location::Memory if is_divided => {
-                Ok(Self::Parts(Arc::new(Parts::new(spec, inputs, threads)?)))
+                Self::Parts(Parts::new(spec, inputs, threads)?.into())
             }
-            Location::Memory => Ok(Self::Memory(Box::new(Memory::new(spec, inputs)?))),
+            Location::Memory => Self::Memory(Memory::new(spec, inputs)?.into()),
             Location::Server(address) => {
-                Ok(Self::Server(Box::new(Server::open(address, op, spec, manners.notes)?)))
+                Self::Server(Server::open(address, op, spec, manners.notes)?.into())
             }
             Location::File(path) if op.inserts() => {
-                let file = FilterFile::lock(path, manners)?;
-                let kept = file.open_or_build(spec, inputs, present)?;
-                Ok(Self::File(Box::new(kept.for_threads(op, threads))))
+                let kept = FilterFile::lock(path, manners)?.open_or_build(spec, inputs, present)?;
+                Self::File(kept.for_threads(op, threads).into())
             }
             Location::File(path) if op.changes() => {
                 let file = FilterFile::lock_existing(path, manners)?;
-                Ok(Self::File(Box::new(file.open(&spec.secret, inputs, present)?)))
+                Self::File(file.open(file::expecting(inputs), &spec.secret, present)?.into())
             }
             Location::File(path) => {
-                let view = file::open(path, &spec.secret, inputs)?;
+                let view = file::view(path, file::expecting(inputs), &spec.secret)?;
                 let now = present.for_window(view.filter.window())?;
-                let asked = if op == Op::Count { Asked::HowMany } else { Asked::WhetherThere };
-                Ok(Self::Read(Arc::new(Lookup::new(view, now, asked))))
+                Self::Read(Lookup::new(view, now, op).into())
             }
-        }
+        })
     }
 
     /// What may be asked of it before a block's turn.
@@ -130,7 +126,7 @@ impl Target {
     /// Complains if the file of a filter that was asked is not what it was.
     pub(crate) fn check_origin(&self) -> Result<(), Failure> {
         match self {
-            Self::Read(lookup) => file::check_origin(&lookup.view()),
+            Self::Read(lookup) => Ok(lookup.view().check_origin()?),
             _ => Ok(()),
         }
     }
@@ -162,10 +158,15 @@ impl Target {
         }
     }
 
-    /// Tells of lost connections, and what they may have done.
-    pub(crate) fn tell_doubts(&self) {
+    /// Tells of lost connections, and what they may have done; and of records that came too late to be remembered.
+    pub(crate) fn tell_doubts(&self, op: Op, notes: Notes) {
         if let Self::Server(server) = self {
             server.tell_doubts();
+        }
+        let outdated = self.with_filter(Generations::outdated).unwrap_or(0);
+        if op.inserts() && outdated > 0 {
+            let records = counted(outdated, "record");
+            notes.say(format_args!("not remembered, because older than the window: {records}"));
         }
     }
 
@@ -226,11 +227,6 @@ impl Target {
         }
     }
 
-    /// Records that came too late to be remembered.
-    pub(crate) fn outdated(&self) -> u64 {
-        self.with_filter(Generations::outdated).unwrap_or(0)
-    }
-
     fn with_filter<T>(&self, look: impl FnOnce(&Generations) -> T) -> Option<T> {
         match self {
             Self::Memory(memory) => Some(look(memory.filter())),
@@ -283,29 +279,28 @@ impl Target {
     }
 
     /// How many of the repeats are expected to be new records, as far as that is known without asking a server,
-    /// and how many bits of each hash are remembered.
-    pub(crate) fn expected(&self, answered: Answered) -> (Expected, Option<f64>) {
+    /// and how many bits of each hash are remembered. So many were expected in the answers, if these told it.
+    pub(crate) fn expected(&self, (answered, told): (Answered, f64)) -> [Option<f64>; 2] {
         match self {
-            Self::Server(server) => server.expected(answered),
-            _ => (Expected::Counted, self.with_filter(Generations::hash_bits)),
+            Self::Server(server) => [server.expected(answered, None), server.hash_bits],
+            _ => [Some(told), self.with_filter(Generations::hash_bits)],
         }
     }
 
     /// What there is to say of it at the end, and how many of the repeats are expected to be new records.
     pub(crate) fn describe(
         &mut self,
-        answered: Answered,
-    ) -> Result<(FilterFigures, Expected), Failure> {
-        match self {
-            Self::Parts(parts) => Ok((parts.figures(), Expected::Counted)),
-            Self::Server(server) => {
-                let (found, expected) = server.describe(answered)?;
-                Ok((server_report::figures(&found), expected))
-            }
-            _ => Ok((
-                self.with_filter(|filter| FilterFigures::from(filter)).unwrap_or_default(),
-                Expected::Counted,
-            )),
+        (answered, told): (Answered, f64),
+    ) -> Result<(FilterFigures, Option<f64>), Failure> {
+        if let Self::Server(server) = self {
+            let found = server.describe()?;
+            let expected = server.expected(answered, Some(found.items));
+            return Ok((server_report::figures(&found), expected));
         }
+        let figures = match self {
+            Self::Parts(parts) => parts.figures(),
+            _ => self.with_filter(|filter| FilterFigures::from(filter)).unwrap_or_default(),
+        };
+        Ok((figures, Some(told)))
     }
 }

@@ -1,6 +1,7 @@
-//! What is done with keys, and where their filter is.
+//! What is done with keys, where their filter is, and why not all of it was done.
 
 use crate::terminal::message::Failure;
+use coua::{BatchFull, Full};
 use coua_remote::Address;
 use std::path::{Path, PathBuf};
 
@@ -53,5 +54,21 @@ impl Location {
             Self::File(path) => Some(path),
             Self::Memory | Self::Server(_) => None,
         }
+    }
+}
+
+/// Why not all keys were answered for.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// There was no room for the `nth` key (from 0).
+    Full { nth: usize, why: String },
+    /// A server has left some open.
+    Lost { failure: Failure, unanswered: u64 },
+}
+
+impl Stop {
+    pub(super) fn full(stopped: BatchFull) -> Self {
+        let BatchFull { done: nth, full, .. } = stopped;
+        Self::Full { nth, why: Full::to_string(&full) }
     }
 }

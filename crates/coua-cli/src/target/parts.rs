@@ -7,14 +7,14 @@ use crate::input::Survey;
 use crate::key::answers::{Answers, Found, Group};
 use crate::key::keyed::Keyed;
 use crate::pipeline::Early;
-use crate::target::collisions::{self, Answered};
+use crate::target::collisions;
 use crate::target::division::{Division, HASH_BITS};
 use crate::target::estimate::Forecast;
+use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::target::stop::Stop;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
-use coua::{BatchFull, CuckooFilter, KeyHash};
+use coua::{CuckooFilter, KeyHash};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,6 @@ pub(crate) struct Parts {
 struct Part {
     filter: CuckooFilter,
     forecast: Option<Forecast>,
-    records: u64,
 }
 
 impl Parts {
@@ -42,7 +41,7 @@ impl Parts {
         let division = Division::for_threads(threads);
         let part = |_| {
             let filter = spec.build_with_hash_bits(HASH_BITS - division.bits)?;
-            Ok(Mutex::new(Part::new(filter, Forecast::new(inputs.total_bytes))))
+            Ok(Mutex::new(Part { filter, forecast: Forecast::new(inputs.total_bytes) }))
         };
         let parts = (0..division.parts()).map(part).collect::<Result<_, Failure>>()?;
         Ok(Self { parts, division })
@@ -67,19 +66,18 @@ impl Parts {
         // To the user the parts are one filter.
         let before = answers.early.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Found::No);
-        let answered = Answered { new, repeats: answers.found.len() as u64 - new };
-        let items = [before, before + new];
-        answers.wrongly_found = collisions::among_repeats(answered, items, f64::from(HASH_BITS));
-        merged.map_err(|part| stopped(part, before + new, answers))
+        collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
+        merged.map_err(|part| {
+            let stopped = answers.early.groups[part].stopped;
+            let mut stopped = stopped.expect("a part without room for a key says so");
+            (stopped.done, stopped.full.items) = (answers.found.len(), before + new);
+            Stop::full(stopped)
+        })
     }
 
     /// What there is to say of all parts together.
     pub(super) fn figures(&self) -> FilterFigures {
-        let parts: Vec<_> = self
-            .parts
-            .iter()
-            .map(|part| part.lock().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+        let parts: Vec<_> = (0..self.parts.len()).map(|number| self.part(number)).collect();
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
             parts.iter().map(|part| figure(&part.filter)).sum()
         };
@@ -100,19 +98,6 @@ impl Parts {
     }
 }
 
-/// A part had no room for the key after those in `answers`; all parts have so many items.
-fn stopped(part: usize, items: u64, answers: &Answers) -> Stop {
-    let (nth, stopped) = (answers.found.len(), answers.early.groups[part].stopped);
-    let why = match stopped {
-        Some(BatchFull { mut full, .. }) => {
-            full.items = items;
-            full.to_string()
-        }
-        None => "the filter is full".to_owned(),
-    };
-    Stop::Full { nth, why }
-}
-
 impl Early for Parts {
     /// Groups the keys by their parts.
     fn look(&self, keyed: &Keyed, answers: &mut Answers) {
@@ -125,25 +110,14 @@ impl Early for Parts {
     }
 
     fn ask_part(&self, part: usize, group: &mut Group, consumed: u64) {
-        self.part(part).ask(group, consumed);
-    }
-}
-
-impl Part {
-    fn new(filter: CuckooFilter, forecast: Option<Forecast>) -> Self {
-        Self { filter, forecast, records: 0 }
-    }
-
-    /// Inserts the keys of a group, and answers for them up to the first for which there is no room.
-    fn ask(&mut self, group: &mut Group, consumed: u64) {
-        group.items_before = self.filter.len();
-        let result = self.filter.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        let Part { filter, forecast } = &mut *self.part(part);
+        group.items_before = filter.len();
+        let result = filter.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
         group.stopped = result.err();
         let done = group.stopped.map_or(group.hashes.len(), |stopped| stopped.done);
         group.outcomes.truncate(done);
-        self.records += group.hashes.len() as u64;
-        if let Some(forecast) = &mut self.forecast {
-            forecast.make_room(consumed, self.records, &mut self.filter);
+        if let Some(forecast) = forecast {
+            forecast.make_room(consumed, group.hashes.len(), filter);
         }
     }
 }
@@ -175,7 +149,7 @@ mod tests {
         let bits = most.len().ilog2();
         let part = |most: &u64| {
             let builder = CuckooFilter::builder().hash_bits(HASH_BITS - bits).max_items(*most);
-            Mutex::new(Part::new(builder.build().unwrap(), None))
+            Mutex::new(Part { filter: builder.build().unwrap(), forecast: None })
         };
         Parts { parts: most.iter().map(part).collect(), division: Division { bits } }
     }

@@ -1,11 +1,13 @@
 //! How a new filter on a server is to be: the options of a filter file, in the words of CF.RESERVE.
 
 use crate::clock::window_text;
+use crate::target::spec::{FilterSpec, rate_without_items};
 use crate::terminal::message::Failure;
 use crate::terminal::text::{counted, significant};
+use coua::WhenFull;
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description};
-use coua_store::Difference;
+use coua_store::{Difference, Requirements};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
 const FEW: u64 = 1024;
@@ -16,33 +18,54 @@ const FEWEST_BITS: f64 = 8.0;
 const MOST_BITS: f64 = 64.0;
 
 /// The filter that is wanted, if there is none yet.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Request {
-    pub(crate) capacity: Option<u64>,
-    /// How exact: none remembers all 64 bits.
-    pub(crate) precision: Option<Precision>,
-    /// Whether it never grows; none if nothing is said.
-    pub(crate) is_fixed: Option<bool>,
-    /// What it forgets.
-    pub(crate) window: Option<Window>,
-}
-
-/// How exact a filter on a server is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Precision {
-    /// This rate when so many items are stored.
-    Rate {
-        rate: f64,
-        items: u64,
-    },
-    HashBits(u32),
+pub(super) struct Request<'a> {
+    wanted: &'a Requirements,
+    window: Option<Window>,
 }
 
-impl Request {
+impl<'a> Request<'a> {
+    /// Complains about what a server cannot do.
+    pub(super) fn of(spec: &'a FilterSpec) -> Result<Self, Failure> {
+        let wanted = &spec.wanted;
+        let Requirements { capacity, rate, max_items, when_full, .. } = *wanted;
+        let has_items = max_items.or(capacity).is_some();
+        if rate.is_some() && !has_items {
+            return Err(rate_without_items());
+        }
+        if when_full == Some(WhenFull::Grow) && has_items {
+            let reason = "is not available on a server, where no filter stops at --max-items: use exceed \
+                          (the default there) or error";
+            return Err(Failure::at("--when-full=grow", reason));
+        }
+        let window = spec.window.window()?;
+        if window.is_some() && when_full == Some(WhenFull::Refuse) {
+            let reason =
+                "is not available with a window on a server: a filter with a window always grows";
+            return Err(Failure::at("--when-full=error", reason));
+        }
+        if max_items.is_some() && rate.is_none() {
+            let reason = "needs --rate for a filter on a server";
+            return Err(Failure::at("--max-items", reason));
+        }
+        Ok(Self { wanted, window })
+    }
+
+    /// Whether it never grows; none if nothing is said.
+    fn is_fixed(&self) -> Option<bool> {
+        self.wanted.when_full.map(|when_full| when_full == WhenFull::Refuse)
+    }
+
+    /// Up to how many a rate must hold.
+    fn items(&self) -> u64 {
+        self.wanted.max_items.or(self.wanted.capacity).unwrap_or(0)
+    }
+
     /// The words after the key of CF.RESERVE, for each of so many shards.
     pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
-        let is_fixed = self.is_fixed == Some(true);
-        let capacity = match self.capacity {
+        let Requirements { capacity, rate, hash_bits, .. } = *self.wanted;
+        let is_fixed = self.is_fixed() == Some(true);
+        let capacity = match capacity {
             None if is_fixed => {
                 let reason = "needs --capacity for a new filter on a server";
                 return Err(Failure::at("--when-full=error", reason));
@@ -59,33 +82,35 @@ impl Request {
         if is_fixed {
             words.extend(["EXPANSION".to_owned(), "0".to_owned()]);
         }
-        let (name, value) = match self.precision {
+        let (name, value) = match rate {
             // Of a filter of fixed size the server knows best.
-            Some(Precision::Rate { rate, .. }) if is_fixed => ("ERROR", rate.to_string()),
-            Some(Precision::Rate { rate, items }) => {
-                let bits = (items as f64 / shards as f64 / rate).log2().ceil();
-                if bits > MOST_BITS {
-                    let least = items as f64 / shards as f64 * (-MOST_BITS).exp2();
-                    let least = significant(least);
-                    let items = counted(items, "item");
-                    let reason = format!("is less than 64-bit hashes allow: {least} for {items}");
-                    return Err(Failure::at("--rate", reason));
-                }
-                ("HASHBITS", bits.max(FEWEST_BITS).to_string())
-            }
-            Some(Precision::HashBits(bits)) => ("HASHBITS", bits.to_string()),
-            None => ("HASHBITS", MOST_BITS.to_string()),
+            Some(rate) if is_fixed => ("ERROR", rate.to_string()),
+            Some(rate) => ("HASHBITS", self.bits_for(rate, shards)?.to_string()),
+            None => ("HASHBITS", hash_bits.map_or(MOST_BITS, f64::from).to_string()),
         };
         words.extend([name.to_owned(), value]);
         words.extend(self.window.iter().flat_map(|window| window_words(share_of(*window, shards))));
         Ok(words)
     }
 
+    /// How many bits of every hash a rate needs.
+    fn bits_for(&self, rate: f64, shards: u64) -> Result<f64, Failure> {
+        let share = self.items() as f64 / shards as f64;
+        let bits = (share / rate).log2().ceil();
+        if bits > MOST_BITS {
+            let least = significant(share * (-MOST_BITS).exp2());
+            let items = counted(self.items(), "item");
+            let reason = format!("is less than 64-bit hashes allow: {least} for {items}");
+            return Err(Failure::at("--rate", reason));
+        }
+        Ok(bits.max(FEWEST_BITS))
+    }
+
     /// The items of a shard. One that cannot grow has room for what chance may give it beyond its
     /// share: four standard deviations.
     fn share(&self, all: u64, shards: u64) -> u64 {
         let share = all.div_ceil(shards);
-        if self.is_fixed == Some(true) && shards > 1 {
+        if self.is_fixed() == Some(true) && shards > 1 {
             share + (4.0 * (share as f64).sqrt()).ceil() as u64
         } else {
             share
@@ -115,25 +140,23 @@ impl Request {
             let difference = Difference { option, found, wanted };
             Err(Failure::at(name, difference.explain(option)))
         };
-        if let Some(is_fixed) = self.is_fixed.filter(|is_fixed| *is_fixed != found.is_fixed) {
+        if let Some(is_fixed) = self.is_fixed().filter(|is_fixed| *is_fixed != found.is_fixed) {
             let wanted = if is_fixed { "error" } else { "exceed" };
             return differs("--when-full", found.when_full().to_owned(), wanted.to_owned());
         }
         self.agree_with_window(found, name)?;
         let bits = found.hash_bits.unwrap_or_default();
-        match self.precision {
-            Some(Precision::HashBits(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
-                differs("--hash-bits", format!("{bits:.2}"), wanted.to_string())
-            }
-            Some(Precision::Rate { rate, items }) => {
-                let holds = items as f64 / found.shards.max(1) as f64 / bits.exp2();
+        match (self.wanted.rate, self.wanted.hash_bits) {
+            (Some(rate), _) => {
+                let holds = self.items() as f64 / found.shards.max(1) as f64 / bits.exp2();
                 // A shard of fixed size was made for a little more than its share.
-                let is_enough = holds <= rate * 1.001;
-                if is_enough {
-                    Ok(())
-                } else {
-                    differs("--rate", significant(holds), rate.to_string())
+                if holds > rate * 1.001 {
+                    return differs("--rate", significant(holds), rate.to_string());
                 }
+                Ok(())
+            }
+            (None, Some(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
+                differs("--hash-bits", format!("{bits:.2}"), wanted.to_string())
             }
             _ => Ok(()),
         }
@@ -163,37 +186,42 @@ fn window_words(window: Window) -> [String; 4] {
 mod tests {
     use super::*;
 
-    fn words(request: Request, shards: u64) -> String {
-        request.words(shards).unwrap().join(" ")
+    fn words(wanted: &Requirements, shards: u64) -> String {
+        Request { wanted, window: None }.words(shards).unwrap().join(" ")
     }
 
     #[test]
     fn words_for_the_server() {
-        let all = Request::default();
-        assert_eq!(words(all, 1), "1024 HASHBITS 64");
-        let roomy = Request { capacity: Some(1_000_000), ..all };
-        assert_eq!(words(roomy, 1), "1000000 HASHBITS 64");
-        assert_eq!(words(roomy, 64), "15625 HASHBITS 64");
-        let precision = Some(Precision::Rate { rate: 0.001, items: 1_000_000 });
-        assert_eq!(words(Request { precision, ..roomy }, 1), "1000000 HASHBITS 30");
-        assert_eq!(words(Request { precision, ..roomy }, 64), "15625 HASHBITS 24");
-        let fixed = Request { precision, is_fixed: Some(true), ..roomy };
-        assert_eq!(words(fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
-        assert_eq!(words(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
-        let precision = Some(Precision::HashBits(20));
-        assert_eq!(words(Request { precision, ..all }, 4), "1024 HASHBITS 20");
-        let window = |clock, length| Window::new(clock, length, 4).ok();
-        let week = Request { window: window(Clock::Arrival, 604_800_000), ..all };
-        assert_eq!(words(week, 2), "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 4");
-        let items = Request { window: window(Clock::Count, 1_000_000), ..all };
-        assert_eq!(words(items, 16), "1024 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 4");
+        let all = Requirements::default();
+        assert_eq!(words(&all, 1), "1024 HASHBITS 64");
+        let roomy = Requirements { capacity: Some(1_000_000), ..all.clone() };
+        assert_eq!(words(&roomy, 1), "1000000 HASHBITS 64");
+        assert_eq!(words(&roomy, 64), "15625 HASHBITS 64");
+        let exact = Requirements { rate: Some(0.001), ..roomy };
+        assert_eq!(words(&exact, 1), "1000000 HASHBITS 30");
+        assert_eq!(words(&exact, 64), "15625 HASHBITS 24");
+        let fixed = Requirements { when_full: Some(WhenFull::Refuse), ..exact };
+        assert_eq!(words(&fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
+        assert_eq!(words(&fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
+        let coarse = Requirements { hash_bits: Some(20), ..all.clone() };
+        assert_eq!(words(&coarse, 4), "1024 HASHBITS 20");
+        let forgetful = |clock, length, shards| {
+            let window = Window::new(clock, length, 4).ok();
+            Request { wanted: &all, window }.words(shards).unwrap().join(" ")
+        };
+        let week = forgetful(Clock::Arrival, 604_800_000, 2);
+        assert_eq!(week, "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 4");
+        let items = forgetful(Clock::Count, 1_000_000, 16);
+        assert_eq!(items, "1024 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 4");
     }
 
     #[test]
     fn what_a_server_cannot_do_is_told() {
-        let most = Request { capacity: Some(1 << 31), ..Request::default() };
-        assert!(most.words(1).is_err() && most.words(2).is_ok());
-        let precision = Some(Precision::Rate { rate: 1e-12, items: 1 << 40 });
-        assert!(Request { precision, ..Request::default() }.words(1).is_err());
+        let refused =
+            |wanted: &Requirements, shards| Request { wanted, window: None }.words(shards).is_err();
+        let most = Requirements { capacity: Some(1 << 31), ..Requirements::default() };
+        assert!(refused(&most, 1) && !refused(&most, 2));
+        let (rate, max_items) = (Some(1e-12), Some(1 << 40));
+        assert!(refused(&Requirements { rate, max_items, ..Requirements::default() }, 1));
     }
 }

@@ -1,6 +1,7 @@
 //! The secret key of a filter's hash.
 
 use crate::terminal::message::Failure;
+use crate::terminal::text::counted;
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -46,36 +47,26 @@ const MOST_OF_KEY_FILE: usize = 64;
 
 /// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
 pub(crate) fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
-    let name = path.display();
     let mut content = Vec::new();
-    let file = File::open(path).map_err(|error| Failure::io(&name, &error))?;
-    file.take(MOST_OF_KEY_FILE as u64)
-        .read_to_end(&mut content)
-        .map_err(|error| Failure::io(&name, &error))?;
+    let mut read = |file: File| file.take(MOST_OF_KEY_FILE as u64).read_to_end(&mut content);
+    File::open(path).and_then(&mut read).map_err(|error| Failure::io(path.display(), &error))?;
     if let Ok(key) = <[u8; 16]>::try_from(content.as_slice()) {
         return Ok(key);
     }
     hexadecimal(content.trim_ascii()).ok_or_else(|| {
-        let found = match content.len() {
-            MOST_OF_KEY_FILE => format!("{MOST_OF_KEY_FILE} bytes or more"),
-            1 => "1 byte".to_owned(),
-            bytes => format!("{bytes} bytes"),
-        };
+        let found = counted(content.len() as u64, "byte");
+        let or_more = if content.len() == MOST_OF_KEY_FILE { " or more" } else { "" };
         let reason = format!(
-            "is not a hash key (found {found}, expected 16 bytes or 32 hexadecimal digits)"
+            "is not a hash key (found {found}{or_more}, expected 16 bytes or 32 hexadecimal digits)"
         );
-        Failure::at(&name, reason)
+        Failure::at(path.display(), reason)
     })
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
-    let digits = <[u8; 32]>::try_from(digits).ok()?;
-    let mut key = [0; 16];
-    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |c: u8| char::from(c).to_digit(16);
-        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
-    }
-    Some(key)
+    let are_enough = digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit);
+    let digits = str::from_utf8(digits).ok().filter(|_| are_enough)?;
+    u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
 }
 
 #[cfg(test)]

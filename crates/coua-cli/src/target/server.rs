@@ -7,18 +7,17 @@
 
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Keyed;
-use crate::target::change_log::{ChangeLog, keys};
-use crate::target::collisions::{self, Answered, Expected};
-use crate::target::op::Op;
-use crate::target::request::{Precision, Request};
-use crate::target::spec::{FilterSpec, rate_without_items};
-use crate::target::stop::Stop;
+use crate::target::collisions::{self, Answered};
+use crate::target::op::{Op, Stop};
+use crate::target::request::Request;
+use crate::target::spec::FilterSpec;
 use crate::terminal::message::{self, Failure, Notes};
 use crate::terminal::signals;
 use crate::terminal::text::{counted, grouped};
-use coua::WhenFull;
-use coua_remote::{ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Question};
-use coua_store::Requirements;
+use coua::KeyHash;
+use coua_remote::{
+    ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Keys, Question,
+};
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -36,18 +35,18 @@ pub(crate) struct Server {
     op: Op,
     notes: Notes,
     items_before: u64,
-    hash_bits: Option<f64>,
+    pub(super) hash_bits: Option<f64>,
     /// The questions that are open, in their order.
     asked: VecDeque<Asked>,
     /// Whether there was no room for a record, or the server has left some open: whatever comes first.
     ended: Option<Ended>,
     /// What was recorded after the record for which there was no room.
-    after_full: ChangeLog,
+    after_full: Keyed,
     /// Keys that passed because nobody knows whether they were seen, since the last block of which, and
     /// after which, all was known.
     passed: HashSet<Vec<u8>>,
     /// What is recorded, but perhaps not in the output.
-    unsettled: ChangeLog,
+    unsettled: Keyed,
     settled: Instant,
 }
 
@@ -66,7 +65,7 @@ impl Server {
         notes: Notes,
     ) -> Result<Self, Failure> {
         let (filter, found) = if op.inserts() {
-            let wanted = request(spec)?;
+            let wanted = Request::of(spec)?;
             let words = |shards| wanted.words(shards);
             let (filter, found) = Filter::open_or_create(address, words, notes.teller())?;
             wanted.agree_with(&found, address)?;
@@ -82,9 +81,9 @@ impl Server {
             hash_bits: found.hash_bits,
             asked: VecDeque::new(),
             ended: None,
-            after_full: ChangeLog::default(),
+            after_full: Keyed::default(),
             passed: HashSet::new(),
-            unsettled: ChangeLog::default(),
+            unsettled: Keyed::default(),
             settled: Instant::now(),
         })
     }
@@ -107,15 +106,13 @@ impl Server {
             Op::Check => Question::Contains,
             Op::Count => Question::Count,
         };
-        self.asked.push_back(self.filter.ask(question, keys(&keyed.keys, &keyed.hashes)));
+        self.asked.push_back(self.filter.ask(question, keys(keyed)));
     }
 
     /// The answers to the first block that was asked about and not answered for.
     pub(super) fn answer(&mut self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
-        let (given, asked) = match self.asked.pop_front() {
-            Some(asked) => self.filter.answers(asked),
-            None => (Vec::new(), Ok(())),
-        };
+        let asked = self.asked.pop_front().expect("every block is asked about first");
+        let (given, asked) = self.filter.answers(asked);
         if self.ended == Some(Ended::Full) {
             self.note_after_full(keyed, &given, 0);
             return Err(Stop::Full { nth: 0, why: String::new() });
@@ -170,7 +167,7 @@ impl Server {
                 self.passed.insert(key.to_vec())
             };
             if is_new {
-                self.unsettled.note(key, *hash);
+                note(&mut self.unsettled, key, *hash);
             }
             answers.found.push(Found::from(!is_new));
         }
@@ -185,13 +182,17 @@ impl Server {
             Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
             _ => answer.number == Some(1),
         };
-        self.after_full.note_some(keyed, given, first, may_be_in);
+        let all = given.iter().zip(keyed.keys.iter().zip(&keyed.hashes));
+        for (_, (key, hash)) in all.skip(first).filter(|(answer, _)| may_be_in(answer)) {
+            note(&mut self.after_full, key, *hash);
+        }
     }
 
     /// Whether what is recorded is to be brought into the output.
     pub(super) fn settlement_is_due(&self) -> bool {
         let is_late = self.settled.elapsed() > BETWEEN_SETTLEMENTS;
-        (is_late && !self.unsettled.is_empty()) || self.unsettled.size() > MOST_UNSETTLED
+        (is_late && !self.unsettled.hashes.is_empty())
+            || self.unsettled.keys.size() > MOST_UNSETTLED
     }
 
     /// All that is recorded is in the output.
@@ -202,7 +203,7 @@ impl Server {
 
     /// Takes back what was recorded after the record for which there was no room.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
-        let asked = self.filter.ask(Question::Remove, self.after_full.keys());
+        let asked = self.filter.ask(Question::Remove, keys(&self.after_full));
         Ok(self.filter.answers(asked).1?)
     }
 
@@ -212,8 +213,10 @@ impl Server {
             // There is nobody to take anything back from.
             return;
         }
-        self.unsettled.append(&self.after_full);
-        let asked = self.filter.ask(Question::Remove, self.unsettled.keys());
+        for (key, hash) in self.after_full.keys.iter().zip(&self.after_full.hashes) {
+            note(&mut self.unsettled, key, *hash);
+        }
+        let asked = self.filter.ask(Question::Remove, keys(&self.unsettled));
         if let (answers, Err(failure)) = self.filter.answers(asked) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
             let (name, left) = (self.name(), counted(left as u64, "record"));
@@ -248,59 +251,31 @@ impl Server {
         if self.filter.in_doubt() > 0 { ", but for some whose answer was lost" } else { "" }
     }
 
-    /// How many of the repeats are expected to be new records, if nobody else inserts, and the bits of a hash.
-    pub(super) fn expected(&self, answered: Answered) -> (Expected, Option<f64>) {
-        (
-            self.expected_with(self.items_before.saturating_add(answered.new), answered),
-            self.hash_bits,
-        )
+    /// How many of the repeats are expected to be new records, if there are so many items now, or as many as this run
+    /// has made of them; none if that is not known.
+    pub(super) fn expected(&self, answered: Answered, items_now: Option<u64>) -> Option<f64> {
+        let bits = self.hash_bits?;
+        let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
+        // Every new record met the items of its shard alone.
+        let shards = self.filter.shards() as u64;
+        let items = [self.items_before, now].map(|items| items / shards);
+        Some(collisions::among_repeats(answered, items, bits).into())
     }
 
-    fn expected_with(&self, items_now: u64, answered: Answered) -> Expected {
-        Expected::AtEnd(self.hash_bits.map(|bits| {
-            // Every new record met the items of its shard alone.
-            let shards = self.filter.shards() as u64;
-            let items = [self.items_before, items_now].map(|items| items / shards);
-            collisions::among_repeats(answered, items, bits).into()
-        }))
-    }
-
-    /// What there is to say of the filter now, and how many of the repeats are expected to be new records.
-    pub(super) fn describe(
-        &mut self,
-        answered: Answered,
-    ) -> Result<(Description, Expected), Failure> {
-        let now = self.filter.describe()?.unwrap_or_default();
-        let expected = self.expected_with(now.items, answered);
-        Ok((now, expected))
+    /// What there is to say of the filter now.
+    pub(super) fn describe(&mut self) -> Result<Description, Failure> {
+        Ok(self.filter.describe()?.unwrap_or_default())
     }
 }
 
-/// What a server is asked for that lacks the filter.
-fn request(spec: &FilterSpec) -> Result<Request, Failure> {
-    let Requirements { capacity, rate, max_items, hash_bits, when_full, .. } = spec.wanted;
-    let is_fixed = when_full.map(|when_full| when_full == WhenFull::Refuse);
-    let items = max_items.or(capacity);
-    let precision = match (rate, hash_bits, items) {
-        (Some(rate), _, Some(items)) => Some(Precision::Rate { rate, items }),
-        (Some(_), _, None) => return Err(rate_without_items()),
-        (None, Some(bits), _) => Some(Precision::HashBits(bits)),
-        (None, None, _) => None,
-    };
-    if when_full == Some(WhenFull::Grow) && items.is_some() {
-        let reason = "is not available on a server, where no filter stops at --max-items: use exceed \
-                      (the default there) or error";
-        return Err(Failure::at("--when-full=grow", reason));
-    }
-    let window = spec.window.window()?;
-    if window.is_some() && is_fixed == Some(true) {
-        let reason =
-            "is not available with a window on a server: a filter with a window always grows";
-        return Err(Failure::at("--when-full=error", reason));
-    }
-    if max_items.is_some() && rate.is_none() {
-        let reason = "needs --rate for a filter on a server";
-        return Err(Failure::at("--max-items", reason));
-    }
-    Ok(Request { capacity, precision, is_fixed, window })
+/// Notes a key that may have to be taken back.
+fn note(log: &mut Keyed, key: &[u8], hash: KeyHash) {
+    log.keys.push(key);
+    log.hashes.push(hash);
+}
+
+/// Keys as a server is asked about them.
+fn keys(keyed: &Keyed) -> Keys<'_> {
+    let (bytes, ends) = keyed.keys.pieces();
+    Keys::new(bytes, ends, &keyed.hashes)
 }

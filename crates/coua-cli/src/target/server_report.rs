@@ -7,17 +7,13 @@ use crate::terminal::report::Report;
 use crate::terminal::text::{grouped, percent, significant, tenths};
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description, Filter};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// What there is to say of the filter, as its server tells it.
 pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
     let (filter, found) = Filter::open(address, Notes::Told.teller())?;
-    Ok(report(&filter.name(), &found))
-}
-
-fn report(server: &str, found: &Description) -> Report {
     let mut report = Report::default();
-    report.text("server", "server", server);
+    report.text("server", "server", &filter.name());
     report.number("shards", "shards", found.shards);
     report.number("items", "items", found.items);
     report.number("items_deleted", "items removed", found.deleted);
@@ -27,19 +23,28 @@ fn report(server: &str, found: &Description) -> Report {
     if found.shards > 1 {
         report.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
     }
-    let rate = found.false_positive_rate;
-    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
-    report.measure("hash_bits", "hash bits", found.hash_bits, significant);
-    report.measure("load", "load", found.load, percent);
-    report.bytes("memory_bytes", "memory", found.memory_bytes);
-    report.measure("bits_per_item", "bits per item", found.bits_per_item(), tenths);
+    tell_measures(&figures(&found), &mut report);
     report.number("slots", "slots", found.slots);
     report.text("when_full", "when full", found.when_full());
+    let window_object = |window: Window| {
+        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+        json!({"clock": clock, "length": window.length(), "generations": window.generations()})
+    };
     report.field("window", found.window.map(window_object));
     if let Some(window) = found.window {
         report.row("window of each shard", window_text(window));
     }
-    report
+    Ok(report)
+}
+
+/// Adds how exact a filter is, and how large.
+pub(crate) fn tell_measures(filter: &FilterFigures, report: &mut Report) {
+    let rate = filter.false_positive_rate;
+    report.measure("false_positive_rate", "false-positive rate now", rate, significant);
+    report.measure("hash_bits", "hash bits", filter.hash_bits, significant);
+    report.measure("load", "load", filter.load, percent);
+    report.bytes("memory_bytes", "memory", filter.memory_bytes);
+    report.measure("bits_per_item", "bits per item", filter.bits_per_item, tenths);
 }
 
 /// The figures of a run.
@@ -53,9 +58,4 @@ pub(super) fn figures(found: &Description) -> FilterFigures {
         false_positive_rate: found.false_positive_rate,
         window: None,
     }
-}
-
-fn window_object(window: Window) -> Value {
-    let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
-    json!({"clock": clock, "length": window.length(), "generations": window.generations()})
 }

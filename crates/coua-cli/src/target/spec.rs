@@ -5,7 +5,7 @@ use crate::target::window::WindowSpec;
 use crate::terminal::message::Failure;
 use crate::terminal::report::Report;
 use coua::window::Generations;
-use coua::{BuildError, CuckooFilter, HashAlgorithm, KeyHasher, Layout, WhenFull};
+use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};
 use coua_store::Requirements;
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations together.
@@ -96,14 +96,5 @@ pub(crate) fn when_full_name(when_full: WhenFull) -> &'static str {
         WhenFull::Refuse => "error",
         WhenFull::ExceedRate => "exceed",
         _ => "grow",
-    }
-}
-
-/// The hash algorithm, with its seed, never with its key.
-pub(crate) fn hasher_name(hasher: KeyHasher) -> String {
-    match hasher.algorithm() {
-        HashAlgorithm::Xxh3 { seed } => format!("xxh3 with seed {seed}"),
-        HashAlgorithm::SipHash13 { .. } => "siphash13 with a key".to_owned(),
-        _ => "unknown".to_owned(),
     }
 }

@@ -17,34 +17,29 @@ pub(crate) struct WindowSpec {
     pub(crate) items: Option<u64>,
     pub(crate) generations: Option<u32>,
     /// Records have times of their own, by which the filter goes; else by those of their arrival.
-    pub(crate) clock: Option<Clock>,
+    pub(crate) has_times: bool,
 }
 
 impl WindowSpec {
     /// The window of a new filter.
     pub(crate) fn window(&self) -> Result<Option<Window>, Failure> {
-        if self.items.is_some() && self.has_times() {
+        if self.items.is_some() && self.has_times {
             let reason = "cannot be used with --window-items, which counts records";
             return Err(Failure::at("--time-field", reason));
         }
-        if self.length.is_none() && self.items.is_none() {
-            return self.no_window().map(|()| None);
-        }
         let (option, clock, length) = match (self.length, self.items) {
-            (Some(millis), _) => ("--window", self.clock.unwrap_or(Clock::Arrival), millis),
-            (None, items) => ("--window-items", Clock::Count, items.unwrap_or_default()),
+            (Some(millis), _) if self.has_times => ("--window", Clock::Given, millis),
+            (Some(millis), _) => ("--window", Clock::Arrival, millis),
+            (None, Some(items)) => ("--window-items", Clock::Count, items),
+            (None, None) => return self.no_window().map(|()| None),
         };
         let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
         window.map(Some).map_err(|error| Failure::at(option, error))
     }
 
-    fn has_times(&self) -> bool {
-        self.clock == Some(Clock::Given)
-    }
-
     /// Complains about options that need a window.
     fn no_window(&self) -> Result<(), Failure> {
-        match (self.has_times(), self.generations) {
+        match (self.has_times, self.generations) {
             (true, _) => Err(Failure::at("--time-field", NO_WINDOW)),
             (_, Some(_)) => Err(Failure::at("--generations", NO_GENERATIONS)),
             _ => Ok(()),
@@ -62,7 +57,7 @@ impl WindowSpec {
             return Err(Failure::at(name, reason));
         };
         let has_times = window.clock() == Clock::Given;
-        if has_times != self.has_times() {
+        if has_times != self.has_times {
             let reason = if has_times {
                 "the filter goes by the times of the records: say by --time-field where they are"
             } else {

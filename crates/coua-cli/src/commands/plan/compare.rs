@@ -19,15 +19,10 @@ pub(super) struct Peer {
     pub(super) exact: bool,
 }
 
-/// Whether items can be taken away, and whether more can be added than planned.
-#[derive(Clone, Copy, Debug)]
-enum Can {
-    RemoveAndGrow,
-    Remove,
-    Insert,
-    /// Built once.
-    Nothing,
-}
+// Whether items can be taken away, and whether more can be added than planned.
+const REMOVES_AND_GROWS: [bool; 2] = [true, true];
+const REMOVES: [bool; 2] = [true, false];
+const NEITHER: [bool; 2] = [false, false];
 
 /// The structures people choose between.
 pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
@@ -43,34 +38,24 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
     let blocked = BlockedBloomPlan::for_rate(items, rate).ok().map(BlockedBloomPlan::bytes);
-    let filter = |name, bytes, can| Peer::new(name, bytes, can, items);
-    let set = |name, bytes| Peer { exact: true, ..filter(name, Some(bytes), Can::RemoveAndGrow) };
+    let filter = |name, bytes: Option<u64>, [removes, grows]: [bool; 2]| {
+        let bits_per_item = bytes.map(|bytes| 8.0 * bytes as f64 / items.max(1) as f64);
+        Peer { name, bytes, bits_per_item, removes, grows, exact: false }
+    };
+    let set = |name, bytes| Peer { exact: true, ..filter(name, Some(bytes), REMOVES_AND_GROWS) };
     let of_records = items.saturating_mul(record_bytes.saturating_add(16));
     vec![
-        filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), Can::RemoveAndGrow),
-        filter("coua, overlapping", cuckoo(Layout::Overlapping, 2), Can::RemoveAndGrow),
-        filter("Bloom", bloom.map(BloomPlan::bytes), Can::Insert),
-        filter("blocked Bloom", blocked.filter(sane), Can::Insert),
-        filter("counting Bloom", bloom.map(BloomPlan::counting_bytes), Can::Remove),
-        filter("quotient", quotient(items, rate), Can::RemoveAndGrow),
-        filter("binary fuse", binary_fuse(items, rate), Can::Nothing),
+        filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), REMOVES_AND_GROWS),
+        filter("coua, overlapping", cuckoo(Layout::Overlapping, 2), REMOVES_AND_GROWS),
+        filter("Bloom", bloom.map(BloomPlan::bytes), NEITHER),
+        filter("blocked Bloom", blocked.filter(sane), NEITHER),
+        filter("counting Bloom", bloom.map(BloomPlan::counting_bytes), REMOVES),
+        filter("quotient", quotient(items, rate), REMOVES_AND_GROWS),
+        filter("binary fuse", binary_fuse(items, rate), NEITHER),
         set("set of 64-bit hashes", hash_set(items, 8)),
         // A vector's three words, and the record in a heap block of its own.
         set("set of records", hash_set(items, 24).saturating_add(of_records)),
     ]
-}
-
-impl Peer {
-    fn new(name: &'static str, bytes: Option<u64>, can: Can, items: u64) -> Self {
-        Self {
-            name,
-            bytes,
-            bits_per_item: bytes.map(|bytes| 8.0 * bytes as f64 / items.max(1) as f64),
-            removes: matches!(can, Can::RemoveAndGrow | Can::Remove),
-            grows: matches!(can, Can::RemoveAndGrow),
-            exact: false,
-        }
-    }
 }
 
 /// One line for each.

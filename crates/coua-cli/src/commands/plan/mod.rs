@@ -27,19 +27,13 @@ pub(crate) struct Job {
     pub(crate) exactness: Option<Exactness>,
     pub(crate) memory: Option<u64>,
     pub(crate) shape: Shape,
-    pub(crate) growth: Growth,
+    /// Whether to tell what a filter takes that has grown to so many items.
+    pub(crate) growing: bool,
     /// Of sets that keep the records.
     pub(crate) record_bytes: u64,
     pub(crate) format: Format,
     /// Where a picture is to go.
     pub(crate) plot: Option<PathBuf>,
-}
-
-/// Whether to tell what a filter takes that has grown to so many items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Growth {
-    Told,
-    Untold,
 }
 
 /// Tells how much memory a filter needs, and what others would need.
@@ -48,10 +42,10 @@ pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
         own_files::refuse_filter(path)?;
     }
     let shape = job.shape;
-    let mut plan = shape.plan(job.items, job.exactness, job.memory)?;
-    plan.growing = (job.growth == Growth::Told).then(|| Growing::to(&plan.whole));
+    let plan = shape.plan(job.items, job.exactness, job.memory)?;
+    let growing = job.growing.then(|| Growing::to(&plan.whole));
     let peers = compare::peers(plan.whole.items, plan.whole.rate, job.record_bytes);
-    let mut text = report(&plan, shape, &peers).print_as(job.format);
+    let mut text = report(&plan, growing, shape, &peers).print_as(job.format);
     if job.format == Format::Text {
         text = text + "\n" + &compare::table(&peers);
     }
@@ -62,7 +56,7 @@ pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn report(planned: &Planned, shape: Shape, peers: &[Peer]) -> Report {
+fn report(planned: &Planned, growing: Option<Growing>, shape: Shape, peers: &[Peer]) -> Report {
     let (plan, mut report) = (&planned.whole, Report::default());
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
@@ -74,7 +68,7 @@ fn report(planned: &Planned, shape: Shape, peers: &[Peer]) -> Report {
     if plan.overflow_bytes > plan.bytes / 100 {
         report.row("of it for crowded items, expected", size(plan.overflow_bytes));
     }
-    if let Some(growing) = planned.growing {
+    if let Some(growing) = growing {
         let Growing { least_bytes, most_bytes } = growing;
         report.field("growing", json!(growing));
         report.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));

@@ -1,6 +1,5 @@
 //! From items, rate and memory, of which two are given, to a plan.
 
-use super::growing::Growing;
 use crate::terminal::message::Failure;
 use crate::terminal::text::{counted, grouped, size};
 use coua::sizing::CuckooPlan;
@@ -59,11 +58,7 @@ impl Shape {
         };
         match self.window {
             Some(window) => of_generations(builder, items, window),
-            None => Ok(Planned {
-                whole: builder.capacity(items).plan()?,
-                generations: None,
-                growing: None,
-            }),
+            None => Ok(Planned { whole: builder.capacity(items).plan()?, generations: None }),
         }
     }
 
@@ -133,8 +128,6 @@ pub(super) struct Planned {
     pub(super) whole: CuckooPlan,
     /// If it forgets.
     pub(super) generations: Option<Generations>,
-    /// What it takes after it has grown, if that is asked for.
-    pub(super) growing: Option<Growing>,
 }
 
 /// What its generations come to.
@@ -168,5 +161,5 @@ fn of_generations(
     whole.overflow_bytes = each.overflow_bytes.saturating_mul(alive);
     // New generations are copies of an empty one.
     whole.bytes = each.bytes.saturating_mul(alive).saturating_add(table);
-    Ok(Planned { whole, generations: Some(Generations { window, alive, each }), growing: None })
+    Ok(Planned { whole, generations: Some(Generations { window, alive, each }) })
 }
