@@ -30,14 +30,16 @@ use std::io::{self, Write};
 pub(crate) use error::GENERATIONS_VERSION;
 pub use error::{LoadError, Part};
 pub(crate) use fields::{
-    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, finish, number_of, put_u32,
-    put_u64, read_exactly, read_padding, wrong,
+    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, expect, finish, number_of,
+    put_u32, put_u64, read_exactly, read_padding, wrong,
 };
 #[cfg(feature = "file")]
 pub use folder::{Folder, follow_links};
 pub(crate) use front::{Front, entries, snapshot_end};
+pub(crate) use header::SecretKey;
+pub(crate) use load::{load, load_stream};
+pub(crate) use open::sealed;
 pub use open::{Load, Snapshot};
-pub(crate) use open::{SecretKey, sealed};
 #[cfg(feature = "file")]
 pub(crate) use verify::verify;
 

@@ -8,25 +8,22 @@
 //! forgets is written as its snapshot alone. `docs/format.md`, section 7, is the
 //! normative text.
 
+use std::io::{self, Write};
 #[cfg(feature = "file")]
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::{fs::File, io::Seek};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
 #[cfg(feature = "file")]
-use crate::snapshot::{self, snapshot_end};
-use crate::snapshot::{LoadError, PAGE, Rest, SecretKey, sealed};
+use crate::snapshot::{self, LoadError, snapshot_end};
+use crate::snapshot::{PAGE, Rest};
 use crate::window::Generations;
 use crate::window::header::{
     HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
 };
-#[cfg(feature = "mmap")]
-use crate::window::read::map;
 #[cfg(feature = "file")]
-use crate::window::read::{generations_bytes, walk};
-use crate::window::read::{is_generations, load};
+use crate::window::read::{generations_bytes, is_generations, walk};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -49,7 +46,7 @@ impl Generations {
         let Some(aging) = &self.aging else { return self.template().write_from(start, out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
-        let mut out = Counted::new(Rest { out, skip: start });
+        let mut out = Counted { rest: Rest { out, skip: start }, at: 0, sum: Xxh3::new() };
         out.write_all(&header)?;
         let mut rows = Vec::new();
         for (number, filter) in self.parts() {
@@ -121,32 +118,10 @@ impl Generations {
     }
 }
 
-impl sealed::Snapshot for Generations {
-    fn read(mut input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
-        if is_generations(&mut input)? {
-            return load(&mut input, bytes, key);
-        }
-        <CuckooFilter as sealed::Snapshot>::read(input, bytes, key).map(Self::from)
-    }
-
-    /// Only filters that never forget can be streamed: the table of the others is found from their end.
-    fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
-        <CuckooFilter as sealed::Snapshot>::read_stream(input, key).map(Self::from)
-    }
-
-    #[cfg(feature = "mmap")]
-    fn map(mut file: &File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
-        if is_generations(&mut file)? {
-            return map(file, bytes, key);
-        }
-        CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
-    }
-}
-
 fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
-    let mut sink = Counted::new(Rest { out: io::sink(), skip: 0 });
-    filter.write_to(&mut sink)?;
-    Ok(sink.sum.digest())
+    let mut sum = Xxh3::new();
+    filter.write_to(&mut sum)?;
+    Ok(sum.digest())
 }
 
 /// An output that counts its bytes, those that are left out included.
@@ -158,10 +133,6 @@ struct Counted<W> {
 }
 
 impl<W: Write> Counted<W> {
-    fn new(rest: Rest<W>) -> Self {
-        Self { rest, at: 0, sum: Xxh3::new() }
-    }
-
     fn pad(&mut self) -> io::Result<()> {
         let zeros = self.at.next_multiple_of(PAGE) - self.at;
         self.write_all(&vec![0; zeros as usize])
