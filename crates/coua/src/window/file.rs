@@ -46,14 +46,15 @@ impl Generations {
         let Some(aging) = &self.aging else { return self.template().write_from(start, out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
-        let mut out = Counted { rest: Rest { out, skip: start }, at: 0, sum: Xxh3::new() };
+        let mut out = Rest::new(out, start);
         out.write_all(&header)?;
         let mut rows = Vec::new();
         for (number, filter) in self.parts() {
             out.pad()?;
-            let offset = out.at;
-            let sum = out.put_part(filter)?;
-            rows.push((Row { number, offset, bytes: out.at - offset, checksum: 0 }, filter, sum));
+            let offset = out.position();
+            let sum = out.put(filter)?;
+            let bytes = out.position() - offset;
+            rows.push((Row { number, offset, bytes, checksum: 0 }, filter, sum));
         }
         out.pad()?;
         let mut table = Vec::new();
@@ -61,10 +62,10 @@ impl Generations {
             let checksum = sum.map_or_else(|| checksum_of(filter), Ok)?;
             Row { checksum, ..row }.encode(&mut table);
         }
-        let end = trailer(&header, &table, out.at);
+        let end = trailer(&header, &table, out.position());
         out.write_all(&table)?;
         out.write_all(&end)?;
-        out.rest.finish()
+        out.finish()
     }
 
     /// Bytes that [`write_to`](Self::write_to) writes. O(generations).
@@ -122,46 +123,4 @@ fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
     let mut sum = Xxh3::new();
     filter.write_to(&mut sum)?;
     Ok(sum.digest())
-}
-
-/// An output that counts its bytes, those that are left out included.
-struct Counted<W> {
-    rest: Rest<W>,
-    at: u64,
-    /// Of the part that is being written.
-    sum: Xxh3,
-}
-
-impl<W: Write> Counted<W> {
-    fn pad(&mut self) -> io::Result<()> {
-        let zeros = self.at.next_multiple_of(PAGE) - self.at;
-        self.write_all(&vec![0; zeros as usize])
-    }
-
-    /// Writes a part; its checksum, if all of it was written.
-    fn put_part(&mut self, filter: &CuckooFilter) -> io::Result<Option<u64>> {
-        let bytes = filter.snapshot_len();
-        if self.rest.skips(bytes) {
-            self.at += bytes;
-            return Ok(None);
-        }
-        let skipped = std::mem::take(&mut self.rest.skip);
-        self.at += skipped;
-        self.sum = Xxh3::new();
-        filter.write_from(skipped, &mut *self)?;
-        Ok((skipped == 0).then(|| self.sum.digest()))
-    }
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.rest.write(bytes)?;
-        self.at += written as u64;
-        self.sum.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.rest.flush()
-    }
 }
