@@ -3,9 +3,9 @@
 //! A position is 1 + an offset into all arrays laid end to end. Each piece travels with the position of
 //! its *end*, and no piece reaches over the end of an array.
 
-use std::error::Error;
-use std::fmt;
 use std::ops::Range;
+
+use thiserror::Error;
 
 /// No piece is longer.
 pub const CHUNK_BYTES: usize = 16 << 20;
@@ -20,9 +20,13 @@ pub struct Chunk<'a> {
 }
 
 /// A piece is refused; the filter is as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChunkError {
     /// Not a position, or one that lies before the end of the piece.
+    #[error(
+        "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk with the iterator it came \
+         with"
+    )]
     Position {
         /// The position.
         found: i64,
@@ -30,8 +34,13 @@ pub enum ChunkError {
         bytes: usize,
     },
     /// A piece without bytes.
+    #[error("the chunk is empty: leave it out")]
     Empty,
     /// The piece is not inside one array.
+    #[error(
+        "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter (the last one ends at \
+         {last}): pass on each chunk with the iterator it came with"
+    )]
     Outside {
         /// The position.
         found: i64,
@@ -41,26 +50,6 @@ pub enum ChunkError {
         last: u64,
     },
 }
-
-impl fmt::Display for ChunkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Position { found, bytes } => write!(
-                f,
-                "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk \
-                 with the iterator it came with"
-            ),
-            Self::Empty => write!(f, "the chunk is empty: leave it out"),
-            Self::Outside { found, bytes, last } => write!(
-                f,
-                "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter \
-                 (the last one ends at {last}): pass on each chunk with the iterator it came with"
-            ),
-        }
-    }
-}
-
-impl Error for ChunkError {}
 
 /// The piece of `arrays` at `position`; none after the last one.
 pub(super) fn piece<'a>(
