@@ -1,10 +1,8 @@
 //! [`Load`]: from a snapshot, wherever it is, to a filter.
 
-#[cfg(feature = "file")]
-use std::fs::File;
 use std::io::Read;
 #[cfg(feature = "file")]
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 use crate::cuckoo::CuckooFilter;
 use crate::snapshot::error::LoadError;

@@ -1,4 +1,4 @@
-//! Generations as bytes.
+//! Writing generations as bytes.
 //!
 //! ```text
 //! header | template | generation | ... | table | trailer
@@ -9,21 +9,15 @@
 //! normative text.
 
 use std::io::{self, Write};
-#[cfg(feature = "file")]
-use std::{fs::File, io::Seek};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
-#[cfg(feature = "file")]
-use crate::snapshot::{self, LoadError, snapshot_end};
 use crate::snapshot::{PAGE, Rest};
 use crate::window::Generations;
 use crate::window::header::{
     HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
 };
-#[cfg(feature = "file")]
-use crate::window::read::{generations_bytes, is_generations, walk};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -85,37 +79,6 @@ impl Generations {
     fn parts(&self) -> impl Iterator<Item = (u64, &CuckooFilter)> {
         let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
         template.chain(self.live.iter().map(|live| (live.number, &live.filter)))
-    }
-
-    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
-    /// section 9). Reads the header alone, or that of each generation.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not read.
-    #[cfg(feature = "file")]
-    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
-        file.rewind()?;
-        if is_generations(&mut file)? {
-            generations_bytes(&mut file)
-        } else {
-            snapshot_end(&mut file)
-        }
-    }
-
-    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
-    /// besides that of the overflow tables, and without the key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] for what is damaged; not for what was forged.
-    #[cfg(feature = "file")]
-    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
-        file.rewind()?;
-        if !is_generations(&mut file)? {
-            return snapshot::verify(file, bytes);
-        }
-        walk(&mut file, bytes, |part| Ok(io::copy(part, &mut io::sink())?)).map(drop)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading a file of generations. The bytes are hostile until checked; the parts are checked as single filters
 //! are.
 
-#[cfg(feature = "mmap")]
+#[cfg(feature = "file")]
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -39,6 +39,39 @@ pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, L
 /// Where the part after one of this offset and length begins, or the table.
 fn after_part(offset: u64, bytes: u64) -> Option<u64> {
     offset.checked_add(bytes)?.checked_next_multiple_of(PAGE)
+}
+
+impl Generations {
+    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
+    /// section 9). Reads the header alone, or that of each generation.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not read.
+    #[cfg(feature = "file")]
+    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            generations_bytes(&mut file)
+        } else {
+            snapshot_end(&mut file)
+        }
+    }
+
+    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
+    /// besides that of the overflow tables, and without the key. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for what is damaged; not for what was forged.
+    #[cfg(feature = "file")]
+    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
+        file.rewind()?;
+        if !is_generations(&mut file)? {
+            return crate::snapshot::verify(file, bytes);
+        }
+        walk(&mut file, bytes, |part| Ok(io::copy(part, &mut io::sink())?)).map(drop)
+    }
 }
 
 impl sealed::Snapshot for Generations {
