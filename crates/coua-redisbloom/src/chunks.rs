@@ -80,20 +80,17 @@ pub(super) fn place(
     if bytes == 0 {
         return Err(ChunkError::Empty);
     }
-    let mut offset = Some(offset(position, bytes)?);
-    let mut last = 1;
+    let begin = offset(position, bytes)?;
+    let mut end = 0_u64;
     for (number, length) in lengths.enumerate() {
-        last += length as u64;
-        let start = offset.filter(|start| *start < length as u64);
-        if let Some(start) =
-            start.map(|start| start as usize).filter(|start| length - start >= bytes)
-        {
+        let first = end;
+        end += length as u64;
+        if begin >= first && begin + bytes as u64 <= end {
+            let start = (begin - first) as usize;
             return Ok((number, start..start + bytes));
         }
-        // Behind the array that it begins in, it begins in none.
-        offset = offset.and_then(|offset| offset.checked_sub(length as u64));
     }
-    Err(ChunkError::Outside { found: position, bytes, last })
+    Err(ChunkError::Outside { found: position, bytes, last: end + 1 })
 }
 
 /// Where a piece of `bytes` begins that ends at `position`.
