@@ -148,7 +148,7 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// An output that leaves out the first bytes.
+/// An output that leaves out the first bytes, and knows its position.
 pub(crate) struct Rest<W> {
     out: W,
     /// Bytes still to be left out.

@@ -73,6 +73,7 @@ impl Load {
     ///
     /// As [`bytes`](Self::bytes), and those of the stream.
     pub fn reader<F: Snapshot>(self, input: impl Read) -> Result<F, LoadError> {
+        // Only filters that never forget can be streamed: the table of the others is found from their end.
         load_stream(input, self.key).map(F::from)
     }
 
