@@ -3,9 +3,9 @@
 //! A position is 1 + an offset into all arrays laid end to end. Each piece travels with the position of
 //! its *end*, and no piece reaches over the end of an array.
 
-use std::error::Error;
-use std::fmt;
 use std::ops::Range;
+
+use thiserror::Error;
 
 /// No piece is longer.
 pub const CHUNK_BYTES: usize = 16 << 20;
@@ -20,9 +20,13 @@ pub struct Chunk<'a> {
 }
 
 /// A piece is refused; the filter is as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChunkError {
     /// Not a position, or one that lies before the end of the piece.
+    #[error(
+        "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk with the iterator it came \
+         with"
+    )]
     Position {
         /// The position.
         found: i64,
@@ -30,8 +34,13 @@ pub enum ChunkError {
         bytes: usize,
     },
     /// A piece without bytes.
+    #[error("the chunk is empty: leave it out")]
     Empty,
     /// The piece is not inside one array.
+    #[error(
+        "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter (the last one ends at \
+         {last}): pass on each chunk with the iterator it came with"
+    )]
     Outside {
         /// The position.
         found: i64,
@@ -41,26 +50,6 @@ pub enum ChunkError {
         last: u64,
     },
 }
-
-impl fmt::Display for ChunkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Position { found, bytes } => write!(
-                f,
-                "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk \
-                 with the iterator it came with"
-            ),
-            Self::Empty => write!(f, "the chunk is empty: leave it out"),
-            Self::Outside { found, bytes, last } => write!(
-                f,
-                "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter \
-                 (the last one ends at {last}): pass on each chunk with the iterator it came with"
-            ),
-        }
-    }
-}
-
-impl Error for ChunkError {}
 
 /// The piece of `arrays` at `position`; none after the last one.
 pub(super) fn piece<'a>(
@@ -91,20 +80,17 @@ pub(super) fn place(
     if bytes == 0 {
         return Err(ChunkError::Empty);
     }
-    let mut offset = Some(offset(position, bytes)?);
-    let mut last = 1;
+    let begin = offset(position, bytes)?;
+    let mut end = 0_u64;
     for (number, length) in lengths.enumerate() {
-        last += length as u64;
-        let start = offset.filter(|start| *start < length as u64);
-        if let Some(start) =
-            start.map(|start| start as usize).filter(|start| length - start >= bytes)
-        {
+        let first = end;
+        end += length as u64;
+        if begin >= first && begin + bytes as u64 <= end {
+            let start = (begin - first) as usize;
             return Ok((number, start..start + bytes));
         }
-        // Behind the array that it begins in, it begins in none.
-        offset = offset.and_then(|offset| offset.checked_sub(length as u64));
     }
-    Err(ChunkError::Outside { found: position, bytes, last })
+    Err(ChunkError::Outside { found: position, bytes, last: end + 1 })
 }
 
 /// Where a piece of `bytes` begins that ends at `position`.

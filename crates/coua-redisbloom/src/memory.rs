@@ -1,27 +1,16 @@
 //! Memory that is asked for, never taken for granted.
 
-use std::error::Error;
-use std::fmt;
 use std::hint::black_box;
 
+use thiserror::Error;
+
 /// There is no memory for an array of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no memory for {bytes} bytes of a filter; free some, or load a smaller one")]
 pub struct OutOfMemory {
     /// How much was asked for.
     pub bytes: u64,
 }
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no memory for {} bytes of a filter; free some, or load a smaller one",
-            self.bytes
-        )
-    }
-}
-
-impl Error for OutOfMemory {}
 
 /// `bytes` zeros.
 ///
@@ -38,6 +27,18 @@ pub(super) fn copied(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = room(bytes.len() as u64)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
+}
+
+/// A list of these elements, if there is memory for it and all of them can be made.
+pub(super) fn collected<T, E: From<OutOfMemory>>(
+    elements: impl ExactSizeIterator<Item = Result<T, E>>,
+) -> Result<Vec<T>, E> {
+    let mut list = Vec::new();
+    reserve(&mut list, elements.len())?;
+    for element in elements {
+        list.push(element?);
+    }
+    Ok(list)
 }
 
 /// Room for `count` more elements in `list`.

@@ -1,6 +1,6 @@
 //! The server's dump of a value, as far as the peer's filters use it: numbers and strings of bytes.
 
-use super::error::Unreadable;
+use super::error::{LoadError, Unreadable};
 
 /// Reads what a filter was dumped as.
 pub trait Source {
@@ -36,4 +36,14 @@ pub trait Sink {
 
     /// Dumps a string.
     fn write_bytes(&mut self, bytes: &[u8]);
+}
+
+/// The next number, which must fit.
+pub(super) fn read_narrow<T: TryFrom<u64>>(
+    source: &mut impl Source,
+    name: &'static str,
+    expected: &'static str,
+) -> Result<T, LoadError> {
+    let found = source.read_u64()?;
+    T::try_from(found).map_err(|_| LoadError::Number { name, found, expected })
 }

@@ -5,7 +5,7 @@
 //! not exist yet has an empty file as its placeholder. Readers take no lock.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
 
@@ -80,18 +80,14 @@ impl Lock {
         let folder = folder_of(&path)?;
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
-            match file.try_lock() {
-                Ok(()) => {}
+            let locked = match file.try_lock() {
                 Err(TryLockError::WouldBlock) if wait == Wait::No => {
                     return Err(Reason::Busy.at(&path));
                 }
-                Err(TryLockError::WouldBlock) => {
-                    file.lock().map_err(|source| StoreError::io(&path, "lock", source))?;
-                }
-                Err(TryLockError::Error(source)) => {
-                    return Err(StoreError::io(&path, "lock", source));
-                }
-            }
+                Err(TryLockError::WouldBlock) => file.lock(),
+                tried => tried.map_err(io::Error::from),
+            };
+            locked.map_err(|source| StoreError::io(&path, "lock", source))?;
             // A new snapshot has replaced the file, or the placeholder is gone, while this one waited.
             if is_at(&file, &path) {
                 let was_new = is_empty(&file);
@@ -187,27 +183,19 @@ fn unlock(file: &File) {
 
 /// The file, and whether it was made here; none if it came or went meanwhile.
 fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    let found = fs::metadata(path);
-    let was_there = found.is_ok();
-    let opened = match found {
-        Ok(found) if !found.is_file() => {
-            return Err(Reason::NotRegular.at(path));
-        }
-        Ok(_) => options.open(path).map(|file| (file, false)),
-        Err(error)
-            if error.kind() == io::ErrorKind::NotFound && missing == Missing::GetsAPlaceholder =>
-        {
-            options.create_new(true).open(path).map(|file| (file, true))
-        }
-        Err(error) => Err(error),
+    let failed = |source| StoreError::io(path, "open for writing", source);
+    let is_missing = match fs::metadata(path) {
+        Ok(found) if !found.is_file() => return Err(Reason::NotRegular.at(path)),
+        Ok(_) => false,
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        Err(error) if missing == Missing::IsAnError => return Err(failed(error)),
+        Err(_) => true,
     };
-    match opened {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && was_there => Ok(None),
-        Err(source) => Err(StoreError::io(path, "open for writing", source)),
+    let has_moved = if is_missing { ErrorKind::AlreadyExists } else { ErrorKind::NotFound };
+    match OpenOptions::new().read(true).write(true).create_new(is_missing).open(path) {
+        Ok(file) => Ok(Some((file, is_missing))),
+        Err(error) if error.kind() == has_moved => Ok(None),
+        Err(error) => Err(failed(error)),
     }
 }
 

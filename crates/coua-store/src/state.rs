@@ -13,7 +13,7 @@ use crate::error::{Reason, StoreError};
 use crate::fields::Fields;
 use crate::legacy::Journal;
 use crate::lock::is_at;
-use crate::log::{Base, Contents, Frame, Kind, Log, Members, Scan};
+use crate::log::{Base, Frame, Kind, Log, Members, Scan};
 use crate::options::Options;
 use crate::runs::Runs;
 use crate::view::{Memory, Origin, View};
@@ -30,14 +30,6 @@ pub(crate) struct State {
     pub(crate) journal: Option<Journal>,
     /// The journal that the log says it has taken over.
     pub(crate) taken_over: Option<u64>,
-}
-
-/// What a file says before its filter is loaded.
-pub(crate) struct Look {
-    pub(crate) base: Base,
-    pub(crate) contents: Contents,
-    pub(crate) runs: Runs,
-    taken_over: Option<u64>,
 }
 
 impl State {
@@ -70,7 +62,11 @@ impl State {
         path: &Path,
         touch: Touch,
     ) -> Result<Self, StoreError> {
-        let Look { base, contents, runs, taken_over } = Look::at(file, path)?;
+        let base = base_of(file, path)?;
+        let scan = Scan::new(file, path, base)?;
+        let mut committed = Committed::default();
+        let contents = scan.contents(|frame| committed.see(frame))?;
+        let Committed { runs, taken_over, .. } = committed;
         let is_bare = contents.transactions == 0;
         let journal = if is_bare { Journal::beside(path, base)? } else { None };
         let logged = contents.committed.at - base.bytes;
@@ -88,28 +84,11 @@ impl State {
             uncommitted: contents.uncommitted,
             ..view
         };
-        let scan = Scan::new(file, path, base)?;
         scan.frames(base.first(), contents.committed.at, |frame| apply(&mut view, path, frame))?;
         if let Some(journal) = &journal {
             journal.changes(|path, offset, changes| redo(&mut view, path, offset, changes))?;
         }
         Ok(Self { view, log: Log::resume(base, &contents), journal, taken_over })
-    }
-}
-
-impl Look {
-    fn at(file: &File, path: &Path) -> Result<Self, StoreError> {
-        if file.metadata().is_ok_and(|found| found.len() == 0) {
-            return Err(Reason::Blank.at(path));
-        }
-        let base = base_of(file).map_err(|error| match error {
-            LoadError::Io(source) => StoreError::io(path, "read", source),
-            source => Reason::Load(source).at(path),
-        })?;
-        let mut committed = Committed::default();
-        let contents = Scan::new(file, path, base)?.contents(|frame| committed.see(frame))?;
-        let Committed { runs, taken_over, .. } = committed;
-        Ok(Self { base, contents, runs, taken_over })
     }
 }
 
@@ -163,13 +142,21 @@ fn open(path: &Path) -> Result<File, StoreError> {
 }
 
 /// The snapshot with which a file begins.
-fn base_of(file: &File) -> Result<Base, LoadError> {
-    let bytes = Generations::snapshot_bytes(file)?;
-    let found = file.metadata()?.len();
-    if found < bytes {
-        return Err(LoadError::Length { expected: bytes, found });
+fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
+    if file.metadata().is_ok_and(|found| found.len() == 0) {
+        return Err(Reason::Blank.at(path));
     }
-    Ok(Base::of(file, bytes)?)
+    let base = Generations::snapshot_bytes(file).and_then(|expected| {
+        let found = file.metadata()?.len();
+        if found < expected {
+            return Err(LoadError::Length { expected, found });
+        }
+        Ok(Base::of(file, expected)?)
+    });
+    base.map_err(|error| match error {
+        LoadError::Io(source) => StoreError::io(path, "read", source),
+        source => Reason::Load(source).at(path),
+    })
 }
 
 /// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of log

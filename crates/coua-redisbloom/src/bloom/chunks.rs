@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::error::LoadError;
 use super::super::fields::Fields;
 use super::super::limits::Limits;
-use super::super::memory::{OutOfMemory, reserve};
+use super::super::memory::{OutOfMemory, collected};
 use super::super::rdb::Source;
 use super::super::stored::PeerFilter;
 use super::link::{Link, check};
@@ -42,11 +42,10 @@ impl PeerFilter for PeerBloom {
         if has_seed {
             options = options.with_seed(fields.u64())?;
         }
-        let mut links = Vec::new();
-        reserve(&mut links, list.len())?;
-        for (numbers, items) in list {
-            links.push(Link::over(numbers, items, array(numbers.bytes)?));
-        }
+        let link = |(numbers, items): (Numbers, u64)| {
+            array(numbers.bytes).map(|array| Link::over(numbers, items, array))
+        };
+        let links = collected(list.into_iter().map(link))?;
         Self { options, growth, items, links }.checked()
     }
 
@@ -80,11 +79,7 @@ impl PeerFilter for PeerBloom {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut links = Vec::new();
-        reserve(&mut links, self.links.len())?;
-        for link in &self.links {
-            links.push(link.try_clone()?);
-        }
+        let links = collected(self.links.iter().map(Link::try_clone))?;
         Ok(Self { links, ..*self })
     }
 }
@@ -133,17 +128,14 @@ fn read_list(
     sizing: Sizing,
     limits: &Limits,
 ) -> Result<Vec<(Numbers, u64)>, LoadError> {
-    let mut list = Vec::new();
-    reserve(&mut list, count)?;
     let mut total = 0_u64;
-    for _ in 0..count {
+    collected((0..count).map(|_| {
         let (numbers, items) = read_link(fields, width);
         total = total.saturating_add(numbers.bytes);
         limits.check(total)?;
         check(&numbers, items, sizing)?;
-        list.push((numbers, items));
-    }
-    Ok(list)
+        Ok((numbers, items))
+    }))
 }
 
 fn read_link(fields: &mut Fields<'_>, width: Entries) -> (Numbers, u64) {

@@ -1,9 +1,9 @@
 //! The dump of a value of type `MBbloom--`.
 
-use super::super::error::LoadError;
+use super::super::error::{LoadError, TooLarge};
 use super::super::limits::Limits;
 use super::super::memory::{copied, reserve};
-use super::super::rdb::{Sink, Source};
+use super::super::rdb::{Sink, Source, read_narrow};
 use super::link::{Link, check};
 use super::options::{Options, Sizing};
 use super::sizing::Numbers;
@@ -40,7 +40,8 @@ impl PeerBloom {
         let mut links = Vec::new();
         let mut total = 0;
         for _ in 0..count {
-            let link = read_link(source, options.sizing(), &Remaining { limits, total })?;
+            let check_bytes = |bytes| limits.check(u64::saturating_add(total, bytes));
+            let link = read_link(source, options.sizing(), check_bytes)?;
             total += link.array().len() as u64;
             reserve(&mut links, 1)?;
             links.push(link);
@@ -79,16 +80,10 @@ impl PeerBloom {
     }
 }
 
-/// What is left of the limit after the filters read so far.
-struct Remaining<'a> {
-    limits: &'a Limits,
-    total: u64,
-}
-
 fn read_link(
     source: &mut impl Source,
     sizing: Sizing,
-    remaining: &Remaining<'_>,
+    check_bytes: impl FnOnce(u64) -> Result<(), TooLarge>,
 ) -> Result<Link, LoadError> {
     let (entries, error) = (source.read_u64()?, source.read_f64()?);
     let hashes = read_narrow(source, "number of hashes", "at most 1100")?;
@@ -97,18 +92,9 @@ fn read_link(
     let log2_bits = read_narrow(source, "logarithm of the bits", "at most 63")?;
     let array = source.read_bytes()?;
     let bytes = array.as_ref().len() as u64;
-    remaining.limits.check(remaining.total.saturating_add(bytes))?;
+    check_bytes(bytes)?;
     let items = source.read_u64()?;
     let numbers = Numbers { entries, error, bits_per_entry, hashes, bits, log2_bits, bytes };
     check(&numbers, items, sizing)?;
     Ok(Link::over(numbers, items, copied(array.as_ref())?))
-}
-
-fn read_narrow<T: TryFrom<u64>>(
-    source: &mut impl Source,
-    name: &'static str,
-    expected: &'static str,
-) -> Result<T, LoadError> {
-    let found = source.read_u64()?;
-    T::try_from(found).map_err(|_| LoadError::Number { name, found, expected })
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::error::{LoadError, number};
 use super::super::fields::Fields;
 use super::super::limits::Limits;
-use super::super::memory::{OutOfMemory, reserve};
+use super::super::memory::{OutOfMemory, collected};
 use super::super::rdb::Source;
 use super::super::stored::PeerFilter;
 use super::PeerCuckoo;
@@ -80,12 +80,8 @@ impl PeerFilter for PeerCuckoo {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut sub_filters = Vec::new();
-        reserve(&mut sub_filters, self.sub_filters.len())?;
-        for sub_filter in &self.sub_filters {
-            sub_filters.push(sub_filter.try_clone()?);
-        }
-        Ok(Self { shape: self.shape, items: self.items, deletes: self.deletes, sub_filters })
+        let sub_filters = collected(self.sub_filters.iter().map(SubFilter::try_clone))?;
+        Ok(Self { sub_filters, ..*self })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::error::{LoadError, number};
 use super::super::limits::Limits;
 use super::super::memory::copied;
-use super::super::rdb::{Sink, Source};
+use super::super::rdb::{Sink, Source, read_narrow};
 use super::PeerCuckoo;
 use super::shape::{DEFAULT_SEED, Shape, Size};
 
@@ -15,6 +15,8 @@ const WITH_SEED: u32 = 5;
 const OLD_BUCKET_SIZE: u16 = 2;
 const OLD_MAX_ITERATIONS: u16 = 20;
 const OLD_EXPANSION: u16 = 1;
+/// What a parameter may be.
+const U16: &str = "at most 65535";
 
 impl PeerCuckoo {
     /// [`PeerFilter::read`](crate::PeerFilter::read).
@@ -38,9 +40,9 @@ impl PeerCuckoo {
             seed: DEFAULT_SEED,
         };
         if has_parameters {
-            shape.bucket_size = read_u16(source, "bucket size")?;
-            shape.max_iterations = read_u16(source, "max iterations")?;
-            shape.expansion = read_u16(source, "expansion")?;
+            shape.bucket_size = read_narrow(source, "bucket size", U16)?;
+            shape.max_iterations = read_narrow(source, "max iterations", U16)?;
+            shape.expansion = read_narrow(source, "expansion", U16)?;
         }
         let mut filter = Self::build(shape, sub_filters, limits, |size| {
             if has_parameters {
@@ -91,9 +93,4 @@ fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError
         return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
     }
     Ok(copied(slots.as_ref())?)
-}
-
-fn read_u16(source: &mut impl Source, name: &'static str) -> Result<u16, LoadError> {
-    let found = source.read_u64()?;
-    u16::try_from(found).map_err(|_| LoadError::Number { name, found, expected: "at most 65535" })
 }

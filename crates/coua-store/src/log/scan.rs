@@ -45,7 +45,8 @@ enum Found {
     Frame(Frame),
     /// The file ends here, or within a frame.
     End,
-    Not(Damage),
+    /// The bytes here are no frame.
+    Nothing,
 }
 
 impl Contents {
@@ -93,12 +94,12 @@ impl<'a> Scan<'a> {
                     }
                 }
                 Found::End => break,
-                Found::Not(what) => {
+                Found::Nothing => {
                     let torn = is_torn(self.file, at.at, self.bytes);
                     if torn.map_err(|source| self.failed(source))? {
                         break;
                     }
-                    return Err(self.damaged(at.at, what));
+                    return Err(self.damaged(at.at, Damage::Checksum));
                 }
             }
         }
@@ -121,8 +122,9 @@ impl<'a> Scan<'a> {
                     at = frame.end;
                 }
                 // It was complete a moment ago.
-                Found::End => return Err(self.damaged(at.at, Damage::Checksum)),
-                Found::Not(what) => return Err(self.damaged(at.at, what)),
+                Found::End | Found::Nothing => {
+                    return Err(self.damaged(at.at, Damage::Checksum));
+                }
             }
         }
         Ok(at)
@@ -135,7 +137,7 @@ impl<'a> Scan<'a> {
             return Ok(Found::End);
         }
         let head = match Head::decode(&self.read(at, HEAD_BYTES)?) {
-            None => return Ok(Found::Not(Damage::Checksum)),
+            None => return Ok(Found::Nothing),
             Some(Err(what)) => return Err(self.damaged(at, what)),
             Some(Ok(head)) => head,
         };
@@ -153,7 +155,7 @@ impl<'a> Scan<'a> {
         }
         let mut payload = self.read(at + HEAD_BYTES, head.payload_bytes + END_BYTES)?;
         if !head.is_followed_by(&payload) {
-            return Ok(Found::Not(Damage::Checksum));
+            return Ok(Found::Nothing);
         }
         payload.truncate(head.payload_bytes as usize);
         let end = Mark { at: at + head.frame_bytes(), sequence: sequence + 1 };

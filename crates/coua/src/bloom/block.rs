@@ -6,9 +6,6 @@
 use crate::error::Insertion;
 use crate::hash::KeyHash;
 
-/// Bytes of a block.
-pub(super) const BLOCK_BYTES: usize = 32;
-
 /// The odd multipliers of the Parquet format.
 const SALTS: [u32; 8] = [
     0x47b6_137b,
@@ -86,18 +83,12 @@ impl Block {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    pub(super) fn to_bytes(self) -> [u8; BLOCK_BYTES] {
-        let mut bytes = [0; BLOCK_BYTES];
-        let (chunks, _) = bytes.as_chunks_mut();
-        chunks.iter_mut().zip(self.words).for_each(|(chunk, word)| *chunk = word.to_le_bytes());
-        bytes
+    pub(super) fn to_bytes(self) -> [[u8; 4]; 8] {
+        self.words.map(u32::to_le_bytes)
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; BLOCK_BYTES]) -> Self {
-        let (chunks, _) = bytes.as_chunks();
-        let mut words = [0; 8];
-        words.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u32::from_le_bytes(*chunk));
-        Self { words }
+    pub(super) fn from_bytes(bytes: &[[u8; 4]; 8]) -> Self {
+        Self { words: bytes.map(u32::from_le_bytes) }
     }
 }
 
@@ -121,7 +112,7 @@ mod tests {
             let low = i.wrapping_mul(0x9e37_79b9) ^ (i << 27);
             let plain: Vec<u8> =
                 plain_mask(low).iter().flat_map(|word| word.to_le_bytes()).collect();
-            assert_eq!(Block::of(low).to_bytes()[..], plain[..]);
+            assert_eq!(Block::of(low).to_bytes().as_flattened(), plain);
         }
     }
 
@@ -137,7 +128,7 @@ mod tests {
 
     #[test]
     fn bytes_come_back() {
-        let bytes = std::array::from_fn(|i| i as u8);
+        let bytes = std::array::from_fn(|i| [i as u8; 4]);
         assert_eq!(Block::from_bytes(&bytes).to_bytes(), bytes);
     }
 }

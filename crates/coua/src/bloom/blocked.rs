@@ -1,6 +1,6 @@
 //! [`BlockedBloomFilter`]: one cache line per key, byte for byte the filter of Parquet files.
 
-use super::block::{BLOCK_BYTES, Block};
+use super::block::Block;
 use super::burst;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, repeated, with_room};
@@ -143,13 +143,14 @@ impl BlockedBloomFilter {
 
     /// Bytes of memory that hold the bits.
     pub fn memory_bytes(&self) -> usize {
-        self.blocks.len() * BLOCK_BYTES
+        size_of_val(&self.blocks[..])
     }
 
     /// The bit set as it stands in a Parquet file: the blocks in order, each as eight 32-bit words,
     /// little endian.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.blocks.iter().flat_map(|block| block.to_bytes()).collect()
+        let blocks: Vec<_> = self.blocks.iter().map(|block| block.to_bytes()).collect();
+        blocks.into_flattened().into_flattened()
     }
 
     /// The filter whose bit set is `bytes`, from [`to_bytes`](Self::to_bytes) or a Parquet file.
@@ -159,9 +160,10 @@ impl BlockedBloomFilter {
     ///
     /// A length that is not a whole number of blocks, or zero; not enough memory.
     pub fn from_bytes(bytes: &[u8], hasher: KeyHasher) -> Result<Self, BloomLoadError> {
-        let (chunks, rest) = bytes.as_chunks();
+        let (words, no_bytes) = bytes.as_chunks();
+        let (chunks, no_words) = words.as_chunks();
         let plan = BlockedBloomPlan::new(chunks.len() as u64);
-        if !rest.is_empty() || plan.is_err() {
+        if !(no_bytes.is_empty() && no_words.is_empty() && plan.is_ok()) {
             return Err(BloomLoadError::Blocks { found: bytes.len() as u64 });
         }
         let mut blocks = with_room(chunks.len()).map_err(BloomBuildError::from)?;

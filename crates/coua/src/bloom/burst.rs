@@ -1,6 +1,8 @@
 //! Work on the blocks of a [`BlockedBloomFilter`](super::BlockedBloomFilter), compiled for vectors as wide
 //! as a block where the processor has them. A batch prefetches the blocks of the next keys.
 
+use std::ops::Deref;
+
 use super::block::Block;
 use crate::error::Insertion;
 use crate::hash::KeyHash;
@@ -12,23 +14,17 @@ use crate::table::prefetch;
 const PREFETCH_DISTANCE: usize = 96;
 
 /// The blocks of a filter, to look keys up in, or to insert keys into.
-pub(super) trait Blocks {
+pub(super) trait Blocks: Deref<Target = [Block]> {
     type Answer: Copy;
     /// Where no answer stands yet.
     const NONE: Self::Answer;
 
-    fn all(&self) -> &[Block];
     fn visit(&mut self, hash: KeyHash) -> Self::Answer;
 }
 
 impl Blocks for &[Block] {
     type Answer = bool;
     const NONE: bool = false;
-
-    #[inline(always)]
-    fn all(&self) -> &[Block] {
-        self
-    }
 
     #[inline(always)]
     fn visit(&mut self, hash: KeyHash) -> bool {
@@ -39,11 +35,6 @@ impl Blocks for &[Block] {
 impl Blocks for &mut [Block] {
     type Answer = Insertion;
     const NONE: Insertion = Insertion::Refused;
-
-    #[inline(always)]
-    fn all(&self) -> &[Block] {
-        self
-    }
 
     #[inline(always)]
     fn visit(&mut self, hash: KeyHash) -> Insertion {
@@ -76,10 +67,10 @@ impl<B: Blocks> Compiled for Many<'_, B> {
     #[inline(always)]
     fn run(self) {
         let Self { blocks, hashes, answers } = self;
-        prefetch_blocks(blocks.all(), hashes.iter().take(PREFETCH_DISTANCE));
+        prefetch_blocks(blocks, hashes.iter().take(PREFETCH_DISTANCE));
         let mut later = hashes.iter().skip(PREFETCH_DISTANCE);
         for (hash, answer) in hashes.iter().zip(answers) {
-            prefetch_blocks(blocks.all(), later.next());
+            prefetch_blocks(blocks, later.next());
             *answer = blocks.visit(*hash);
         }
     }

@@ -5,7 +5,7 @@
 //! [`CuckooFilter`](crate::CuckooFilter) does the same in a quarter of the memory, and counts.
 
 use super::error::BloomBuildError;
-use super::probe::Probes;
+use super::probe::positions;
 use crate::error::repeated;
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::BloomPlan;
@@ -124,8 +124,8 @@ impl CountingBloomFilter {
         self.words.len() * size_of::<u64>()
     }
 
-    fn locate(&self, hash: KeyHash) -> Probes {
-        Probes::new(hash.to_u64(), self.plan.probes(), self.plan.bits())
+    fn locate(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
+        positions(hash.to_u64(), self.plan.probes(), self.plan.bits())
     }
 
     fn counter(&self, position: u64) -> u64 {

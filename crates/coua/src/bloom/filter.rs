@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::bits::BitRow;
 use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
-use super::probe::Probes;
+use super::probe::positions;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
@@ -178,8 +178,8 @@ impl BloomFilter {
     }
 
     #[inline]
-    pub(super) fn locate(&self, hash: KeyHash) -> Probes {
-        Probes::new(hash.to_u64(), self.probes, self.row.bits())
+    pub(super) fn locate(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
+        positions(hash.to_u64(), self.probes, self.row.bits())
     }
 
     /// [`insert_unique`](Self::insert_unique) for the only owner.

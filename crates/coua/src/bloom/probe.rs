@@ -17,29 +17,15 @@
 const MULTIPLIER: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// The bit positions of one key, each below the number of bits.
-#[derive(Clone)]
-pub(super) struct Probes {
-    state: u64,
-    left: u32,
-    bits: u64,
-}
-
-impl Probes {
-    pub(super) fn new(hash: u64, probes: u32, bits: u64) -> Self {
-        Self { state: hash, left: probes, bits }
-    }
-}
-
-impl Iterator for Probes {
-    type Item = u64;
-
-    #[inline]
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        let position = scale(self.state, self.bits);
-        self.state = self.state.wrapping_mul(MULTIPLIER);
+#[inline]
+pub(super) fn positions(hash: u64, probes: u32, bits: u64) -> impl Iterator<Item = u64> {
+    let (mut state, mut left) = (hash, probes);
+    std::iter::from_fn(move || {
+        left = left.checked_sub(1)?;
+        let position = scale(state, bits);
+        state = state.wrapping_mul(MULTIPLIER);
         Some(position)
-    }
+    })
 }
 
 /// `hash / 2^64 * bits`, rounded down: uniform below `bits` if the hash is uniform.
@@ -55,14 +41,14 @@ mod tests {
     fn positions_stay_below_the_number_of_bits() {
         for bits in [1, 2, 3, 1 << 18, (1 << 40) + 7, u64::MAX] {
             for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
-                assert!(Probes::new(hash, 64, bits).all(|position| position < bits));
+                assert!(positions(hash, 64, bits).all(|position| position < bits));
             }
         }
     }
 
     #[test]
     fn positions_are_a_promise() {
-        let positions = |bits| Probes::new(0x0123_4567_89ab_cdef, 4, bits).collect::<Vec<_>>();
+        let positions = |bits| positions(0x0123_4567_89ab_cdef, 4, bits).collect::<Vec<_>>();
         assert_eq!(positions(1000), [4, 679, 520, 510]);
         assert_eq!(
             positions(1 << 40),

@@ -52,27 +52,6 @@ pub(super) struct Stage {
     len: u64,
 }
 
-impl Stage {
-    /// The stage of this number, from 0, of a chain that keeps `rate`.
-    fn new(
-        number: usize,
-        capacity: u64,
-        rate: f64,
-        hasher: KeyHasher,
-    ) -> Result<Self, BloomBuildError> {
-        let exponent = i32::try_from(number).unwrap_or(i32::MAX).saturating_add(1);
-        let share = TIGHTENING.powi(exponent);
-        let plan = BloomPlan::for_rate(capacity, rate * share).map_err(|error| match error {
-            // In the terms of the caller: the rate of the whole chain.
-            BloomBuildError::OutOfReach { items, lowest, .. } => {
-                BloomBuildError::OutOfReach { items, rate, lowest: lowest / share }
-            }
-            error => error,
-        })?;
-        Ok(Self { filter: BloomFilter::from_plan(plan, hasher)?, capacity, len: 0 })
-    }
-}
-
 impl ScalableBloomFilter {
     /// A filter that starts with room for `items` distinct keys (0 counts as 1) and keeps the
     /// false-positive rate below `rate` (0..1) as it grows.
@@ -96,8 +75,9 @@ impl ScalableBloomFilter {
         hasher: KeyHasher,
     ) -> Result<Self, BloomBuildError> {
         check_rate(rate)?;
-        let first = Stage::new(0, items.max(1), rate, hasher)?;
-        Ok(Self { stages: vec![first], rate })
+        let mut filter = Self { stages: Vec::new(), rate };
+        filter.grow(items.max(1), hasher)?;
+        Ok(filter)
     }
 
     /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
@@ -119,7 +99,8 @@ impl ScalableBloomFilter {
             return Ok(Insertion::AlreadyPresent);
         }
         if self.last().len == self.last().capacity {
-            self.grow()?;
+            // A capacity that saturates is out of reach of any memory, which the stage will say.
+            self.grow(self.last().capacity.saturating_mul(GROWTH), self.hasher())?;
         }
         let last = self.last_mut();
         last.len += 1;
@@ -176,10 +157,19 @@ impl ScalableBloomFilter {
         self.stages.iter().map(|stage| stage.filter.memory_bytes()).sum()
     }
 
-    fn grow(&mut self) -> Result<(), BloomBuildError> {
-        // A capacity that saturates is out of reach of any memory, which the stage will say.
-        let capacity = self.last().capacity.saturating_mul(GROWTH);
-        self.stages.push(Stage::new(self.stages.len(), capacity, self.rate, self.hasher())?);
+    /// Adds a stage, which keeps its share of the rate.
+    fn grow(&mut self, capacity: u64, hasher: KeyHasher) -> Result<(), BloomBuildError> {
+        let exponent = i32::try_from(self.stages.len()).unwrap_or(i32::MAX).saturating_add(1);
+        let (rate, share) = (self.rate, TIGHTENING.powi(exponent));
+        let plan = BloomPlan::for_rate(capacity, rate * share).map_err(|error| match error {
+            // In the terms of the caller: the rate of the whole chain.
+            BloomBuildError::OutOfReach { items, lowest, .. } => {
+                BloomBuildError::OutOfReach { items, rate, lowest: lowest / share }
+            }
+            error => error,
+        })?;
+        let filter = BloomFilter::from_plan(plan, hasher)?;
+        self.stages.push(Stage { filter, capacity, len: 0 });
         Ok(())
     }
 

@@ -28,8 +28,8 @@ pub(super) struct Allowance {
 /// A permit to store some items; what is not used goes back when it is dropped.
 pub(super) struct Permit<'a> {
     allowance: &'a Allowance,
+    /// Not spent so far.
     items: u64,
-    spent: u64,
     _gate: Gate<'a>,
 }
 
@@ -51,11 +51,11 @@ impl Allowance {
     /// A permit for `wanted` items, or for all that are left if they are fewer.
     pub(super) fn permit(&self, wanted: u64) -> Permit<'_> {
         if self.max_items == u64::MAX {
-            return Permit { allowance: self, items: u64::MAX, spent: 0, _gate: Gate::Unguarded };
+            return Permit { allowance: self, items: u64::MAX, _gate: Gate::Unguarded };
         }
         let gate = self.gate.read().expect(UNPOISONED);
         if self.take(wanted) {
-            return Permit { allowance: self, items: wanted, spent: 0, _gate: Gate::Shared(gate) };
+            return Permit { allowance: self, items: wanted, _gate: Gate::Shared(gate) };
         }
         drop(gate);
         let gate = self.gate.write().expect(UNPOISONED);
@@ -63,7 +63,7 @@ impl Allowance {
         // Alone: the count can only fall meanwhile, by removals.
         let items = wanted.min(left);
         self.taken.fetch_add(items, Ordering::Relaxed);
-        Permit { allowance: self, items, spent: 0, _gate: Gate::Alone(gate) }
+        Permit { allowance: self, items, _gate: Gate::Alone(gate) }
     }
 
     fn take(&self, wanted: u64) -> bool {
@@ -86,13 +86,13 @@ impl Permit<'_> {
 
     /// So many items were stored, no more than were permitted.
     pub(super) fn spend(&mut self, items: u64) {
-        self.spent += items;
+        self.items -= items;
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.allowance.give_back(self.items - self.spent);
+        self.allowance.give_back(self.items);
     }
 }
 

@@ -68,10 +68,10 @@ pub(crate) fn check_slots(layout: Layout, slots: u32) -> Result<(), BuildError> 
     if supported { Ok(()) } else { Err(BuildError::SlotsPerBucket { slots }) }
 }
 
-/// Segments (as a depth within these) and buckets of a segment, for `like` to hold `items` items.
-fn dimensions(like: &Geometry, items: u64, depths: RangeInclusive<u32>) -> (u32, u64) {
-    let Geometry { layout, slots_per_bucket, .. } = *like;
-    let load = design_load(like);
+/// `like` with as many segments (a depth within these) and buckets of a segment as hold `items` items.
+fn sized(like: Geometry, items: u64, depths: RangeInclusive<u32>) -> Geometry {
+    let Geometry { layout, slots_per_bucket, .. } = like;
+    let load = design_load(&like);
     let most_slots = match like.resolution {
         Resolution::Cells { .. } => FIXED_SEGMENT_SLOTS,
         Resolution::Prefix { .. } => GROWING_SEGMENT_SLOTS,
@@ -85,24 +85,7 @@ fn dimensions(like: &Geometry, items: u64, depths: RangeInclusive<u32>) -> (u32,
         Layout::Buckets => segment.div_ceil(u64::from(slots_per_bucket)),
         Layout::Overlapping => (segment - 1).max(1),
     };
-    (depth, buckets)
-}
-
-/// The geometries that fit `items` items to the bit, from the coarsest rate to the finest that 64
-/// hash bits allow. Their size stays.
-fn rungs(items: u64, layout: Layout, slots_per_bucket: u32) -> impl Iterator<Item = Geometry> {
-    let rung = move |fingerprint_bits: u32| {
-        let low_bits = fingerprint_bits.min(LOW_BITS);
-        let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
-        let like =
-            Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution };
-        let (base_depth, buckets) = dimensions(&like, items, 0..=u32::MAX);
-        Geometry { buckets, base_depth, ..like }
-    };
-    let possible = |geometry: &Geometry| {
-        geometry.cells() <= HASH_VALUES && geometry.level(geometry.base_depth).is_some()
-    };
-    (MIN_FINGERPRINT_BITS..MAX_SLOT_BITS).map(rung).take_while(possible)
+    Geometry { buckets, base_depth: depth, ..like }
 }
 
 /// The geometry that fits `items` items at `rate` to the bit; its size stays.
@@ -115,11 +98,21 @@ pub(crate) fn exact(
     check_rate(rate)?;
     let wanted = items.max(1) as f64 / rate;
     let mut most = 0.0;
-    for geometry in rungs(items, layout, slots_per_bucket) {
-        most = geometry.cells();
-        if most >= wanted {
+    // From the coarsest rate to the finest that 64 hash bits allow.
+    for fingerprint_bits in MIN_FINGERPRINT_BITS..MAX_SLOT_BITS {
+        let low_bits = fingerprint_bits.min(LOW_BITS);
+        let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
+        let like =
+            Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution };
+        let geometry = sized(like, items, 0..=u32::MAX);
+        let cells = geometry.cells();
+        if cells > HASH_VALUES || geometry.level(geometry.base_depth).is_none() {
+            break;
+        }
+        if cells >= wanted {
             return Ok(geometry);
         }
+        most = cells;
     }
     Err(too_small(rate, items, most))
 }
@@ -164,12 +157,12 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
         return like;
     };
     // A representative has at most 63 bits after the prefix.
-    let (base_depth, buckets) = dimensions(&like, items, bits.saturating_sub(63)..=bits);
+    let sized = sized(like, items, bits.saturating_sub(63)..=bits);
     // What the widest slot cannot hold of the hash must be told by the place.
     let tag_bits = if like.layout == Layout::Overlapping { 2 } else { 1 };
     let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
-    let least = (1u128 << (bits - base_depth)).div_ceil(widest) as u64;
-    Geometry { buckets: buckets.max(least), base_depth, low_bits: LOW_BITS, ..like }
+    let least = (1u128 << (bits - sized.base_depth)).div_ceil(widest) as u64;
+    Geometry { buckets: sized.buckets.max(least), low_bits: LOW_BITS, ..sized }
 }
 
 /// Bytes of an empty filter of this geometry; `u64::MAX` if more.

@@ -83,16 +83,15 @@ pub enum Part {
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::Header => "header",
-            Self::SegmentTable => "segment table",
-            Self::Segment(number) => return write!(f, "segment {number}"),
-            Self::OverflowTable => "overflow table",
-            Self::Trailer => "trailer",
-            Self::Padding => "padding",
-            Self::Generation(number) => return write!(f, "generation {number}"),
-        };
-        f.write_str(name)
+        match self {
+            Self::Header => f.write_str("header"),
+            Self::SegmentTable => f.write_str("segment table"),
+            Self::Segment(number) => write!(f, "segment {number}"),
+            Self::OverflowTable => f.write_str("overflow table"),
+            Self::Trailer => f.write_str("trailer"),
+            Self::Padding => f.write_str("padding"),
+            Self::Generation(number) => write!(f, "generation {number}"),
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Little-endian fields and checksums: what the headers, tables and ends of all files are made of.
 
-#[cfg(feature = "file")]
-use std::io::BufRead;
 use std::io::{self, Read, Take};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -142,8 +140,8 @@ pub(crate) fn expect(
 
 /// A part of an input, whose checksum is taken while it is read.
 pub(crate) struct Summed<R> {
-    input: Take<R>,
-    sum: Xxh3,
+    pub(super) input: Take<R>,
+    pub(super) sum: Xxh3,
 }
 
 impl<R: Read> Summed<R> {
@@ -155,25 +153,6 @@ impl<R: Read> Summed<R> {
     /// Whether all of it was read, and this is its checksum.
     pub(crate) fn check(self, checksum: u64, part: Part) -> Result<(), LoadError> {
         intact(&(self.input.limit(), self.sum.digest()), &(0, checksum), part)
-    }
-}
-
-#[cfg(feature = "file")]
-impl<R: BufRead> Summed<R> {
-    /// Reads all of it, without copying what is buffered.
-    pub(super) fn drain(&mut self) -> io::Result<()> {
-        loop {
-            let bytes = match self.input.fill_buf() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                filled => filled?,
-            };
-            let read = bytes.len();
-            if read == 0 {
-                return Ok(());
-            }
-            self.sum.update(bytes);
-            self.input.consume(read);
-        }
     }
 }
 

@@ -31,6 +31,9 @@ const LAYOUTS: [(u32, Layout); 2] = [(0, Layout::Buckets), (1, Layout::Overlappi
 const WHEN_FULL: [(u32, WhenFull); 3] =
     [(0, WhenFull::Grow), (1, WhenFull::Refuse), (2, WhenFull::ExceedRate)];
 
+/// The secret key of a filter, if it has one.
+pub(crate) type SecretKey = Option<[u8; 16]>;
+
 /// The fields of a snapshot's header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
@@ -65,7 +68,7 @@ impl StoredHash {
     }
 
     /// The hasher, given the secret key if one is needed.
-    pub(crate) fn hasher(self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
+    pub(crate) fn hasher(self, key: SecretKey) -> Result<KeyHasher, LoadError> {
         if self.algorithm == XXH3 {
             return Ok(KeyHasher::xxh3(self.seed));
         }

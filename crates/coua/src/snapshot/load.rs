@@ -4,40 +4,21 @@
 //! operations rely on is verified: counts against the slots, places against the geometry. Bytes that
 //! are consistent but wrong can only make a filter that answers wrongly.
 
-use std::io::{Read, Seek};
+use std::io::Read;
 
 use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{checksum_of, intact, wrong};
 use crate::snapshot::front::{Front, entries, read_header};
-use crate::snapshot::open::{SecretKey, sealed};
+use crate::snapshot::header::SecretKey;
 use crate::snapshot::slots;
 use crate::table::{SegmentMut, Table};
 
 /// Overflowed items that are allowed beyond the number of slots, for small filters.
 const SPARE_OVERFLOWED: u64 = 1024;
 
-impl sealed::Snapshot for CuckooFilter {
-    fn read(input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
-        load(input, bytes, key)
-    }
-
-    /// A stream of unknown length is read as far as its header says, and no further.
-    fn read_stream(mut input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
-        let (header, mut bytes) = read_header(&mut input)?;
-        let rest = header.end() - bytes.len() as u64;
-        // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
-        input.take(rest.saturating_add(1)).read_to_end(&mut bytes)?;
-        load(&bytes[..], bytes.len() as u64, key)
-    }
-
-    #[cfg(feature = "mmap")]
-    fn map(file: &std::fs::File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
-        Self::map_part(file, 0..bytes, key)
-    }
-}
-
-pub(super) fn load(
+/// Reads a snapshot of `length` bytes.
+pub(crate) fn load(
     mut input: impl Read,
     length: u64,
     key: SecretKey,
@@ -55,6 +36,15 @@ pub(super) fn load(
         Some((hash, _)) => wrong("overflow table entry", hash.to_u64()),
         None => Ok(filter),
     }
+}
+
+/// Reads a snapshot from a stream of unknown length, as far as its header says, and no further.
+pub(crate) fn load_stream(mut input: impl Read, key: SecretKey) -> Result<CuckooFilter, LoadError> {
+    let (header, mut bytes) = read_header(&mut input)?;
+    let rest = header.end() - bytes.len() as u64;
+    // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
+    input.take(rest.saturating_add(1)).read_to_end(&mut bytes)?;
+    load(&bytes[..], bytes.len() as u64, key)
 }
 
 impl Front {

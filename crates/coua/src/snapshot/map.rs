@@ -16,8 +16,8 @@ use crate::kernel::Layout;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::fields::wrong;
 use crate::snapshot::front::Front;
+use crate::snapshot::header::SecretKey;
 use crate::snapshot::load::load;
-use crate::snapshot::open::SecretKey;
 use crate::table::Table;
 
 /// From this many slots on, a forged count of slots in use could overflow.

@@ -30,14 +30,16 @@ use std::io::{self, Write};
 pub(crate) use error::GENERATIONS_VERSION;
 pub use error::{LoadError, Part};
 pub(crate) use fields::{
-    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, finish, number_of, put_u32,
-    put_u64, read_exactly, read_padding, wrong,
+    END_MAGIC, MAGIC, PAGE, Reader, Summed, begin, checksum_of, end_of, expect, finish, number_of,
+    put_u32, put_u64, read_exactly, read_padding, wrong,
 };
 #[cfg(feature = "file")]
 pub use folder::{Folder, follow_links};
 pub(crate) use front::{Front, entries, snapshot_end};
+pub(crate) use header::SecretKey;
+pub(crate) use load::{load, load_stream};
+pub(crate) use open::sealed;
 pub use open::{Load, Snapshot};
-pub(crate) use open::{SecretKey, sealed};
 #[cfg(feature = "file")]
 pub(crate) use verify::verify;
 
@@ -73,13 +75,12 @@ impl CuckooFilter {
     pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
         let header = Header::of(self);
         let head = header.encode();
-        let first_segment = header.first_segment() as usize;
         let rows = LazyCell::new(|| self.segment_rows(&header));
-        let mut rest = Rest { out, skip: start };
+        let mut rest = Rest::new(out, start);
         if !rest.skips(header.first_segment()) {
             rest.write_all(&head)?;
             rest.write_all(&rows)?;
-            rest.write_all(&vec![0; first_segment - head.len() - rows.len()])?;
+            rest.pad()?;
         }
         for (_, index) in self.directory().in_hash_order() {
             rest.write_all(self.packed(self.segment(index)))?;
@@ -147,19 +148,52 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// An output that leaves out the first bytes.
+/// An output that leaves out the first bytes, and knows its position.
 pub(crate) struct Rest<W> {
-    pub(crate) out: W,
+    out: W,
     /// Bytes still to be left out.
-    pub(crate) skip: u64,
+    skip: u64,
+    /// Bytes so far, those that were left out included.
+    at: u64,
+    /// Of what is written from when it was set.
+    sum: Option<Xxh3>,
 }
 
 impl<W: Write> Rest<W> {
+    pub(crate) fn new(out: W, skip: u64) -> Self {
+        Self { out, skip, at: 0, sum: None }
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.at
+    }
+
     /// Skips the next `length` bytes if all of them are to be left out; whether it did.
-    pub(crate) fn skips(&mut self, length: u64) -> bool {
-        let rest = self.skip.checked_sub(length);
-        self.skip = rest.unwrap_or(self.skip);
-        rest.is_some()
+    fn skips(&mut self, length: u64) -> bool {
+        let is_left_out = self.skip >= length;
+        if is_left_out {
+            self.skip -= length;
+            self.at += length;
+        }
+        is_left_out
+    }
+
+    /// Writes zeros up to the next page.
+    pub(crate) fn pad(&mut self) -> io::Result<()> {
+        let zeros = self.at.next_multiple_of(PAGE) - self.at;
+        self.write_all(&vec![0; zeros as usize])
+    }
+
+    /// Writes the snapshot of a filter; its checksum, if all of it was written.
+    pub(crate) fn put(&mut self, filter: &CuckooFilter) -> io::Result<Option<u64>> {
+        if self.skips(filter.snapshot_len()) {
+            return Ok(None);
+        }
+        let skipped = std::mem::take(&mut self.skip);
+        self.at += skipped;
+        self.sum = (skipped == 0).then(Xxh3::new);
+        filter.write_from(skipped, &mut *self)?;
+        Ok(self.sum.take().map(|sum| sum.digest()))
     }
 
     /// Ends the output, which must have reached its first byte.
@@ -175,7 +209,12 @@ impl<W: Write> Write for Rest<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let skipped = self.skip.min(bytes.len() as u64);
         self.skip -= skipped;
-        if skipped > 0 { Ok(skipped as usize) } else { self.out.write(bytes) }
+        let done = if skipped > 0 { skipped as usize } else { self.out.write(bytes)? };
+        self.at += done as u64;
+        if let Some(sum) = &mut self.sum {
+            sum.update(&bytes[..done]);
+        }
+        Ok(done)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,15 +1,13 @@
 //! [`Load`]: from a snapshot, wherever it is, to a filter.
 
-#[cfg(feature = "file")]
-use std::fs::File;
 use std::io::Read;
 #[cfg(feature = "file")]
-use std::path::Path;
+use std::{fs::File, path::Path};
 
+use crate::cuckoo::CuckooFilter;
 use crate::snapshot::error::LoadError;
-
-/// The secret key of a filter, if it has one.
-pub(crate) type SecretKey = Option<[u8; 16]>;
+use crate::snapshot::header::SecretKey;
+use crate::snapshot::load::{load, load_stream};
 
 /// Reads a snapshot as a [`CuckooFilter`](crate::CuckooFilter), or as
 /// [`Generations`](crate::window::Generations), which also take the snapshot of a filter that never forgets.
@@ -75,7 +73,8 @@ impl Load {
     ///
     /// As [`bytes`](Self::bytes), and those of the stream.
     pub fn reader<F: Snapshot>(self, input: impl Read) -> Result<F, LoadError> {
-        F::read_stream(input, self.key)
+        // Only filters that never forget can be streamed: the table of the others is found from their end.
+        load_stream(input, self.key).map(F::from)
     }
 
     /// Reads a file, or a pipe. O(bytes).
@@ -170,18 +169,22 @@ pub trait Snapshot: sealed::Snapshot {}
 impl<F: sealed::Snapshot> Snapshot for F {}
 
 pub(crate) mod sealed {
-    use super::{LoadError, SecretKey};
+    use super::{CuckooFilter, LoadError, SecretKey, load};
     use std::io::{Read, Seek};
 
-    pub trait Snapshot: Sized {
+    /// Reads the snapshot of one filter, unless it knows others.
+    pub trait Snapshot: From<CuckooFilter> {
         /// Reads a snapshot that is the first `bytes` bytes of the input, which stands at its beginning.
-        fn read(input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError>;
-
-        /// Reads a snapshot from a stream of unknown length.
-        fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError>;
+        fn read(input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+            load(input, bytes, key).map(Self::from)
+        }
 
         /// [`read`](Self::read), but what can be mapped is used in place.
         #[cfg(feature = "mmap")]
-        fn map(file: &std::fs::File, bytes: u64, key: SecretKey) -> Result<Self, LoadError>;
+        fn map(file: &std::fs::File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+            CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
+        }
     }
 }
+
+impl sealed::Snapshot for CuckooFilter {}

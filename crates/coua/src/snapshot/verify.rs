@@ -1,6 +1,6 @@
 //! Checking the bytes of a snapshot without making a filter of them.
 
-use std::io::{BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::Summed;
@@ -19,4 +19,22 @@ pub(crate) fn verify(input: impl Read, bytes: u64) -> Result<(), LoadError> {
         segment.check(row.checksum, Part::Segment(number))?;
     }
     front.overflow_bytes(&mut input).map(drop)
+}
+
+impl<R: BufRead> Summed<R> {
+    /// Reads all of it, without copying what is buffered.
+    fn drain(&mut self) -> io::Result<()> {
+        loop {
+            let bytes = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                filled => filled?,
+            };
+            let read = bytes.len();
+            if read == 0 {
+                return Ok(());
+            }
+            self.sum.update(bytes);
+            self.input.consume(read);
+        }
+    }
 }

@@ -197,9 +197,8 @@ impl<L: ChangeLog> Logged<'_, L> {
         else {
             return;
         };
-        let begin = window.generation_of(time) * window.step();
-        if begin > self.filter.clock() {
-            self.set_clock(begin);
+        if window.generation_of(time) > window.generation_of(self.filter.clock()) {
+            self.set_clock(time);
         }
     }
 

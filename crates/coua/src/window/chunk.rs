@@ -1,7 +1,10 @@
 //! A chunk of items: nothing is forgotten between them.
 
-use crate::error::{BatchFull, Insertion};
+use std::borrow::Cow;
+
+use crate::error::{BatchFull, FullReason, Insertion};
 use crate::hash::KeyHash;
+use crate::kernel::IfPresent;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 
 /// Items of a batch between which nothing is forgotten.
@@ -9,22 +12,26 @@ pub(super) struct Chunk<'a, 'b, L> {
     pub(super) into: &'a mut Logged<'b, L>,
     pub(super) hashes: &'a [KeyHash],
     pub(super) when: When<'a>,
+    pub(super) if_present: IfPresent,
     /// One for each item; at first all count as repeats.
     pub(super) outcomes: &'a mut [Insertion],
     /// Generations into which some of these items went.
     pub(super) changed: Vec<u64>,
 }
 
-impl<L: ChangeLog> Chunk<'_, '_, L> {
-    /// Inserts what is absent, and returns how many items were processed: all, unless the clock counts items and
-    /// a generation ends.
-    pub(super) fn insert_absent(mut self) -> Result<usize, BatchFull> {
-        let present = self.into.filter.contains_batch(self.hashes);
-        let absent: Vec<usize> = (0..present.len()).filter(|&at| !present[at]).collect();
+impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
+    /// Inserts copies of all items or those that are absent, and returns how many items were processed: all, unless
+    /// the clock counts items and a generation ends.
+    pub(super) fn insert(mut self) -> Result<usize, BatchFull> {
+        let mut wanted: Vec<usize> = (0..self.hashes.len()).collect();
+        if self.if_present == IfPresent::Skip {
+            let present = self.into.filter.contains_batch(self.hashes);
+            wanted.retain(|&at| !present[at]);
+        }
         let mut next = 0;
-        while next < absent.len() {
-            let target = self.into.filter.target(self.when, absent[next]);
-            let (rest, room) = (&absent[next..], self.into.filter.room());
+        while next < wanted.len() {
+            let target = self.into.filter.target(self.when, wanted[next]);
+            let (rest, room) = (&wanted[next..], self.into.filter.room());
             let same = |&&at: &&usize| self.into.filter.target(self.when, at) == target;
             // Without room for a new item: this one may be a repeat of those before.
             let run = &rest[..rest.iter().take(room.max(1)).take_while(same).count()];
@@ -35,37 +42,49 @@ impl<L: ChangeLog> Chunk<'_, '_, L> {
             };
             if self.into.count(inserted) {
                 // All of the run were new, so the last one was the last to be counted.
-                return Ok(absent[next - 1] + 1);
+                return Ok(wanted[next - 1] + 1);
             }
         }
         Ok(self.hashes.len())
     }
 
-    /// The items of a run that no earlier run has inserted.
-    fn still_absent(&self, run: &[usize], but: Option<u64>) -> Vec<usize> {
-        let mut places = run.to_vec();
+    /// The items of a run, without those that an earlier run has inserted if repeats are not.
+    fn still_wanted<'r>(&self, run: &'r [usize], but: Option<u64>) -> Cow<'r, [usize]> {
+        let mut places = Cow::Borrowed(run);
         for live in &self.into.filter.live {
-            if Some(live.number) == but || !self.changed.contains(&live.number) {
-                continue;
+            let is_other = Some(live.number) != but && self.changed.contains(&live.number);
+            if is_other && self.if_present == IfPresent::Skip {
+                let answers = live.filter.contains_batch(&self.hashes_of(&places));
+                let mut answers = answers.into_iter();
+                places.to_mut().retain(|_| answers.next() == Some(false));
             }
-            let asked: Vec<KeyHash> = places.iter().map(|&at| self.hashes[at]).collect();
-            let mut answers = live.filter.contains_batch(&asked).into_iter();
-            places.retain(|_| answers.next() == Some(false));
         }
         places
     }
 
+    /// The hashes of these items.
+    fn hashes_of(&self, places: &[usize]) -> Cow<'a, [KeyHash]> {
+        let hashes = self.hashes;
+        match *places {
+            [first, .., last] if last - first + 1 == places.len() => {
+                Cow::Borrowed(&hashes[first..=last])
+            }
+            _ => places.iter().map(|&at| hashes[at]).collect(),
+        }
+    }
+
     fn insert_run(&mut self, number: u64, run: &[usize], room: usize) -> Result<usize, BatchFull> {
-        let places = self.still_absent(run, (room > 0).then_some(number));
+        let places = self.still_wanted(run, (room > 0).then_some(number));
         let Some(&first) = places.first() else { return Ok(0) };
         if room == 0 {
-            return Err(BatchFull { done: first, full: self.into.filter.full() });
+            let full = self.into.filter.full(FullReason::MaxItems);
+            return Err(BatchFull { done: first, full });
         }
-        let asked: Vec<KeyHash> = places.iter().map(|&at| self.hashes[at]).collect();
-        let mut outcomes = Vec::new();
+        let hashes = self.hashes_of(&places);
+        let mut outcomes = vec![Insertion::AlreadyPresent; hashes.len()];
         let filter = self.into.filter.generation(number);
         let filter = filter.map_err(|full| BatchFull { done: first, full })?;
-        let result = filter.insert_unique_batch_into(&asked, &mut outcomes);
+        let result = filter.insert_all(&hashes, self.if_present, &mut outcomes);
         if !self.changed.contains(&number) {
             self.changed.push(number);
         }
@@ -75,18 +94,15 @@ impl<L: ChangeLog> Chunk<'_, '_, L> {
             self.into.log.changed(Change::Insert, number, self.hashes[at]);
             inserted += 1;
         }
-        match result {
-            Ok(()) => Ok(inserted),
-            Err(BatchFull { done, full }) => {
-                self.into.count(inserted);
-                Err(BatchFull { done: places[done], full })
-            }
-        }
+        result.map(|()| inserted).map_err(|BatchFull { done, full }| {
+            self.into.count(inserted);
+            BatchFull { done: places[done], full }
+        })
     }
 
     fn let_pass(&mut self, run: &[usize]) -> usize {
-        let places = self.still_absent(run, None);
-        for &at in &places {
+        let places = self.still_wanted(run, None);
+        for &at in &*places {
             self.outcomes[at] = Insertion::Inserted;
         }
         self.into.filter.note_outdated(places.len());

@@ -1,4 +1,4 @@
-//! Generations as bytes.
+//! Writing generations as bytes.
 //!
 //! ```text
 //! header | template | generation | ... | table | trailer
@@ -8,25 +8,16 @@
 //! forgets is written as its snapshot alone. `docs/format.md`, section 7, is the
 //! normative text.
 
-#[cfg(feature = "file")]
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cuckoo::CuckooFilter;
-#[cfg(feature = "file")]
-use crate::snapshot::{self, snapshot_end};
-use crate::snapshot::{LoadError, PAGE, Rest, SecretKey, sealed};
+use crate::snapshot::{PAGE, Rest};
 use crate::window::Generations;
 use crate::window::header::{
     HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
 };
-#[cfg(feature = "mmap")]
-use crate::window::read::map;
-#[cfg(feature = "file")]
-use crate::window::read::{generations_bytes, walk};
-use crate::window::read::{is_generations, load};
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -49,14 +40,15 @@ impl Generations {
         let Some(aging) = &self.aging else { return self.template().write_from(start, out) };
         let parts = 1 + self.live.len() as u64;
         let header = Header { window: aging.window, time: aging.clock, parts }.encode();
-        let mut out = Counted::new(Rest { out, skip: start });
+        let mut out = Rest::new(out, start);
         out.write_all(&header)?;
         let mut rows = Vec::new();
         for (number, filter) in self.parts() {
             out.pad()?;
-            let offset = out.at;
-            let sum = out.put_part(filter)?;
-            rows.push((Row { number, offset, bytes: out.at - offset, checksum: 0 }, filter, sum));
+            let offset = out.position();
+            let sum = out.put(filter)?;
+            let bytes = out.position() - offset;
+            rows.push((Row { number, offset, bytes, checksum: 0 }, filter, sum));
         }
         out.pad()?;
         let mut table = Vec::new();
@@ -64,10 +56,10 @@ impl Generations {
             let checksum = sum.map_or_else(|| checksum_of(filter), Ok)?;
             Row { checksum, ..row }.encode(&mut table);
         }
-        let end = trailer(&header, &table, out.at);
+        let end = trailer(&header, &table, out.position());
         out.write_all(&table)?;
         out.write_all(&end)?;
-        out.rest.finish()
+        out.finish()
     }
 
     /// Bytes that [`write_to`](Self::write_to) writes. O(generations).
@@ -88,109 +80,10 @@ impl Generations {
         let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
         template.chain(self.live.iter().map(|live| (live.number, &live.filter)))
     }
-
-    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
-    /// section 9). Reads the header alone, or that of each generation.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not read.
-    #[cfg(feature = "file")]
-    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
-        file.rewind()?;
-        if is_generations(&mut file)? {
-            generations_bytes(&mut file)
-        } else {
-            snapshot_end(&mut file)
-        }
-    }
-
-    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
-    /// besides that of the overflow tables, and without the key. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] for what is damaged; not for what was forged.
-    #[cfg(feature = "file")]
-    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
-        file.rewind()?;
-        if !is_generations(&mut file)? {
-            return snapshot::verify(file, bytes);
-        }
-        walk(&mut file, bytes, |part| Ok(io::copy(part, &mut io::sink())?)).map(drop)
-    }
-}
-
-impl sealed::Snapshot for Generations {
-    fn read(mut input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
-        if is_generations(&mut input)? {
-            return load(&mut input, bytes, key);
-        }
-        <CuckooFilter as sealed::Snapshot>::read(input, bytes, key).map(Self::from)
-    }
-
-    /// Only filters that never forget can be streamed: the table of the others is found from their end.
-    fn read_stream(input: impl Read, key: SecretKey) -> Result<Self, LoadError> {
-        <CuckooFilter as sealed::Snapshot>::read_stream(input, key).map(Self::from)
-    }
-
-    #[cfg(feature = "mmap")]
-    fn map(mut file: &File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
-        if is_generations(&mut file)? {
-            return map(file, bytes, key);
-        }
-        CuckooFilter::map_part(file, 0..bytes, key).map(Self::from)
-    }
 }
 
 fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
-    let mut sink = Counted::new(Rest { out: io::sink(), skip: 0 });
-    filter.write_to(&mut sink)?;
-    Ok(sink.sum.digest())
-}
-
-/// An output that counts its bytes, those that are left out included.
-struct Counted<W> {
-    rest: Rest<W>,
-    at: u64,
-    /// Of the part that is being written.
-    sum: Xxh3,
-}
-
-impl<W: Write> Counted<W> {
-    fn new(rest: Rest<W>) -> Self {
-        Self { rest, at: 0, sum: Xxh3::new() }
-    }
-
-    fn pad(&mut self) -> io::Result<()> {
-        let zeros = self.at.next_multiple_of(PAGE) - self.at;
-        self.write_all(&vec![0; zeros as usize])
-    }
-
-    /// Writes a part; its checksum, if all of it was written.
-    fn put_part(&mut self, filter: &CuckooFilter) -> io::Result<Option<u64>> {
-        let bytes = filter.snapshot_len();
-        if self.rest.skips(bytes) {
-            self.at += bytes;
-            return Ok(None);
-        }
-        let skipped = std::mem::take(&mut self.rest.skip);
-        self.at += skipped;
-        self.sum = Xxh3::new();
-        filter.write_from(skipped, &mut *self)?;
-        Ok((skipped == 0).then(|| self.sum.digest()))
-    }
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.rest.write(bytes)?;
-        self.at += written as u64;
-        self.sum.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.rest.flush()
-    }
+    let mut sum = Xxh3::new();
+    filter.write_to(&mut sum)?;
+    Ok(sum.digest())
 }

@@ -140,29 +140,23 @@ impl Generations {
         if self.aging.is_some() { None } else { Some(&mut self.live[0].filter) }
     }
 
-    /// The filter of a generation that the window reaches, which may have to be made.
+    /// The filter of a generation that the window reaches, which may have to be made. Without a window it is there.
     pub(super) fn generation(&mut self, number: u64) -> Result<&mut CuckooFilter, Full> {
-        let place = match (self.live.binary_search_by_key(&number, |live| live.number), &self.aging)
-        {
-            (Ok(place), _) => place,
-            (Err(place), Some(aging)) => {
-                let copy = aging.template.try_clone();
-                let reason = FullReason::OutOfMemory;
-                let filter = copy.map_err(|_| Full { reason, ..self.full() })?;
-                // There are few, which move seldom, and none is small.
-                self.live.reserve_exact(1);
-                self.live.insert(place, Live { number, filter });
-                place
-            }
-            // Without a window there is only the first one.
-            (Err(_), None) => 0,
-        };
+        let found = self.live.binary_search_by_key(&number, |live| live.number);
+        if let Err(place) = found {
+            let copy = self.template().try_clone();
+            let filter = copy.map_err(|_| self.full(FullReason::OutOfMemory))?;
+            // There are few, which move seldom, and none is small.
+            self.live.reserve_exact(1);
+            self.live.insert(place, Live { number, filter });
+        }
+        let (Ok(place) | Err(place)) = found;
         Ok(&mut self.live[place].filter)
     }
 
     /// The refusal of one more item.
-    pub(super) fn full(&self) -> Full {
-        Full { items: self.len(), max_items: self.max_items(), reason: FullReason::MaxItems }
+    pub(super) fn full(&self, reason: FullReason) -> Full {
+        Full { items: self.len(), max_items: self.max_items(), reason }
     }
 }
 

@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use crate::error::{BatchFull, Insertion};
-use crate::hash::{Key, KeyHash};
+use crate::hash::Key;
+use crate::kernel::IfPresent;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 use crate::window::chunk::Chunk;
 use crate::window::{Clock, Generations};
@@ -53,34 +54,13 @@ impl<L: ChangeLog> Logged<'_, L> {
         when: When<'_>,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
-        let when = when.part(0..hashes.len());
-        if let Some(filter) = self.filter.unbounded_mut() {
-            let result = filter.insert_unique_batch_into(hashes, outcomes);
-            for (hash, _) in hashes.iter().zip(&*outcomes).filter(|(_, what)| what.is_new()) {
-                self.log.changed(Change::Insert, 0, *hash);
-            }
-            return result;
-        }
         outcomes.clear();
-        outcomes.resize(hashes.len(), Insertion::AlreadyPresent);
-        let mut done = 0;
-        while done < hashes.len() {
-            let end = self.end_of_chunk(done..hashes.len(), when);
-            let (hashes, when) = (&hashes[done..end], when.part(done..end));
-            let outcomes_of = &mut outcomes[done..end];
-            let chunk = Chunk { into: self, hashes, when, outcomes: outcomes_of, changed: vec![] };
-            match chunk.insert_absent() {
-                Ok(processed) => done += processed,
-                Err(stopped) => {
-                    done += stopped.done;
-                    outcomes[done..].fill(Insertion::Refused);
-                    return Err(BatchFull { done, full: stopped.full });
-                }
-            }
+        outcomes.resize(keys.len(), Insertion::AlreadyPresent);
+        let result = self.insert_all(keys, when, IfPresent::Skip, outcomes);
+        if let Err(stopped) = &result {
+            outcomes[stopped.done..].fill(Insertion::Refused);
         }
-        Ok(())
+        result
     }
 
     /// Adds a copy of each key, except of those too old for the window. O(keys) expected, and
@@ -94,47 +74,39 @@ impl<L: ChangeLog> Logged<'_, L> {
     ///
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
+        let mut outcomes = vec![Insertion::AlreadyPresent; keys.len()];
+        self.insert_all(keys, when, IfPresent::AddCopy, &mut outcomes)
+    }
+
+    /// Inserts items and notes which of them were inserted in `outcomes`, where at first all count as repeats.
+    fn insert_all<K: Key>(
+        &mut self,
+        keys: &[K],
+        when: When<'_>,
+        if_present: IfPresent,
+        outcomes: &mut [Insertion],
+    ) -> Result<(), BatchFull> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let when = when.part(0..hashes.len());
-        if self.filter.unbounded().is_some() && !hashes.is_empty() {
-            return self.insert_copies(0, Some(0), hashes).map(drop);
+        if let Some(filter) = self.filter.unbounded_mut() {
+            let result = filter.insert_all(hashes, if_present, outcomes);
+            for (hash, _) in hashes.iter().zip(outcomes).filter(|(_, what)| what.is_new()) {
+                self.log.changed(Change::Insert, 0, *hash);
+            }
+            return result;
         }
         let mut done = 0;
         while done < hashes.len() {
             let end = self.end_of_chunk(done..hashes.len(), when);
-            let target = self.filter.target(when, done);
-            let room = self.filter.room();
-            let is_same = |&at: &usize| self.filter.target(when, at) == target;
-            let run = (done..end).take(room).take_while(is_same).count();
-            done += self.insert_copies(done, target, &hashes[done..done + run])?;
+            let (hashes, when) = (&hashes[done..end], when.part(done..end));
+            let (into, outcomes) = (&mut *self, &mut outcomes[done..end]);
+            let chunk = Chunk { into, hashes, when, if_present, outcomes, changed: vec![] };
+            let processed = chunk.insert();
+            done +=
+                processed.map_err(|stopped| BatchFull { done: done + stopped.done, ..stopped })?;
         }
         Ok(())
-    }
-
-    /// Adds a run of copies to one generation; returns how many items were processed.
-    fn insert_copies(
-        &mut self,
-        done: usize,
-        target: Option<u64>,
-        run: &[KeyHash],
-    ) -> Result<usize, BatchFull> {
-        let Some(number) = target else {
-            // They need no room.
-            let items = run.len().max(1);
-            self.filter.note_outdated(items);
-            return Ok(items);
-        };
-        if run.is_empty() {
-            return Err(BatchFull { done, full: self.filter.full() });
-        }
-        let filter = self.filter.generation(number).map_err(|full| BatchFull { done, full })?;
-        let result = filter.insert_batch(run);
-        let taken = result.as_ref().map_or_else(|stopped| stopped.done, |()| run.len());
-        run[..taken].iter().for_each(|hash| self.log.changed(Change::Insert, number, *hash));
-        self.count(taken);
-        result.map_err(|stopped| BatchFull { done: done + stopped.done, full: stopped.full })?;
-        Ok(taken)
     }
 
     /// Advances to the time of the first item, and returns the index of the first item of a later generation.

@@ -1,7 +1,7 @@
 //! Copies, unions, and memory: its limit, and how it comes back.
 
 use crate::cuckoo::CuckooFilter;
-use crate::error::{Full, FullReason, MergeError, OutOfMemory};
+use crate::error::{FullReason, MergeError, OutOfMemory};
 use crate::window::generations::{Aging, Live};
 use crate::window::{Clock, Generations};
 
@@ -64,9 +64,7 @@ impl Generations {
         if self.window().is_some_and(|window| window.clock() == Clock::Count) {
             return Err(MergeError::Count);
         }
-        let reason = FullReason::OutOfMemory;
-        let no_memory = |_| MergeError::Full(Full { reason, ..self.full() });
-        let mut merged = self.try_clone().map_err(no_memory)?;
+        let mut merged = self.try_clone().map_err(|_| self.full(FullReason::OutOfMemory))?;
         merged.set_clock(other.clock());
         for Live { number, filter } in &other.live {
             if merged.remembers(*number) {
@@ -74,7 +72,7 @@ impl Generations {
             }
         }
         if merged.len() > merged.template().policy().limit() {
-            return Err(merged.full().into());
+            return Err(merged.full(FullReason::MaxItems).into());
         }
         *self = merged;
         Ok(())

@@ -1,14 +1,14 @@
 //! Reading a file of generations. The bytes are hostile until checked; the parts are checked as single filters
 //! are.
 
-#[cfg(feature = "mmap")]
+#[cfg(feature = "file")]
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::cuckoo::CuckooFilter;
 use crate::snapshot::{
-    END_MAGIC, LoadError, MAGIC, PAGE, Part, Reader, SecretKey, Summed, read_exactly, read_padding,
-    sealed, snapshot_end, wrong,
+    END_MAGIC, LoadError, MAGIC, PAGE, Part, Reader, SecretKey, Summed, expect, load, load_stream,
+    read_exactly, read_padding, sealed, snapshot_end, wrong,
 };
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
@@ -27,35 +27,72 @@ pub(crate) fn is_generations(input: &mut (impl Read + Seek)) -> io::Result<bool>
 /// The length of a file of generations, from the headers of its parts.
 pub(crate) fn generations_bytes(input: &mut (impl Read + Seek)) -> Result<u64, LoadError> {
     let parts = Header::decode(&read_exactly(input, HEADER_BYTES as u64)?)?.parts;
+    let too_long = |at| LoadError::Field { name: "part length", found: at };
     let mut at = PAGE;
     for _ in 0..parts {
         input.seek(SeekFrom::Start(at))?;
-        let end = at.checked_add(snapshot_end(input)?);
-        let next = end.and_then(|end| end.checked_next_multiple_of(PAGE));
-        at = next.ok_or(LoadError::Field { name: "part length", found: at })?;
+        at = after_part(at, snapshot_end(input)?).ok_or(too_long(at))?;
     }
-    let end = at.checked_add(parts * ROW_BYTES + TRAILER_BYTES);
-    end.ok_or(LoadError::Field { name: "part length", found: at })
+    at.checked_add(parts * ROW_BYTES + TRAILER_BYTES).ok_or(too_long(at))
 }
 
-pub(super) fn load(
-    input: &mut (impl Read + Seek),
-    length: u64,
-    key: SecretKey,
-) -> Result<Generations, LoadError> {
-    let parts =
-        walk(input, length, |part| <CuckooFilter as sealed::Snapshot>::read_stream(part, key));
-    assembled(parts?)
+/// Where the part after one of this offset and length begins, or the table.
+fn after_part(offset: u64, bytes: u64) -> Option<u64> {
+    offset.checked_add(bytes)?.checked_next_multiple_of(PAGE)
 }
 
-/// [`load`], but the parts are mapped: all but their segments is checked, and the checksums over whole parts
-/// are not.
-#[cfg(feature = "mmap")]
-pub(super) fn map(mut file: &File, length: u64, key: SecretKey) -> Result<Generations, LoadError> {
-    let parts = for_parts(&mut file, length, |file, row| {
-        CuckooFilter::map_part(file, row.offset..row.offset + row.bytes, key)
-    });
-    assembled(parts?)
+impl Generations {
+    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
+    /// section 9). Reads the header alone, or that of each generation.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the file does not begin with a snapshot. What follows the headers is not read.
+    #[cfg(feature = "file")]
+    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
+        file.rewind()?;
+        if is_generations(&mut file)? {
+            generations_bytes(&mut file)
+        } else {
+            snapshot_end(&mut file)
+        }
+    }
+
+    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
+    /// besides that of the overflow tables, and without the key. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for what is damaged; not for what was forged.
+    #[cfg(feature = "file")]
+    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
+        file.rewind()?;
+        if !is_generations(&mut file)? {
+            return crate::snapshot::verify(file, bytes);
+        }
+        walk(&mut file, bytes, |part| Ok(io::copy(part, &mut io::sink())?)).map(drop)
+    }
+}
+
+impl sealed::Snapshot for Generations {
+    fn read(mut input: impl Read + Seek, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+        if !is_generations(&mut input)? {
+            return load(input, bytes, key).map(Self::from);
+        }
+        walk(&mut input, bytes, |part| load_stream(part, key)).and_then(assembled)
+    }
+
+    /// All but the segments is checked, and the checksums over whole parts are not.
+    #[cfg(feature = "mmap")]
+    fn map(mut file: &File, bytes: u64, key: SecretKey) -> Result<Self, LoadError> {
+        if !is_generations(&mut file)? {
+            return CuckooFilter::map_part(file, 0..bytes, key).map(Self::from);
+        }
+        let map = |file: &mut &File, row: &Row| {
+            CuckooFilter::map_part(file, row.offset..row.offset + row.bytes, key)
+        };
+        for_parts(&mut file, bytes, map).and_then(assembled)
+    }
 }
 
 /// The header of a file, and what its parts were read as, each with its number.
@@ -138,45 +175,33 @@ pub(crate) fn outline(
 ) -> Result<(Header, Vec<Row>), LoadError> {
     let head = read_exactly(input, HEADER_BYTES as u64)?;
     let header = Header::decode(&head)?;
-    let rows = rows_of(input, length, &head, &header)?;
-    Ok((header, rows))
-}
-
-/// The table, whose parts follow each other.
-fn rows_of(
-    input: &mut (impl Read + Seek),
-    length: u64,
-    head: &[u8],
-    header: &Header,
-) -> Result<Vec<Row>, LoadError> {
     // Bounded by the generations that a window may have.
     let table_bytes = header.parts * ROW_BYTES;
     let end_bytes = table_bytes + TRAILER_BYTES;
-    let too_short = LoadError::Length { expected: HEADER_BYTES as u64 + end_bytes, found: length };
+    let wrong_length = |expected| LoadError::Length { expected, found: length };
+    let too_short = wrong_length(HEADER_BYTES as u64 + end_bytes);
     let table_offset = length.checked_sub(end_bytes).ok_or(too_short)?;
     input.seek(SeekFrom::Start(table_offset))?;
     let end = read_exactly(input, end_bytes)?;
     let (table, found) = end.split_at(table_bytes as usize);
-    if found != trailer(head, table, table_offset) {
+    if found != trailer(&head, table, table_offset) {
         // A wrong length is reported as such, not as damage, where the two can be told apart.
-        if found.ends_with(&END_MAGIC) {
-            let named = Reader(found).u64();
-            if named != table_offset {
-                let expected = named.saturating_add(end_bytes);
-                return Err(LoadError::Length { expected, found: length });
-            }
+        let named = Reader(found).u64();
+        if found.ends_with(&END_MAGIC) && named != table_offset {
+            return Err(wrong_length(named.saturating_add(end_bytes)));
         }
         return Err(LoadError::Checksum { part: Part::Trailer });
     }
-    let rows: Vec<Row> = table.chunks_exact(ROW_BYTES as usize).map(Row::decode).collect();
+    let rows: Vec<_> = table.chunks_exact(ROW_BYTES as usize).map(Row::decode).collect();
+    follow_each_other(&rows, table_offset).map(|()| (header, rows))
+}
+
+/// Whether each part begins where the one before ends, and the table after the last.
+fn follow_each_other(rows: &[Row], table_offset: u64) -> Result<(), LoadError> {
     let mut at = PAGE;
-    for row in &rows {
-        let next =
-            row.offset.checked_add(row.bytes).and_then(|end| end.checked_next_multiple_of(PAGE));
-        match next.filter(|_| row.offset == at) {
-            Some(next) => at = next,
-            None => return wrong("part offset", row.offset),
-        }
+    for row in rows {
+        let next = after_part(row.offset, row.bytes).filter(|_| row.offset == at);
+        at = next.ok_or(LoadError::Field { name: "part offset", found: row.offset })?;
     }
-    if at == table_offset { Ok(rows) } else { wrong("table offset", table_offset) }
+    expect("table offset", at, table_offset)
 }
