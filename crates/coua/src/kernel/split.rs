@@ -195,7 +195,9 @@ mod tests {
                 let builder = builder.capacity(capacity);
                 let mut filter = builder.layout(layout).slots_per_bucket(slots).build().unwrap();
                 for number in 0..items {
-                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    // Of two copies one goes to its alternate bucket, also in a filter with few items.
+                    let key = if cfg!(miri) { number / 2 } else { number };
+                    let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
                 filter
@@ -228,6 +230,6 @@ mod tests {
                 }
             }
         }
-        assert!(divided > if cfg!(miri) { 50 } else { 30_000 }, "{divided}");
+        assert!(divided > if cfg!(miri) { 30 } else { 30_000 }, "{divided}");
     }
 }
