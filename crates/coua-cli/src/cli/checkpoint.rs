@@ -12,31 +12,29 @@ use std::time::Duration;
 pub(super) struct CheckpointArgs {
     /// Resume an interrupted run, or start a new one
     ///
-    /// If the inputs and outputs of a run are files, the filter remembers how far the run has come. The same
-    /// command (the same inputs in their order, outputs, and options that decide the result) with this option
-    /// reads the inputs again, and skips the records that are done. Files are recognized by their content: an
-    /// input may have grown, or been moved or copied. If an input no longer begins with what was processed, the
-    /// run is refused. The filter also remembers the last 64 runs with this option that have ended: the same
-    /// command then does nothing, or processes only what was appended since. So give the option from the first
-    /// run on.
-    ///
-    /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
-    /// counts as another record, and its first part stays where it was printed or added.
+    /// The filter remembers how far a run with files as inputs and outputs has come. The same command (the
+    /// options that decide the result, the inputs in their order, the outputs) with this option reads the inputs
+    /// again, and passes over the records that were done. Files are known by their content: an input may have
+    /// grown, or been moved or copied. If it does not begin with what was done of it, the run is refused. That
+    /// a run with this option has ended is remembered too, for the last 64 of them: the same command does
+    /// nothing then, or only what was appended since. Give the option from the first time on. A last line
+    /// without a newline is a record too; if it is longer when the run is resumed, the whole line counts as
+    /// another record, and the piece stays where it was printed or recorded.
     #[arg(long, requires = "filter_file")]
     pub(super) resume: bool,
 
     /// Discard an interrupted run and start over
     ///
-    /// The interrupted run is one of the same job, or one that wrote the same output. Without this option coua
-    /// refuses to start an interrupted `add` or `remove` again, because its first records would count twice, and
-    /// refuses to empty an output that an interrupted run wrote.
+    /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
+    /// or `remove` is not started again, since the records it has done would count twice, and an output that
+    /// an interrupted run wrote is not emptied.
     #[arg(long, hide_short_help = true, conflicts_with = "resume", requires = "filter_file")]
     pub(super) anew: bool,
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
-    /// Only runs that can be resumed have checkpoints; the others save at the end. Checkpoints are rarer if they
-    /// would take more than a tenth of the time. With 0 they are as frequent as possible.
+    /// Only runs that can be resumed have checkpoints; the others are recorded at their end. Checkpoints are
+    /// rarer where they would take more than a tenth of the time; with 0 they come as often as possible.
     #[arg(long, hide_short_help = true, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
     pub(super) checkpoint_every: Option<Duration>,
 }

@@ -16,21 +16,20 @@ use coua_store::Requirements;
 pub(super) struct FilterArgs {
     /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
-    /// With fewer items the rate is lower. Without this option (and without --hash-bits) the filter remembers
-    /// all 64 bits of every key's hash.
+    /// The highest, when so many items are stored.
+    /// Without it (and without --hash-bits) the filter remembers all 64 bits of every key's hash.
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
 
     /// Items to make room for at once [default: few; the filter grows]
     ///
-    /// With a window, each generation begins with its share of this room.
+    /// With a window, each generation begins with room for its share of them.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
     capacity: Option<u64>,
 
     /// Items up to which the rate must hold [default: no limit]
     ///
-    /// With --rate the default is --capacity, if that is given. With a window this counts the items of all
-    /// generations together; with --window-items the default is what they can hold.
+    /// The default with --rate is --capacity, if that is given. With a window, those of all generations together [default with --window-items: what they can hold].
     #[arg(long, value_name = "N", value_parser = value::count)]
     max_items: Option<u64>,
 
@@ -46,7 +45,7 @@ pub(super) struct FilterArgs {
     #[arg(long, hide_short_help = true, value_name = "LAYOUT")]
     layout: Option<LayoutName>,
 
-    /// What to do if there is no room for an item
+    /// What to do with an item for which there is no room
     #[arg(long, hide_short_help = true, value_name = "WHAT")]
     when_full: Option<WhenFullName>,
 

@@ -20,9 +20,8 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 pub(super) struct RunArgs {
     /// Threads to use [default: one for each processor, at most 16]
     ///
-    /// A free thread takes the next step: reading, hashing keys, asking the filter, or writing. A filter with a
-    /// window or a limit of items may be changed by one thread only. The output and the filter never depend on
-    /// this number.
+    /// Each does what is next: reading, hashing keys, asking the filter, writing. Filters with a window or a limit of
+    /// items may be changed by one thread only. Output and filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
@@ -41,9 +40,9 @@ pub(super) struct RunArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
 pub(super) struct ProgressArgs {
-    /// Show progress even if standard error is not a terminal
+    /// Show progress also where standard error is no terminal
     ///
-    /// On a terminal it is shown anyway, unless records or reports are printed there.
+    /// On a terminal it is shown anyway, unless records or reports go there.
     #[arg(long)]
     progress: bool,
 }
