@@ -196,7 +196,7 @@ impl Recorder {
             entry.lost = entry.move_to(&self.positions, &mut run.places).err();
         }
         run.places.truncate(entry.inputs.len());
-        run.places.extend(settled.places);
+        run.places.extend(settled);
         if run.records != self.positions.records() {
             (run.records, run.has_ended) = (self.positions.records(), false);
         }
