@@ -1,13 +1,13 @@
 //! `coua convert`.
 
-use super::filter::LayoutName;
+use super::filter::{LAYOUTS, usual_slots};
 use super::run::FileArgs;
 use super::secret::SecretArgs;
 use super::value;
 use crate::commands::convert;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
-use coua::Conversion;
+use coua::{Conversion, Layout};
 use std::path::PathBuf;
 
 /// Write a coarser and smaller copy of a filter file, or one in another layout
@@ -52,19 +52,15 @@ struct TargetArgs {
     /// Layout of the copy: `buckets` or `overlapping`
     ///
     /// Disjoint buckets of four slots, or overlapping buckets of two, for a filter that can grow.
-    #[arg(long, hide_possible_values = true, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", value_parser = value::word(&LAYOUTS))]
+    layout: Option<Layout>,
 }
 
 impl TargetArgs {
     fn conversion(&self) -> Option<Conversion> {
-        let layout = self.layout.map(|layout| Conversion::Layout {
-            layout: layout.into(),
-            slots_per_bucket: match layout {
-                LayoutName::Buckets => 4,
-                LayoutName::Overlapping => 2,
-            },
-        });
+        let in_layout =
+            |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
+        let layout = self.layout.map(in_layout);
         self.rate.map(Conversion::Rate).or(self.hash_bits.map(Conversion::HashBits)).or(layout)
     }
 }

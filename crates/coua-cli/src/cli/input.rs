@@ -1,12 +1,15 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use super::value;
+use super::value::{self, Word, word};
 use crate::clock::TimeFormat;
 use crate::input::{Coding, Faults, Inputs};
-use crate::key::csv::Column;
+use crate::key::csv::{Column, Columns};
+use crate::key::fields::Fields;
 use crate::key::finder::Finder;
 use crate::key::hashing::OnMissing;
 use crate::key::header::Mixing;
+use crate::key::json::Pointers;
+use crate::key::regex::Pattern;
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Keys, Normalize};
@@ -122,7 +125,7 @@ struct KeyArgs {
     ///
     /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
     /// option is given.
-    #[arg(long, hide_short_help = true, value_name = "WHAT")]
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     on_missing: Option<OnMissing>,
 
     /// Only the records of shard I of N, as if there were no others
@@ -133,6 +136,13 @@ struct KeyArgs {
     #[arg(long, hide_short_help = true, value_name = "I/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
 }
+
+/// About records without a key.
+const POLICIES: [Word<OnMissing>; 3] = [
+    (&["keep"], OnMissing::Keep, "Let it pass as if never seen before, and count it"),
+    (&["drop"], OnMissing::Drop, "Leave it out, and count it"),
+    (&["error"], OnMissing::Error, "Stop with exit code 2"),
+];
 
 /// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -217,41 +227,41 @@ impl KeyArgs {
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
         let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
         if let Some(list) = &self.fields {
-            return Finder::fields(list, separator);
+            return Fields::new(list, separator).map(Finder::Fields);
         }
         if !self.csv.is_empty() {
             let names = self.csv.iter().map(String::as_str).chain(time.map(|time| time.field));
             let columns = names.map(Column::parse).collect::<Result<_, _>>()?;
-            return Finder::csv(columns, separator);
+            return Columns::new(columns, separator).map(Finder::Csv);
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
             return Err(Failure::at("-t", "needs -k, --csv or --time-field"));
         }
         if !self.json.is_empty() {
-            return Finder::json(&self.json);
+            return Pointers::new(&self.json).map(Finder::Json);
         }
         match &self.regex {
-            Some(pattern) => Finder::regex(pattern),
+            Some(pattern) => Pattern::new(pattern).map(Finder::Regex),
             None => Ok(Finder::Record),
         }
     }
 
     fn times(&self, time: TimeSource<'_>) -> Result<Times, Failure> {
         if !self.csv.is_empty() {
-            return Ok(Times::in_last_part(time.format));
+            return Ok(Times::new(None, time.format));
         }
         let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
         let finder = if time.is_in_fields() {
-            Finder::fields(time.field, separator)
+            Fields::new(time.field, separator).map(Finder::Fields)
         } else {
-            Finder::json(&[time.field.to_owned()])
+            Pointers::new(&[time.field.to_owned()]).map(Finder::Json)
         };
         let finder = finder.map_err(|_| {
             let reason = "is neither a list of fields such as 2 or 1,2, counted from 1, nor a JSON \
                           pointer such as /time; columns need --csv";
             Failure::at(format_args!("--time-field {}", time.field), reason)
         })?;
-        Ok(Times::found_by(finder, time.format))
+        Ok(Times::new(Some(finder), time.format))
     }
 
     fn normalize(&self) -> Normalize {

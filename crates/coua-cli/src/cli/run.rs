@@ -1,12 +1,12 @@
 //! Options about how a command runs, not about what it does.
 
-use super::value;
+use super::value::{self, Word, word};
 use crate::run::Manner;
 use crate::target::file;
 use crate::terminal::message::Notes;
 use crate::terminal::progress::{Shown, Watch};
 use crate::terminal::report::Format;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use coua_store::Wait;
 use std::num::NonZeroUsize;
 use std::thread;
@@ -29,8 +29,8 @@ pub(super) struct RunArgs {
     ///
     /// As text for people, or with --stats=json as JSON, whose fields docs/json.md describes.
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
-          default_missing_value = "text")]
-    pub(super) stats: Option<StatsFormat>,
+          default_missing_value = "text", value_parser = word(&FORMATS))]
+    stats: Option<Format>,
 
     #[command(flatten)]
     progress: ProgressArgs,
@@ -91,18 +91,14 @@ impl FileArgs {
     }
 
     pub(super) fn watch(&self) -> Watch {
-        Watch::start(self.progress.shown(self.manners.quiet.notes()))
+        Watch::on_steps(self.progress.shown(self.manners.quiet.notes()))
     }
 }
 
-/// How to print figures.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum StatsFormat {
-    /// A table for people.
-    Text,
-    /// One JSON object on one line.
-    Json,
-}
+const FORMATS: [Word<Format>; 2] = [
+    (&["text"], Format::Text, "A table for people"),
+    (&["json"], Format::Json, "One JSON object on one line"),
+];
 
 impl RunArgs {
     pub(super) fn manner(&self, notes: Notes) -> Manner {
@@ -110,19 +106,10 @@ impl RunArgs {
         let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
         Manner {
             threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
-            figures: self.stats.map(Format::from),
+            figures: self.stats,
             notes,
             shown: self.progress.shown(notes),
             wait: Wait::UntilFree,
-        }
-    }
-}
-
-impl From<StatsFormat> for Format {
-    fn from(format: StatsFormat) -> Self {
-        match format {
-            StatsFormat::Text => Self::Text,
-            StatsFormat::Json => Self::Json,
         }
     }
 }

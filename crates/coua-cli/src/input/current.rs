@@ -25,14 +25,6 @@ pub(super) struct Current {
     pub(super) columns: Option<Arc<[usize]>>,
 }
 
-/// What a read brought.
-pub(super) enum Got {
-    Bytes(usize),
-    End,
-    Stopped,
-    Failure(Failure),
-}
-
 impl Current {
     /// Opens the input of this number. None if the program is to stop before its first bytes have come.
     pub(super) fn open(
@@ -73,14 +65,17 @@ impl Current {
         self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
     }
 
-    pub(super) fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {
+    /// Reads some bytes; none at the end. The failure is none if the program is to stop.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        stop: &Stop,
+    ) -> Result<usize, Option<Failure>> {
         loop {
             match self.reader.read(buffer) {
-                Ok(0) => return Got::End,
-                Ok(read) => return Got::Bytes(read),
-                Err(_) if stop.requested() => return Got::Stopped,
+                Err(_) if stop.requested() => return Err(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Got::Failure(self.unreadable(&error)),
+                read => return read.map_err(|error| Some(self.unreadable(&error))),
             }
         }
     }

@@ -42,15 +42,8 @@ const MAGICS: [(Compression, &[u8]); 6] = [
     (Compression::Bzip2, b"BZh?\x17rE8P\x90"),
 ];
 
-/// What the first bytes tell.
-#[derive(Debug, PartialEq, Eq)]
-enum Guess {
-    Certain(Compression),
-    /// More bytes are needed.
-    Open,
-}
-
-fn guess(start: &[u8]) -> Guess {
+/// What the first bytes tell; nothing if more are needed.
+fn guess(start: &[u8]) -> Option<Compression> {
     let agree = |magic, byte| match magic {
         b'?' => true,
         b'_' => byte & 0xf0 == 0x50,
@@ -58,9 +51,8 @@ fn guess(start: &[u8]) -> Guess {
     };
     let agrees = |magic: &[u8]| magic.iter().zip(start).all(|(m, b)| agree(*m, *b));
     match MAGICS.iter().find(|(_, magic)| agrees(magic)) {
-        Some((compression, magic)) if start.len() >= magic.len() => Guess::Certain(*compression),
-        Some(_) => Guess::Open,
-        None => Guess::Certain(Compression::None),
+        Some((compression, magic)) => (start.len() >= magic.len()).then_some(*compression),
+        None => Some(Compression::None),
     }
 }
 
@@ -77,9 +69,9 @@ fn recognise(tap: &mut Tap) -> io::Result<(Compression, Vec<u8>)> {
         };
         filled += read;
         match guess(&start[..filled]) {
-            Guess::Certain(compression) => break compression,
-            Guess::Open if read == 0 => break Compression::None,
-            Guess::Open => {}
+            Some(compression) => break compression,
+            None if read == 0 => break Compression::None,
+            None => {}
         }
     };
     start.truncate(filled);
@@ -146,7 +138,7 @@ mod tests {
     #[test]
     fn first_bytes() {
         let certain = |start: &[u8], compression| {
-            assert_eq!(guess(start), Guess::Certain(compression), "{start:?}");
+            assert_eq!(guess(start), Some(compression), "{start:?}");
         };
         certain(b"\x1f\x8b\x08\0", Compression::Gzip);
         certain(b"\x28\xb5\x2f\xfd", Compression::Zstd);
@@ -160,7 +152,7 @@ mod tests {
         certain(b"a", Compression::None);
         certain(b"(a)", Compression::None);
         for start in [b"".as_slice(), b"(", b"BZh", b"\x1f\x8b", b"\xfd7zXZ"] {
-            assert_eq!(guess(start), Guess::Open, "{start:?}");
+            assert_eq!(guess(start), None, "{start:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::current::{Current, Got};
+use crate::input::current::Current;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::header::Headers;
 use crate::record::block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, no_memory};
@@ -162,15 +162,14 @@ impl BlockReader {
                 break true;
             }
             match current.read(&mut block.bytes[filled..end], &self.stop) {
-                Got::Bytes(read) => filled += read,
-                Got::Stopped => break false,
-                Got::Failure(failure) => {
-                    // First the records before it.
-                    block.failure = Some(failure);
+                Ok(0) => {
+                    self.end_of_input(current, block, filled);
                     break false;
                 }
-                Got::End => {
-                    self.end_of_input(current, block, filled);
+                Ok(read) => filled += read,
+                Err(failure) => {
+                    // First the records before it.
+                    block.failure = failure;
                     break false;
                 }
             }

@@ -3,6 +3,7 @@
 use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
 use memchr::memmem;
+use std::mem;
 use std::ops::Range;
 
 /// The highest field number: a typing error such as `1-99999999999` must not fill the memory.
@@ -15,7 +16,7 @@ pub(crate) struct Fields {
     wanted: Vec<usize>,
     highest: usize,
     /// None: runs of blanks, as in awk.
-    separator: Option<memmem::Finder<'static>>,
+    separator: Option<Box<memmem::Finder<'static>>>,
     places: Vec<Range<usize>>,
 }
 
@@ -30,7 +31,7 @@ impl Fields {
         Ok(Self {
             highest: wanted.iter().copied().max().unwrap_or(0),
             wanted,
-            separator: separator.map(|bytes| memmem::Finder::new(bytes).into_owned()),
+            separator: separator.map(|bytes| Box::new(memmem::Finder::new(bytes).into_owned())),
             places: Vec::new(),
         })
     }
@@ -40,7 +41,12 @@ impl Fields {
         match &self.separator {
             None => blank_fields(record, self.highest, &mut self.places),
             Some(separator) => {
-                separated_fields(record, separator, self.highest, &mut self.places);
+                let mut start = 0;
+                let ends = separator.find_iter(record).chain([record.len()]);
+                self.places.extend(ends.take(self.highest).map(|end| {
+                    let begin = mem::replace(&mut start, end + separator.needle().len());
+                    begin..end
+                }));
             }
         }
         for number in &self.wanted {
@@ -61,23 +67,6 @@ fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
         let start = at + skipped;
         at = record[start..].iter().position(blank).map_or(record.len(), |length| start + length);
         places.push(start..at);
-    }
-}
-
-fn separated_fields(
-    record: &[u8],
-    separator: &memmem::Finder<'_>,
-    highest: usize,
-    places: &mut Vec<Range<usize>>,
-) {
-    let mut start = 0;
-    while places.len() < highest {
-        let Some(length) = separator.find(&record[start..]) else {
-            places.push(start..record.len());
-            return;
-        };
-        places.push(start..start + length);
-        start += length + separator.needle().len();
     }
 }
 

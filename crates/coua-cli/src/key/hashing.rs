@@ -99,10 +99,9 @@ impl Hashing {
         if let Some(times) = self.keys.times() {
             times.look_up();
         }
-        let keyless_at = keyless_by_place(block);
         let Keyed { hashes, keys, times, keyless } = keyed;
         for (place, record) in block.records().enumerate() {
-            match keyless_at(place).map_or_else(|| self.hash_record(record), Err) {
+            match why_keyless(block, place).map_or_else(|| self.hash_record(record), Err) {
                 Ok((hash, _)) if self.shard.is_some_and(|shard| !shard.has(hash)) => {
                     keyless.push(Keyless { record: place, why: Why::OtherShard });
                 }
@@ -130,12 +129,13 @@ impl Hashing {
     }
 }
 
-/// Why a record of this block has no key, whatever is in it: by its place.
-fn keyless_by_place(block: &Block) -> impl Fn(usize) -> Option<Why> + use<> {
-    let (header, last) = (block.header, block.len().saturating_sub(1));
-    let is_open = block.ending == Ending::OpenQuote;
-    move |place| match header {
+/// Why the record at this place has no key, whatever is in it.
+fn why_keyless(block: &Block, place: usize) -> Option<Why> {
+    match block.header {
         Some(header) if place == 0 => Some(Why::Header(header)),
-        _ => (is_open && place == last).then_some(Why::Missing(Missing::OpenQuote)),
+        _ => {
+            let is_open = block.ending == Ending::OpenQuote && place + 1 == block.len();
+            is_open.then_some(Why::Missing(Missing::OpenQuote))
+        }
     }
 }

@@ -16,9 +16,8 @@ use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, Begun};
 use crate::target::{Op, Target};
-use crate::terminal::exit::Exit;
+use crate::terminal::exit::{self, Exit};
 use crate::terminal::message::Failure;
-use crate::terminal::progress::Counted;
 use crate::terminal::stream::Stream;
 use ending::Ending;
 use session::Session;
@@ -95,7 +94,8 @@ impl Run {
         target.take_back_after_full()?;
         let name = target.name();
         if let Ending::GaveUp(left) = &ending {
-            return session.fail(Failure::at(&name, left.words(op)));
+            // By the signal, if that is why the server was not waited for any longer.
+            return Err(Failure::ending(Exit::Error.or_signal(), &name, left.words(op)));
         }
         target.tell_doubts();
         if op.inserts() {
@@ -103,7 +103,8 @@ impl Run {
         }
         let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
         let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
-        let how = if ending.is_full() { resume::Ending::Early } else { session.ending() };
+        let is_early = ending.is_full() || exit::caught().is_some();
+        let how = if is_early { resume::Ending::Early } else { resume::Ending::Whole };
         let mut target = match (recorder.end(how, target, settled, &counts), refusal.is_some()) {
             (Err(failure), true) => {
                 failure.told_if_unsynced()?;
@@ -119,17 +120,17 @@ impl Run {
         session.warn(&name, counts.warning(target.expected(counts.answered()), rate));
         match refusal {
             Some(refusal) => Err(refusal),
-            None => printed.map(|()| session.exit(otherwise)),
+            None => printed.map(|()| otherwise.or_signal()),
         }
     }
 }
 
 /// What progress shows beside the records.
-fn counted(op: Op) -> Counted {
+fn counted(op: Op) -> &'static str {
     match op {
-        Op::Dedup => Counted::Unique,
-        Op::Add | Op::AddNew => Counted::Added,
-        Op::Remove => Counted::Removed,
-        Op::Check | Op::Count => Counted::Found,
+        Op::Dedup => "unique",
+        Op::Add | Op::AddNew => "added",
+        Op::Remove => "removed",
+        Op::Check | Op::Count => "found",
     }
 }

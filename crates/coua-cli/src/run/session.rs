@@ -8,14 +8,13 @@ use crate::key::keyed::{Keyless, Why};
 use crate::key::parts::Missing;
 use crate::pipeline::{Batch, Pipeline};
 use crate::record::block::Header;
-use crate::resume::Ending;
 use crate::run::job::Manner;
 use crate::run::reading::Reading;
 use crate::target::Target;
-use crate::terminal::exit::Exit;
+use crate::terminal::exit;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::{Failure, Notes};
-use crate::terminal::progress::{Counted, Counters, Progress};
+use crate::terminal::progress::{Counters, Watch};
 use crate::terminal::report::{Format, Report};
 use crate::terminal::signals::{self, Stop};
 use crate::terminal::stream::Stream;
@@ -28,7 +27,8 @@ use std::sync::Arc;
 pub(super) struct Session {
     stop: Arc<Stop>,
     counters: Arc<Counters>,
-    progress: Progress,
+    /// None at the end.
+    progress: Option<Watch>,
     manner: Manner,
     /// If it was said.
     on_missing: Option<OnMissing>,
@@ -45,7 +45,7 @@ impl Session {
     /// From here on signals are answered. `on_missing` is the policy of the command line; `counted` is what
     /// the command [shows](Self::show).
     pub(super) fn begin(
-        counted: Counted,
+        counted: &'static str,
         manner: Manner,
         on_missing: Option<OnMissing>,
         inputs: &Survey,
@@ -55,7 +55,7 @@ impl Session {
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Progress::new(counters.clone(), manner.shown),
+            progress: Some(Watch::on_records(manner.shown, counters.clone())),
             counters,
             manner,
             on_missing,
@@ -146,18 +146,17 @@ impl Session {
     }
 
     /// Shows how far the work is.
-    pub(super) fn show(&mut self, count: u64, load: Option<f64>) {
+    pub(super) fn show(&self, count: u64, load: Option<f64>) {
         self.counters.update(self.records, count, load);
-        self.progress.tick();
     }
 
     /// Takes the progress away and tells about records without a key. Complains if that was all that were
     /// `read`, and nobody has said what to do with such.
     pub(super) fn end(&mut self, read: Result<(), Failure>) -> Result<(), Failure> {
-        self.progress.clear();
+        self.progress = None;
         if let (Ok(()), Some(first), None) = (&read, &self.first_without_key, self.on_missing)
             && !self.some_key
-            && self.stop.signal().is_none()
+            && exit::caught().is_none()
         {
             let records = counted(self.without_key, "record");
             let reason = format_args!(
@@ -218,26 +217,5 @@ impl Session {
         // They were asked for: that they cannot be written is an error.
         let written = io::stderr().lock().write_all(text.as_bytes());
         written.map_err(|error| Failure::write(Stream::Error.name(), &error))
-    }
-
-    /// Ends a run that cannot go on: by the signal, if that is why the server was not waited for any longer.
-    pub(super) fn fail(&self, failure: Failure) -> Result<Exit, Failure> {
-        match self.exit(Exit::Error) {
-            by_signal @ Exit::Signal(_) => {
-                failure.report();
-                Ok(by_signal)
-            }
-            _ => Err(failure),
-        }
-    }
-
-    /// How the reading has ended: early, if a signal came.
-    pub(super) fn ending(&self) -> Ending {
-        if self.stop.signal().is_some() { Ending::Early } else { Ending::Whole }
-    }
-
-    /// The exit code: `otherwise`, unless a signal ended the reading.
-    pub(super) fn exit(&self, otherwise: Exit) -> Exit {
-        self.stop.signal().map_or(otherwise, Exit::Signal)
     }
 }

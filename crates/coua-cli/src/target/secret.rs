@@ -1,6 +1,7 @@
 //! The secret key of a filter's hash.
 
 use crate::terminal::message::Failure;
+use crate::terminal::text::byte_of;
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -72,8 +73,7 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
     let digits = <[u8; 32]>::try_from(digits).ok()?;
     let mut key = [0; 16];
     for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |c: u8| char::from(c).to_digit(16);
-        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+        *byte = byte_of([pair[0], pair[1]])?;
     }
     Some(key)
 }
