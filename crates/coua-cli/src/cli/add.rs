@@ -1,9 +1,9 @@
 //! `coua add`.
 
 use super::Line;
-use super::checkpoint::WorkArgs;
 use super::filter::FilterArgs;
-use super::target::TargetArgs;
+use super::input::TargetArgs;
+use super::run::WorkArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;

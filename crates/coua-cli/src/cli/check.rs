@@ -1,9 +1,9 @@
 //! `coua check`.
 
 use super::Line;
+use super::filter::SecretArgs;
+use super::input::TargetArgs;
 use super::run::RunArgs;
-use super::secret::SecretArgs;
-use super::target::TargetArgs;
 use super::window::NowArgs;
 use crate::commands::check::{self, Report};
 use crate::input::Faults;

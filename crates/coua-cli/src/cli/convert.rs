@@ -1,8 +1,7 @@
 //! `coua convert`.
 
-use super::filter::{LAYOUTS, usual_slots};
+use super::filter::{LAYOUTS, SecretArgs, usual_slots};
 use super::run::FileArgs;
-use super::secret::SecretArgs;
 use super::value;
 use crate::commands::convert;
 use crate::terminal::exit::Exit;

@@ -1,9 +1,9 @@
 //! `coua dedup`.
 
 use super::Line;
-use super::checkpoint::WorkArgs;
 use super::filter::FilterArgs;
 use super::input::InputArgs;
+use super::run::WorkArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::key::answers::Found;

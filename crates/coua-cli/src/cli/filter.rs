@@ -1,12 +1,13 @@
 //! Options that describe a filter to be made.
 
-use super::secret::SecretArgs;
 use super::value::{self, Word, word};
 use super::window::WindowArgs;
+use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
 use clap::Args;
 use coua::{Layout, WhenFull};
 use coua_store::Requirements;
+use std::path::PathBuf;
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
 /// together. For a filter file that exists, whatever is given here must agree with
@@ -95,5 +96,23 @@ impl FilterArgs {
         };
         let (secret, window) = (self.secret.secret(), self.window.spec());
         FilterSpec { wanted, seed: self.seed, secret, window }
+    }
+}
+
+/// The secret key of a filter's hash.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(super) struct SecretArgs {
+    /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
+    ///
+    /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
+    /// key: every command on it needs this option.
+    #[arg(long, hide_short_help = true, value_name = "FILE", alias = "key-file")]
+    secret: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    pub(super) fn secret(&self) -> Secret {
+        Secret::in_file(self.secret.clone())
     }
 }

@@ -18,7 +18,6 @@ use crate::resume::JobSpec;
 use crate::run::reading::Reading;
 use crate::terminal::message::Failure;
 use clap::Args;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -38,6 +37,17 @@ pub(super) struct InputArgs {
     keys: KeyArgs,
 }
 
+/// A filter file and the records.
+#[derive(Args, Debug)]
+pub(super) struct TargetArgs {
+    /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
+    #[arg(value_name = "FILTER")]
+    pub(super) filter_file: PathBuf,
+
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+}
+
 /// Where records end.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
@@ -49,7 +59,7 @@ struct RecordArgs {
     /// Records end with BYTES instead of a newline
     ///
     /// The escapes \t \n \r \0 \\ \xHH are understood.
-    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv",
+    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped, conflicts_with = "csv",
           allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
@@ -75,7 +85,7 @@ struct KeyArgs {
     fields: Option<String>,
 
     /// Separator of fields [default: runs of blanks; with --csv a comma]
-    #[arg(short = 't', long, value_name = "SEP", value_parser = Bytes::parse,
+    #[arg(short = 't', long, value_name = "SEP", value_parser = value::escaped,
           allow_hyphen_values = true)]
     separator: Option<Bytes>,
 
@@ -144,15 +154,8 @@ const POLICIES: [Word<OnMissing>; 3] = [
     (&["error"], OnMissing::Error, "Stop with exit code 2"),
 ];
 
-/// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn parse(text: &str) -> Result<Self, String> {
-        value::escaped(text).map(Self)
-    }
-}
+/// A byte string. (What is called `Vec`, clap takes for many values.)
+type Bytes = Vec<u8>;
 
 /// Where the times of records are, and how they are written.
 #[derive(Clone, Debug)]
@@ -194,7 +197,7 @@ impl InputArgs {
     fn separator(&self, keys: &Keys) -> Separator {
         match (keys.csv(), &self.records.delimiter) {
             (Some(columns), _) => Separator::CsvLine { comma: columns.comma() },
-            (None, Some(Bytes(bytes))) => Separator::of(bytes),
+            (None, Some(bytes)) => Separator::of(bytes),
             (None, None) => Separator::Byte(if self.records.null { 0 } else { b'\n' }),
         }
     }
@@ -225,7 +228,7 @@ impl KeyArgs {
 
     /// With --csv also of the time, as the last part.
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
-        let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
+        let separator = self.separator.as_deref();
         if let Some(list) = &self.fields {
             return Fields::new(list, separator).map(Finder::Fields);
         }
@@ -250,7 +253,7 @@ impl KeyArgs {
         if !self.csv.is_empty() {
             return Ok(Times::new(None, time.format));
         }
-        let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
+        let separator = self.separator.as_deref();
         let finder = if time.is_in_fields() {
             Fields::new(time.field, separator).map(Finder::Fields)
         } else {

@@ -1,9 +1,9 @@
 //! `coua remove`.
 
 use super::Line;
-use super::checkpoint::WorkArgs;
-use super::secret::SecretArgs;
-use super::target::TargetArgs;
+use super::filter::SecretArgs;
+use super::input::TargetArgs;
+use super::run::WorkArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::key::answers::Found;

@@ -1,6 +1,8 @@
 //! Options about how a command runs, not about what it does.
 
 use super::value::{self, Word, word};
+use crate::clock;
+use crate::resume::{Checkpoints, Mode};
 use crate::run::Manner;
 use crate::target::file;
 use crate::terminal::message::Notes;
@@ -10,6 +12,7 @@ use clap::Args;
 use coua_store::Wait;
 use std::num::NonZeroUsize;
 use std::thread;
+use std::time::Duration;
 
 /// Threads where nothing is said, at most: more take memory, and pay only where keys are costly to find.
 const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
@@ -49,7 +52,11 @@ pub(super) struct ProgressArgs {
 
 impl ProgressArgs {
     pub(super) fn shown(self, notes: Notes) -> Shown {
-        if self.progress { Shown::Always } else { Shown::by_default(notes) }
+        match notes {
+            _ if self.progress => Shown::Always,
+            Notes::Told => Shown::OnTerminal,
+            Notes::Silenced => Shown::Never,
+        }
     }
 }
 
@@ -123,5 +130,71 @@ impl Quiet {
 impl Manners {
     pub(super) fn wait(&self) -> Wait {
         if self.no_wait { Wait::No } else { Wait::UntilFree }
+    }
+}
+
+/// How a run is kept from being lost.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(super) struct CheckpointArgs {
+    /// Resume an interrupted run, or start a new one
+    ///
+    /// The filter remembers how far a run with files as inputs and outputs has come. The same command (the
+    /// options that decide the result, the inputs in their order, the outputs) with this option reads the inputs
+    /// again, and passes over the records that were done. Files are known by their content: an input may have
+    /// grown, or been moved or copied. If it does not begin with what was done of it, the run is refused. That
+    /// a run with this option has ended is remembered too, for the last 64 of them: the same command does
+    /// nothing then, or only what was appended since. Give the option from the first time on. A last line
+    /// without a newline is a record too; if it is longer when the run is resumed, the whole line counts as
+    /// another record, and the piece stays where it was printed or recorded.
+    #[arg(long, requires = "filter_file")]
+    pub(super) resume: bool,
+
+    /// Discard an interrupted run and start over
+    ///
+    /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
+    /// or `remove` is not started again, since the records it has done would count twice, and an output that
+    /// an interrupted run wrote is not emptied.
+    #[arg(long, hide_short_help = true, conflicts_with = "resume", requires = "filter_file")]
+    pub(super) anew: bool,
+
+    /// Seconds between checkpoints of output and filter [default: 5]
+    ///
+    /// Only runs that can be resumed have checkpoints; the others are recorded at their end. Checkpoints are
+    /// rarer where they would take more than a tenth of the time; with 0 they come as often as possible.
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
+    pub(super) checkpoint_every: Option<Duration>,
+}
+
+impl CheckpointArgs {
+    /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
+    pub(super) fn checkpoints(&self) -> Checkpoints {
+        let mode = match (self.resume, self.anew) {
+            (true, _) => Mode::Resume,
+            (_, true) => Mode::StartOver,
+            _ => Mode::New,
+        };
+        let default = Checkpoints::default();
+        Checkpoints { mode, every: self.checkpoint_every.unwrap_or(default.every) }
+    }
+}
+
+/// How to do work that changes a filter record by record.
+#[derive(Args, Debug)]
+pub(super) struct WorkArgs {
+    #[command(flatten)]
+    pub(super) checkpoints: CheckpointArgs,
+
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+
+    #[command(flatten)]
+    pub(super) manners: Manners,
+}
+
+impl WorkArgs {
+    pub(super) fn manner(&self) -> Manner {
+        let wait = self.manners.wait();
+        Manner { wait, ..self.run.manner(self.manners.quiet.notes()) }
     }
 }

@@ -1,7 +1,7 @@
 //! `coua verify`.
 
+use super::filter::SecretArgs;
 use super::run::ProgressArgs;
-use super::secret::SecretArgs;
 use crate::commands::verify;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};

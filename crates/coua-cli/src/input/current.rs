@@ -71,13 +71,10 @@ impl Current {
         buffer: &mut [u8],
         stop: &Stop,
     ) -> Result<usize, Option<Failure>> {
-        loop {
-            match self.reader.read(buffer) {
-                Err(_) if stop.requested() => return Err(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => return read.map_err(|error| Some(self.unreadable(&error))),
-            }
-        }
+        self.reader.read(buffer).map_err(|error| {
+            let is_stopped = stop.requested();
+            (!is_stopped).then(|| self.unreadable(&error))
+        })
     }
 
     fn unreadable(&self, error: &io::Error) -> Failure {

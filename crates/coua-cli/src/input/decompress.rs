@@ -62,11 +62,7 @@ fn recognise(tap: &mut Tap) -> io::Result<(Compression, Vec<u8>)> {
     let mut start = vec![0; PIECE];
     let mut filled = 0;
     let compression = loop {
-        let read = match tap.read(&mut start[filled..]) {
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
+        let read = tap.read(&mut start[filled..])?;
         filled += read;
         match guess(&start[..filled]) {
             Some(compression) => break compression,

@@ -92,7 +92,7 @@ impl BlockReader {
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
             }
-            if !block.is_giant() {
+            if block.share.is_none() {
                 self.budget.drop_spare();
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
@@ -124,7 +124,7 @@ impl BlockReader {
         let (number, consumed) = ((self.opened, self.coding), self.consumed.clone());
         let current = Current::open(source, number, &self.stop, consumed)?;
         if current.is_some() {
-            self.splitter.restart();
+            self.splitter = Splitter::new(&self.format.separator);
             self.opened += 1;
         }
         Ok(current)

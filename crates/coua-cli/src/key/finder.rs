@@ -26,11 +26,4 @@ impl Finder {
             Self::Regex(pattern) => pattern.find(record, parts),
         }
     }
-
-    /// Gives back the memory that a giant record took.
-    pub(super) fn shrink(&mut self) {
-        if let Self::Csv(columns) = self {
-            columns.shrink();
-        }
-    }
 }

@@ -64,15 +64,6 @@ impl Keys {
         }
     }
 
-    /// Gives back the memory that the key of a giant record took.
-    fn shrink(&mut self) {
-        (self.parts, self.key) = (Parts::default(), Vec::new());
-        self.finder.shrink();
-        if let Some(times) = &mut self.times {
-            times.shrink();
-        }
-    }
-
     /// Whether the key is the record's content as it is, and nothing else is to be found.
     pub(crate) fn is_whole_record(&self) -> bool {
         let is_plain = matches!(self.finder, Finder::Record) && self.normalize.does_nothing();

@@ -34,14 +34,6 @@ impl Times {
         (self.now, self.ahead) = (now, ahead);
     }
 
-    /// Gives back the memory that a giant record took.
-    pub(super) fn shrink(&mut self) {
-        (self.parts, self.text) = (Parts::default(), Vec::new());
-        if let Some(finder) = &mut self.finder {
-            finder.shrink();
-        }
-    }
-
     /// Looks at the clock.
     pub(crate) fn look_up(&mut self) {
         self.latest = self.now.millis().saturating_add(self.ahead);

@@ -195,15 +195,9 @@ impl Output {
                 Some(_) => continue,
             };
             self.write(format!("{count}\t").as_bytes())?;
-            self.write_record(block, place, record)?;
+            self.write(record)?;
+            self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
         }
-        Ok(())
-    }
-
-    /// Writes the record at this place of a block.
-    fn write_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<(), Failure> {
-        self.write(record)?;
-        self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
         Ok(())
     }
 

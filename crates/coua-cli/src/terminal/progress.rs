@@ -1,6 +1,6 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
-use crate::terminal::message::{self, Notes};
+use crate::terminal::message;
 use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Display;
@@ -28,11 +28,9 @@ pub(crate) struct Counters {
     /// What the command counts, beside the records.
     counted: &'static str,
     count: AtomicU64,
-    load_in_millionths: AtomicU64,
+    /// The bits of a float, which is no number for a filter on a server: that is not asked all the time.
+    load: AtomicU64,
 }
-
-/// The load of a filter on a server, which is not asked all the time.
-const UNKNOWN: u64 = u64::MAX;
 
 impl Counters {
     pub(crate) fn new(total_bytes: Option<u64>, counted: &'static str) -> Self {
@@ -43,7 +41,7 @@ impl Counters {
             records: AtomicU64::new(0),
             counted,
             count: AtomicU64::new(0),
-            load_in_millionths: AtomicU64::new(UNKNOWN),
+            load: AtomicU64::new(f64::NAN.to_bits()),
         }
     }
 
@@ -51,8 +49,7 @@ impl Counters {
     pub(crate) fn update(&self, records: u64, count: u64, load: Option<f64>) {
         self.records.store(records, Ordering::Relaxed);
         self.count.store(count, Ordering::Relaxed);
-        let load = load.map_or(UNKNOWN, |load| (load * 1e6) as u64);
-        self.load_in_millionths.store(load, Ordering::Relaxed);
+        self.load.store(load.unwrap_or(f64::NAN).to_bits(), Ordering::Relaxed);
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -64,9 +61,9 @@ impl Counters {
         let seconds = self.seconds().max(1e-6);
         let records = self.records.load(Ordering::Relaxed);
         let consumed = self.consumed.load(Ordering::Relaxed);
-        let load = match self.load_in_millionths.load(Ordering::Relaxed) {
-            UNKNOWN => String::new(),
-            millionths => format!("load {:.0} %, ", millionths as f64 / 1e4),
+        let load = match f64::from_bits(self.load.load(Ordering::Relaxed)) {
+            load if load.is_nan() => String::new(),
+            load => format!("load {:.0} %, ", load * 100.0),
         };
         let text = format!(
             "{}, {} {}, {}/s, {load}{}",
@@ -98,13 +95,6 @@ pub(crate) enum Shown {
     /// `--progress`: in any case; a line now and then where there is no terminal.
     Always,
     Never,
-}
-
-impl Shown {
-    /// If nothing is said about progress.
-    pub(crate) fn by_default(notes: Notes) -> Self {
-        if notes == Notes::Told { Self::OnTerminal } else { Self::Never }
-    }
 }
 
 /// Where progress is shown.
