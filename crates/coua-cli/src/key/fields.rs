@@ -3,7 +3,6 @@
 use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
 use memchr::memmem;
-use std::mem;
 use std::ops::Range;
 
 /// The highest field number: a typing error such as `1-99999999999` must not fill the memory.
@@ -42,11 +41,12 @@ impl Fields {
             None => blank_fields(record, self.highest, &mut self.places),
             Some(separator) => {
                 let mut start = 0;
-                let ends = separator.find_iter(record).chain([record.len()]);
-                self.places.extend(ends.take(self.highest).map(|end| {
-                    let begin = mem::replace(&mut start, end + separator.needle().len());
-                    begin..end
-                }));
+                while start <= record.len() && self.places.len() < self.highest {
+                    let rest = &record[start..];
+                    let length = separator.find(rest).unwrap_or(rest.len());
+                    self.places.push(start..start + length);
+                    start += length + separator.needle().len();
+                }
             }
         }
         for number in &self.wanted {
