@@ -61,7 +61,7 @@ impl Args {
             printed: None,
             until: Until::End,
             spec: Some(target.input.describe(spec)),
-            checkpoints: self.work.checkpoints.checkpoints(),
+            checkpoints: self.work.checkpoints(),
             manner: self.work.manner(),
         })
     }

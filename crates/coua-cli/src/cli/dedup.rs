@@ -107,7 +107,7 @@ impl Args {
             printed: Some(Found::from(repeats)),
             until: Until::End,
             spec: Some(self.input.describe(spec)),
-            checkpoints: self.work.checkpoints.checkpoints(),
+            checkpoints: self.work.checkpoints(),
             manner: self.work.manner(),
         })
     }

@@ -82,7 +82,7 @@ impl Args {
             printed: report.map(|which| Found::from(which == Which::Found)),
             until: Until::End,
             spec: Some(target.input.describe(spec)),
-            checkpoints: self.work.checkpoints.checkpoints(),
+            checkpoints: self.work.checkpoints(),
             manner: self.work.manner(),
         })
     }

@@ -133,10 +133,9 @@ impl Manners {
     }
 }
 
-/// How a run is kept from being lost.
+/// How to do work that changes a filter record by record.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
-pub(super) struct CheckpointArgs {
+pub(super) struct WorkArgs {
     /// Resume an interrupted run, or start a new one
     ///
     /// The filter remembers how far a run with files as inputs and outputs has come. The same command (the
@@ -147,26 +146,39 @@ pub(super) struct CheckpointArgs {
     /// nothing then, or only what was appended since. Give the option from the first time on. A last line
     /// without a newline is a record too; if it is longer when the run is resumed, the whole line counts as
     /// another record, and the piece stays where it was printed or recorded.
-    #[arg(long, requires = "filter_file")]
-    pub(super) resume: bool,
+    #[arg(long, help_heading = "Filter", requires = "filter_file")]
+    resume: bool,
 
     /// Discard an interrupted run and start over
     ///
     /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
     /// or `remove` is not started again, since the records it has done would count twice, and an output that
     /// an interrupted run wrote is not emptied.
-    #[arg(long, hide_short_help = true, conflicts_with = "resume", requires = "filter_file")]
-    pub(super) anew: bool,
+    #[arg(
+        long,
+        help_heading = "Filter",
+        hide_short_help = true,
+        conflicts_with = "resume",
+        requires = "filter_file"
+    )]
+    anew: bool,
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
     /// Only runs that can be resumed have checkpoints; the others are recorded at their end. Checkpoints are
     /// rarer where they would take more than a tenth of the time; with 0 they come as often as possible.
-    #[arg(long, hide_short_help = true, value_name = "SECONDS", value_parser = clock::seconds, requires = "filter_file")]
-    pub(super) checkpoint_every: Option<Duration>,
+    #[arg(long, help_heading = "Filter", hide_short_help = true, value_name = "SECONDS",
+          value_parser = clock::seconds, requires = "filter_file")]
+    checkpoint_every: Option<Duration>,
+
+    #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
+    manners: Manners,
 }
 
-impl CheckpointArgs {
+impl WorkArgs {
     /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
     pub(super) fn checkpoints(&self) -> Checkpoints {
         let mode = match (self.resume, self.anew) {
@@ -177,22 +189,7 @@ impl CheckpointArgs {
         let default = Checkpoints::default();
         Checkpoints { mode, every: self.checkpoint_every.unwrap_or(default.every) }
     }
-}
 
-/// How to do work that changes a filter record by record.
-#[derive(Args, Debug)]
-pub(super) struct WorkArgs {
-    #[command(flatten)]
-    pub(super) checkpoints: CheckpointArgs,
-
-    #[command(flatten)]
-    pub(super) run: RunArgs,
-
-    #[command(flatten)]
-    pub(super) manners: Manners,
-}
-
-impl WorkArgs {
     pub(super) fn manner(&self) -> Manner {
         let wait = self.manners.wait();
         Manner { wait, ..self.run.manner(self.manners.quiet.notes()) }
