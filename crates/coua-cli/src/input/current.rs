@@ -1,6 +1,6 @@
 //! The input that is being read.
 
-use crate::input::decompress::{self, Compression};
+use crate::input::decompress;
 use crate::input::open::Tap;
 use crate::input::{Coding, Source};
 use crate::terminal::message::{Failure, reason};
@@ -17,7 +17,8 @@ pub(super) struct Current {
     pub(super) number: usize,
     /// Raw bytes read before its first.
     pub(super) consumed_before: u64,
-    compression: Compression,
+    /// How it is compressed, if it is.
+    compression: Option<&'static str>,
     reader: Box<dyn Read + Send>,
     /// The file, if reading from it may wait.
     waiting: Option<Arc<File>>,
@@ -41,7 +42,7 @@ impl Current {
         let waiting = tap.waiting();
         let decoded = match coding {
             Coding::Decompress => decompress::decoded(tap),
-            Coding::AsIs => Ok((Compression::None, Box::new(tap) as Box<dyn Read + Send>)),
+            Coding::AsIs => Ok((None, Box::new(tap) as Box<dyn Read + Send>)),
         };
         let (compression, reader) = match decoded {
             Ok(decoded) => decoded,
@@ -78,12 +79,13 @@ impl Current {
     }
 
     fn unreadable(&self, error: &io::Error) -> Failure {
-        // The decoders' errors carry no number of the operating system.
-        if self.compression == Compression::None || error.raw_os_error().is_some() {
-            Failure::io(&self.name, error)
-        } else {
-            let kind = self.compression.name();
-            Failure::at(&self.name, format_args!("broken {kind} data: {}", reason(error)))
+        match self.compression {
+            // The decoders' errors carry no number of the operating system.
+            Some(kind) if error.raw_os_error().is_none() => {
+                let what = format_args!("broken {kind} data: {}", reason(error));
+                Failure::at(&self.name, what)
+            }
+            _ => Failure::io(&self.name, error),
         }
     }
 }
