@@ -67,11 +67,11 @@ impl Columns {
     }
 
     fn of(wanted: Vec<Column>, comma: u8) -> Self {
-        let numbers = wanted.iter().map_while(|column| match column {
+        let number = |column: &Column| match column {
             Column::Number(number) => Some(*number),
             Column::Name(_) => None,
-        });
-        let numbers: Vec<_> = numbers.collect();
+        };
+        let numbers: Vec<_> = wanted.iter().map_while(number).collect();
         let highest = highest(&numbers);
         let (reader, output, ends) = (Box::new(reader(comma)), Vec::new(), Vec::new());
         Self { wanted, numbers, highest, comma, reader, output, ends }

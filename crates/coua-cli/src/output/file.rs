@@ -116,8 +116,12 @@ impl Output {
 
     /// Waits until all is on the disk, and says where it ends if that is a place.
     pub(super) fn settle(&mut self) -> Result<Option<Place>, Failure> {
+        self.flush()?;
+        if self.regular.is_none() {
+            return Ok(None);
+        }
         self.sync()?;
-        let (Some(path), Some(_)) = (&self.path, self.regular) else { return Ok(None) };
+        let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
         let mut place = Place::start(Role::Output, &path);
@@ -226,16 +230,10 @@ impl Output {
 
     /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
     fn sync(&mut self) -> Result<(), Failure> {
-        self.flush()?;
-        if self.regular.is_none() {
-            return Ok(());
-        }
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
-        if let Some(folder) = self.new_in.take() {
-            let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
-            folder.sync().map_err(|error| Failure::io(&self.name, &error))?;
-        }
-        Ok(())
+        let Some(folder) = self.new_in.take() else { return Ok(()) };
+        let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
+        folder.sync().map_err(|error| Failure::io(&self.name, &error))
     }
 }
 

@@ -227,11 +227,8 @@ impl<'o> State<'o> {
     }
 
     pub(super) fn write_task(&mut self) -> Option<Task<'o>> {
-        if self.answered.is_empty() {
-            return None;
-        }
-        let outputs = self.outputs.take()?;
-        self.answered.pop_front().map(|batch| Task::Write(outputs, batch, Ok(())))
+        let outputs = self.outputs.take_if(|_| !self.answered.is_empty())?;
+        Some(Task::Write(outputs, self.answered.pop_front()?, Ok(())))
     }
 
     /// Notes what has come of a step.
