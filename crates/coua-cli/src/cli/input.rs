@@ -235,7 +235,7 @@ impl KeyArgs {
         if !self.csv.is_empty() {
             let names = self.csv.iter().map(String::as_str).chain(time.map(|time| time.field));
             let columns = names.map(Column::parse).collect::<Result<_, _>>()?;
-            return Columns::new(columns, separator).map(Finder::Csv);
+            return Columns::new(columns, separator).map(|it| Finder::Csv(Box::new(it)));
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
             return Err(Failure::at("-t", "needs -k, --csv or --time-field"));

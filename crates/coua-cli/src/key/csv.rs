@@ -33,7 +33,7 @@ pub(crate) struct Columns {
     /// What is after the last of them is not looked at.
     highest: usize,
     comma: u8,
-    reader: Box<Reader>,
+    reader: Reader,
     output: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -73,7 +73,7 @@ impl Columns {
         };
         let numbers: Vec<_> = wanted.iter().map_while(number).collect();
         let highest = highest(&numbers);
-        let (reader, output, ends) = (Box::new(reader(comma)), Vec::new(), Vec::new());
+        let (reader, output, ends) = (reader(comma), Vec::new(), Vec::new());
         Self { wanted, numbers, highest, comma, reader, output, ends }
     }
 

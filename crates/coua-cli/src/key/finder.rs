@@ -8,7 +8,7 @@ use super::{csv, fields, json, regex};
 pub(crate) enum Finder {
     Record,
     Fields(fields::Fields),
-    Csv(csv::Columns),
+    Csv(Box<csv::Columns>),
     Json(json::Pointers),
     Regex(regex::Pattern),
 }
