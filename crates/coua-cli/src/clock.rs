@@ -110,24 +110,22 @@ impl TimeFormat {
             Self::Seconds => millis(number(text)? * 1000.0),
             Self::Milliseconds => millis(number(text)?),
             Self::Rfc3339 => {
-                let of_utc = || in_utc(PARSER.parse_datetime(text).ok()?);
-                PARSER.parse_timestamp(text).ok().or_else(of_utc).and_then(since_1970)
+                since_1970(PARSER.parse_timestamp(text), || PARSER.parse_datetime(text))
             }
             Self::Pattern(pattern) => {
                 let found = strtime::parse(pattern.as_bytes(), text).ok()?;
-                let of_utc = || in_utc(found.to_datetime().ok()?);
-                found.to_timestamp().ok().or_else(of_utc).and_then(since_1970)
+                since_1970(found.to_timestamp(), || found.to_datetime())
             }
         }
     }
 }
 
-/// A time without an offset is one in UTC.
-fn in_utc(time: DateTime) -> Option<Timestamp> {
-    Offset::UTC.to_timestamp(time).ok()
-}
-
-fn since_1970(time: Timestamp) -> Option<u64> {
+/// Milliseconds since 1970. A time without an offset is one in UTC.
+fn since_1970(
+    time: Result<Timestamp, jiff::Error>,
+    without_offset: impl FnOnce() -> Result<DateTime, jiff::Error>,
+) -> Option<u64> {
+    let time = time.or_else(|_| Offset::UTC.to_timestamp(without_offset()?)).ok()?;
     u64::try_from(time.as_millisecond()).ok()
 }
 

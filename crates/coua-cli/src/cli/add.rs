@@ -1,9 +1,9 @@
 //! `coua add`.
 
 use super::Line;
-use super::checkpoint::WorkArgs;
 use super::filter::FilterArgs;
-use super::target::TargetArgs;
+use super::input::TargetArgs;
+use super::run::WorkArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;
@@ -59,7 +59,7 @@ impl Args {
             present: self.now.present(),
             to: Destinations::default(),
             printed: None,
-            recorded: Some((target.input.describe(spec), self.work.checkpoints.checkpoints())),
+            recorded: Some((target.input.describe(spec), self.work.checkpoints())),
             manner: self.work.manner(),
         })
     }

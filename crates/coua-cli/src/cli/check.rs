@@ -1,9 +1,9 @@
 //! `coua check`.
 
 use super::Line;
+use super::filter::SecretArgs;
+use super::input::TargetArgs;
 use super::run::RunArgs;
-use super::secret::SecretArgs;
-use super::target::TargetArgs;
 use super::window::NowArgs;
 use crate::commands::check::{self, Report};
 use crate::key::answers::Found;
@@ -24,8 +24,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    #[command(flatten)]
-    printing: PrintArgs,
+    /// Print the records that are not in the filter
+    #[arg(short = 'v', long, help_heading = "Output")]
+    invert: bool,
+
+    /// Print only how many records there are
+    #[arg(short = 'c', long, help_heading = "Output")]
+    count: bool,
+
+    /// Print nothing: stop with exit code 0 at the first record that would be printed
+    #[arg(short = 'q', long, help_heading = "Output", conflicts_with = "count")]
+    quiet: bool,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -37,26 +46,9 @@ pub(crate) struct Args {
     run: RunArgs,
 }
 
-/// What to print.
-#[derive(clap::Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Output")]
-struct PrintArgs {
-    /// Print the records that are not in the filter
-    #[arg(short = 'v', long)]
-    invert: bool,
-
-    /// Print only how many records there are
-    #[arg(short = 'c', long)]
-    count: bool,
-
-    /// Print nothing: stop with exit code 0 at the first record that would be printed
-    #[arg(short = 'q', long, conflicts_with = "count")]
-    quiet: bool,
-}
-
 impl Args {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
-        let PrintArgs { invert, count, quiet } = self.printing;
+        let Self { invert, count, quiet, .. } = *self;
         let mut reading = self.target.input.reading(None)?;
         // With -q a record that is there ends the run before the inputs after it are opened.
         reading.until = if quiet { Until::FirstPrinted } else { Until::End };

@@ -1,7 +1,7 @@
 //! `coua compact`.
 
+use super::filter::SecretArgs;
 use super::run::FileArgs;
-use super::secret::SecretArgs;
 use super::window::NowArgs;
 use crate::commands::compact;
 use crate::terminal::exit::Exit;

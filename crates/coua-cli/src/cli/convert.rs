@@ -1,19 +1,20 @@
 //! `coua convert`.
 
-use super::filter::LayoutName;
+use super::filter::{LAYOUTS, SecretArgs, usual_slots};
 use super::run::FileArgs;
-use super::secret::SecretArgs;
 use super::value;
 use crate::commands::convert;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
-use coua::Conversion;
+use clap::ArgGroup;
+use coua::{Conversion, Layout};
 use std::path::PathBuf;
 
 /// Write a coarser and smaller copy of a filter file, or one in another layout
 ///
 /// The copy remembers the runs that the filter remembers.
 #[derive(clap::Args, Debug)]
+#[command(group = ArgGroup::new("target").args(["rate", "hash_bits", "layout"]).required(true))]
 pub(crate) struct Args {
     /// The filter file
     #[arg(value_name = "FILTER")]
@@ -25,20 +26,6 @@ pub(crate) struct Args {
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
-    #[command(flatten)]
-    target: TargetArgs,
-
-    #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    work: FileArgs,
-}
-
-/// What the copy is to be; one of them.
-#[derive(clap::Args, Debug)]
-#[group(required = true, multiple = false)]
-struct TargetArgs {
     /// Highest false-positive rate of the copy, with the items it holds now
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
@@ -52,27 +39,24 @@ struct TargetArgs {
     /// Layout of the copy: `buckets` or `overlapping`
     ///
     /// Disjoint buckets of four slots, or overlapping buckets of two, for a filter that can grow.
-    #[arg(long, hide_possible_values = true, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
-}
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", value_parser = value::word(&LAYOUTS))]
+    layout: Option<Layout>,
 
-impl TargetArgs {
-    fn conversion(&self) -> Option<Conversion> {
-        let layout = self.layout.map(|layout| Conversion::Layout {
-            layout: layout.into(),
-            slots_per_bucket: match layout {
-                LayoutName::Buckets => 4,
-                LayoutName::Overlapping => 2,
-            },
-        });
-        self.rate.map(Conversion::Rate).or(self.hash_bits.map(Conversion::HashBits)).or(layout)
-    }
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    work: FileArgs,
 }
 
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let in_layout =
+            |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
+        let by_rate = self.rate.map(Conversion::Rate);
+        let by_bits = self.hash_bits.map(Conversion::HashBits);
         // clap has seen to it that there is one.
-        let Some(conversion) = self.target.conversion() else {
+        let Some(conversion) = by_rate.or(by_bits).or(self.layout.map(in_layout)) else {
             return Ok(Exit::Error);
         };
         let secret = self.secret.secret();

@@ -1,9 +1,9 @@
 //! `coua count`.
 
 use super::Line;
+use super::filter::SecretArgs;
+use super::input::TargetArgs;
 use super::run::{Quiet, RunArgs};
-use super::secret::SecretArgs;
-use super::target::TargetArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;

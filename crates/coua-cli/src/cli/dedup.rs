@@ -1,9 +1,9 @@
 //! `coua dedup`.
 
 use super::Line;
-use super::checkpoint::WorkArgs;
 use super::filter::FilterArgs;
 use super::input::InputArgs;
+use super::run::WorkArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::key::answers::Found;
@@ -40,8 +40,19 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    #[command(flatten)]
-    output: OutputArgs,
+    /// Write to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Print the repeats instead of the first occurrences
+    #[arg(short = 'd', long, help_heading = "Output", conflicts_with = "tee_dups")]
+    repeats: bool,
+
+    /// Also write the repeats to FILE
+    ///
+    /// With -o that may be `-`, standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    tee_dups: Option<PathBuf>,
 
     /// Remember in FILE what was seen, for the next run
     ///
@@ -70,26 +81,7 @@ pub(crate) struct Args {
     work: WorkArgs,
 }
 
-/// What to print where.
-#[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Output")]
-struct OutputArgs {
-    /// Write to FILE instead of standard output
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Print the repeats instead of the first occurrences
-    #[arg(short = 'd', long, conflicts_with = "tee_dups")]
-    repeats: bool,
-
-    /// Also write the repeats to FILE
-    ///
-    /// With -o that may be `-`, standard output.
-    #[arg(long, value_name = "FILE")]
-    tee_dups: Option<PathBuf>,
-}
-
-impl OutputArgs {
+impl Args {
     /// Complains if both outputs are standard output.
     fn destinations(&self) -> Result<Destinations, Failure> {
         let main = Some(Destination::of(self.output.as_deref()));
@@ -100,22 +92,20 @@ impl OutputArgs {
         }
         Ok(Destinations { main, tee })
     }
-}
 
-impl Args {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
-        let (window, repeats) = (&self.filter.window, self.output.repeats);
+        let (window, repeats) = (&self.filter.window, self.repeats);
         let spec = window.describe(JobSpec::new(Command::Dedup).with("repeats", repeats));
         let file = self.filter_file.as_deref();
         commands::work(Job {
             op: Op::Dedup,
-            to: self.output.destinations()?,
+            to: self.destinations()?,
             location: file.map_or(Ok(Location::Memory), |file| line.location(file))?,
             reading: self.input.reading(window.time_source())?,
             filter: self.filter.spec(),
             present: self.now.present(),
             printed: Some(Found::from(repeats)),
-            recorded: Some((self.input.describe(spec), self.work.checkpoints.checkpoints())),
+            recorded: Some((self.input.describe(spec), self.work.checkpoints())),
             manner: self.work.manner(),
         })
     }

@@ -1,12 +1,13 @@
 //! Options that describe a filter to be made.
 
-use super::secret::SecretArgs;
-use super::value;
+use super::value::{self, Word, word};
 use super::window::WindowArgs;
+use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use coua::{Layout, WhenFull};
 use coua_store::Requirements;
+use std::path::PathBuf;
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
 /// together. For a filter file that exists, whatever is given here must agree with
@@ -42,12 +43,12 @@ pub(super) struct FilterArgs {
     slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
-    #[arg(long, hide_short_help = true, value_name = "LAYOUT")]
-    layout: Option<LayoutName>,
+    #[arg(long, hide_short_help = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
+    layout: Option<Layout>,
 
     /// What to do with an item for which there is no room
-    #[arg(long, hide_short_help = true, value_name = "WHAT")]
-    when_full: Option<WhenFullName>,
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
+    when_full: Option<WhenFull>,
 
     /// Seed of the hash (XXH3) [default: 0]
     #[arg(long, hide_short_help = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
@@ -60,45 +61,25 @@ pub(super) struct FilterArgs {
     pub(super) window: WindowArgs,
 }
 
-/// [`Layout`] on the command line.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum LayoutName {
-    /// Disjoint buckets.
-    Buckets,
-    /// Overlapping buckets of two slots.
-    #[value(alias = "windows")]
-    Overlapping,
+pub(super) const LAYOUTS: [Word<Layout>; 2] = [
+    (&["buckets"], Layout::Buckets, "Disjoint buckets"),
+    (&["overlapping", "windows"], Layout::Overlapping, "Overlapping buckets of two slots"),
+];
+
+/// Slots per bucket if nothing is said about them.
+pub(super) fn usual_slots(layout: Layout) -> u32 {
+    if layout == Layout::Overlapping { 2 } else { 4 }
 }
 
-impl From<LayoutName> for Layout {
-    fn from(name: LayoutName) -> Self {
-        match name {
-            LayoutName::Buckets => Self::Buckets,
-            LayoutName::Overlapping => Self::Overlapping,
-        }
-    }
-}
-
-/// [`WhenFull`] on the command line.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum WhenFullName {
-    /// Take more memory, up to --max-items; then stop with exit code 3.
-    Grow,
-    /// Never take more memory: stop with exit code 3.
-    Error,
-    /// Grow beyond --max-items too: the false-positive rate rises.
-    Exceed,
-}
-
-impl From<WhenFullName> for WhenFull {
-    fn from(name: WhenFullName) -> Self {
-        match name {
-            WhenFullName::Grow => Self::Grow,
-            WhenFullName::Error => Self::Refuse,
-            WhenFullName::Exceed => Self::ExceedRate,
-        }
-    }
-}
+const POLICIES: [Word<WhenFull>; 3] = [
+    (&["grow"], WhenFull::Grow, "Take more memory, up to --max-items; then stop with exit code 3"),
+    (&["error"], WhenFull::Refuse, "Never take more memory: stop with exit code 3"),
+    (
+        &["exceed"],
+        WhenFull::ExceedRate,
+        "Grow beyond --max-items too: the false-positive rate rises",
+    ),
+];
 
 impl FilterArgs {
     /// The options in plain form.
@@ -109,11 +90,29 @@ impl FilterArgs {
             max_items: self.max_items,
             hash_bits: self.hash_bits,
             slots_per_bucket: self.slots_per_bucket,
-            layout: self.layout.map(Layout::from),
-            when_full: self.when_full.map(WhenFull::from),
+            layout: self.layout,
+            when_full: self.when_full,
             hasher: None,
         };
         let (secret, window) = (self.secret.secret(), self.window.spec());
         FilterSpec { wanted, seed: self.seed, secret, window }
+    }
+}
+
+/// The secret key of a filter's hash.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(super) struct SecretArgs {
+    /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
+    ///
+    /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
+    /// key: every command on it needs this option.
+    #[arg(long, hide_short_help = true, value_name = "FILE", alias = "key-file")]
+    secret: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    pub(super) fn secret(&self) -> Secret {
+        Secret::in_file(self.secret.clone())
     }
 }

@@ -1,7 +1,7 @@
 //! `coua info`.
 
 use super::Line;
-use super::secret::SecretArgs;
+use super::filter::SecretArgs;
 use super::window::NowArgs;
 use crate::commands::info;
 use crate::terminal::exit::Exit;

@@ -1,11 +1,14 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use super::value;
+use super::value::{self, Word, word};
 use crate::clock::TimeFormat;
 use crate::input::{Coding, Inputs};
-use crate::key::csv::Column;
+use crate::key::csv::{Column, Columns};
+use crate::key::fields::Fields;
 use crate::key::finder::Finder;
 use crate::key::hashing::OnMissing;
+use crate::key::json::Pointers;
+use crate::key::regex::Pattern;
 use crate::key::shard::Shard;
 use crate::key::time::Times;
 use crate::key::{Keys, Normalize};
@@ -14,7 +17,6 @@ use crate::resume::JobSpec;
 use crate::run::reading::{Reading, Until};
 use crate::terminal::message::Failure;
 use clap::Args;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -34,6 +36,17 @@ pub(super) struct InputArgs {
     keys: KeyArgs,
 }
 
+/// A filter file and the records.
+#[derive(Args, Debug)]
+pub(super) struct TargetArgs {
+    /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
+    #[arg(value_name = "FILTER")]
+    pub(super) filter_file: PathBuf,
+
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+}
+
 /// Where records end.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
@@ -45,7 +58,7 @@ struct RecordArgs {
     /// Records end with BYTES instead of a newline
     ///
     /// The escapes \t \n \r \0 \\ \xHH are understood.
-    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = Bytes::parse, conflicts_with = "csv",
+    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped, conflicts_with = "csv",
           allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
@@ -71,7 +84,7 @@ struct KeyArgs {
     fields: Option<String>,
 
     /// Separator of fields [default: runs of blanks; with --csv a comma]
-    #[arg(short = 't', long, value_name = "SEP", value_parser = Bytes::parse,
+    #[arg(short = 't', long, value_name = "SEP", value_parser = value::escaped,
           allow_hyphen_values = true)]
     separator: Option<Bytes>,
 
@@ -121,7 +134,7 @@ struct KeyArgs {
     ///
     /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
     /// option is given.
-    #[arg(long, hide_short_help = true, value_name = "WHAT")]
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     on_missing: Option<OnMissing>,
 
     /// Only the records of shard I of N, as if there were no others
@@ -133,15 +146,15 @@ struct KeyArgs {
     shard: Option<Shard>,
 }
 
-/// A non-empty byte string from the command line. (clap takes `Vec<u8>` for many values.)
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Bytes(Vec<u8>);
+/// About records without a key.
+const POLICIES: [Word<OnMissing>; 3] = [
+    (&["keep"], OnMissing::Keep, "Let it pass as if never seen before, and count it"),
+    (&["drop"], OnMissing::Drop, "Leave it out, and count it"),
+    (&["error"], OnMissing::Error, "Stop with exit code 2"),
+];
 
-impl Bytes {
-    fn parse(text: &str) -> Result<Self, String> {
-        value::escaped(text).map(Self)
-    }
-}
+/// A byte string. (What is called `Vec`, clap takes for many values.)
+type Bytes = Vec<u8>;
 
 /// Where the times of records are, and how they are written.
 #[derive(Clone, Debug)]
@@ -182,7 +195,7 @@ impl InputArgs {
     fn separator(&self, keys: &Keys) -> Separator {
         match (keys.csv(), &self.records.delimiter) {
             (Some(columns), _) => Separator::CsvLine { comma: columns.comma() },
-            (None, Some(Bytes(bytes))) => Separator::of(bytes),
+            (None, Some(bytes)) => Separator::of(bytes),
             (None, None) => Separator::Byte(if self.records.null { 0 } else { b'\n' }),
         }
     }
@@ -213,43 +226,43 @@ impl KeyArgs {
 
     /// With --csv also of the time, as the last part.
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
-        let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
+        let separator = self.separator.as_deref();
         if let Some(list) = &self.fields {
-            return Finder::fields(list, separator);
+            return Fields::new(list, separator).map(Finder::Fields);
         }
         if !self.csv.is_empty() {
             let names = self.csv.iter().map(String::as_str).chain(time.map(|time| time.field));
             let columns = names.map(Column::parse).collect::<Result<_, _>>()?;
-            return Finder::csv(columns, separator);
+            return Columns::new(columns, separator).map(|it| Finder::Csv(Box::new(it)));
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
             return Err(Failure::at("-t", "needs -k, --csv or --time-field"));
         }
         if !self.json.is_empty() {
-            return Finder::json(&self.json);
+            return Pointers::new(&self.json).map(Finder::Json);
         }
         match &self.regex {
-            Some(pattern) => Finder::regex(pattern),
+            Some(pattern) => Pattern::new(pattern).map(Finder::Regex),
             None => Ok(Finder::Record),
         }
     }
 
     fn times(&self, time: TimeSource<'_>) -> Result<Times, Failure> {
         if !self.csv.is_empty() {
-            return Ok(Times::in_last_part(time.format));
+            return Ok(Times::new(None, time.format));
         }
-        let separator = self.separator.as_ref().map(|Bytes(bytes)| bytes.as_slice());
+        let separator = self.separator.as_deref();
         let finder = if time.is_in_fields() {
-            Finder::fields(time.field, separator)
+            Fields::new(time.field, separator).map(Finder::Fields)
         } else {
-            Finder::json(&[time.field.to_owned()])
+            Pointers::new(&[time.field.to_owned()]).map(Finder::Json)
         };
         let finder = finder.map_err(|_| {
             let reason = "is neither a list of fields such as 2 or 1,2, counted from 1, nor a JSON \
                           pointer such as /time; columns need --csv";
             Failure::at(format_args!("--time-field {}", time.field), reason)
         })?;
-        Ok(Times::found_by(finder, time.format))
+        Ok(Times::new(Some(finder), time.format))
     }
 
     fn normalize(&self) -> Normalize {

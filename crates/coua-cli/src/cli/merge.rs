@@ -1,7 +1,7 @@
 //! `coua merge`.
 
+use super::filter::SecretArgs;
 use super::run::FileArgs;
-use super::secret::SecretArgs;
 use crate::commands::merge;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;

@@ -2,7 +2,6 @@
 
 mod add;
 mod check;
-mod checkpoint;
 mod compact;
 mod convert;
 mod count;
@@ -18,8 +17,6 @@ mod pull;
 mod push;
 mod remove;
 mod run;
-mod secret;
-mod target;
 mod value;
 mod verify;
 mod window;

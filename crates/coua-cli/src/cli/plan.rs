@@ -1,6 +1,6 @@
 //! `coua plan`.
 
-use super::filter::LayoutName;
+use super::filter::{LAYOUTS, usual_slots};
 use super::value;
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
@@ -8,6 +8,7 @@ use crate::target::window::WindowSpec;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::report::Format;
+use coua::Layout;
 use std::path::PathBuf;
 
 /// Tell how much memory a filter needs, and how others would compare
@@ -49,8 +50,9 @@ pub(crate) struct Args {
     slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets, or `overlapping` ones
-    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets")]
-    layout: LayoutName,
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets",
+          value_parser = value::word(&LAYOUTS))]
+    layout: Layout,
 
     /// Plan a filter that forgets what is older than LENGTH, such as 7d
     #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
@@ -95,18 +97,14 @@ impl Args {
             generations: self.generations,
             has_times: false,
         };
-        let slots = match self.layout {
-            LayoutName::Buckets => 4,
-            LayoutName::Overlapping => 2,
-        };
         let by_bits = self.hash_bits.map(Exactness::HashBits);
         plan::run(&plan::Job {
             items: self.items,
             exactness: self.rate.map(Exactness::Rate).or(by_bits),
             memory: self.memory,
             shape: Shape {
-                layout: self.layout.into(),
-                slots: self.slots_per_bucket.unwrap_or(slots),
+                layout: self.layout,
+                slots: self.slots_per_bucket.unwrap_or(usual_slots(self.layout)),
                 window: window.window()?,
             },
             growing: self.growing,

@@ -1,7 +1,7 @@
 //! `coua push`.
 
+use super::filter::SecretArgs;
 use super::run::Quiet;
-use super::secret::SecretArgs;
 use crate::commands::push;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;

@@ -1,9 +1,9 @@
 //! `coua remove`.
 
 use super::Line;
-use super::checkpoint::WorkArgs;
-use super::secret::SecretArgs;
-use super::target::TargetArgs;
+use super::filter::SecretArgs;
+use super::input::TargetArgs;
+use super::run::WorkArgs;
 use super::window::NowArgs;
 use crate::commands;
 use crate::key::answers::Found;
@@ -39,8 +39,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    #[command(flatten)]
-    report: ReportArgs,
+    /// Print records: those found and removed, or those not found
+    #[arg(long, hide_possible_values = true, value_name = "WHICH", help_heading = "Output")]
+    report: Option<Which>,
+
+    /// Write the report to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output", requires = "report")]
+    output: Option<PathBuf>,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -50,19 +55,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     work: WorkArgs,
-}
-
-/// What to print.
-#[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Output")]
-struct ReportArgs {
-    /// Print records: those found and removed, or those not found
-    #[arg(long, hide_possible_values = true, value_name = "WHICH")]
-    report: Option<Which>,
-
-    /// Write the report to FILE instead of standard output
-    #[arg(short = 'o', long, value_name = "FILE", requires = "report")]
-    output: Option<PathBuf>,
 }
 
 /// Which records to print.
@@ -75,16 +67,10 @@ enum Which {
     NotFound,
 }
 
-impl ReportArgs {
-    fn destinations(&self) -> Destinations {
-        let main = self.report.map(|_| Destination::of(self.output.as_deref()));
-        Destinations { main, tee: None }
-    }
-}
-
 impl Args {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
-        let (target, report) = (&self.target, self.report.report);
+        let (target, report) = (&self.target, self.report);
+        let main = report.map(|_| Destination::of(self.output.as_deref()));
         let spec = JobSpec::new(Command::Remove).with("report", report);
         commands::work(Job {
             op: Op::Remove,
@@ -92,9 +78,9 @@ impl Args {
             location: line.location(&target.filter_file)?,
             filter: FilterSpec::keyed(self.secret.secret()),
             present: self.now.present(),
-            to: self.report.destinations(),
+            to: Destinations { main, tee: None },
             printed: report.map(|which| Found::from(which == Which::Found)),
-            recorded: Some((target.input.describe(spec), self.work.checkpoints.checkpoints())),
+            recorded: Some((target.input.describe(spec), self.work.checkpoints())),
             manner: self.work.manner(),
         })
     }

@@ -1,8 +1,7 @@
-//! Numbers, sizes, rates and escaped bytes as people write them.
+//! Numbers, sizes, rates, words and escaped bytes as people write them.
 
-use crate::key::hashing::OnMissing;
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use crate::terminal::text::byte_of;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -27,7 +26,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let multiplier = match unit.as_bytes() {
         [] => Some(1),
         [letter] => decimal_unit(char::from(*letter)),
-        [letter, b'i'] => binary_unit(char::from(*letter)),
+        [letter, b'i'] => unit_of(1024, char::from(*letter)),
         _ => None,
     };
     multiplier.and_then(|m| whole(number, m)).ok_or_else(|| format!("is not {wanted}"))
@@ -70,6 +69,21 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f".to_owned())
 }
 
+/// A value with its names, of which help shows the first, and what help says about it.
+pub(crate) type Word<T> = (&'static [&'static str], T, &'static str);
+
+/// One of several words.
+pub(crate) fn word<T: Copy + Send + Sync + 'static>(
+    words: &'static [Word<T>],
+) -> impl TypedValueParser<Value = T> {
+    let value =
+        |(names, _, help): &Word<T>| PossibleValue::new(names[0]).aliases(&names[1..]).help(*help);
+    let parser = PossibleValuesParser::new(words.iter().map(value));
+    parser.map(move |text| {
+        words.iter().find(|(names, ..)| names.contains(&&*text)).expect("clap knows the words").1
+    })
+}
+
 /// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.
 pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -96,32 +110,18 @@ fn escape(after: &[u8]) -> Option<(u8, usize)> {
         [b'r', ..] => (b'\r', 1),
         [b'0', ..] => (0, 1),
         [b'\\', ..] => (b'\\', 1),
-        [b'x', high, low, ..] => {
-            let digit = |c: u8| char::from(c).to_digit(16);
-            (u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?, 3)
-        }
+        [b'x', high, low, ..] => (byte_of([*high, *low])?, 3),
         _ => return None,
     })
 }
 
 fn decimal_unit(letter: char) -> Option<u64> {
-    Some(match letter {
-        'k' | 'K' => 1_000,
-        'm' | 'M' => 1_000_000,
-        'g' | 'G' | 'b' | 'B' => 1_000_000_000,
-        't' | 'T' => 1_000_000_000_000,
-        _ => return None,
-    })
+    if letter.eq_ignore_ascii_case(&'b') { Some(1_000_000_000) } else { unit_of(1000, letter) }
 }
 
-fn binary_unit(letter: char) -> Option<u64> {
-    Some(match letter {
-        'k' | 'K' => 1 << 10,
-        'm' | 'M' => 1 << 20,
-        'g' | 'G' => 1 << 30,
-        't' | 'T' => 1 << 40,
-        _ => return None,
-    })
+fn unit_of(thousand: u64, letter: char) -> Option<u64> {
+    let power = "kmgt".find(letter.to_ascii_lowercase())?;
+    Some(thousand.pow(power as u32 + 1))
 }
 
 /// `number * multiplier` if that is a whole number that fits.
@@ -143,22 +143,6 @@ fn whole(number: &str, multiplier: u64) -> Option<u64> {
         _ => return None,
     };
     u64::try_from(value).ok()
-}
-
-impl ValueEnum for OnMissing {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Keep, Self::Drop, Self::Error]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Keep => {
-                PossibleValue::new("keep").help("Let it pass as if never seen before, and count it")
-            }
-            Self::Drop => PossibleValue::new("drop").help("Leave it out, and count it"),
-            Self::Error => PossibleValue::new("error").help("Stop with exit code 2"),
-        })
-    }
 }
 
 #[cfg(test)]

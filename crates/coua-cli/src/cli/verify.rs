@@ -1,7 +1,7 @@
 //! `coua verify`.
 
+use super::filter::SecretArgs;
 use super::run::ProgressArgs;
-use super::secret::SecretArgs;
 use crate::commands::verify;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let format = if self.json { Format::Json } else { Format::Text };
-        let watch = Watch::start(self.progress.shown(Notes::Told));
+        let watch = Watch::on_steps(self.progress.shown(Notes::Told));
         verify::run(&self.files, &self.secret.secret(), format, &watch)
     }
 }

@@ -1,6 +1,6 @@
 //! The input that is being read.
 
-use crate::input::decompress::{self, Compression};
+use crate::input::decompress;
 use crate::input::open::Tap;
 use crate::input::{Coding, Source};
 use crate::terminal::message::{Failure, reason};
@@ -17,20 +17,13 @@ pub(super) struct Current {
     pub(super) number: usize,
     /// Raw bytes read before its first.
     pub(super) consumed_before: u64,
-    compression: Compression,
+    /// How it is compressed, if it is.
+    compression: Option<&'static str>,
     reader: Box<dyn Read + Send>,
     /// The file, if reading from it may wait.
     waiting: Option<Arc<File>>,
     pub(super) records: u64,
     pub(super) columns: Option<Arc<[usize]>>,
-}
-
-/// What a read brought.
-pub(super) enum Got {
-    Bytes(usize),
-    End,
-    Stopped,
-    Failure(Failure),
 }
 
 impl Current {
@@ -49,7 +42,7 @@ impl Current {
         let waiting = tap.waiting();
         let decoded = match coding {
             Coding::Decompress => decompress::decoded(tap),
-            Coding::AsIs => Ok((Compression::None, Box::new(tap) as Box<dyn Read + Send>)),
+            Coding::AsIs => Ok((None, Box::new(tap) as Box<dyn Read + Send>)),
         };
         let (compression, reader) = match decoded {
             Ok(decoded) => decoded,
@@ -73,25 +66,26 @@ impl Current {
         self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
     }
 
-    pub(super) fn read(&mut self, buffer: &mut [u8], stop: &Stop) -> Got {
-        loop {
-            match self.reader.read(buffer) {
-                Ok(0) => return Got::End,
-                Ok(read) => return Got::Bytes(read),
-                Err(_) if stop.requested() => return Got::Stopped,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Got::Failure(self.unreadable(&error)),
-            }
-        }
+    /// Reads some bytes; none at the end. The failure is none if the program is to stop.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        stop: &Stop,
+    ) -> Result<usize, Option<Failure>> {
+        self.reader.read(buffer).map_err(|error| {
+            let is_stopped = stop.requested();
+            (!is_stopped).then(|| self.unreadable(&error))
+        })
     }
 
     fn unreadable(&self, error: &io::Error) -> Failure {
-        // The decoders' errors carry no number of the operating system.
-        if self.compression == Compression::None || error.raw_os_error().is_some() {
-            Failure::io(&self.name, error)
-        } else {
-            let kind = self.compression.name();
-            Failure::at(&self.name, format_args!("broken {kind} data: {}", reason(error)))
+        match self.compression {
+            // The decoders' errors carry no number of the operating system.
+            Some(kind) if error.raw_os_error().is_none() => {
+                let what = format_args!("broken {kind} data: {}", reason(error));
+                Failure::at(&self.name, what)
+            }
+            _ => Failure::io(&self.name, error),
         }
     }
 }

@@ -1,104 +1,90 @@
 //! Recognizes compressed inputs by their first bytes.
 
 use crate::input::open::Tap;
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use liblzma::bufread::XzDecoder;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 * 1024;
 
-/// How an input is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compression {
-    None,
-    Gzip,
-    Zstd,
-    Xz,
-    Bzip2,
+/// The bytes of an input from its first on.
+type Start = BufReader<Chain<Cursor<Vec<u8>>, Tap>>;
+
+/// A way to compress.
+struct Compression {
+    /// What people call it.
+    name: &'static str,
+    /// First bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
+    magics: &'static [&'static [u8]],
+    decoded: fn(Start) -> io::Result<Box<dyn Read + Send>>,
 }
 
-impl Compression {
-    /// The name people know, for messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::None => "plain",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Xz => "xz",
-            Self::Bzip2 => "bzip2",
-        }
-    }
-}
-
-/// First bytes; `?` is any byte, `_` one from 0x50 to 0x5f. bzip2's own four are letters that a text may
-/// begin with, so those of its first block (or, in an empty file, of its end) are asked for too. zstd's
-/// second are those of a frame to be skipped, which `pzstd` begins with.
-const MAGICS: [(Compression, &[u8]); 6] = [
-    (Compression::Gzip, b"\x1f\x8b\x08"),
-    (Compression::Zstd, b"\x28\xb5\x2f\xfd"),
-    (Compression::Zstd, b"_\x2a\x4d\x18"),
-    (Compression::Xz, b"\xfd7zXZ\0"),
-    (Compression::Bzip2, b"BZh?1AY&SY"),
-    (Compression::Bzip2, b"BZh?\x17rE8P\x90"),
+/// bzip2's own four bytes are letters that a text may begin with, so those of its first block (or, in an empty file, of
+/// its end) are asked for too. zstd's second are those of a frame to be skipped, which `pzstd` begins with.
+static COMPRESSIONS: [Compression; 4] = [
+    Compression {
+        name: "gzip",
+        magics: &[b"\x1f\x8b\x08"],
+        decoded: |start| Ok(Box::new(Members { member: Some(GzDecoder::new(start)) })),
+    },
+    Compression {
+        name: "zstd",
+        magics: &[b"\x28\xb5\x2f\xfd", b"_\x2a\x4d\x18"],
+        decoded: |start| Ok(Box::new(zstd::Decoder::with_buffer(start)?)),
+    },
+    Compression {
+        name: "xz",
+        magics: &[b"\xfd7zXZ\0"],
+        decoded: |start| Ok(Box::new(XzDecoder::new_multi_decoder(start))),
+    },
+    Compression {
+        name: "bzip2",
+        magics: &[b"BZh?1AY&SY", b"BZh?\x17rE8P\x90"],
+        decoded: |start| Ok(Box::new(MultiBzDecoder::new(start))),
+    },
 ];
 
-/// What the first bytes tell.
-#[derive(Debug, PartialEq, Eq)]
-enum Guess {
-    Certain(Compression),
-    /// More bytes are needed.
-    Open,
-}
-
-fn guess(start: &[u8]) -> Guess {
+/// How an input is perhaps compressed that begins so, and all of the first bytes that would tell.
+fn guess(start: &[u8]) -> Option<(&'static Compression, &'static [u8])> {
     let agree = |magic, byte| match magic {
         b'?' => true,
         b'_' => byte & 0xf0 == 0x50,
         _ => magic == byte,
     };
     let agrees = |magic: &[u8]| magic.iter().zip(start).all(|(m, b)| agree(*m, *b));
-    match MAGICS.iter().find(|(_, magic)| agrees(magic)) {
-        Some((compression, magic)) if start.len() >= magic.len() => Guess::Certain(*compression),
-        Some(_) => Guess::Open,
-        None => Guess::Certain(Compression::None),
-    }
+    let magic = |it: &'static Compression| Some((it, *it.magics.iter().find(|it| agrees(it))?));
+    COMPRESSIONS.iter().find_map(magic)
 }
 
 /// Reads as few bytes as tell how the input is compressed, so that a short first line in a pipe is
 /// not held back.
-fn recognise(tap: &mut Tap) -> io::Result<(Compression, Vec<u8>)> {
+fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>)> {
     let mut start = vec![0; PIECE];
     let mut filled = 0;
-    let compression = loop {
-        let read = match tap.read(&mut start[filled..]) {
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
+    loop {
+        let read = tap.read(&mut start[filled..])?;
         filled += read;
-        match guess(&start[..filled]) {
-            Guess::Certain(compression) => break compression,
-            Guess::Open if read == 0 => break Compression::None,
-            Guess::Open => {}
+        let guessed = guess(&start[..filled]);
+        let certain = guessed.filter(|(_, magic)| filled >= magic.len());
+        if read == 0 || certain.is_some() || guessed.is_none() {
+            start.truncate(filled);
+            return Ok((certain.map(|(compression, _)| compression), start));
         }
-    };
-    start.truncate(filled);
-    Ok((compression, start))
+    }
 }
 
-/// The decompressed bytes of an input.
-pub(crate) fn decoded(mut tap: Tap) -> io::Result<(Compression, Box<dyn Read + Send>)> {
-    let (compression, start) = recognise(&mut tap)?;
+/// The decompressed bytes of an input, and how it is compressed, if it is.
+pub(super) fn decoded(mut tap: Tap) -> io::Result<(Option<&'static str>, Box<dyn Read + Send>)> {
+    let (compression, start) = recognize(&mut tap)?;
     let all = Cursor::new(start).chain(tap);
-    let pieces = |all| BufReader::with_capacity(PIECE, all);
-    let reader: Box<dyn Read + Send> = match compression {
-        Compression::None => Box::new(all),
-        Compression::Gzip => Box::new(Members { member: Some(GzDecoder::new(pieces(all))) }),
-        Compression::Zstd => Box::new(zstd::Decoder::with_buffer(pieces(all))?),
-        Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(pieces(all))),
-        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(pieces(all))),
-    };
-    Ok((compression, reader))
+    Ok(match compression {
+        Some(Compression { name, decoded, .. }) => {
+            (Some(*name), decoded(BufReader::with_capacity(PIECE, all))?)
+        }
+        None => (None, Box::new(all)),
+    })
 }
 
 /// The members of a gzip file, one after the other. Zeros may follow one, as they do on tapes and in blocks
@@ -145,22 +131,26 @@ mod tests {
 
     #[test]
     fn first_bytes() {
-        let certain = |start: &[u8], compression| {
-            assert_eq!(guess(start), Guess::Certain(compression), "{start:?}");
+        let certain = |start: &[u8], name| {
+            let guessed = guess(start).map_or("", |(compression, magic)| {
+                assert!(magic.len() <= start.len(), "{start:?}");
+                compression.name
+            });
+            assert_eq!(guessed, name, "{start:?}");
         };
-        certain(b"\x1f\x8b\x08\0", Compression::Gzip);
-        certain(b"\x28\xb5\x2f\xfd", Compression::Zstd);
-        certain(b"\x50\x2a\x4d\x18", Compression::Zstd);
-        certain(b"\x5f\x2a\x4d\x18", Compression::Zstd);
-        certain(b"P*M?", Compression::None);
-        certain(b"\xfd7zXZ\0", Compression::Xz);
-        certain(b"BZh91AY&SY", Compression::Bzip2);
-        certain(b"BZh9\x17\x72\x45\x38\x50\x90", Compression::Bzip2);
-        certain(b"BZh9 is a bird", Compression::None);
-        certain(b"a", Compression::None);
-        certain(b"(a)", Compression::None);
+        certain(b"\x1f\x8b\x08\0", "gzip");
+        certain(b"\x28\xb5\x2f\xfd", "zstd");
+        certain(b"\x50\x2a\x4d\x18", "zstd");
+        certain(b"\x5f\x2a\x4d\x18", "zstd");
+        certain(b"P*M?", "");
+        certain(b"\xfd7zXZ\0", "xz");
+        certain(b"BZh91AY&SY", "bzip2");
+        certain(b"BZh9\x17\x72\x45\x38\x50\x90", "bzip2");
+        certain(b"BZh9 is a bird", "");
+        certain(b"a", "");
+        certain(b"(a)", "");
         for start in [b"".as_slice(), b"(", b"BZh", b"\x1f\x8b", b"\xfd7zXZ"] {
-            assert_eq!(guess(start), Guess::Open, "{start:?}");
+            assert!(guess(start).is_some_and(|(_, magic)| magic.len() > start.len()), "{start:?}");
         }
     }
 }

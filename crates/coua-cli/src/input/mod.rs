@@ -87,20 +87,13 @@ impl Inputs {
     pub(crate) fn survey(&self, faults: Faults) -> Result<Survey, Failure> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
-            let (metadata, skipped) = match source.checked() {
-                Err(_) if faults == Faults::InTurn && *source != Source::Stdin => {
-                    survey.total_bytes = None;
-                    continue;
-                }
+            let file = match source.checked() {
+                Err(_) if faults == Faults::InTurn && *source != Source::Stdin => None,
                 checked => checked?,
             };
-            if metadata.is_file() {
-                survey.files.extend(source.identity());
-                let rest = metadata.len().saturating_sub(skipped);
-                survey.total_bytes = survey.total_bytes.map(|total| total + rest);
-            } else {
-                survey.total_bytes = None;
-            }
+            survey.total_bytes =
+                survey.total_bytes.zip(file).map(|(total, (rest, _))| total + rest);
+            survey.files.extend(file.map(|(_, identity)| identity));
         }
         Ok(survey)
     }
@@ -135,8 +128,8 @@ impl Source {
         }
     }
 
-    /// What it is, and where reading will begin, if it can be read.
-    fn checked(&self) -> Result<(Metadata, u64), Failure> {
+    /// How many bytes are to be read, and of which file, if it is a regular one. Complains if it cannot be read.
+    fn checked(&self) -> Result<Option<(u64, Identity)>, Failure> {
         if *self == Self::Stdin {
             Stream::Input.check_open()?;
         }
@@ -145,22 +138,15 @@ impl Source {
         if metadata.is_dir() {
             return Err(Failure::at(self.name(), "is a directory, not a file of records"));
         }
-        if metadata.is_file() {
-            self.open().map(drop).map_err(failed)?;
+        if !metadata.is_file() {
+            return Ok(None);
         }
-        Ok((metadata, skipped))
+        let identity = self.open().and_then(|file| Identity::of(&file)).map_err(failed)?;
+        Ok(identity.map(|identity| (metadata.len().saturating_sub(skipped), identity)))
     }
 
     fn is_fifo(&self) -> bool {
         self.look().is_ok_and(|(metadata, _)| platform::is_fifo(&metadata))
-    }
-
-    /// Which regular file it is, if it is one.
-    fn identity(&self) -> Option<Identity> {
-        match self {
-            Self::Stdin => Identity::of(&standard_input().ok()?).ok()?,
-            Self::File(path) => Identity::at(path),
-        }
     }
 
     /// What it is, and where reading will begin.

@@ -42,6 +42,7 @@ impl Read for Tap {
             match (&*self.file).read(buffer) {
                 // Somebody else was faster, or there was nothing after all.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
                 Ok(read) => {
                     self.consumed.fetch_add(read as u64, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::current::{Current, Got};
+use crate::input::current::Current;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::header::Headers;
 use crate::record::block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, no_memory};
@@ -92,7 +92,7 @@ impl BlockReader {
             if self.fill(&mut current, block)? {
                 self.current = Some(current);
             }
-            if !block.is_giant() {
+            if block.share.is_none() {
                 self.budget.drop_spare();
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
@@ -124,7 +124,7 @@ impl BlockReader {
         let (number, consumed) = ((self.opened, self.coding), self.consumed.clone());
         let current = Current::open(source, number, &self.stop, consumed)?;
         if current.is_some() {
-            self.splitter.restart();
+            self.splitter = Splitter::new(&self.format.separator);
             self.opened += 1;
         }
         Ok(current)
@@ -162,15 +162,14 @@ impl BlockReader {
                 break true;
             }
             match current.read(&mut block.bytes[filled..end], &self.stop) {
-                Got::Bytes(read) => filled += read,
-                Got::Stopped => break false,
-                Got::Failure(failure) => {
-                    // First the records before it.
-                    block.failure = Some(failure);
+                Ok(0) => {
+                    self.end_of_input(current, block, filled);
                     break false;
                 }
-                Got::End => {
-                    self.end_of_input(current, block, filled);
+                Ok(read) => filled += read,
+                Err(failure) => {
+                    // First the records before it.
+                    block.failure = failure;
                     break false;
                 }
             }

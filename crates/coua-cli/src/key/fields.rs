@@ -15,7 +15,7 @@ pub(crate) struct Fields {
     wanted: Vec<usize>,
     highest: usize,
     /// None: runs of blanks, as in awk.
-    separator: Option<memmem::Finder<'static>>,
+    separator: Option<Box<memmem::Finder<'static>>>,
     places: Vec<Range<usize>>,
 }
 
@@ -30,7 +30,7 @@ impl Fields {
         Ok(Self {
             highest: wanted.iter().copied().max().unwrap_or(0),
             wanted,
-            separator: separator.map(|bytes| memmem::Finder::new(bytes).into_owned()),
+            separator: separator.map(|bytes| Box::new(memmem::Finder::new(bytes).into_owned())),
             places: Vec::new(),
         })
     }
@@ -40,7 +40,13 @@ impl Fields {
         match &self.separator {
             None => blank_fields(record, self.highest, &mut self.places),
             Some(separator) => {
-                separated_fields(record, separator, self.highest, &mut self.places);
+                let mut start = 0;
+                while start <= record.len() && self.places.len() < self.highest {
+                    let rest = &record[start..];
+                    let length = separator.find(rest).unwrap_or(rest.len());
+                    self.places.push(start..start + length);
+                    start += length + separator.needle().len();
+                }
             }
         }
         for number in &self.wanted {
@@ -61,23 +67,6 @@ fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
         let start = at + skipped;
         at = record[start..].iter().position(blank).map_or(record.len(), |length| start + length);
         places.push(start..at);
-    }
-}
-
-fn separated_fields(
-    record: &[u8],
-    separator: &memmem::Finder<'_>,
-    highest: usize,
-    places: &mut Vec<Range<usize>>,
-) {
-    let mut start = 0;
-    while places.len() < highest {
-        let Some(length) = separator.find(&record[start..]) else {
-            places.push(start..record.len());
-            return;
-        };
-        places.push(start..start + length);
-        start += length + separator.needle().len();
     }
 }
 

@@ -7,7 +7,7 @@ use crate::key::shard::Shard;
 use crate::record::Format;
 use crate::record::block::{Block, Ending, no_memory};
 use crate::terminal::message::Failure;
-use coua::{KeyHash, KeyHasher};
+use coua::KeyHasher;
 use serde::Serialize;
 
 /// Bytes of a record from which on the memory for its key is not taken for granted, and given back.
@@ -55,14 +55,18 @@ impl Hashing {
             self.hash_records(block, keyed);
             return;
         }
-        self.make_room(block);
+        // What finds keys is afterwards as it was: the memory that a giant record took is given back.
+        let before = (block.size() >= GIANT).then(|| self.keys.clone());
+        if before.is_some() {
+            self.make_room(block);
+        }
         if let Some((place, missing)) = self.hash_keys(block, keyed) {
             let what = format_args!("record {}: {missing}", block.record_number(place));
             block.failure = Some(Failure::at(&block.name, what));
             block.cut(place);
         }
-        if block.size() >= GIANT {
-            self.keys.shrink();
+        if let Some(keys) = before {
+            self.keys = keys;
         }
     }
 
@@ -77,9 +81,6 @@ impl Hashing {
 
     /// Ends the block before a giant record for whose key there is no memory.
     fn make_room(&mut self, block: &mut Block) {
-        if block.size() < GIANT {
-            return;
-        }
         let lengths = block.records().map(<[u8]>::len).enumerate();
         let lacks = lengths
             .filter(|(_, bytes)| *bytes >= GIANT)
@@ -99,43 +100,40 @@ impl Hashing {
         if let Some(times) = self.keys.times() {
             times.look_up();
         }
-        let keyless_at = keyless_by_place(block);
         let Keyed { hashes, keys, times, keyless } = keyed;
         for (place, record) in block.records().enumerate() {
-            match keyless_at(place).map_or_else(|| self.hash_record(record), Err) {
-                Ok((hash, _)) if self.shard.is_some_and(|shard| !shard.has(hash)) => {
-                    keyless.push(Keyless { record: place, why: Why::OtherShard });
-                }
+            let content = self.format.content(record);
+            let hash = || self.keys.hash(content, self.hasher).map_err(Why::Missing);
+            let found = why_keyless(block, place).map_or_else(hash, Err);
+            let key = found.as_ref().ok().map(|(hash, _)| *hash);
+            let why = match found {
+                _ if self.shard.is_some_and(|shard| !shard.has(key)) => Why::OtherShard,
                 Ok((hash, time)) => {
                     hashes.push(hash);
                     times.extend(time);
                     if self.wanted == Wanted::Key {
                         keys.push(self.keys.last_key());
                     }
-                }
-                Err(_) if self.shard.is_some_and(|shard| !shard.is_first()) => {
-                    keyless.push(Keyless { record: place, why: Why::OtherShard });
+                    continue;
                 }
                 Err(Why::Missing(missing)) if self.on_missing == Some(OnMissing::Error) => {
                     return Some((place, missing));
                 }
-                Err(why) => keyless.push(Keyless { record: place, why }),
-            }
+                Err(why) => why,
+            };
+            keyless.push(Keyless { record: place, why });
         }
         None
     }
-
-    fn hash_record(&mut self, record: &[u8]) -> Result<(KeyHash, Option<u64>), Why> {
-        self.keys.hash(self.format.content(record), self.hasher).map_err(Why::Missing)
-    }
 }
 
-/// Why a record of this block has no key, whatever is in it: by its place.
-fn keyless_by_place(block: &Block) -> impl Fn(usize) -> Option<Why> + use<> {
-    let (header, last) = (block.header, block.len().saturating_sub(1));
-    let is_open = block.ending == Ending::OpenQuote;
-    move |place| match header {
+/// Why the record at this place has no key, whatever is in it.
+fn why_keyless(block: &Block, place: usize) -> Option<Why> {
+    match block.header {
         Some(header) if place == 0 => Some(Why::Header(header)),
-        _ => (is_open && place == last).then_some(Why::Missing(Missing::OpenQuote)),
+        _ => {
+            let is_open = block.ending == Ending::OpenQuote && place + 1 == block.len();
+            is_open.then_some(Why::Missing(Missing::OpenQuote))
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::key::parts::{Missing, Parts};
 use crate::terminal::message::Failure;
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,11 +27,8 @@ impl Pointers {
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         for pointer in self.0.iter() {
             let value = pointer.walk(record).map_err(|_| Missing::BrokenJson)?;
-            let value = value.ok_or_else(|| Missing::Pointer(pointer.text.clone()))?.get();
-            if value == "null" {
-                return Err(Missing::Pointer(pointer.text.clone()));
-            }
-            push_value(value, parts)?;
+            let value = value.map(RawValue::get).filter(|value| *value != "null");
+            push_value(value.ok_or_else(|| Missing::Pointer(pointer.text.clone()))?, parts)?;
         }
         Ok(())
     }
@@ -116,8 +113,8 @@ impl<'de> Visitor<'de> for Child<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
-        while let Some(wanted) = map.next_key_seed(IsName(self.0))? {
-            if wanted {
+        while let Some(Name(name)) = map.next_key()? {
+            if name == self.0 {
                 found = map.next_value()?;
             } else {
                 map.next_value::<IgnoredAny>()?;
@@ -129,18 +126,18 @@ impl<'de> Visitor<'de> for Child<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let wanted = index(self.0);
         let mut found = None;
-        let mut at = 0;
-        loop {
-            if wanted == Some(at) {
+        for at in 0.. {
+            let is_more = if wanted == Some(at) {
                 found = items.next_element()?;
-                if found.is_none() {
-                    return Ok(None);
-                }
-            } else if items.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(found);
+                found.is_some()
+            } else {
+                items.next_element::<IgnoredAny>()?.is_some()
+            };
+            if !is_more {
+                break;
             }
-            at += 1;
         }
+        Ok(found)
     }
 }
 
@@ -150,28 +147,9 @@ fn index(token: &str) -> Option<usize> {
     (canonical && token.bytes().all(|b| b.is_ascii_digit())).then(|| token.parse().ok()).flatten()
 }
 
-/// Compares the name of a member without copying it.
-struct IsName<'p>(&'p str);
-
-impl<'de> DeserializeSeed<'de> for IsName<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
-        json.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for IsName<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a member")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
-    }
-}
+/// The name of a member, not copied unless it has escapes.
+#[derive(Deserialize)]
+struct Name<'j>(#[serde(borrow)] Cow<'j, str>);
 
 #[cfg(test)]
 mod tests {

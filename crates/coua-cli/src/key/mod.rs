@@ -6,15 +6,15 @@
 
 pub(crate) mod answers;
 pub(crate) mod csv;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod finder;
 pub(crate) mod hashing;
 pub(crate) mod header;
-mod json;
+pub(crate) mod json;
 pub(crate) mod keyed;
 mod normalize;
 pub(crate) mod parts;
-mod regex;
+pub(crate) mod regex;
 pub(crate) mod shard;
 pub(crate) mod time;
 
@@ -61,15 +61,6 @@ impl Keys {
             Vec::<u8>::new().try_reserve(record.saturating_mul(3))
         } else {
             Ok(())
-        }
-    }
-
-    /// Gives back the memory that the key of a giant record took.
-    fn shrink(&mut self) {
-        (self.parts, self.key) = (Parts::default(), Vec::new());
-        self.finder.shrink();
-        if let Some(times) = &mut self.times {
-            times.shrink();
         }
     }
 
@@ -134,6 +125,8 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::fields::Fields;
+    use crate::key::regex::Pattern;
 
     fn key(finder: Finder, record: &[u8]) -> Vec<u8> {
         let mut keys = Keys::new(finder, Normalize::default(), None);
@@ -143,12 +136,14 @@ mod tests {
 
     #[test]
     fn one_part_is_the_key_and_several_are_told_apart() {
-        assert_eq!(key(Finder::fields("2", None).unwrap(), b"a bc d"), b"bc");
-        let two = key(Finder::fields("1,2", Some(b",")).unwrap(), b"ab,c");
+        let fields = |list, separator| Finder::Fields(Fields::new(list, separator).unwrap());
+        let regex = |pattern| Finder::Regex(Pattern::new(pattern).unwrap());
+        assert_eq!(key(fields("2", None), b"a bc d"), b"bc");
+        let two = key(fields("1,2", Some(b",".as_slice())), b"ab,c");
         assert_eq!(two, b"\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0c");
-        assert_ne!(two, key(Finder::fields("1,2", Some(b",")).unwrap(), b"a,bc"));
-        assert_eq!(key(Finder::regex("(..),(.)(x)?").unwrap(), b"ab,cx")[..19], two);
-        assert_eq!(key(Finder::regex("(..),(.)|(x)()").unwrap(), b"ab,c")[..19], two);
-        assert_eq!(key(Finder::regex("(..),(.)").unwrap(), b"ab,c"), two);
+        assert_ne!(two, key(fields("1,2", Some(b",")), b"a,bc"));
+        assert_eq!(key(regex("(..),(.)(x)?"), b"ab,cx")[..19], two);
+        assert_eq!(key(regex("(..),(.)|(x)()"), b"ab,c")[..19], two);
+        assert_eq!(key(regex("(..),(.)"), b"ab,c"), two);
     }
 }

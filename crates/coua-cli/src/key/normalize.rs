@@ -1,5 +1,6 @@
 //! Different spellings of one key.
 
+use crate::terminal::text::byte_of;
 use url::Url;
 
 /// Which differences do not count.
@@ -57,7 +58,7 @@ fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
     let mut parts = url.split(|byte| *byte == b'%');
     to.extend_from_slice(parts.next().unwrap_or_default());
     for part in parts {
-        let code = part.first_chunk().and_then(|digits| escaped(*digits));
+        let code = part.first_chunk().and_then(|digits| byte_of(*digits));
         match code {
             Some(code) if code.is_ascii_alphanumeric() || b"-._~".contains(&code) => to.push(code),
             Some(code) => to.extend(format!("%{code:02X}").into_bytes()),
@@ -65,12 +66,6 @@ fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
         }
         to.extend_from_slice(if code.is_some() { &part[2..] } else { part });
     }
-}
-
-/// The byte that two hexadecimal digits stand for.
-fn escaped(digits: [u8; 2]) -> Option<u8> {
-    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
-    u8::try_from(high? * 16 + low?).ok()
 }
 
 #[cfg(test)]

@@ -20,13 +20,9 @@ impl Shard {
         parsed.ok_or_else(|| "expected I/N with I from 1 to N, such as 2/8".to_owned())
     }
 
-    /// Whether this is the shard that has what no key assigns to any.
-    pub(crate) fn is_first(self) -> bool {
-        self.number == 1
-    }
-
-    pub(crate) fn has(self, hash: KeyHash) -> bool {
-        hash.shard(self.of) + 1 == self.number
+    /// Whether a record whose key has this hash is its own. The first one has those without a key.
+    pub(crate) fn has(self, hash: Option<KeyHash>) -> bool {
+        hash.map_or(0, |hash| hash.shard(self.of)) + 1 == self.number
     }
 }
 
@@ -49,7 +45,8 @@ mod tests {
     fn shards_are_those_of_the_library() {
         for hash in (0..1000_u64).map(|item| coua::KeyHasher::default().hash(item.to_le_bytes())) {
             for of in [1, 2, 3, 64, 16_384] {
-                let numbers = (1..=of).filter(|number| Shard { number: *number, of }.has(hash));
+                let numbers =
+                    (1..=of).filter(|number| Shard { number: *number, of }.has(Some(hash)));
                 assert!(numbers.eq([hash.shard(of) + 1]), "of {of}");
             }
         }

@@ -10,7 +10,9 @@ const SHOWN: usize = 40;
 /// Finds and reads the times of records.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
-    place: Place,
+    /// It has a finder of its own, whose parts belong together, with blanks between them; else the key's finder finds
+    /// it after the key.
+    finder: Option<Finder>,
     format: TimeFormat,
     parts: Parts,
     text: Vec<u8>,
@@ -21,42 +23,15 @@ pub(crate) struct Times {
     latest: u64,
 }
 
-/// Where the time is.
-#[derive(Clone, Debug)]
-enum Place {
-    /// The key's finder finds it after the key.
-    LastPart,
-    /// It has a finder of its own; its parts belong together, with blanks between them.
-    Own(Box<Finder>),
-}
-
 impl Times {
-    /// In what the key's finder finds last.
-    pub(crate) fn in_last_part(format: TimeFormat) -> Self {
-        Self::new(Place::LastPart, format)
-    }
-
-    /// Where a finder of its own finds it.
-    pub(crate) fn found_by(finder: Finder, format: TimeFormat) -> Self {
-        Self::new(Place::Own(Box::new(finder)), format)
-    }
-
-    fn new(place: Place, format: TimeFormat) -> Self {
+    pub(crate) fn new(finder: Option<Finder>, format: TimeFormat) -> Self {
         let (parts, text) = (Parts::default(), Vec::new());
-        Self { place, format, parts, text, now: Now::default(), ahead: 0, latest: 0 }
+        Self { finder, format, parts, text, now: Now::default(), ahead: 0, latest: 0 }
     }
 
     /// Times up to `ahead` milliseconds after the present are believed.
     pub(crate) fn believe(&mut self, now: Now, ahead: u64) {
         (self.now, self.ahead) = (now, ahead);
-    }
-
-    /// Gives back the memory that a giant record took.
-    pub(super) fn shrink(&mut self) {
-        (self.parts, self.text) = (Parts::default(), Vec::new());
-        if let Place::Own(finder) = &mut self.place {
-            finder.shrink();
-        }
     }
 
     /// Looks at the clock.
@@ -67,9 +42,9 @@ impl Times {
     /// The time of a record, of which the key's finder has found `parts`.
     pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<u64, Missing> {
         self.text.clear();
-        match &mut self.place {
-            Place::LastPart => parts.pop(&mut self.text),
-            Place::Own(finder) => {
+        match &mut self.finder {
+            None => parts.pop(&mut self.text),
+            Some(finder) => {
                 self.parts.clear();
                 finder.find(record, &mut self.parts)?;
                 for part in self.parts.iter() {

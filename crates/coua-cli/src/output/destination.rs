@@ -48,8 +48,8 @@ impl Destinations {
 
     /// Complains if standard output is one of them and was closed.
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        let is_standard = |output: &&Destination| output.path().is_none();
-        self.all().find(is_standard).map_or(Ok(()), |_| Stream::Output.check_open())
+        let is_used = self.all().any(|output| *output == Destination::Standard);
+        if is_used { Stream::Output.check_open() } else { Ok(()) }
     }
 
     /// Whether records are printed.

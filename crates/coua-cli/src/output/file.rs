@@ -10,7 +10,7 @@ use crate::terminal::stream::Stream;
 use coua_store::{Folder, Place, Role, StoreError, folder_of};
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -31,8 +31,10 @@ pub(crate) enum Form {
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(super) name: String,
+    /// Standard output has none.
+    pub(super) path: Option<PathBuf>,
     /// The regular file that this is, if it is one.
-    regular: Option<Identity>,
+    pub(super) regular: Option<Identity>,
     /// The folder in which it is new, or why that cannot be opened: its name there is not on the disk yet.
     new_in: Option<Result<Folder, StoreError>>,
     file: File,
@@ -41,13 +43,9 @@ pub(crate) struct Output {
     owes_separator: bool,
 }
 
-/// Where the outputs end, all of them on the disk.
-#[derive(Debug, Default)]
-pub(crate) struct Settled {
-    /// One for each output that is a regular file with a name. Its note is 1 if it still lacks the separator of
-    /// its last record.
-    pub(crate) places: Vec<Place>,
-}
+/// Where the outputs end that are regular files with names, all of them on the disk. The note of a place is 1 if the
+/// output still lacks the separator of its last record.
+pub(crate) type Settled = Vec<Place>;
 
 impl Output {
     /// A file that was [checked](Opening::check_all), which is [emptied](Self::empty) once nothing can be refused any
@@ -55,12 +53,11 @@ impl Output {
     pub(super) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
         let Some(path) = path else {
             Stream::Output.check_open()?;
-            let name = Stream::Output.name();
-            return Self::new(name.to_owned(), platform::standard_output(), opening);
+            return Self::new(None, platform::standard_output(), opening);
         };
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        let mut output = Self::new(path.display().to_string(), file, opening)?;
+        let mut output = Self::new(Some(path), file, opening)?;
         output.check_readable(path, opening)?;
         if is_new {
             output.note_folder(path, opening)?;
@@ -70,22 +67,19 @@ impl Output {
 
     /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
     fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
-        // Where symbolic links lead.
-        let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let folder = self.new_in.insert(folder_of(&there));
+        let folder = self.new_in.insert(folder_of(&resolved(path)));
         if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
             let failure = Failure::at(&self.name, message::words(error));
-            self.withdraw(path);
+            self.withdraw();
             return Err(failure);
         }
         Ok(())
     }
 
-    /// Removes the file at `path` if this run has made it: the run is refused, and nothing is in it yet.
-    pub(super) fn withdraw(&self, path: &Path) {
-        if self.new_in.is_some() {
-            let there = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            fs::remove_file(there).ok();
+    /// Removes the file if this run has made it: the run is refused, and nothing is in it yet.
+    pub(super) fn withdraw(&self) {
+        if let (Some(path), Some(_)) = (&self.path, &self.new_in) {
+            fs::remove_file(resolved(path)).ok();
         }
     }
 
@@ -101,33 +95,33 @@ impl Output {
         })
     }
 
-    /// Drops what was in a file.
+    /// Drops what was in a file with a name.
     pub(super) fn empty(&self) -> Result<(), Failure> {
         let failed = |error| Failure::io(&self.name, &error);
         // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
         let has_content = self.file.metadata().map_err(failed)?.len() > 0;
-        if self.regular.is_some() && has_content {
-            self.file.set_len(0).map_err(failed)?;
-        }
-        Ok(())
+        let is_emptied = self.path.is_some() && self.regular.is_some() && has_content;
+        if is_emptied { self.file.set_len(0).map_err(failed) } else { Ok(()) }
     }
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.
     pub(super) fn resume(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
         let file = File::options().append(true).open(&place.path);
-        let mut output = Self::new(place.path.display().to_string(), file, opening)?;
+        let mut output = Self::new(Some(&place.path), file, opening)?;
         output.owes_separator = place.note > 0;
         let cut = output.file.set_len(place.offset);
         cut.map_err(|error| Failure::io(&output.name, &error))?;
         Ok(output)
     }
 
-    /// Waits until all is on the disk, and notes where it ends if that is a place. `path` is its name.
-    pub(super) fn settle(&mut self, path: &Path, settled: &mut Settled) -> Result<(), Failure> {
-        self.sync()?;
+    /// Waits until all is on the disk, and says where it ends if that is a place.
+    pub(super) fn settle(&mut self) -> Result<Option<Place>, Failure> {
+        self.flush()?;
         if self.regular.is_none() {
-            return Ok(());
+            return Ok(None);
         }
+        self.sync()?;
+        let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
         let mut place = Place::start(Role::Output, &path);
@@ -137,24 +131,29 @@ impl Output {
             let reason = "was removed or replaced while it was written: name another output";
             return Err(Failure::at(&self.name, reason));
         }
-        settled.places.push(place);
-        Ok(())
+        Ok(Some(place))
     }
 
-    fn new(name: String, file: io::Result<File>, opening: Opening<'_>) -> Result<Self, Failure> {
+    fn new(
+        path: Option<&Path>,
+        file: io::Result<File>,
+        opening: Opening<'_>,
+    ) -> Result<Self, Failure> {
+        let name = path.map_or(Stream::Output.name().to_owned(), |it| it.display().to_string());
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
         let regular = Identity::of(&file).map_err(failed)?;
         opening.check(&name, None, regular)?;
-        let separator = opening.separator.clone();
-        let buffer = Vec::with_capacity(BUFFER);
-        let new_in = None;
-        Ok(Self { name, regular, new_in, file, buffer, separator, owes_separator: false })
-    }
-
-    /// Which regular file this is, if it is one.
-    pub(super) fn identity(&self) -> Option<Identity> {
-        self.regular
+        Ok(Self {
+            name,
+            path: path.map(Path::to_owned),
+            regular,
+            new_in: None,
+            file,
+            buffer: Vec::with_capacity(BUFFER),
+            separator: opening.separator.clone(),
+            owes_separator: false,
+        })
     }
 
     /// Writes the selected records of the block.
@@ -200,15 +199,9 @@ impl Output {
                 Some(_) => continue,
             };
             self.write(format!("{count}\t").as_bytes())?;
-            self.write_record(block, place, record)?;
+            self.write(record)?;
+            self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
         }
-        Ok(())
-    }
-
-    /// Writes the record at this place of a block.
-    fn write_record(&mut self, block: &Block, place: usize, record: &[u8]) -> Result<(), Failure> {
-        self.write(record)?;
-        self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
         Ok(())
     }
 
@@ -236,18 +229,17 @@ impl Output {
     }
 
     /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
-    pub(super) fn sync(&mut self) -> Result<(), Failure> {
-        self.flush()?;
-        if self.regular.is_none() {
-            return Ok(());
-        }
+    fn sync(&mut self) -> Result<(), Failure> {
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
-        if let Some(folder) = self.new_in.take() {
-            let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
-            folder.sync().map_err(|error| Failure::io(&self.name, &error))?;
-        }
-        Ok(())
+        let Some(folder) = self.new_in.take() else { return Ok(()) };
+        let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
+        folder.sync().map_err(|error| Failure::io(&self.name, &error))
     }
+}
+
+/// Where symbolic links lead.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]
@@ -275,7 +267,7 @@ mod tests {
             .unwrap();
         let separator = &Separator::Byte(b'\n');
         let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };
-        let mut output = Output::new("test".to_owned(), Ok(handle), opening).unwrap();
+        let mut output = Output::new(None, Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();
         }

@@ -17,11 +17,11 @@ pub(super) enum Wait {
 /// What comes next.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
 pub(super) enum Coming {
-    /// A block, or why there are no more.
-    Next(Result<Batch, Failure>),
+    Next(Batch),
     /// It would have to be waited for.
     NotYet,
-    Nothing,
+    /// There are no more, or this went wrong.
+    End(Result<(), Failure>),
 }
 
 /// Answers for all blocks, in their order, and hands them on. Whatever happens: all that were asked
@@ -78,10 +78,9 @@ impl Asked {
             let batch = match self.held.take() {
                 Some(batch) => batch,
                 None => match next(wait) {
-                    Coming::Next(Ok(batch)) => batch,
-                    Coming::Next(Err(failure)) => return Some(Err(failure)),
+                    Coming::Next(batch) => batch,
                     Coming::NotYet => return None,
-                    Coming::Nothing => return Some(Ok(())),
+                    Coming::End(end) => return Some(end),
                 },
             };
             let size = batch.block.size();
@@ -145,7 +144,11 @@ mod tests {
 
     fn run(script: &mut Script, blocks: Vec<Passed>) -> Result<(), Failure> {
         let mut blocks = blocks.into_iter();
-        let next = |_| blocks.next().map_or(Coming::Nothing, Coming::Next);
+        let next = |_| match blocks.next() {
+            Some(Ok(batch)) => Coming::Next(batch),
+            Some(Err(failure)) => Coming::End(Err(failure)),
+            None => Coming::End(Ok(())),
+        };
         answer_all(next, script, |script, batch| {
             let number = batch.block.records_before;
             script.log.push(format!(">{number}"));

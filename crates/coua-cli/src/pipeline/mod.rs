@@ -25,7 +25,7 @@ pub(crate) use schedule::Pipeline;
 use crate::output::Outputs;
 use crate::terminal::message::Failure;
 use ahead::answer_all;
-use schedule::Schedule;
+use schedule::{End, Schedule};
 use std::thread;
 
 impl Pipeline {
@@ -36,11 +36,10 @@ impl Pipeline {
         answer: &mut impl Answer,
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
-        let (threads, stop) = (self.threads.get(), self.stop.clone());
+        let threads = self.threads.get();
         let schedule = Schedule::new(self, outputs);
         thread::scope(|scope| {
-            // However it ends: nobody waits for input or work any more.
-            let _end = schedule.end_with(&stop);
+            let _end = End(&schedule);
             for _ in 1..threads {
                 let thread = thread::Builder::new().name("worker".to_owned());
                 let started = thread.spawn_scoped(scope, || schedule.work());

@@ -10,7 +10,6 @@ use crate::terminal::message::Failure;
 use crate::terminal::signals::Stop;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 /// The first steps, and how many threads there may be.
 pub(crate) struct Pipeline {
@@ -56,7 +55,7 @@ impl<'o> Schedule<'o> {
 
     /// What a thread does that does not answer, until the end.
     pub(super) fn work(&self) {
-        let _alarm = Alarm(self);
+        let _end = End(self);
         let mut state = self.state();
         while !state.has_ended {
             state = match state.task(Thread::Other) {
@@ -75,13 +74,13 @@ impl<'o> Schedule<'o> {
         loop {
             if let Some(batch) = state.next_ready() {
                 self.wake(&state);
-                return Coming::Next(Ok(batch));
+                return Coming::Next(batch);
             }
             if state.has_ended {
-                return Coming::Nothing;
+                return Coming::End(Ok(()));
             }
             if let Some(end) = state.end_of_input() {
-                return end;
+                return Coming::End(end);
             }
             if wait == Wait::Not {
                 return Coming::NotYet;
@@ -140,50 +139,28 @@ impl<'o> Schedule<'o> {
     fn done<'s>(
         &'s self,
         state: MutexGuard<'s, State<'o>>,
-        task: Task<'o>,
+        mut task: Task<'o>,
     ) -> MutexGuard<'s, State<'o>> {
         drop(state);
-        let done = task.run(&*self.early);
+        task.run(&*self.early);
         let mut state = self.state();
-        if state.note(done) == Flow::Enough {
+        if state.note(task) == Flow::Enough {
             // Without an output there is no need to read on, nor to wait for input.
             self.stop.cancel();
         }
         self.wake(&state);
         state
     }
-
-    /// Ends the work of all threads when it is dropped.
-    pub(super) fn end_with<'s>(&'s self, stop: &'s Stop) -> End<'s, 'o> {
-        End { schedule: self, stop }
-    }
-
-    fn end(&self) {
-        self.state().end();
-        self.changed.notify_all();
-    }
 }
 
-/// Ends all when it is dropped.
-pub(super) struct End<'s, 'o> {
-    schedule: &'s Schedule<'o>,
-    stop: &'s Stop,
-}
+/// Ends the work of all threads when it is dropped, also by a thread that has a defect: nobody waits for input or
+/// work any more.
+pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        self.schedule.end();
-        self.stop.cancel();
-    }
-}
-
-/// Ends all if a thread has a defect, so that no other waits for it.
-struct Alarm<'s, 'o>(&'s Schedule<'o>);
-
-impl Drop for Alarm<'_, '_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.end();
-        }
+        self.0.state().end();
+        self.0.changed.notify_all();
+        self.0.stop.cancel();
     }
 }

@@ -1,6 +1,5 @@
 //! How far each block is, and which step of which block is next.
 
-use super::ahead::Coming;
 use super::answer::{Batch, Early, Flow, Order};
 use crate::input::reader::BlockReader;
 use crate::key::answers::Group;
@@ -16,7 +15,10 @@ pub(super) struct State<'o> {
     threads: usize,
     /// Threads that wait until something changes.
     pub(super) waiting: usize,
-    reader: Reader,
+    /// None while a thread reads, and at the end.
+    reader: Option<Box<BlockReader>>,
+    /// All is read, or this went wrong.
+    end: Option<Result<(), Failure>>,
     /// One for each thread that hashes at the same time.
     hashing: Vec<Hashing>,
     /// The blocks that were not answered for, the oldest first.
@@ -42,15 +44,6 @@ pub(super) struct State<'o> {
     pub(super) has_ended: bool,
 }
 
-/// Who reads.
-enum Reader {
-    Free(Box<BlockReader>),
-    /// A thread.
-    Busy,
-    /// Nobody: all is read, or this went wrong.
-    Ended(Option<Failure>),
-}
-
 /// How far a block is.
 enum Progress {
     Read(Batch),
@@ -67,13 +60,19 @@ impl Progress {
     }
 }
 
-/// A step of a block.
+/// A step of a block, and what has come of it.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 pub(super) enum Task<'o> {
-    Read(Box<BlockReader>, Batch),
+    /// Whether there was a block.
+    Read(Box<BlockReader>, Batch, Result<bool, Failure>),
     Hash(u64, Batch, Hashing),
-    Part { part: usize, block: u64, group: Group, consumed: u64 },
-    Write(&'o mut Outputs, Batch),
+    Part {
+        part: usize,
+        block: u64,
+        group: Group,
+        consumed: u64,
+    },
+    Write(&'o mut Outputs, Batch, Result<(), Failure>),
 }
 
 /// Which thread asks for something to do.
@@ -84,38 +83,21 @@ pub(super) enum Thread {
     Other,
 }
 
-/// What has come of a step.
-#[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
-pub(super) enum Done<'o> {
-    Read(Box<BlockReader>, Result<Option<Batch>, Failure>),
-    Hashed(u64, Batch, Hashing),
-    Part { part: usize, block: u64, group: Group },
-    Written(&'o mut Outputs, Batch, Result<(), Failure>),
-}
-
-impl<'o> Task<'o> {
-    pub(super) fn run(self, early: &dyn Early) -> Done<'o> {
+impl Task<'_> {
+    pub(super) fn run(&mut self, early: &dyn Early) {
         match self {
-            Self::Read(mut reader, mut batch) => {
-                let read = reader.next_block(&mut batch.block);
-                Done::Read(reader, read.map(|is_more| is_more.then_some(batch)))
-            }
-            Self::Hash(number, mut batch, mut hashing) => {
+            Self::Read(reader, batch, read) => *read = reader.next_block(&mut batch.block),
+            Self::Hash(_, batch, hashing) => {
                 hashing.hash(&mut batch.block, &mut batch.keyed);
                 batch.answers.clear();
                 early.look(&batch.keyed, &mut batch.answers);
-                Done::Hashed(number, batch, hashing)
             }
-            Self::Part { part, block, mut group, consumed } => {
-                early.ask_part(part, &mut group, consumed);
-                Done::Part { part, block, group }
-            }
-            Self::Write(outputs, batch) => {
-                let Batch { block, keyed, answers } = &batch;
-                let written = outputs.write(block, keyed, answers);
-                let written =
-                    written.and_then(|()| if block.drained { outputs.flush() } else { Ok(()) });
-                Done::Written(outputs, batch, written)
+            Self::Part { part, group, consumed, .. } => early.ask_part(*part, group, *consumed),
+            Self::Write(outputs, Batch { block, keyed, answers }, written) => {
+                *written = outputs.write(block, keyed, answers);
+                if written.is_ok() && block.drained {
+                    *written = outputs.flush();
+                }
             }
         }
     }
@@ -132,7 +114,8 @@ impl<'o> State<'o> {
         Self {
             threads,
             waiting: 0,
-            reader: Reader::Free(Box::new(reader)),
+            reader: Some(Box::new(reader)),
+            end: None,
             hashing: vec![hashing; threads],
             blocks: VecDeque::new(),
             first: 0,
@@ -150,15 +133,12 @@ impl<'o> State<'o> {
 
     /// The oldest block, if it can be answered for.
     pub(super) fn next_ready(&mut self) -> Option<Batch> {
-        let is_ready = matches!(self.blocks.front(), Some(Progress::Ready(_)));
-        match is_ready.then(|| self.blocks.pop_front()).flatten() {
-            Some(Progress::Ready(batch)) => {
-                self.first += 1;
-                self.is_answering = true;
-                Some(batch)
-            }
-            _ => None,
-        }
+        let Some(Progress::Ready(batch)) = self.blocks.front_mut() else { return None };
+        let batch = mem::take(batch);
+        self.blocks.pop_front();
+        self.first += 1;
+        self.is_answering = true;
+        Some(batch)
     }
 
     /// All blocks before the oldest were answered for. Whether something new may be done.
@@ -199,17 +179,10 @@ impl<'o> State<'o> {
         {
             return Some(task);
         }
-        if let Some(task) = self.write_task() {
-            return Some(task);
-        }
-        if let Some(task) = self.part_task() {
-            return Some(task);
-        }
-        if let Some(task) = self.hash_task() {
-            return Some(task);
-        }
+        let task = self.write_task().or_else(|| self.part_task()).or_else(|| self.hash_task());
         // The memory that reading may wait for must not be that of a block which waits for this thread.
-        if is_other || self.blocks.is_empty() { self.read_task() } else { None }
+        let may_read = is_other || self.blocks.is_empty();
+        task.or_else(|| may_read.then(|| self.read_task()).flatten())
     }
 
     /// No thread is to begin anything. Whoever reads may wait for the memory of other blocks: they go.
@@ -220,17 +193,14 @@ impl<'o> State<'o> {
     }
 
     fn read_task(&mut self) -> Option<Task<'o>> {
-        let on_their_way = self.blocks.len() + self.answered.len();
-        if on_their_way >= self.most_blocks() || !matches!(self.reader, Reader::Free(_)) {
+        if self.blocks.len() + self.answered.len() >= self.most_blocks() {
             return None;
         }
-        match mem::replace(&mut self.reader, Reader::Busy) {
-            Reader::Free(reader) => Some(Task::Read(reader, self.spare.pop().unwrap_or_default())),
-            _ => None,
-        }
+        let reader = self.reader.take()?;
+        Some(Task::Read(reader, self.spare.pop().unwrap_or_default(), Ok(false)))
     }
 
-    pub(super) fn hash_task(&mut self) -> Option<Task<'o>> {
+    fn hash_task(&mut self) -> Option<Task<'o>> {
         let place = self.blocks.iter().position(Progress::is_unhashed)?;
         let hashing = self.hashing.pop()?;
         match mem::replace(&mut self.blocks[place], Progress::Busy) {
@@ -257,18 +227,15 @@ impl<'o> State<'o> {
     }
 
     pub(super) fn write_task(&mut self) -> Option<Task<'o>> {
-        if self.answered.is_empty() {
-            return None;
-        }
-        let outputs = self.outputs.take()?;
-        self.answered.pop_front().map(|batch| Task::Write(outputs, batch))
+        let outputs = self.outputs.take_if(|_| !self.answered.is_empty())?;
+        Some(Task::Write(outputs, self.answered.pop_front()?, Ok(())))
     }
 
     /// Notes what has come of a step.
-    pub(super) fn note(&mut self, done: Done<'o>) -> Flow {
+    pub(super) fn note(&mut self, done: Task<'o>) -> Flow {
         match done {
-            Done::Read(reader, read) => self.note_read(reader, read),
-            Done::Hashed(number, batch, hashing) => {
+            Task::Read(reader, batch, read) => self.note_read(reader, batch, read),
+            Task::Hash(number, batch, hashing) => {
                 self.hashing.push(hashing);
                 let parts = self.parts.len();
                 if let Some(block) = self.block(number) {
@@ -280,11 +247,11 @@ impl<'o> State<'o> {
                 }
                 self.begin_oldest();
             }
-            Done::Part { part, block, group } => {
+            Task::Part { part, block, group, .. } => {
                 self.parts[part] = Some(block + 1);
                 self.note_part(part, block, group);
             }
-            Done::Written(outputs, mut batch, written) => {
+            Task::Write(outputs, mut batch, written) => {
                 self.outputs = Some(outputs);
                 if let Err(failure) = written {
                     self.not_written = Some(failure);
@@ -300,18 +267,16 @@ impl<'o> State<'o> {
         Flow::Continue
     }
 
-    fn note_read(&mut self, reader: Box<BlockReader>, read: Result<Option<Batch>, Failure>) {
-        self.reader = match read {
-            Ok(Some(batch)) => {
-                let is_last = batch.block.failure.is_some();
-                if !self.has_ended {
-                    self.blocks.push_back(Progress::Read(batch));
-                }
-                if is_last { Reader::Ended(None) } else { Reader::Free(reader) }
-            }
-            Ok(None) => Reader::Ended(None),
-            Err(failure) => Reader::Ended(Some(failure)),
-        };
+    fn note_read(&mut self, reader: Box<BlockReader>, batch: Batch, read: Result<bool, Failure>) {
+        let (is_block, is_last) = (matches!(read, Ok(true)), batch.block.failure.is_some());
+        if is_block && !is_last {
+            self.reader = Some(reader);
+        } else {
+            self.end = Some(read.map(drop));
+        }
+        if is_block && !self.has_ended {
+            self.blocks.push_back(Progress::Read(batch));
+        }
     }
 
     fn note_part(&mut self, part: usize, number: u64, group: Group) {
@@ -325,14 +290,9 @@ impl<'o> State<'o> {
         }
     }
 
-    /// What comes after the last block, if that has been answered for.
-    pub(super) fn end_of_input(&mut self) -> Option<Coming> {
-        match &mut self.reader {
-            Reader::Ended(failure) if self.blocks.is_empty() => {
-                Some(failure.take().map_or(Coming::Nothing, |failure| Coming::Next(Err(failure))))
-            }
-            _ => None,
-        }
+    /// How it all ends, once, if the last block has been answered for.
+    pub(super) fn end_of_input(&mut self) -> Option<Result<(), Failure>> {
+        if self.blocks.is_empty() { self.end.take() } else { None }
     }
 
     /// The block of this number, unless all have been dropped.

@@ -13,13 +13,23 @@ use portable as system;
 use unix as system;
 
 pub(crate) use system::{
-    Bell, Signal, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened,
-    is_fifo, listen, open_fifo, standard_input, standard_output,
+    Bell, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened, is_fifo,
+    listen, open_fifo, standard_input, standard_output,
 };
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Signal {
+    /// To end, by this signal.
+    End(i32),
+    /// A line about the progress.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has a signal for it"))]
+    Report,
+}
 
 /// Which regular file it is, whatever its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Interrupts are noticed within a tenth of a second. A read from a pipe that waits is not woken: the next
 //! interrupt ends the program.
 
-use super::Identity;
+use super::{Identity, Signal};
 use same_file::Handle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{File, Metadata};
@@ -14,16 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-
-/// What a signal asks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Signal {
-    /// To end, by this signal.
-    End(i32),
-    /// A line about the progress.
-    #[expect(dead_code, reason = "only Unix has a signal for it")]
-    Report,
-}
 
 /// Between two looks for an interrupt.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! Files, pipes and signals of Unix-like systems.
 
-use super::Identity;
 pub(crate) use super::shortened::explain_shortened;
+use super::{Identity, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, fcntl_getfd};
@@ -17,15 +17,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-
-/// What a signal asks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Signal {
-    /// To end, by this signal.
-    End(i32),
-    /// A line about the progress.
-    Report,
-}
 
 /// Wakes a thread that waits for input.
 #[derive(Debug)]

@@ -61,7 +61,7 @@ pub(crate) struct Block {
     pub(crate) consumed: u64,
     /// Those of the inputs before this one.
     pub(crate) consumed_before: u64,
-    /// What the block takes of the budget, if it has grown for a giant record.
+    /// What the block takes of the budget, if it has grown for a giant record; else none.
     pub(crate) share: Option<Share>,
 }
 
@@ -115,11 +115,6 @@ impl Block {
     /// Bytes of all records.
     pub(crate) fn size(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
-    }
-
-    /// Whether the block has grown for a giant record.
-    pub(crate) fn is_giant(&self) -> bool {
-        self.share.is_some()
     }
 
     /// Prepares the block for records of an input, with `room` for bytes.

@@ -121,13 +121,6 @@ impl Splitter {
     pub(crate) fn inside_quotes(&self) -> bool {
         matches!(self, Self::Csv(quotes) if quotes.are_open())
     }
-
-    /// Forgets the input so far: a new one begins.
-    pub(crate) fn restart(&mut self) {
-        if let Self::Csv(quotes) = self {
-            quotes.restart();
-        }
-    }
 }
 
 #[cfg(test)]

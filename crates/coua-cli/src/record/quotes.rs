@@ -30,11 +30,6 @@ impl Quotes {
         Self { comma, place: Place::FieldStart, marked: Some(0) }
     }
 
-    /// Forgets the input so far.
-    pub(super) fn restart(&mut self) {
-        (self.place, self.marked) = (Place::FieldStart, Some(0));
-    }
-
     /// Whether the bytes so far end inside quotes.
     pub(super) fn are_open(&self) -> bool {
         self.place == Place::Quoted

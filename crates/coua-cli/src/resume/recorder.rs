@@ -199,7 +199,7 @@ impl Entry {
         if self.lost.is_none() {
             self.lost = self.positions.settle().err();
         }
-        run.places = self.positions.places().chain(settled.places).collect();
+        run.places = self.positions.places().chain(settled).collect();
         if run.records != self.positions.records() {
             (run.records, run.has_ended) = (self.positions.records(), false);
         }

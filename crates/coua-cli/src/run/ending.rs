@@ -2,6 +2,7 @@
 
 use crate::record::block::Block;
 use crate::target::Op;
+use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::text::counted;
 
@@ -63,7 +64,7 @@ impl Ending {
         };
         let reason =
             format!("{why}; stopped before {record}: all records before it are {state}{remedy}");
-        Some(Failure::Full { name: name.to_owned(), reason })
+        Some(Failure::ending(Exit::Full, name, reason))
     }
 
     /// What became of the records that a server has left open, if it has given up.

@@ -44,7 +44,7 @@ impl Run {
         job.reading.believe_times(now, target.window());
         let opening = job.reading.opening(&inputs, &own);
         let (recorder, mut outputs, counts) = job.begin(&mut target, opening)?;
-        let session = Session::begin(&job, &inputs)?;
+        let session = Session::begin(counted(job.op), &job, &inputs)?;
         outputs.form = match job.op {
             Op::Count if job.reading.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
@@ -87,19 +87,14 @@ impl Run {
         target.take_back_after_full()?;
         let name = target.name();
         if let Some(left) = ending.left_open(op) {
-            let failure = Failure::at(&name, left);
-            // If a signal came, the server was not waited for any longer.
-            let Some(signal) = exit::caught() else { return Err(failure) };
-            failure.report();
-            return Ok(Exit::Signal(signal));
+            // By the signal, if that is why the server was not waited for any longer.
+            return Err(Failure::ending(Exit::Error.or_signal(), &name, left));
         }
         target.tell_doubts(op, notes);
         let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
         let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
-        let how = match exit::caught() {
-            None if !ending.is_full() => resume::Ending::Whole,
-            _ => resume::Ending::Early,
-        };
+        let is_early = ending.is_full() || exit::caught().is_some();
+        let how = if is_early { resume::Ending::Early } else { resume::Ending::Whole };
         let mut target = match (recorder.end(how, target, settled, &counts), refusal.is_some()) {
             (Err(failure), true) => {
                 failure.told_if_unsynced()?;
@@ -122,7 +117,17 @@ impl Run {
         };
         match refusal {
             Some(refusal) => Err(refusal),
-            None => printed.map(|()| exit::caught().map_or(otherwise, Exit::Signal)),
+            None => printed.map(|()| otherwise.or_signal()),
         }
+    }
+}
+
+/// What progress shows beside the records.
+fn counted(op: Op) -> &'static str {
+    match op {
+        Op::Dedup => "unique",
+        Op::Add | Op::AddNew => "added",
+        Op::Remove => "removed",
+        Op::Check | Op::Count => "found",
     }
 }

@@ -7,11 +7,11 @@ use crate::key::keyed::{Keyless, Why};
 use crate::key::parts::Missing;
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
-use crate::target::{Op, Target};
+use crate::target::Target;
 use crate::terminal::exit;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
-use crate::terminal::progress::{Counted, Counters, Progress};
+use crate::terminal::progress::{Counters, Watch};
 use crate::terminal::report::{Format, Report};
 use crate::terminal::signals::{self, Stop};
 use crate::terminal::stream::Stream;
@@ -25,7 +25,8 @@ pub(super) struct Session {
     /// Tells when the user wants it to end.
     pub(super) stop: Arc<Stop>,
     counters: Arc<Counters>,
-    progress: Progress,
+    /// None at the end.
+    progress: Option<Watch>,
     /// Records answered for so far, those without a key among them; CSV headers are none.
     records: u64,
     bytes: u64,
@@ -36,20 +37,18 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// From here on signals are answered.
-    pub(super) fn begin(job: &Job, inputs: &Survey) -> Result<Self, Failure> {
+    /// From here on signals are answered. `counted` is what the command [shows](Self::show).
+    pub(super) fn begin(
+        counted: &'static str,
+        job: &Job,
+        inputs: &Survey,
+    ) -> Result<Self, Failure> {
         let stop = Arc::new(Stop::new()?);
-        let counted = match job.op {
-            Op::Dedup => Counted::Unique,
-            Op::Add | Op::AddNew => Counted::Added,
-            Op::Remove => Counted::Removed,
-            Op::Check | Op::Count => Counted::Found,
-        };
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Progress::new(counters.clone(), job.manner.shown),
+            progress: Some(Watch::on_records(job.manner.shown, counters.clone())),
             counters,
             records: 0,
             bytes: 0,
@@ -104,15 +103,14 @@ impl Session {
     }
 
     /// Shows how far the work is.
-    pub(super) fn show(&mut self, count: u64, load: Option<f64>) {
+    pub(super) fn show(&self, count: u64, load: Option<f64>) {
         self.counters.update(self.records, count, load);
-        self.progress.tick();
     }
 
     /// Takes the progress away and tells about records without a key. Complains if that was all that were
     /// `read`, and nobody has said what to do with such.
     pub(super) fn end(&mut self, read: Result<(), Failure>, job: &Job) -> Result<(), Failure> {
-        self.progress.clear();
+        self.progress = None;
         let Some(first) = &self.first_without_key else { return read };
         let records = counted(self.without_key, "record");
         let is_said = job.reading.on_missing.is_some();

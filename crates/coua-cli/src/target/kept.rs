@@ -7,6 +7,7 @@ use crate::pipeline::Early;
 use crate::target::divided::Divided;
 use crate::target::memory::note_outcomes;
 use crate::target::op::{Op, Stop};
+use crate::terminal::exit::Exit;
 use crate::terminal::message::{self, Failure, words};
 use coua::Insertion;
 use coua::window::Generations;
@@ -171,7 +172,7 @@ pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure
         Reason::Replaced => Failure::at(error.path.display(), reason),
         Reason::Unsynced(_) => {
             let reason = format!("{reason}; it need not be done again");
-            Failure::Unsynced { name: name.to_owned(), reason }
+            Failure::ending(Exit::Unsynced, name, reason)
         }
         _ => not_kept(name, saved, &reason),
     }

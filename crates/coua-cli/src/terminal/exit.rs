@@ -36,6 +36,11 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// By the signal that has asked the program to end, if one has.
+    pub(crate) fn or_signal(self) -> Self {
+        caught().map_or(self, Self::Signal)
+    }
+
     /// Ends the process, or returns the code to end it with.
     pub(crate) fn finish(self) -> ExitCode {
         ExitCode::from(match self {

@@ -21,8 +21,8 @@ pub(crate) struct FilterFigures {
 /// What only filters that forget have.
 #[derive(Debug)]
 pub(crate) struct WindowFigures {
-    max_items: Option<u64>,
-    rate_at_max_items: Option<f64>,
+    /// The most items, and the false-positive rate with them.
+    limit: Option<(u64, f64)>,
     generations: u64,
     forgotten: u64,
     outdated: u64,
@@ -40,8 +40,7 @@ impl From<&Generations> for FilterFigures {
             hash_bits: Some(filter.hash_bits()),
             false_positive_rate: Some(filter.false_positive_rate()),
             window: filter.window().map(|_| WindowFigures {
-                max_items,
-                rate_at_max_items: max_items.map(|items| items as f64 / filter.hash_bits().exp2()),
+                limit: max_items.map(|items| (items, items as f64 / filter.hash_bits().exp2())),
                 generations: filter.generations().count() as u64,
                 forgotten: filter.forgotten(),
                 outdated: filter.outdated(),
@@ -68,9 +67,9 @@ impl FilterFigures {
 
 impl WindowFigures {
     fn tell(&self, report: &mut Report) {
-        report.field("max_items", self.max_items);
-        report.field("rate_at_max_items", self.rate_at_max_items);
-        if let (Some(items), Some(rate)) = (self.max_items, self.rate_at_max_items) {
+        report.field("max_items", self.limit.map(|(items, _)| items));
+        report.field("rate_at_max_items", self.limit.map(|(_, rate)| rate));
+        if let Some((items, rate)) = self.limit {
             report.row("max items", grouped(items));
             report.row("false-positive rate at max items", significant(rate));
         }

@@ -1,6 +1,6 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
-use crate::terminal::exit::{self, Exit};
+use crate::terminal::exit::Exit;
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -8,25 +8,12 @@ use std::io::{self, Write};
 /// Why a command ended before its time.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something is wrong with a named file or argument.
+    /// Something is wrong with a file, an argument or a filter of this name.
     At {
-        /// The file or argument.
+        /// How the program ends: [`Error`](Exit::Error), unless all was done that could be.
+        exit: Exit,
         name: String,
         /// What is wrong, and what to do.
-        reason: String,
-    },
-    /// The filter took all it may take.
-    Full {
-        /// The filter's name.
-        name: String,
-        /// What was done and what was not.
-        reason: String,
-    },
-    /// All is written, but fsync failed.
-    Unsynced {
-        /// The filter's name.
-        name: String,
-        /// What is certain and what is not.
         reason: String,
     },
     /// Whoever read the output has closed it (`| head -1`): not an error, but nothing more to do.
@@ -36,7 +23,12 @@ pub(crate) enum Failure {
 impl Failure {
     /// Something is wrong with `name`.
     pub(crate) fn at(name: impl Display, reason: impl Display) -> Self {
-        Self::At { name: name.to_string(), reason: reason.to_string() }
+        Self::ending(Exit::Error, name, reason)
+    }
+
+    /// Something about `name` ends the program in this way.
+    pub(crate) fn ending(exit: Exit, name: impl Display, reason: impl Display) -> Self {
+        Self::At { exit, name: name.to_string(), reason: reason.to_string() }
     }
 
     /// The operating system refused something about `name`.
@@ -56,16 +48,14 @@ impl Failure {
     /// What is wrong, without where.
     pub(crate) fn reason(&self) -> &str {
         match self {
-            Self::At { reason, .. } | Self::Full { reason, .. } | Self::Unsynced { reason, .. } => {
-                reason
-            }
+            Self::At { reason, .. } => reason,
             Self::OutputClosed => "the output was closed",
         }
     }
 
     /// Tells that fsync failed, where there is more to say. Others stay failures.
     pub(crate) fn told_if_unsynced(self) -> Result<(), Self> {
-        if matches!(self, Self::Unsynced { .. }) {
+        if matches!(self, Self::At { exit: Exit::Unsynced, .. }) {
             self.report();
             return Ok(());
         }
@@ -74,21 +64,17 @@ impl Failure {
 
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(&self) -> Exit {
-        match self {
-            Self::At { name, reason } => {
+        let exit = match self {
+            Self::At { exit, name, reason } => {
                 say(format_args!("{name}: {reason}"));
-                Exit::Error
+                *exit
             }
-            Self::Full { name, reason } => {
-                say(format_args!("{name}: {reason}"));
-                Exit::Full
-            }
-            Self::Unsynced { name, reason } => {
-                say(format_args!("{name}: {reason}"));
-                exit::caught().map_or(Exit::Unsynced, Exit::Signal)
-            }
+            Self::OutputClosed => Exit::Success,
+        };
+        match exit {
+            Exit::Error | Exit::Full => exit,
             // To whoever has sent a signal it matters more that this was obeyed.
-            Self::OutputClosed => exit::caught().map_or(Exit::Success, Exit::Signal),
+            done => done.or_signal(),
         }
     }
 }

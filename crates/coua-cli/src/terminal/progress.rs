@@ -1,6 +1,6 @@
 //! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
 
-use crate::terminal::message::{self, Notes};
+use crate::terminal::message;
 use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Display;
@@ -17,27 +17,6 @@ const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
 /// Where every drawing is a line.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// What a command counts, beside the records.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Counted {
-    /// First occurrences.
-    Unique,
-    Added,
-    Removed,
-    Found,
-}
-
-impl Counted {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Unique => "unique",
-            Self::Added => "added",
-            Self::Removed => "removed",
-            Self::Found => "found",
-        }
-    }
-}
-
 /// What a running command has done; shared by the threads.
 #[derive(Debug)]
 pub(crate) struct Counters {
@@ -46,16 +25,15 @@ pub(crate) struct Counters {
     /// Raw bytes read.
     pub(crate) consumed: Arc<AtomicU64>,
     records: AtomicU64,
-    counted: Counted,
+    /// What the command counts, beside the records.
+    counted: &'static str,
     count: AtomicU64,
-    load_in_millionths: AtomicU64,
+    /// The bits of a float, which is no number for a filter on a server: that is not asked all the time.
+    load: AtomicU64,
 }
 
-/// The load of a filter on a server, which is not asked all the time.
-const UNKNOWN: u64 = u64::MAX;
-
 impl Counters {
-    pub(crate) fn new(total_bytes: Option<u64>, counted: Counted) -> Self {
+    pub(crate) fn new(total_bytes: Option<u64>, counted: &'static str) -> Self {
         Self {
             started: Instant::now(),
             total_bytes,
@@ -63,7 +41,7 @@ impl Counters {
             records: AtomicU64::new(0),
             counted,
             count: AtomicU64::new(0),
-            load_in_millionths: AtomicU64::new(UNKNOWN),
+            load: AtomicU64::new(f64::NAN.to_bits()),
         }
     }
 
@@ -71,8 +49,7 @@ impl Counters {
     pub(crate) fn update(&self, records: u64, count: u64, load: Option<f64>) {
         self.records.store(records, Ordering::Relaxed);
         self.count.store(count, Ordering::Relaxed);
-        let load = load.map_or(UNKNOWN, |load| (load * 1e6) as u64);
-        self.load_in_millionths.store(load, Ordering::Relaxed);
+        self.load.store(load.unwrap_or(f64::NAN).to_bits(), Ordering::Relaxed);
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -84,15 +61,15 @@ impl Counters {
         let seconds = self.seconds().max(1e-6);
         let records = self.records.load(Ordering::Relaxed);
         let consumed = self.consumed.load(Ordering::Relaxed);
-        let load = match self.load_in_millionths.load(Ordering::Relaxed) {
-            UNKNOWN => String::new(),
-            millionths => format!("load {:.0} %, ", millionths as f64 / 1e4),
+        let load = match f64::from_bits(self.load.load(Ordering::Relaxed)) {
+            load if load.is_nan() => String::new(),
+            load => format!("load {:.0} %, ", load * 100.0),
         };
         let text = format!(
             "{}, {} {}, {}/s, {load}{}",
             counted(records, "record"),
             grouped(self.count.load(Ordering::Relaxed)),
-            self.counted.word(),
+            self.counted,
             grouped((records as f64 / seconds) as u64),
             size(consumed),
         );
@@ -120,21 +97,6 @@ pub(crate) enum Shown {
     Never,
 }
 
-impl Shown {
-    /// If nothing is said about progress.
-    pub(crate) fn by_default(notes: Notes) -> Self {
-        if notes == Notes::Told { Self::OnTerminal } else { Self::Never }
-    }
-}
-
-/// The line on a terminal.
-#[derive(Debug)]
-pub(crate) struct Progress {
-    counters: Arc<Counters>,
-    place: Place,
-    last: Option<Instant>,
-}
-
 /// Where progress is shown.
 #[derive(Debug)]
 enum Place {
@@ -143,31 +105,6 @@ enum Place {
     Terminal(Option<ProgressBar>),
     /// Line after line.
     Lines,
-}
-
-impl Progress {
-    pub(crate) fn new(counters: Arc<Counters>, shown: Shown) -> Self {
-        Self { counters, place: Place::of(shown), last: None }
-    }
-
-    /// Shows how far the work is, if it is time for that.
-    pub(crate) fn tick(&mut self) {
-        if matches!(self.place, Place::Nowhere) {
-            return;
-        }
-        let (since, between) = self
-            .last
-            .map_or((self.counters.started, PATIENCE), |last| (last, self.place.between()));
-        if since.elapsed() >= between {
-            self.last = Some(Instant::now());
-            self.place.show(|| self.counters.line());
-        }
-    }
-
-    /// Takes the line away.
-    pub(crate) fn clear(&mut self) {
-        self.place.clear();
-    }
 }
 
 impl Place {
@@ -186,11 +123,11 @@ impl Place {
         if let Self::Lines = self { BETWEEN_LINES } else { BETWEEN_DRAWINGS }
     }
 
-    fn show(&mut self, line: impl FnOnce() -> String) {
+    fn show(&mut self, line: String) {
         match self {
             Self::Nowhere => {}
-            Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line()),
-            Self::Lines => message::say(line()),
+            Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line),
+            Self::Lines => message::say(line),
         }
     }
 
@@ -203,22 +140,32 @@ impl Place {
     }
 }
 
-/// A line about work on whole filters, whose duration is not known: what is done, and for how long.
-#[derive(Debug)]
+/// A line about work, shown until this is dropped.
+#[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// Dropped, it ends the thread that shows the line.
+    /// The thread that shows the line, and what it is told about the next step.
     work: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
 impl Watch {
-    /// Shows what is [next](Self::next) from now on.
-    pub(crate) fn start(shown: Shown) -> Self {
-        let place = Place::of(shown);
+    /// Shows what is [next](Self::next), and for how long: of work on whole filters, whose duration is not known.
+    pub(crate) fn on_steps(shown: Shown) -> Self {
+        let line = |step: &str, since: Instant| format!("{step}, {} s", since.elapsed().as_secs());
+        Self::start(Place::of(shown), line)
+    }
+
+    /// Shows how far a command is.
+    pub(crate) fn on_records(shown: Shown, counters: Arc<Counters>) -> Self {
+        Self::start(Place::of(shown), move |_, _| counters.line())
+    }
+
+    /// Shows what `line` says about the last step, and since when that is done.
+    fn start(place: Place, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
         if matches!(place, Place::Nowhere) {
-            return Self { work: None };
+            return Self::default();
         }
         let (sender, steps) = mpsc::channel();
-        let show = move || show_steps(place, &steps);
+        let show = move || show(place, &steps, line);
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
         // Without a thread the work is done all the same.
         Self { work: thread.ok().map(|thread| (sender, thread)) }
@@ -241,8 +188,8 @@ impl Drop for Watch {
     }
 }
 
-/// Shows the last step and its seconds, until there are no more.
-fn show_steps(mut place: Place, steps: &Receiver<String>) {
+/// Shows a line about the last step, until there are no more.
+fn show(mut place: Place, steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
     let (mut step, mut since) = (String::new(), Instant::now());
     let mut wait = PATIENCE;
     loop {
@@ -250,7 +197,7 @@ fn show_steps(mut place: Place, steps: &Receiver<String>) {
             Ok(next) => (step, since) = (next, Instant::now()),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
-                place.show(|| format!("{step}, {} s", since.elapsed().as_secs()));
+                place.show(line(&step, since));
                 wait = place.between();
             }
         }
@@ -272,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_line_says_how_far() {
-        let counters = Counters::new(Some(2000), Counted::Unique);
+        let counters = Counters::new(Some(2000), "unique");
         counters.consumed.store(500, Ordering::Relaxed);
         counters.update(1234, 1000, Some(0.5));
         let line = counters.line();
@@ -281,6 +228,6 @@ mod tests {
         assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
         counters.update(1234, 1000, None);
         assert!(!counters.line().contains("load"), "{}", counters.line());
-        assert!(Counters::new(None, Counted::Found).line().starts_with("0 records, "));
+        assert!(Counters::new(None, "found").line().starts_with("0 records, "));
     }
 }

@@ -8,13 +8,12 @@ use crate::terminal::progress::Counters;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The wish to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct Stop {
-    signal: AtomicI32,
-    /// Whether one has.
+    /// Whether a signal has asked for it.
     by_signal: Arc<AtomicBool>,
     cancelled: AtomicBool,
     bell: Bell,
@@ -23,22 +22,12 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn new() -> Result<Self, Failure> {
         let bell = Bell::new().map_err(|error| Failure::io("signals", &error))?;
-        Ok(Self {
-            signal: AtomicI32::new(0),
-            by_signal: Arc::default(),
-            cancelled: AtomicBool::new(false),
-            bell,
-        })
+        Ok(Self { by_signal: Arc::default(), cancelled: AtomicBool::new(false), bell })
     }
 
     /// Whether to read no further.
     pub(crate) fn requested(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// The signal that asked for it.
-    pub(crate) fn signal(&self) -> Option<i32> {
-        Some(self.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
     /// Whether a signal has asked for it, for whoever looks now and then.
@@ -53,8 +42,7 @@ impl Stop {
         }
     }
 
-    fn by_signal(&self, signal: i32) {
-        self.signal.store(signal, Ordering::Relaxed);
+    fn by_signal(&self) {
         self.by_signal.store(true, Ordering::Relaxed);
         self.cancel();
     }
@@ -80,10 +68,10 @@ pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<(), Fai
     let answer = move |signal| match signal {
         Signal::Report => message::say(counters.line()),
         // The second one: the user does not want to wait.
-        Signal::End(signal) if stop.signal().is_some() => platform::die_by(signal),
+        Signal::End(signal) if exit::caught().is_some() => platform::die_by(signal),
         Signal::End(signal) => {
             exit::catch(signal);
-            stop.by_signal(signal);
+            stop.by_signal();
         }
     };
     platform::listen(answer).map_err(|error| Failure::io("signals", &error))
@@ -114,9 +102,8 @@ mod tests {
             let stop = stop.clone();
             move || stop.wait_readable(&silent).is_err()
         });
-        stop.by_signal(15);
+        stop.by_signal();
         assert!(waiting.join().unwrap());
         assert!(stop.requested());
-        assert_eq!(stop.signal(), Some(15));
     }
 }

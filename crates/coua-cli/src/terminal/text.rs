@@ -1,16 +1,10 @@
 //! Numbers for people.
 
+use indicatif::HumanCount;
+
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// So many of something: `1 record`, `1,234 records`.
@@ -22,6 +16,12 @@ pub(crate) fn counted(number: u64, one: &str) -> String {
 /// A secret key in hexadecimal digits.
 pub(crate) fn hexadecimal(key: [u8; 16]) -> String {
     format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
+}
+
+/// The byte that two hexadecimal digits stand for.
+pub(crate) fn byte_of(digits: [u8; 2]) -> Option<u8> {
+    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+    u8::try_from(high? * 16 + low?).ok()
 }
 
 /// Bytes with a decimal unit: `1.3 GB`.
