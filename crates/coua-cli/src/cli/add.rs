@@ -13,21 +13,21 @@ use crate::target::Op;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 
-/// Put records into a filter file
+/// Add records to a filter file
 ///
-/// Every record adds a copy: added twice, a record must be removed twice. The file is created if it
-/// does not exist, and brought up to date at the end, and every few seconds if all inputs are files. At
-/// exit code 2 it is as it was before, or at the last checkpoint; at exit code 4 all is recorded, but fsync failed,
-/// and a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and ends by
-/// the signal.
+/// Each record adds one copy, so a record that was added twice must be removed twice. The file is created if it
+/// does not exist. It is saved at the end of the run and, if all inputs are files, every few seconds. After exit
+/// code 2 it is as it was before the run, or at the last checkpoint. After exit code 4 everything is written,
+/// but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block,
+/// saves, and ends by the signal.
 ///
-/// A run whose inputs are files can be interrupted at any moment, also by a crash, and resumed by the same
-/// command with --resume: every record is then added exactly once. (Starting it again would add the first
-/// ones twice, and is refused.) If the filter is full (exit code 3), make room and resume.
+/// A run that reads files may be interrupted at any moment, even by a crash. The same command with --resume
+/// continues it, and each record is added exactly once. (Without --resume the first records would be added
+/// twice, so that is refused.) If the filter is full (exit code 3), make room and resume.
 ///
-/// On a server, what was added stays at exit code 2, and options that only filter files have are refused
-/// (see `coua dedup --help`, --filter). After a lost connection, the records whose answer was lost are
-/// added again, and may have a copy too many (not with --unique).
+/// On a server, records that were added stay there after exit code 2. Options that only filter files have are
+/// refused (see --filter in `coua dedup --help`). If the connection is lost, records whose answers were lost are
+/// added again, and may then have one copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -17,8 +17,8 @@ use crate::terminal::message::{Failure, Notes};
 
 /// Print the records that are in a filter file
 ///
-/// A record that was never added is printed with the filter's false-positive rate as probability.
-/// Exit code 0 if records were printed (or counted), 1 if none, 2 after an error: as grep's.
+/// A record that was never added may be printed too; how often is the filter's false-positive rate. The exit
+/// code is as grep's: 0 if a record was printed or counted, 1 if none was, 2 after an error.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -15,9 +15,9 @@ use crate::terminal::message::Failure;
 
 /// Prefix each record with its number of copies in a filter
 ///
-/// Number, tab, record. The number is never below the truth, and above it only by the copies of a
-/// false positive. CSV headers are left out; a record without a key has 0 copies, or is left out
-/// with --on-missing=drop.
+/// Prints the number, a tab, and the record. The number is never too low. It is too high only by the copies of a
+/// false positive. CSV headers are not printed. A record without a key has 0 copies; with --on-missing=drop it
+/// is not printed.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]

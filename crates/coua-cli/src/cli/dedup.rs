@@ -18,22 +18,22 @@ use std::path::PathBuf;
 
 /// Print each record the first time it is seen
 ///
-/// Needs no size and no sorting; the order stays. The filter remembers all 64 bits of every key's hash
-/// unless told otherwise, so the expected number of records wrongly taken for repeats stays far below
-/// one (0.03 for a billion records; --stats prints it). If a filter takes more than 2 % of the new records for
-/// repeats, a warning says so at the end. If there is no filter file and all inputs are files,
-/// their sizes and first records tell how much room to make. Records are printed as they came; a newline is
-/// added only between two files of which the first lacks its last one.
+/// Needs no size and no sorting, and keeps the order. Unless told otherwise, the filter remembers all 64 bits of
+/// every key's hash, so the expected number of records wrongly taken for repeats stays far below one (0.03 for a
+/// billion records; --stats prints it). If a filter takes more than 2 % of the new records for repeats, a
+/// warning says so at the end. If there is no filter file and all inputs are files, their sizes and first
+/// records tell how much room to make. Records are printed unchanged. A newline is added only between two files
+/// if the first one does not end with a newline.
 ///
-/// With --filter, records of earlier runs count as seen. The filter file is brought up to date
-/// at the end, after the output is complete (and on disk, if it is a file). At exit code 2, and when the reader of the output goes away (| head), it is as it was
-/// before, or at the last checkpoint, and nothing after that is recorded; at exit code 4 all is recorded, but fsync
-/// failed, and a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and
-/// ends by the signal.
+/// With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after
+/// the output is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes
+/// away (| head), it is as it was before the run, or at the last checkpoint. After exit code 4 everything is
+/// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
+/// block, saves, and ends by the signal.
 ///
-/// With --filter, -o and inputs that are files, a run can be interrupted at any moment, also by a crash, and
-/// resumed: the same command with --resume then leaves the output and the filter that it would have left
-/// without the interruption. If the filter is full (exit code 3), make room and resume.
+/// With --filter, -o and inputs that are files, a run may be interrupted at any moment, even by a crash. The
+/// same command with --resume continues it: output and filter are then the same as without the interruption. If
+/// the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
 pub(crate) struct Args {
@@ -56,18 +56,20 @@ pub(crate) struct Args {
 
     /// Remember in FILE what was seen, for the next run
     ///
-    /// FILE is created if it does not exist. If it exists, the options that describe a filter must agree with it.
+    /// FILE is created if it does not exist. If it exists, the options that describe a filter must agree with
+    /// it.
     ///
-    /// Or remember it on a server or cluster with Coua's module: `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`,
-    /// or `redis://`; `valkeys://` and `rediss://` for TLS. Many processes may share such a filter: each
-    /// record is printed by the first that has it. A lost connection is tried again (&retry=SECONDS, 60);
-    /// records whose answer was lost with it, at most 1 MiB of them or one longer record, are printed
-    /// whether seen before or not, so that none is lost. What is printed is recorded before it is
-    /// written, and taken back if it cannot be written; only a process that is killed outright cannot
-    /// take back. The password may be in the environment as `COUA_SERVER_PASSWORD` instead. Options that
-    /// only filter files have (--time-field, seeds and secret keys, layouts, --resume and checkpoints) are
-    /// refused; of a new filter --capacity, --rate with --max-items, --hash-bits, --when-full, --window or
-    /// --window-items, and --generations say how it is to be, all shards together.
+    /// The filter may also be on a server or cluster with Coua's module:
+    /// `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`, or `redis://`; for TLS `valkeys://` or
+    /// `rediss://`. The password may be in the environment variable `COUA_SERVER_PASSWORD` instead. Many
+    /// processes may share such a filter: the first process that has a record prints it. If the connection is
+    /// lost, coua tries again (&retry=SECONDS, 60). Records whose answers were lost, at most 1 MiB of them or
+    /// one longer record, are printed whether they were seen before or not, so that none is lost. A record is
+    /// added before it is printed, and removed again if it cannot be printed; only a process that is killed
+    /// outright cannot remove it. Options that only filter files have (--time-field, seeds and secret keys,
+    /// layouts, --resume and checkpoints) are refused. A new filter is described by --capacity, --rate with
+    /// --max-items, --hash-bits, --when-full, --window or --window-items, and --generations, for all shards
+    /// together.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
     filter_file: Option<PathBuf>,
 

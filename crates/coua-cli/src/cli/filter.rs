@@ -17,20 +17,21 @@ use std::path::PathBuf;
 pub(super) struct FilterArgs {
     /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
-    /// The highest, when so many items are stored.
-    /// Without it (and without --hash-bits) the filter remembers all 64 bits of every key's hash.
+    /// With fewer items the rate is lower. Without this option (and without --hash-bits) the filter remembers
+    /// all 64 bits of every key's hash.
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
 
     /// Items to make room for at once [default: few; the filter grows]
     ///
-    /// With a window, each generation begins with room for its share of them.
+    /// With a window, each generation begins with its share of this room.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
     capacity: Option<u64>,
 
     /// Items up to which the rate must hold [default: no limit]
     ///
-    /// The default with --rate is --capacity, if that is given. With a window, those of all generations together [default with --window-items: what they can hold].
+    /// With --rate the default is --capacity, if that is given. With a window this counts the items of all
+    /// generations together; with --window-items the default is what they can hold.
     #[arg(long, value_name = "N", value_parser = value::count)]
     max_items: Option<u64>,
 
@@ -46,7 +47,7 @@ pub(super) struct FilterArgs {
     #[arg(long, hide_short_help = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
     layout: Option<Layout>,
 
-    /// What to do with an item for which there is no room
+    /// What to do if there is no room for an item
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     when_full: Option<WhenFull>,
 

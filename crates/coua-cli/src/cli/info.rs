@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 /// Describe a filter file
 ///
-/// Takes a moment, whatever the size: of a large file little more than the header is read. `coua verify` reads and
-/// checks all of it.
+/// Takes a moment for any size, because of a large file little more than the header is read. `coua verify` reads
+/// and checks all of it.
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]

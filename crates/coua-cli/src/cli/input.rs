@@ -22,10 +22,10 @@ use std::path::PathBuf;
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
 pub(super) struct InputArgs {
-    /// Files to read in turn [default: standard input, which is also `-`]
+    /// Files to read, one after the other [default: standard input, also `-`]
     ///
-    /// Files compressed with gzip, zstd, xz or bzip2 are recognized by their first bytes. No record
-    /// continues from one file into the next.
+    /// Files compressed with gzip, zstd, xz or bzip2 are recognized by their first bytes. A record ends at the
+    /// end of its file.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -91,23 +91,23 @@ struct KeyArgs {
     /// CSV column that is the key: a name in the header, or a number
     ///
     /// May be given several times. Numbers count from 1. With a name, the first record of every file is a
-    /// header: it is printed once and is no record. Where records are printed, all headers must be alike. With
-    /// numbers only, no header is expected. Records may contain newlines in quotes.
+    /// header: it is printed once, and does not count as a record. If records are printed, all headers must be
+    /// alike. With numbers only, no header is expected. Records may contain newlines in quotes.
     #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 
     /// JSON pointer to the key, such as /user/id
     ///
-    /// As RFC 6901 defines it. May be given several times. Strings count as their content, other values as
-    /// their JSON text without blanks; null counts as no key.
+    /// As in RFC 6901. May be given several times. The key is the content of a string, and the JSON text of
+    /// other values without blanks. A record whose value is null has no key.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 
-    /// Regular expression that finds the key: its groups, or all of the match
+    /// Regular expression that finds the key: its groups, or the whole match
     ///
-    /// The first match counts. A group that took no part in the match, such as one of the two in
-    /// `id=(\d+)|key=(\w+)`, is left out. Which groups took part belongs to the key: `id=5` and `key=5` differ.
-    /// If none did, there is no key.
+    /// The first match counts. Groups that take no part in the match, such as one of the two in
+    /// `id=(\d+)|key=(\w+)`, are left out. The key includes which groups took part: `id=5` and `key=5` differ.
+    /// If no group did, there is no key.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     regex: Option<String>,
 
@@ -121,35 +121,35 @@ struct KeyArgs {
 
     /// Normalize URLs before comparing; leave other keys unchanged
     ///
-    /// A URL begins with a scheme and `://`. It is normalized as the WHATWG URL standard says: scheme and
-    /// host in lower case, international host names in ASCII, default ports left out, `.` and `..`
-    /// resolved, an empty path is `/`, blanks around it cut, odd characters percent-encoded. In addition
-    /// the fragment (`#...`) and a dot at the end of the host name are left out, hosts of all schemes are
-    /// in lower case, and percent-encoded letters, digits and `-._~` are decoded, other codes in upper
-    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end stay significant.
+    /// A URL begins with a scheme and `://`. It is normalized by the WHATWG URL standard: scheme and host become
+    /// lower case, international host names become ASCII, default ports are removed, `.` and `..` are resolved,
+    /// an empty path becomes `/`, surrounding blanks are removed, and unusual characters are percent-encoded. In
+    /// addition, the fragment (`#...`) and a dot at the end of the host name are removed, hosts of all schemes
+    /// become lower case, percent-encoded letters, digits and `-._~` are decoded, and other codes become upper
+    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end still count.
     #[arg(long)]
     url: bool,
 
     /// What to do with a record that has no key, or is broken [default: keep]
     ///
-    /// If no record of a run has a key, the option that says where keys are was wrong: exit code 2, unless this
-    /// option is given.
+    /// If no record of a run has a key, the option that finds keys was probably wrong: the exit code is then 2,
+    /// unless this option is given.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     on_missing: Option<OnMissing>,
 
-    /// Only the records of shard I of N, as if there were no others
+    /// Process only the records of shard I of N
     ///
-    /// Keys are divided by their hashes, so that N runs, on as many machines, can share the work: their
-    /// outputs may be concatenated, and their filters merged. The runs need the same other options.
-    /// Records without a key, and the header of CSV records, are in shard 1.
+    /// The hash of a key decides its shard. So N runs, on N machines, can share the work: concatenate their
+    /// outputs, and merge their filters. All other options of the runs must be the same. Records without a key,
+    /// and CSV headers, are in shard 1.
     #[arg(long, hide_short_help = true, value_name = "I/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
 }
 
 /// About records without a key.
 const POLICIES: [Word<OnMissing>; 3] = [
-    (&["keep"], OnMissing::Keep, "Let it pass as if never seen before, and count it"),
-    (&["drop"], OnMissing::Drop, "Leave it out, and count it"),
+    (&["keep"], OnMissing::Keep, "Treat it as new, and count it"),
+    (&["drop"], OnMissing::Drop, "Skip it, and count it"),
     (&["error"], OnMissing::Error, "Stop with exit code 2"),
 ];
 

@@ -11,18 +11,18 @@ use crate::terminal::report::Format;
 use coua::Layout;
 use std::path::PathBuf;
 
-/// Tell how much memory a filter needs, and how others would compare
+/// Show how much memory a filter needs, and how other methods compare
 ///
-/// Give two of items, rate and memory, and the third follows. With the items alone, the plan is for
-/// all 64 bits of every hash: what `dedup` needs without options.
+/// Give two of items, rate and memory, and the third follows. With the items alone, the plan is for all 64 bits
+/// of every hash: what `dedup` needs without options.
 ///
-/// With a rate the filter has a fixed size; with whole hash bits it can grow, and the memory is what
-/// it takes at first for so many items. One that has grown to so many takes up to 2.1 times that, and 2 MiB, which
-/// --growing tells: all of its segments fill, and split in two, around the same number of items.
-/// `coua compact` gives back what is more.
+/// With --rate the filter has a fixed size. With hash bits it can grow, and the memory is that of a filter made
+/// for so many items. A filter that has grown to so many takes up to 2.1 times that, plus 2 MiB (see --growing),
+/// because all its segments fill, and split in two, around the same number of items. `coua compact` gives back
+/// the excess.
 ///
-/// With a window, the items are those of all generations together: of the window, and of the generation
-/// that is being filled. The plan is for a filter made with as many as its --capacity.
+/// With a window, the items are those of all generations together: of the window, and of the generation that is
+/// being filled. The plan is for a filter made with as many as its --capacity.
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
@@ -67,11 +67,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
     generations: Option<u32>,
 
-    /// Also tell what a filter takes that has grown to so many items
+    /// Also show the memory of a filter that has grown to so many items
     #[arg(long, conflicts_with_all = ["rate", "window", "window_items"])]
     growing: bool,
 
-    /// Average length of a record, for sets that keep them
+    /// Average record length, for methods that store records
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
     record_bytes: u64,
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Write a filter of a server to a file
 ///
-/// The server goes on meanwhile. The file holds each shard as it was when the server was asked for it, and shards are
-/// asked for one after the other: a record that was added before the pull began is in the file, one that was added
+/// The server keeps working meanwhile. Shards are requested one after the other, and the file holds each shard
+/// as it was at its request: a record that was added before the pull began is in the file; one that was added
 /// meanwhile may be.
 ///
 /// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. A server
@@ -20,14 +20,14 @@ pub(crate) struct Args {
     #[arg(value_name = "ADDRESS")]
     address: PathBuf,
 
-    /// The file to write, which must not be there
+    /// The file to write, which must not exist
     #[arg(value_name = "FILTER")]
     output: PathBuf,
 
     /// The file for the secret key of the filter's hash, as 32 hexadecimal digits
     ///
-    /// Filters that were made on a server have one. If FILE is there, it must hold this key. Every command on
-    /// the filter file needs it.
+    /// Filters that were made on a server have one. If FILE exists, it must hold this key. Every command on the
+    /// filter file needs it.
     #[arg(long, value_name = "FILE", help_heading = "Filter", alias = "key-file")]
     secret: Option<PathBuf>,
 

@@ -18,22 +18,22 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Take records out of a filter file
+/// Remove records from a filter file
 ///
-/// Takes one copy of every record away. Remove only what was added: a record that was never added
-/// is, with the filter's false-positive rate as probability, mistaken for another one, which is then
-/// removed instead. The file is brought up to date at the end, after the report is complete (and on disk, if
-/// it is a file), and every few seconds if all inputs, and the report, are files. At exit code 2 it is
-/// as it was before, or at the last checkpoint; at exit code 4 all is recorded, but fsync failed, and a power cut may
-/// undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and ends by the signal.
+/// Removes one copy of each record. Remove only records that were added: one that was never added may be
+/// mistaken for another, which is then removed instead (how often is the filter's false-positive rate). The file
+/// is saved at the end of the run, after the report is complete (and on disk, if it is a file), and every few
+/// seconds if all inputs and the report are files. After exit code 2 it is as it was before the run, or at the
+/// last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On
+/// SIGINT or SIGTERM the program finishes the current block, saves, and ends by the signal.
 ///
-/// A run whose inputs are files, without --report or with -o, can be interrupted at any moment, also by
-/// a crash, and resumed by the same command with --resume: of every record one copy is then taken, and the
-/// report is what it would have been. (Starting it again would take the first ones twice, and is refused.)
+/// A run that reads files, without --report or with -o, may be interrupted at any moment, even by a crash. The
+/// same command with --resume continues it: one copy of each record is removed, and the report is complete.
+/// (Without --resume the first records would be removed twice, so that is refused.)
 ///
-/// On a server, what was removed stays removed at exit code 2, also what is in no report yet. After a
-/// lost connection, the records whose answer was lost are removed again, may lose two copies, and count
-/// as the second answer says.
+/// On a server, records that were removed stay removed after exit code 2, even those that are not yet in the
+/// report. If the connection is lost, records whose answers were lost are removed again. They may lose two
+/// copies, and the second answer counts.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -23,8 +23,9 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 pub(super) struct RunArgs {
     /// Threads to use [default: one for each processor, at most 16]
     ///
-    /// Each does what is next: reading, hashing keys, asking the filter, writing. Filters with a window or a limit of
-    /// items may be changed by one thread only. Output and filter never depend on this number.
+    /// A free thread takes the next step: reading, hashing keys, asking the filter, or writing. A filter with a
+    /// window or a limit of items may be changed by one thread only. The output and the filter never depend on
+    /// this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
@@ -43,9 +44,9 @@ pub(super) struct RunArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
 pub(super) struct ProgressArgs {
-    /// Show progress also where standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     ///
-    /// On a terminal it is shown anyway, unless records or reports go there.
+    /// On a terminal it is shown anyway, unless records or reports are printed there.
     #[arg(long)]
     progress: bool,
 }
@@ -138,22 +139,24 @@ impl Manners {
 pub(super) struct WorkArgs {
     /// Resume an interrupted run, or start a new one
     ///
-    /// The filter remembers how far a run with files as inputs and outputs has come. The same command (the
-    /// options that decide the result, the inputs in their order, the outputs) with this option reads the inputs
-    /// again, and passes over the records that were done. Files are known by their content: an input may have
-    /// grown, or been moved or copied. If it does not begin with what was done of it, the run is refused. That
-    /// a run with this option has ended is remembered too, for the last 64 of them: the same command does
-    /// nothing then, or only what was appended since. Give the option from the first time on. A last line
-    /// without a newline is a record too; if it is longer when the run is resumed, the whole line counts as
-    /// another record, and the piece stays where it was printed or recorded.
+    /// If the inputs and outputs of a run are files, the filter remembers how far the run has come. The same
+    /// command (the same inputs in their order, outputs, and options that decide the result) with this option
+    /// reads the inputs again, and skips the records that are done. Files are recognized by their content: an
+    /// input may have grown, or been moved or copied. If an input no longer begins with what was processed, the
+    /// run is refused. The filter also remembers the last 64 runs with this option that have ended: the same
+    /// command then does nothing, or processes only what was appended since. So give the option from the first
+    /// run on.
+    ///
+    /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
+    /// counts as another record, and its first part stays where it was printed or added.
     #[arg(long, help_heading = "Filter", requires = "filter_file")]
     resume: bool,
 
     /// Discard an interrupted run and start over
     ///
-    /// The run of the same job, or one that wrote the same output. Without this option, an interrupted `add`
-    /// or `remove` is not started again, since the records it has done would count twice, and an output that
-    /// an interrupted run wrote is not emptied.
+    /// The interrupted run is one of the same job, or one that wrote the same output. Without this option coua
+    /// refuses to start an interrupted `add` or `remove` again, because its first records would count twice, and
+    /// refuses to empty an output that an interrupted run wrote.
     #[arg(
         long,
         help_heading = "Filter",
@@ -165,8 +168,8 @@ pub(super) struct WorkArgs {
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
-    /// Only runs that can be resumed have checkpoints; the others are recorded at their end. Checkpoints are
-    /// rarer where they would take more than a tenth of the time; with 0 they come as often as possible.
+    /// Only runs that can be resumed have checkpoints; the others save at the end. Checkpoints are rarer if they
+    /// would take more than a tenth of the time. With 0 they are as frequent as possible.
     #[arg(long, help_heading = "Filter", hide_short_help = true, value_name = "SECONDS",
           value_parser = clock::seconds, requires = "filter_file")]
     checkpoint_every: Option<Duration>,

@@ -12,48 +12,48 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
 pub(super) struct WindowArgs {
-    /// Forget what is older than LENGTH, such as 7d, 36h or 1d 12h
+    /// Forget records older than LENGTH, such as 7d, 36h or 1d 12h
     ///
-    /// A record counts as seen for at least LENGTH after it was first seen, and for at most one
-    /// generation (LENGTH / --generations) more; then it is new again. Repeats do not make it younger.
-    /// Its time is that of its arrival, unless --time-field says where it stands. What is too old is
-    /// forgotten while running, and when a filter file is opened.
+    /// A record counts as seen for at least LENGTH after it was first seen, and for at most one generation
+    /// (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time. A record's time is
+    /// its arrival, unless --time-field is given. Old records are forgotten during the run, and when a filter
+    /// file is opened.
     #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
           conflicts_with = "window_items")]
     pub(super) window: Option<u64>,
 
     /// Remember the last N different records, and forget older ones
     ///
-    /// They are forgotten a generation at a time: N / --generations, rounded up, so N is rounded up to a
-    /// multiple of --generations, and at most one generation more is remembered.
+    /// They are forgotten one generation at a time. A generation has N / --generations records, rounded up, and
+    /// at most one generation more than the window is remembered.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
     pub(super) window_items: Option<u64>,
 
-    /// Parts of the window that are forgotten together [default: 8]
+    /// Generations of the window; each is forgotten as a whole [default: 8]
     ///
-    /// With more of them records are forgotten more exactly, and it takes longer: a new record is looked up in up to
-    /// N + 1 of them. Each takes at least 0.1 MB.
+    /// With more generations records are forgotten more exactly, and runs take longer: a new record is looked up
+    /// in up to N + 1 generations. Each takes at least 0.1 MB.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
     pub(super) generations: Option<u32>,
 
-    /// Where a record's own time is
+    /// Field that holds the time of a record
     ///
-    /// Fields as for -k, with --csv a column, or a JSON pointer.
+    /// A list of fields as for -k, a column with --csv, or a JSON pointer.
     ///
-    /// The latest time so far is then the present, so that old files can be replayed; records may come
-    /// out of order. A record older than the window passes if it is not known, and is not remembered.
-    /// A record whose time cannot be read, or lies more than one generation ahead of the system's
-    /// clock, counts as one without a key (--on-missing), and does not move the present.
+    /// The latest time read so far is the present, so old files can be replayed, and records may be out of
+    /// order. A record that is older than the window counts as new unless it is known, and is not remembered. A
+    /// record whose time cannot be read, or is more than one generation ahead of the system's clock, counts as a
+    /// record without a key (--on-missing), and does not move the present.
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(super) time_field: Option<String>,
 
     /// How the time is written [default: rfc3339, or a number]
     ///
-    /// rfc3339, seconds or milliseconds (since 1970), or a format such as %d/%b/%Y:%H:%M:%S %z; by default any of
-    /// the first three.
+    /// rfc3339, seconds or milliseconds (since 1970), or a format such as %d/%b/%Y:%H:%M:%S %z; by default any
+    /// of the first three.
     ///
-    /// Of plain numbers, those from 100,000,000,000 on are taken for milliseconds. A time that does not
-    /// tell its offset is taken for one in UTC.
+    /// By default, numbers from 100,000,000,000 on are milliseconds, and smaller ones seconds. A time without an
+    /// offset is in UTC.
     #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,
@@ -65,9 +65,9 @@ pub(super) struct WindowArgs {
 pub(super) struct NowArgs {
     /// Use TIME as the present time, instead of the system's clock
     ///
-    /// For filters with --window: to ask what is remembered at another time, and for runs that give the same
-    /// result whenever they run. Written as the times of records: a number is one of seconds since
-    /// 1970, not a year (from 100,000,000,000 on, of milliseconds).
+    /// For filters with --window: to ask what is remembered at another time, or to make a run repeatable. TIME
+    /// is written as in records: a number means seconds since 1970, not a year (from 100,000,000,000 on,
+    /// milliseconds).
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
     pub(super) now: Option<u64>,
 }

@@ -470,5 +470,5 @@ fn the_help_of_each_command_is_its_own() {
     for help in [&dedup, &add, &convert] {
         assert!(help.contains(", 8 to 64"), "{help}");
     }
-    assert!(dedup.contains("a number is one of seconds since 1970, not a year"), "{dedup}");
+    assert!(dedup.contains("a number means seconds since 1970, not a year"), "{dedup}");
 }
