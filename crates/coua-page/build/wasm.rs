@@ -57,7 +57,8 @@ fn build(workspace: &Path, out: &Path) -> Result<PathBuf, String> {
         .arg("--target-dir")
         .arg(&folder)
         .current_dir(workspace)
-        // What was meant for the program's own processor.
+        // What was meant for the program: its own processor, and clippy.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTFLAGS")
         .output()

@@ -37,17 +37,19 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
     let (_scheme, rest) = text.split_once(':')?;
     let mut url = rest.starts_with("//").then(|| Url::parse(text).ok())??;
     url.set_fragment(None);
-    if let Some(given) = url.host_str() {
+    let is_normal = |host: &str| {
+        let is_other = |byte: u8| byte == b'%' || byte.is_ascii_uppercase();
+        !host.ends_with('.') && !host.bytes().any(is_other)
+    };
+    // Setting a host takes as long as parsing the URL.
+    if let Some(given) = url.host_str().filter(|host| !is_normal(host)) {
         let mut host = Vec::new();
         append_normal_escapes(given.as_bytes(), &mut host);
         host.make_ascii_lowercase();
         let host = host.strip_suffix(b".").filter(|rest| !rest.is_empty()).unwrap_or(&host);
-        // Setting a host takes as long as parsing the URL, and it rarely changes.
-        if host != given.as_bytes() {
-            // All of it is ASCII, and what cannot be a host stays as it was.
-            let host = String::from_utf8_lossy(host).into_owned();
-            url.set_host(Some(&host)).ok();
-        }
+        // All of it is ASCII, and what cannot be a host stays as it was.
+        let host = String::from_utf8_lossy(host).into_owned();
+        url.set_host(Some(&host)).ok();
     }
     Some(url)
 }
@@ -55,17 +57,19 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
 /// Appends a URL with its percent-escapes as RFC 3986 (6.2.2.1 and 6.2.2.2) has them: hexadecimal digits in
 /// upper case, and none for what needs none.
 fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
-    let mut parts = url.split(|byte| *byte == b'%');
-    to.extend_from_slice(parts.next().unwrap_or_default());
-    for part in parts {
-        let code = part.first_chunk().and_then(|digits| byte_of(*digits));
+    let mut rest = url;
+    while let Some(escape) = memchr::memchr(b'%', rest) {
+        to.extend_from_slice(&rest[..escape]);
+        rest = &rest[escape + 1..];
+        let code = rest.first_chunk().and_then(|digits| byte_of(*digits));
         match code {
             Some(code) if code.is_ascii_alphanumeric() || b"-._~".contains(&code) => to.push(code),
             Some(code) => to.extend(format!("%{code:02X}").into_bytes()),
             None => to.push(b'%'),
         }
-        to.extend_from_slice(if code.is_some() { &part[2..] } else { part });
+        rest = if code.is_some() { &rest[2..] } else { rest };
     }
+    to.extend_from_slice(rest);
 }
 
 #[cfg(test)]
