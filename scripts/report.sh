@@ -102,27 +102,33 @@ run_tests() {
     fi
 }
 
-# meanwhile FUNCTION: runs a function's checks beside those that follow.
+# meanwhile FUNCTION...: runs each function's checks beside the others' and those that follow.
 meanwhile() {
-    (
-        trap - EXIT
-        log=$papers/log-meanwhile passed=0 failed=0 skipped=0 failures=()
-        "$1"
-        printf '%s\n' "$passed" "$failed" "$skipped" "${failures[@]}" >"$papers/results"
-    ) >"$papers/output" 2>&1 &
+    local function
+    for function; do
+        (
+            trap - EXIT
+            log=$papers/$function.log passed=0 failed=0 skipped=0 failures=()
+            "$function"
+            printf '%s\n' "$passed" "$failed" "$skipped" "${failures[@]}" >"$papers/$function.results"
+        ) >"$papers/$function.output" 2>&1 &
+    done
 }
 
-# Waits for them, prints what they printed, and adds their results.
+# join_meanwhile FUNCTION...: waits for them, prints what they printed, and adds their results.
 join_meanwhile() {
-    local -a results=(0 1 0 'the checks that ran beside others: they did not end')
+    local function
+    local -a results
     wait
-    cat "$papers/output"
-    [ ! -e "$papers/results" ] || mapfile -t results <"$papers/results"
-    rm -f "$papers/results"
-    passed=$((passed + results[0]))
-    failed=$((failed + results[1]))
-    skipped=$((skipped + results[2]))
-    failures+=("${results[@]:3}")
+    for function; do
+        results=(0 1 0 "the checks of $function: they did not end")
+        cat "$papers/$function.output"
+        [ ! -e "$papers/$function.results" ] || mapfile -t results <"$papers/$function.results"
+        passed=$((passed + results[0]))
+        failed=$((failed + results[1]))
+        skipped=$((skipped + results[2]))
+        failures+=("${results[@]:3}")
+    done
 }
 
 # The sum, and whether all passed.
