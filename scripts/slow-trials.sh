@@ -1,6 +1,7 @@
 # Sourced by ./test --all: what takes long. ./test sets $all and $without.
 # shellcheck shell=bash disable=SC2154
 
+check 'everything builds, optimized' cargo build --quiet --release "${all[@]}" --lib --bins --tests
 run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua.so" \
     cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 

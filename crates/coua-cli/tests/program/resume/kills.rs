@@ -5,6 +5,8 @@ use crate::support::{try_send, wait};
 use rustix::process::Signal;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// A row of numbers below `bound`, the same every time.
@@ -17,7 +19,7 @@ fn numbers(bound: u64) -> impl Iterator<Item = u64> {
 
 /// Kills runs, and those that resume them, at moments all over their time; some are asked to end.
 fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
-    let references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
+    let mut references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
         .iter()
         .map(|kind| {
             let (trial, start) = (Trial::new(kind, count), Instant::now());
@@ -33,13 +35,16 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
         .collect();
     let mut killed = 0;
     for (round, kind) in kinds.iter().cycle().enumerate() {
-        let (time, reference) = &references[round % kinds.len()];
+        let (time, reference) = &mut references[round % kinds.len()];
         let (trial, mut is_first) = (Trial::new(kind, count), true);
         let most = u64::try_from(time.as_micros()).unwrap();
         for wait_for in numbers(most).skip(round * 10).take(8) {
+            let start = Instant::now();
             let mut child = trial.start(if is_first { &[] } else { &["--resume"] });
-            std::thread::sleep(Duration::from_micros(wait_for));
-            if wait_for % 3 == 0 {
+            if ends_within(&mut child, Duration::from_micros(wait_for)) {
+                // The machine was busier before.
+                *time = start.elapsed().min(*time);
+            } else if wait_for % 3 == 0 {
                 // It may have ended by itself.
                 try_send(&child, Signal::TERM);
             } else {
@@ -65,6 +70,18 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
             return;
         }
     }
+}
+
+/// Waits so long, or until the program has ended by itself: whether it has.
+fn ends_within(child: &mut Child, time: Duration) -> bool {
+    let start = Instant::now();
+    while let Some(left) = time.checked_sub(start.elapsed()) {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        sleep(left.min(Duration::from_millis(1)));
+    }
+    false
 }
 
 #[test]
