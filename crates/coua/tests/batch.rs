@@ -17,6 +17,9 @@ struct Pair {
     refused: u64,
 }
 
+/// After so many refusals the rest of a batch is left out: each of them looks it up again.
+const MOST_REFUSALS: u64 = 30;
+
 impl Pair {
     fn new(builder: &CuckooFilterBuilder) -> Self {
         let build = || builder.clone().build().expect("a valid description");
@@ -25,7 +28,7 @@ impl Pair {
 
     /// After a refusal both go on with the key after the refused one.
     fn insert(&mut self, keys: &[KeyHash]) {
-        let mut left = keys;
+        let (mut left, most) = (keys, self.refused + MOST_REFUSALS);
         while !left.is_empty() {
             let (done, full) = match self.batched.insert_batch(left) {
                 Ok(()) => (left.len(), None),
@@ -37,14 +40,14 @@ impl Pair {
             left = &left[done..];
             if let Some(full) = full {
                 assert_eq!(self.single.insert(left[0]), Err(full));
-                left = &left[1..];
                 self.refused += 1;
+                left = if self.refused < most { &left[1..] } else { &[] };
             }
         }
     }
 
     fn insert_unique(&mut self, keys: &[KeyHash]) {
-        let mut left = keys;
+        let (mut left, most) = (keys, self.refused + MOST_REFUSALS);
         let mut outcomes = Vec::new();
         while !left.is_empty() {
             let full = self.batched.insert_unique_batch_into(left, &mut outcomes).err();
@@ -57,8 +60,8 @@ impl Pair {
             left = &left[done..];
             if let Some(stopped) = full {
                 assert_eq!(self.single.insert_unique(left[0]), Err(stopped.full));
-                left = &left[1..];
                 self.refused += 1;
+                left = if self.refused < most { &left[1..] } else { &[] };
             }
         }
     }

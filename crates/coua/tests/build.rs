@@ -153,7 +153,7 @@ fn full_filters_refuse_and_leave_nothing() {
     let random = &mut Random::new(5);
     for (layout, slots) in LAYOUTS {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        for (count, capacity) in [(300_000, 250_000), (230_000, 200_000), (400_000, 30_000)] {
+        for (count, capacity) in [(150_000, 125_000), (230_000, 200_000), (200_000, 15_000)] {
             let hashes = random.hashes(count);
             let refusing = builder.clone().when_full(WhenFull::Refuse).capacity(capacity);
             assert!(compare(&refusing.clone().rate(0.001), &hashes, &[1, 2]));
