@@ -107,7 +107,7 @@ impl Parent<'_> {
         moved.count = 0;
         for first in slots.clone().step_by(I::LANES) {
             let Items { own, value } = read.items(first, slots.end);
-            let leaves = I::Vector::not((value & moved_bits).is_zero());
+            let leaves = isa.splat(0).is_below(value & moved_bits);
             own.compress(leaves).store(&mut moved.primary[moved.count..]);
             value.compress(leaves).store(&mut moved.value[moved.count..]);
             moved.count += I::Vector::bits(leaves).count_ones() as usize;
@@ -159,8 +159,8 @@ impl Kernel for Keep<'_> {
         let lanes = isa.collect(|lane| lane as u64);
         for first in (0..items.len() / 2 * slots).step_by(I::LANES) {
             let Items { own, value } = read.items(first as u64, level.slots());
-            let moves = I::Vector::not((value & isa.splat(ALTERNATE)).is_zero());
-            let child = I::Vector::select(moves, none, (own << 1) | (value >> first_bit));
+            let stays = (value & isa.splat(ALTERNATE)).is_zero();
+            let child = I::Vector::select(stays, (own << 1) | (value >> first_bit), none);
             let child = I::Vector::select(value.is_zero(), none, child);
             let [begin, end] = [first / slots, (first + I::LANES).div_ceil(slots)].map(|it| 2 * it);
             let end = end.min(items.len());

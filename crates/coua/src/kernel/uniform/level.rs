@@ -85,9 +85,9 @@ impl<I: Isa> LevelVectors<I> {
     pub(super) fn locate(&self, hash: I::Vector) -> Located<I::Vector> {
         let level = &self.level;
         let suffix = hash & self.splat(level.suffix_mask);
-        let (primary, rest) = suffix.multiply_shifted(level.depth, level.buckets);
+        let (primary, rest) = suffix.multiply_shifted(level.depth, self.splat(level.buckets));
         let top = (rest >> level.top_shift) & self.splat(level.top_mask);
-        let (low, _) = rest.multiply_shifted(level.top_bits, level.low_range);
+        let (low, _) = rest.multiply_shifted(level.top_bits, self.splat(level.low_range));
         let fingerprint = top | (low + self.splat(1));
         let alternate = primary + self.offsets(fingerprint);
         Located {

@@ -181,8 +181,7 @@ impl<I: Isa> Uniform<'_, I> {
     #[inline(always)]
     fn prefetch_ends(&self, first: I::Vector, last_bit: I::Vector) {
         let last = first + (last_bit >> 3);
-        let together = ((first ^ last) & self.splat(!(LINE_BYTES - 1))).is_zero();
-        let apart = I::Vector::not(together);
+        let apart = self.splat(0).is_below((first ^ last) & self.splat(!(LINE_BYTES - 1)));
         let mut lines = [0; MOST_LANES];
         last.compress(apart).store(&mut lines);
         let usually_apart = I::LANES.div_ceil(USUALLY_APART);

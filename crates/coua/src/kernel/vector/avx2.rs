@@ -2,17 +2,10 @@
 
 #![expect(unsafe_code, reason = "vector instructions")]
 
-use std::arch::x86_64::{
-    __m128i, __m256i, _mm_cvtsi64_si128, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
-    _mm256_blendv_pd, _mm256_castpd_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64,
-    _mm256_cmpgt_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32, _mm256_or_si256,
-    _mm256_permutevar8x32_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64,
-    _mm256_sllv_epi64, _mm256_srl_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi64,
-    _mm256_xor_si256,
-};
+use std::arch::x86_64 as x86;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-use super::{Isa, Kernel, Vector, wide_products};
+use super::{Isa, Kernel, Vector};
 
 /// The proof that the processor has the instructions.
 #[derive(Clone, Copy)]
@@ -20,7 +13,7 @@ struct Avx2(());
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
-struct Four(__m256i);
+struct Four(x86::__m256i);
 
 /// Runs a kernel.
 ///
@@ -35,32 +28,31 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
 
 impl Isa for Avx2 {
     type Vector = Four;
-    const LOOKS_AHEAD: bool = true;
 
     #[inline(always)]
     fn splat(self, value: u64) -> Four {
-        Four(instruction!(_mm256_set1_epi64x(value.cast_signed())))
+        Four(instruction!(x86::_mm256_set1_epi64x(value.cast_signed())))
     }
 
     #[inline(always)]
     fn load(self, values: &[u64]) -> Four {
         let values = values[..Four::LANES].as_ptr();
         // SAFETY: four values are there, and the processor has the instructions.
-        Four(unsafe { _mm256_loadu_si256(values.cast()) })
+        Four(unsafe { x86::_mm256_loadu_si256(values.cast()) })
     }
 }
 
-operator!(Four, Add, add, Self, |a, b| instruction!(_mm256_add_epi64(a.0, b.0)));
-operator!(Four, Sub, sub, Self, |a, b| instruction!(_mm256_sub_epi64(a.0, b.0)));
-operator!(Four, BitAnd, bitand, Self, |a, b| instruction!(_mm256_and_si256(a.0, b.0)));
-operator!(Four, BitOr, bitor, Self, |a, b| instruction!(_mm256_or_si256(a.0, b.0)));
-operator!(Four, BitXor, bitxor, Self, |a, b| instruction!(_mm256_xor_si256(a.0, b.0)));
-operator!(Four, Shl, shl, u32, |a, bits| instruction!(_mm256_sll_epi64(a.0, amount(bits))));
-operator!(Four, Shr, shr, u32, |a, bits| instruction!(_mm256_srl_epi64(a.0, amount(bits))));
+operator!(Four, Add, add, Self, |a, b| instruction!(x86::_mm256_add_epi64(a.0, b.0)));
+operator!(Four, Sub, sub, Self, |a, b| instruction!(x86::_mm256_sub_epi64(a.0, b.0)));
+operator!(Four, BitAnd, bitand, Self, |a, b| instruction!(x86::_mm256_and_si256(a.0, b.0)));
+operator!(Four, BitOr, bitor, Self, |a, b| instruction!(x86::_mm256_or_si256(a.0, b.0)));
+operator!(Four, BitXor, bitxor, Self, |a, b| instruction!(x86::_mm256_xor_si256(a.0, b.0)));
+operator!(Four, Shl, shl, u32, |a, bits| instruction!(x86::_mm256_sll_epi64(a.0, amount(bits))));
+operator!(Four, Shr, shr, u32, |a, bits| instruction!(x86::_mm256_srl_epi64(a.0, amount(bits))));
 /// How far all numbers are shifted.
 #[inline(always)]
-fn amount(bits: u32) -> __m128i {
-    instruction!(_mm_cvtsi64_si128(bits.into()))
+fn amount(bits: u32) -> x86::__m128i {
+    instruction!(x86::_mm_cvtsi64_si128(bits.into()))
 }
 
 impl Vector for Four {
@@ -71,28 +63,19 @@ impl Vector for Four {
     fn store(self, values: &mut [u64]) {
         let values = values[..Self::LANES].as_mut_ptr();
         // SAFETY: there is space for four values, and the processor has the instructions.
-        unsafe { _mm256_storeu_si256(values.cast(), self.0) };
+        unsafe { x86::_mm256_storeu_si256(values.cast(), self.0) };
     }
 
-    #[inline(always)]
-    fn and_not(self, other: Self) -> Self {
-        Self(instruction!(_mm256_andnot_si256(other.0, self.0)))
-    }
-
-    #[inline(always)]
-    fn shl_each(self, bits: Self) -> Self {
-        Self(instruction!(_mm256_sllv_epi64(self.0, bits.0)))
-    }
-
-    #[inline(always)]
-    fn shr_each(self, bits: Self) -> Self {
-        Self(instruction!(_mm256_srlv_epi64(self.0, bits.0)))
-    }
-
-    #[inline(always)]
-    fn multiply_halves(self, other: Self) -> Self {
-        Self(instruction!(_mm256_mul_epu32(self.0, other.0)))
-    }
+    methods!(Self:
+        and_not |a, b| Self(instruction!(x86::_mm256_andnot_si256(b.0, a.0)));
+        shl_each |a, bits| Self(instruction!(x86::_mm256_sllv_epi64(a.0, bits.0)));
+        shr_each |a, bits| Self(instruction!(x86::_mm256_srlv_epi64(a.0, bits.0)));
+        multiply_halves |a, b| Self(instruction!(x86::_mm256_mul_epu32(a.0, b.0)));
+        wrapped |a, modulus| Self::select(a - modulus, a, a - modulus);
+        min |a, b| Self::select(a - b, a, b);
+        equals |a, b| Self(instruction!(x86::_mm256_cmpeq_epi64(a.0, b.0)));
+        is_below |a, b| Self(instruction!(x86::_mm256_cmpgt_epi64(b.0, a.0)));
+    );
 
     #[inline(always)]
     fn multiply(self, other: Self) -> Self {
@@ -101,58 +84,28 @@ impl Vector for Four {
     }
 
     #[inline(always)]
-    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
-        wide_products(self << shift, Avx2(()).splat(factor))
-    }
-
-    #[inline(always)]
-    fn wrapped(self, modulus: Self) -> Self {
-        let less = self - modulus;
-        Self::select(less, self, less)
-    }
-
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        Self::select(self - other, self, other)
-    }
-
-    #[inline(always)]
     fn is_zero(self) -> Self {
-        self.equals(Self(instruction!(_mm256_setzero_si256())))
-    }
-
-    #[inline(always)]
-    fn equals(self, other: Self) -> Self {
-        Self(instruction!(_mm256_cmpeq_epi64(self.0, other.0)))
-    }
-
-    #[inline(always)]
-    fn is_below(self, other: Self) -> Self {
-        Self(instruction!(_mm256_cmpgt_epi64(other.0, self.0)))
+        self.equals(Self(instruction!(x86::_mm256_setzero_si256())))
     }
 
     #[inline(always)]
     fn select(mask: Self, yes: Self, no: Self) -> Self {
         // Of a mask, the highest bits alone count: so a number is one too, which is set where it is negative.
-        let mask = instruction!(_mm256_castsi256_pd(mask.0));
-        let (yes, no) = instruction!((_mm256_castsi256_pd(yes.0), _mm256_castsi256_pd(no.0)));
-        Self(instruction!(_mm256_castpd_si256(_mm256_blendv_pd(no, yes, mask))))
-    }
-
-    #[inline(always)]
-    fn not(mask: Self) -> Self {
-        mask.equals(Self(instruction!(_mm256_setzero_si256())))
+        let mask = instruction!(x86::_mm256_castsi256_pd(mask.0));
+        let (yes, no) =
+            instruction!((x86::_mm256_castsi256_pd(yes.0), x86::_mm256_castsi256_pd(no.0)));
+        Self(instruction!(x86::_mm256_castpd_si256(x86::_mm256_blendv_pd(no, yes, mask))))
     }
 
     #[inline(always)]
     fn bits(mask: Self) -> u8 {
-        instruction!(_mm256_movemask_pd(_mm256_castsi256_pd(mask.0))) as u8
+        instruction!(x86::_mm256_movemask_pd(x86::_mm256_castsi256_pd(mask.0))) as u8
     }
 
     #[inline(always)]
     fn compress(self, mask: Self) -> Self {
         let order = Avx2(()).load(&COMPRESSED[usize::from(Self::bits(mask))]);
-        Self(instruction!(_mm256_permutevar8x32_epi32(self.0, order.0)))
+        Self(instruction!(x86::_mm256_permutevar8x32_epi32(self.0, order.0)))
     }
 }
 

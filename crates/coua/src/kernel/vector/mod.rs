@@ -21,6 +21,17 @@ macro_rules! operator {
     };
 }
 
+/// The methods with another vector, each by its value.
+macro_rules! methods {
+    ($result:ty: $($name:ident |$left:ident, $other:ident| $value:expr;)+) => {$(
+        #[inline(always)]
+        fn $name(self, $other: Self) -> $result {
+            let $left = self;
+            $value
+        }
+    )+};
+}
+
 /// Calls an intrinsic function.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 macro_rules! instruction {
@@ -52,7 +63,7 @@ pub(super) const MOST_LANES: usize = 8;
 pub(super) trait Isa: Copy {
     type Vector: Vector;
     /// Whether keys gain from being looked at in vectors before each is inserted or removed.
-    const LOOKS_AHEAD: bool;
+    const LOOKS_AHEAD: bool = Self::LANES > 1;
     /// Numbers of a vector.
     const LANES: usize = <Self::Vector as Vector>::LANES;
 
@@ -117,12 +128,22 @@ pub(super) trait Vector:
     /// The low words of the products.
     fn multiply(self, other: Self) -> Self;
 
-    /// Each number, shifted left, times a factor of 32 bits: the high and the low words of the products. The factor,
-    /// shifted as far, must fit into a word.
-    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self);
+    /// Each number, shifted left, times a factor of 32 bits: the high and the low words of the products, by those of
+    /// halves. The factor, shifted as far, must fit into a word.
+    #[inline(always)]
+    fn multiply_shifted(self, shift: u32, factor: Self) -> (Self, Self) {
+        let numbers = self << shift;
+        let low = numbers.multiply_halves(factor);
+        let middle = (numbers >> 32).multiply_halves(factor) + (low >> 32);
+        (middle >> 32, (middle << 32) | ((low << 32) >> 32))
+    }
 
     /// Numbers below twice `modulus`, modulo that. Both are below 2^62.
-    fn wrapped(self, modulus: Self) -> Self;
+    #[inline(always)]
+    fn wrapped(self, modulus: Self) -> Self {
+        // A number below the modulus wraps to a large one.
+        self.min(self - modulus)
+    }
 
     /// The smaller ones; all are below 2^63.
     fn min(self, other: Self) -> Self;
@@ -135,8 +156,6 @@ pub(super) trait Vector:
     fn is_below(self, other: Self) -> Self::Mask;
 
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
-
-    fn not(mask: Self::Mask) -> Self::Mask;
 
     /// A bit for each number whose mask is set.
     fn bits(mask: Self::Mask) -> u8;
@@ -163,22 +182,15 @@ pub(super) trait Kernel {
 )]
 pub(super) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    match available() {
-        // SAFETY: the processor has the instructions.
-        InstructionSet::Avx512 => return unsafe { avx512::run(kernel) },
-        // SAFETY: the processor has the instructions.
-        InstructionSet::Avx2 => return unsafe { avx2::run(kernel) },
-        InstructionSet::Bits => return word::run_with_bits(kernel),
-        InstructionSet::Portable => {}
-    }
+    // SAFETY: the processor has the instructions.
+    return unsafe {
+        match available() {
+            InstructionSet::Avx512 => avx512::run(kernel),
+            InstructionSet::Avx2 => avx2::run(kernel),
+            InstructionSet::Bits => word::run_with_bits(kernel),
+            InstructionSet::Portable => kernel.run(word::Words),
+        }
+    };
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     kernel.run(word::Words)
-}
-
-/// The products of 64-bit numbers with factors of 32 bits, in two words, by those of halves.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-fn wide_products<V: Vector>(numbers: V, factor: V) -> (V, V) {
-    let low = numbers.multiply_halves(factor);
-    let middle = (numbers >> 32).multiply_halves(factor) + (low >> 32);
-    (middle >> 32, (middle << 32) | ((low << 32) >> 32))
 }

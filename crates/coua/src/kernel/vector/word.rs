@@ -13,24 +13,19 @@ pub(super) struct Words;
 pub(in crate::kernel) struct Word(u64);
 
 /// Runs a kernel compiled for more instructions on words.
+///
+/// # Safety
+///
+/// The processor has [`InstructionSet::Bits`](super::InstructionSet::Bits).
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
+#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
 pub(super) fn run_with_bits<K: super::Kernel>(kernel: K) -> K::Output {
-    struct OnWords<K>(K);
-    impl<K: super::Kernel> crate::kernel::instructions::Compiled for OnWords<K> {
-        type Output = K::Output;
-
-        #[inline(always)]
-        fn run(self) -> K::Output {
-            self.0.run(Words)
-        }
-    }
-    crate::kernel::instructions::with_bit_instructions(OnWords(kernel))
+    kernel.run(Words)
 }
 
 impl Isa for Words {
     type Vector = Word;
-    const LOOKS_AHEAD: bool = false;
 
     #[inline(always)]
     fn splat(self, value: u64) -> Word {
@@ -65,15 +60,17 @@ impl Vector for Word {
         values[0] = self.0;
     }
 
-    #[inline(always)]
-    fn and_not(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    #[inline(always)]
-    fn shl_each(self, bits: Self) -> Self {
-        Self(self.0.checked_shl(bits.0 as u32).unwrap_or(0))
-    }
+    methods!(Self:
+        and_not |a, b| Self(a.0 & !b.0);
+        shl_each |a, bits| Self(a.0.checked_shl(bits.0 as u32).unwrap_or(0));
+        multiply_halves |a, b| Self(u64::from(a.0 as u32) * u64::from(b.0 as u32));
+        multiply |a, b| Self(a.0.wrapping_mul(b.0));
+        min |a, b| Self(a.0.min(b.0));
+    );
+    methods!(bool:
+        equals |a, b| a.0 == b.0;
+        is_below |a, b| a.0 < b.0;
+    );
 
     #[inline(always)]
     fn shr_each(self, bits: Self) -> Self {
@@ -82,30 +79,9 @@ impl Vector for Word {
     }
 
     #[inline(always)]
-    fn multiply_halves(self, other: Self) -> Self {
-        Self(u64::from(self.0 as u32) * u64::from(other.0 as u32))
-    }
-
-    #[inline(always)]
-    fn multiply(self, other: Self) -> Self {
-        Self(self.0.wrapping_mul(other.0))
-    }
-
-    #[inline(always)]
-    fn multiply_shifted(self, shift: u32, factor: u64) -> (Self, Self) {
-        let product = u128::from(self.0 & (u64::MAX >> shift)) * u128::from(factor << shift);
+    fn multiply_shifted(self, shift: u32, factor: Self) -> (Self, Self) {
+        let product = u128::from(self.0 & (u64::MAX >> shift)) * u128::from(factor.0 << shift);
         (Self((product >> 64) as u64), Self(product as u64))
-    }
-
-    #[inline(always)]
-    fn wrapped(self, modulus: Self) -> Self {
-        // A number below the modulus wraps to a large one.
-        Self(self.0.min(self.0.wrapping_sub(modulus.0)))
-    }
-
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        Self(self.0.min(other.0))
     }
 
     #[inline(always)]
@@ -114,23 +90,8 @@ impl Vector for Word {
     }
 
     #[inline(always)]
-    fn equals(self, other: Self) -> bool {
-        self.0 == other.0
-    }
-
-    #[inline(always)]
-    fn is_below(self, other: Self) -> bool {
-        self.0 < other.0
-    }
-
-    #[inline(always)]
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         std::hint::select_unpredictable(mask, yes, no)
-    }
-
-    #[inline(always)]
-    fn not(mask: bool) -> bool {
-        !mask
     }
 
     #[inline(always)]
