@@ -71,39 +71,30 @@ pub(crate) trait Compiled {
     fn run(self) -> Self::Output;
 }
 
-/// Runs code compiled for [`InstructionSet::Bits`], if this processor has them.
-#[inline]
-pub(crate) fn with_bit_instructions<C: Compiled>(code: C) -> C::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-        fn compiled_for_them<C: Compiled>(code: C) -> C::Output {
+/// Runs code compiled for a set of instructions, if this processor has them.
+macro_rules! runs_compiled_for {
+    ($name:ident, $set:ident, $features:literal) => {
+        #[doc = concat!("Runs code compiled for [`InstructionSet::", stringify!($set), "`], if it is there.")]
+        #[inline]
+        pub(crate) fn $name<C: Compiled>(code: C) -> C::Output {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                #[target_feature(enable = $features)]
+                fn compiled_for_them<C: Compiled>(code: C) -> C::Output {
+                    code.run()
+                }
+                if available() >= InstructionSet::$set {
+                    // SAFETY: the processor has the instructions.
+                    return unsafe { compiled_for_them(code) };
+                }
+            }
             code.run()
         }
-        if available() >= InstructionSet::Bits {
-            // SAFETY: the processor has the instructions.
-            return unsafe { compiled_for_them(code) };
-        }
-    }
-    code.run()
+    };
 }
 
-/// Runs code compiled for [`InstructionSet::Avx2`], if this processor has them.
-#[inline]
-pub(crate) fn with_block_vectors<C: Compiled>(code: C) -> C::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        #[target_feature(enable = "avx2")]
-        fn compiled_for_them<C: Compiled>(code: C) -> C::Output {
-            code.run()
-        }
-        if available() >= InstructionSet::Avx2 {
-            // SAFETY: the processor has the instructions.
-            return unsafe { compiled_for_them(code) };
-        }
-    }
-    code.run()
-}
+runs_compiled_for!(with_bit_instructions, Bits, "popcnt,bmi1,bmi2,lzcnt");
+runs_compiled_for!(with_block_vectors, Avx2, "avx2");
 
 #[cfg(test)]
 #[path = "../../tests/instruction_sets/mod.rs"]

@@ -9,46 +9,38 @@ use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
 /// Finds the moves of a group; false if that does not pay.
 #[inline]
 pub(crate) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
-    table.has_lanes() && with_vectors(FindMoves { table, moves })
+    table.has_lanes() && with_vectors(Moves::<true> { table, moves })
 }
 
 /// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
 #[inline]
 pub(crate) fn test_moves(table: UniformTable<'_>, moves: &mut GroupMoves) {
-    with_vectors(TestMoves { table, moves });
+    moves.free = 0;
+    with_vectors(Moves::<false> { table, moves });
 }
 
-struct FindMoves<'a> {
+/// Finds the moves of a group, or tests those that were found.
+struct Moves<'a, const FIND: bool> {
     table: UniformTable<'a>,
     moves: &'a mut GroupMoves,
 }
 
-impl Kernel for FindMoves<'_> {
+impl<const FIND: bool> Kernel for Moves<'_, FIND> {
     type Output = bool;
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
         if I::LOOKS_AHEAD {
             let uniform = Uniform::new(isa, self.table);
-            (0..GROUP).step_by(I::LANES).for_each(|first| uniform.find_moves(self.moves, first));
+            for first in (0..GROUP).step_by(I::LANES) {
+                if FIND {
+                    uniform.find_moves(self.moves, first);
+                } else {
+                    uniform.test_moves(self.moves, first);
+                }
+            }
         }
         I::LOOKS_AHEAD
-    }
-}
-
-struct TestMoves<'a> {
-    table: UniformTable<'a>,
-    moves: &'a mut GroupMoves,
-}
-
-impl Kernel for TestMoves<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let uniform = Uniform::new(isa, self.table);
-        self.moves.free = 0;
-        (0..GROUP).step_by(I::LANES).for_each(|first| uniform.test_moves(self.moves, first));
     }
 }
 
