@@ -161,8 +161,8 @@ impl CuckooFilterBuilder {
     fn described(&self) -> Result<(Geometry, Policy, u64), BuildError> {
         let (layout, when_full) = (self.layout.unwrap_or(Layout::Buckets), self.when_full);
         let default_slots = if layout == Layout::Overlapping { 2 } else { 4 };
-        let slots = self.slots_per_bucket.unwrap_or(default_slots);
-        check_slots(layout, slots)?;
+        let like = Geometry::of_buckets(layout, self.slots_per_bucket.unwrap_or(default_slots));
+        check_slots(layout, like.slots_per_bucket)?;
         let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
         let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY.min(max_items));
         if capacity > max_items {
@@ -171,16 +171,16 @@ impl CuckooFilterBuilder {
         let is_fixed = max_items == capacity && when_full != WhenFull::ExceedRate;
         let geometry = match (self.rate, self.hash_bits) {
             (Some(_), Some(_)) => return Err(BuildError::RateAndHashBits),
-            (Some(rate), None) if is_fixed => exact(capacity, rate, layout, slots)?,
+            (Some(rate), None) if is_fixed => exact(like, capacity, rate)?,
             (Some(rate), None) => {
                 let least = match when_full {
                     WhenFull::Refuse => 8,
-                    _ => bits_to_grow_to(max_items, layout, slots),
+                    _ => bits_to_grow_to(max_items, &like),
                 };
                 let bits = prefix_bits(max_items, rate)?.max(least);
-                prefix(capacity, bits, layout, slots)?
+                prefix(like, capacity, bits)?
             }
-            (None, bits) => prefix(capacity, bits.unwrap_or(64), layout, slots)?,
+            (None, bits) => prefix(like, capacity, bits.unwrap_or(64))?,
         };
         let max_evictions = self.max_evictions.unwrap_or(DEFAULT_MAX_EVICTIONS);
         let max_evictions = max_evictions.min(Self::MAX_EVICTIONS);
@@ -204,9 +204,9 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
 /// Hash bits with which a filter grows to `items` items by splits alone, however coarse its rate. A segment
 /// can split while its fingerprints have more than their low part: while the hash bits tell more apart than
 /// buckets * (2^6 - 1). Some segments split once more than the others.
-fn bits_to_grow_to(items: u64, layout: Layout, slots_per_bucket: u32) -> u32 {
-    let stride = if layout == Layout::Overlapping { 1 } else { slots_per_bucket };
-    let slots = items as f64 / loads(layout, slots_per_bucket).split;
+fn bits_to_grow_to(items: u64, like: &Geometry) -> u32 {
+    let stride = if like.layout == Layout::Overlapping { 1 } else { like.slots_per_bucket };
+    let slots = items as f64 / loads(like).split;
     let cells = 2.0 * slots / f64::from(stride) * f64::from(LOW_BITS).exp2();
     (cells.log2().ceil() as u32).clamp(8, 64)
 }

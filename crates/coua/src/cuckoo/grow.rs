@@ -103,14 +103,14 @@ impl CuckooFilter {
 
     /// Slots in use from which a segment splits rather than evicts.
     fn split_at(&self) -> u64 {
-        let load = sizing::loads(self.geometry.layout, self.geometry.slots_per_bucket).split;
+        let load = sizing::loads(&self.geometry).split;
         (self.geometry.segment_slots() as f64 * load) as u64
     }
 
     /// The most slots in use that chance brings about in a segment which was not split, while the filter holds
     /// what it is planned for.
     fn most_by_chance(&self) -> u64 {
-        let load = sizing::loads(self.geometry.layout, self.geometry.slots_per_bucket).growing;
+        let load = sizing::loads(&self.geometry).growing;
         let planned = self.geometry.segment_slots() as f64 * load;
         (planned + MOST_DEVIATION * planned.sqrt()) as u64
     }

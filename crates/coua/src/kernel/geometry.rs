@@ -4,7 +4,7 @@
 //! each depth.
 
 use super::codec::SlotCodec;
-use super::layout::Layout;
+use super::layout::{LOW_BITS, Layout};
 use super::level::LevelGeometry;
 
 /// Buckets of a segment stay below this, so that the alternate bucket takes two short multiplications.
@@ -35,6 +35,12 @@ pub(crate) enum Resolution {
 }
 
 impl Geometry {
+    /// One such bucket. It remembers whole hashes.
+    pub(crate) fn of_buckets(layout: Layout, slots_per_bucket: u32) -> Self {
+        let resolution = Resolution::Prefix { bits: 64 };
+        Self { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits: LOW_BITS, resolution }
+    }
+
     /// Number of hashes told apart; the false-positive rate with n items is n / cells.
     pub(crate) fn cells(&self) -> f64 {
         match self.resolution {
@@ -142,7 +148,6 @@ impl Geometry {
 mod tests {
     use super::*;
     use crate::KeyHash;
-    use crate::kernel::layout::LOW_BITS;
     use crate::kernel::probe::ALTERNATE;
     use crate::smoke::few_in_miri;
 

@@ -29,8 +29,8 @@ pub(crate) struct Loads {
     pub(crate) split: f64,
 }
 
-pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
-    let (fixed, growing, split) = match (layout, slots_per_bucket) {
+pub(crate) fn loads(geometry: &Geometry) -> Loads {
+    let (fixed, growing, split) = match (geometry.layout, geometry.slots_per_bucket) {
         (Layout::Overlapping, _) => (0.93, 0.89, 0.92),
         (Layout::Buckets, 8) => (0.97, 0.94, 0.97),
         (Layout::Buckets, 4) => (0.95, 0.92, 0.95),
@@ -42,7 +42,7 @@ pub(crate) fn loads(layout: Layout, slots_per_bucket: u32) -> Loads {
 
 /// The load at which a filter of this geometry holds what it was planned for.
 pub(crate) fn design_load(geometry: &Geometry) -> f64 {
-    let loads = loads(geometry.layout, geometry.slots_per_bucket);
+    let loads = loads(geometry);
     match geometry.resolution {
         // A fingerprint of 3 or 4 bits chooses among few alternate buckets, and eviction fails sooner.
         Resolution::Cells { .. } if geometry.low_bits == 3 => loads.fixed * 0.82,
@@ -88,13 +88,8 @@ fn sized(like: Geometry, items: u64, depths: RangeInclusive<u32>) -> Geometry {
     Geometry { buckets, base_depth: depth, ..like }
 }
 
-/// The geometry that fits `items` items at `rate` to the bit; its size stays.
-pub(crate) fn exact(
-    items: u64,
-    rate: f64,
-    layout: Layout,
-    slots_per_bucket: u32,
-) -> Result<Geometry, BuildError> {
+/// `like`, fitted to `items` items at `rate` to the bit; its size stays.
+pub(crate) fn exact(like: Geometry, items: u64, rate: f64) -> Result<Geometry, BuildError> {
     check_rate(rate)?;
     let wanted = items.max(1) as f64 / rate;
     let mut most = 0.0;
@@ -102,9 +97,7 @@ pub(crate) fn exact(
     for fingerprint_bits in MIN_FINGERPRINT_BITS..MAX_SLOT_BITS {
         let low_bits = fingerprint_bits.min(LOW_BITS);
         let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
-        let like =
-            Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution };
-        let geometry = sized(like, items, 0..=u32::MAX);
+        let geometry = sized(Geometry { low_bits, resolution, ..like }, items, 0..=u32::MAX);
         let cells = geometry.cells();
         if cells > HASH_VALUES || geometry.level(geometry.base_depth).is_none() {
             break;
@@ -132,18 +125,10 @@ pub(crate) fn too_small(rate: f64, items: u64, most: f64) -> BuildError {
     BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX })
 }
 
-/// The geometry for `items` items of which `bits` bits of the hash are remembered; it can grow.
-pub(crate) fn prefix(
-    items: u64,
-    bits: u32,
-    layout: Layout,
-    slots_per_bucket: u32,
-) -> Result<Geometry, BuildError> {
+/// `like` for `items` items of which `bits` bits of the hash are remembered; it can grow.
+pub(crate) fn prefix(like: Geometry, items: u64, bits: u32) -> Result<Geometry, BuildError> {
     check_hash_bits(bits)?;
-    let (low_bits, resolution) = (LOW_BITS, Resolution::Prefix { bits });
-    let like =
-        Geometry { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits, resolution };
-    let geometry = fitted(like, items);
+    let geometry = fitted(Geometry { resolution: Resolution::Prefix { bits }, ..like }, items);
     if geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some() {
         Ok(geometry)
     } else {
