@@ -95,21 +95,12 @@ keys!(|key, hasher| (**key).hash_with(hasher) =>
     [K: Key + ToOwned + ?Sized] Cow<'_, K>
 );
 
-macro_rules! integer_keys {
-    ($($type:ty => $wide:ty),*) => {$(
-        impl Key for $type {
-            #[inline]
-            fn hash_with(&self, hasher: KeyHasher) -> KeyHash {
-                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
-            }
-        }
-    )*};
-}
-
-integer_keys!(
-    u8 => u64, u16 => u64, u32 => u64, u64 => u64, usize => u64,
-    i8 => i64, i16 => i64, i32 => i64, i64 => i64, isize => i64
-);
+// As eight bytes, and narrower ones as the wider integer of the same value.
+keys!(|key, hasher| hasher.hash_bytes(&key.to_le_bytes()) => [] u64, [] i64);
+keys!(|key, hasher| u64::from(*key).hash_with(hasher) => [] u8, [] u16, [] u32);
+keys!(|key, hasher| i64::from(*key).hash_with(hasher) => [] i8, [] i16, [] i32);
+keys!(|key, hasher| (*key as u64).hash_with(hasher) => [] usize);
+keys!(|key, hasher| (*key as i64).hash_with(hasher) => [] isize);
 
 impl KeyHasher {
     /// Hashes a key. O(bytes).
