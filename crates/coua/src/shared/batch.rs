@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::cuckoo::{ByShard, CuckooFilter};
-use crate::error::{BatchFull, Full, FullReason, Insertion};
+use crate::error::{BatchFull, Full, Insertion};
 use crate::hash::{Key, KeyHash};
 use crate::shared::{Busy, SharedCuckooFilter};
 
@@ -71,9 +71,6 @@ impl Group<'_> {
         self.start + self.origins[index] as usize
     }
 }
-
-/// The places of the refused keys in a batch, and why each was refused.
-type Refusals = Vec<(usize, FullReason)>;
 
 impl SharedCuckooFilter {
     /// Calls `work` for every group of keys. Groups for which it tells `None`, because their shard is held by
@@ -150,14 +147,7 @@ impl SharedCuckooFilter {
     ///
     /// [`BatchRefused`] tells which keys were refused; all others were inserted.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
-        let mut space = Vec::new();
-        let mut refusals = Refusals::new();
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
-            self.insert_group(group, busy, &mut refusals, |shard, from| {
-                shard.insert_batch(&group.hashes[from..])
-            })
-        });
-        self.verdict(&refusals)
+        self.insert_groups(keys, |shard, group, from| shard.insert_batch(&group.hashes[from..]))
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
@@ -194,43 +184,36 @@ impl SharedCuckooFilter {
     ) -> Result<(), BatchRefused> {
         outcomes.clear();
         outcomes.resize(keys.len(), Insertion::Refused);
-        let (mut space, mut part) = (Vec::new(), Vec::new());
-        let mut refusals = Refusals::new();
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
-            self.insert_group(group, busy, &mut refusals, |shard, from| {
-                let done = shard.insert_unique_batch_into(&group.hashes[from..], &mut part);
-                group.scatter(from, &part, outcomes);
-                done
-            })
-        });
-        self.verdict(&refusals)
+        let mut part = Vec::new();
+        self.insert_groups(keys, |shard, group, from| {
+            let done = shard.insert_unique_batch_into(&group.hashes[from..], &mut part);
+            group.scatter(from, &part, outcomes);
+            done
+        })
     }
 
-    /// Inserts a group's keys by `insert`, which begins at the key that it is told.
-    fn insert_group(
+    /// Inserts the keys of each group by `insert`, which begins at the key that it is told.
+    fn insert_groups<K: Key>(
         &self,
-        group: Group<'_>,
-        busy: Busy,
-        refusals: &mut Refusals,
-        mut insert: impl FnMut(&mut CuckooFilter, usize) -> Result<(), BatchFull>,
-    ) -> Option<()> {
-        let mut permit = self.allowance.permit(group.hashes.len() as u64);
-        let mut shard = self.write_unless(group.shard, busy)?;
-        self.with_permit(&mut shard, &mut permit, |shard| {
-            let mut next = 0;
-            while let Err(stopped) = insert(shard, next) {
-                next += stopped.done;
-                refusals.push((group.position(next), stopped.full.reason));
-                next += 1;
-            }
+        keys: &[K],
+        mut insert: impl FnMut(&mut CuckooFilter, Group<'_>, usize) -> Result<(), BatchFull>,
+    ) -> Result<(), BatchRefused> {
+        let (mut space, mut refused, mut last) = (Vec::new(), Vec::new(), None);
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
+            let mut permit = self.allowance.permit(group.hashes.len() as u64);
+            let mut shard = self.write_unless(group.shard, busy)?;
+            self.with_permit(&mut shard, &mut permit, |shard| {
+                let mut next = 0;
+                while let Err(stopped) = insert(shard, group, next) {
+                    next += stopped.done;
+                    refused.push(group.position(next));
+                    last = Some(stopped.full.reason);
+                    next += 1;
+                }
+            });
+            Some(())
         });
-        Some(())
-    }
-
-    fn verdict(&self, refusals: &Refusals) -> Result<(), BatchRefused> {
-        let Some(&(_, reason)) = refusals.last() else { return Ok(()) };
-        let mut refused: Vec<_> = refusals.iter().map(|&(position, _)| position).collect();
         refused.sort_unstable();
-        Err(BatchRefused { refused, full: self.full(reason) })
+        last.map_or(Ok(()), |reason| Err(BatchRefused { refused, full: self.full(reason) }))
     }
 }
