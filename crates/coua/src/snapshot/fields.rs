@@ -140,8 +140,8 @@ pub(crate) fn expect(
 
 /// A part of an input, whose checksum is taken while it is read.
 pub(crate) struct Summed<R> {
-    pub(super) input: Take<R>,
-    pub(super) sum: Xxh3,
+    input: Take<R>,
+    sum: Xxh3,
 }
 
 impl<R: Read> Summed<R> {
