@@ -53,10 +53,8 @@ impl CuckooFilter {
             Conversion::Layout { layout, slots_per_bucket } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
                 self.remembered()?;
-                fitted(
-                    Geometry { layout, slots_per_bucket, ..*self.geometry() },
-                    self.items_to_copy(),
-                )
+                let like = Geometry { layout, slots_per_bucket, ..*self.geometry() };
+                fitted(like, self.items_to_copy())
             }
         };
         self.rebuilt(geometry)
@@ -124,7 +122,7 @@ impl CuckooFilter {
 
     /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
     pub(crate) fn absorb(&mut self, other: &Self, if_present: IfPresent) -> Result<(), Full> {
-        for (_, index) in other.directory().in_hash_order() {
+        for index in other.directory().in_hash_order() {
             let hashes =
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
             self.insert_all(&hashes, if_present, &mut []).map_err(|stopped| stopped.full)?;
@@ -145,15 +143,13 @@ impl CuckooFilter {
     }
 
     fn insert_copies(&mut self, hash: KeyHash, copies: u64) -> Result<(), Full> {
-        let mut left = copies;
-        while left > 0 {
+        for left in (1..=copies).rev() {
             let probe = self.locate(hash);
             let has_bucketful = self.slots_holding(&probe) >= self.geometry().slots_per_bucket;
             if has_bucketful || self.overflow_copies(&probe) > 0 {
                 return self.add_extra_copies(&probe, left);
             }
             self.insert(hash)?;
-            left -= 1;
         }
         Ok(())
     }

@@ -82,8 +82,8 @@ impl CuckooFilter {
             rest.write_all(&rows)?;
             rest.pad()?;
         }
-        for (_, index) in self.directory().in_hash_order() {
-            rest.write_all(self.packed(self.segment(index)))?;
+        for index in self.directory().in_hash_order() {
+            rest.write_all(self.packed(self.table().segment(index)))?;
         }
         let overflow_sum = self.write_overflow(&mut rest)?;
         rest.write_all(&trailer(&head, &rows, overflow_sum))?;
@@ -102,8 +102,8 @@ impl CuckooFilter {
     fn segment_rows(&self, header: &Header) -> Vec<u8> {
         let mut rows = Vec::with_capacity(self.segments() * header::ROW_BYTES as usize);
         let mut offset = header.first_segment();
-        for (_, index) in self.directory().in_hash_order() {
-            let segment = self.segment(index);
+        for index in self.directory().in_hash_order() {
+            let segment = self.table().segment(index);
             let packed = self.packed(segment);
             let depth = self.level_of(index).depth;
             let flags = u32::from(segment.is_overfull());
@@ -134,8 +134,8 @@ impl PartialEq for CuckooFilter {
     /// Whether the snapshots of both would be equal: the same parameters, and the same items in the same
     /// slots. The same keys in another order usually make an unequal filter with the same answers. O(bytes).
     fn eq(&self, other: &Self) -> bool {
-        let is_same = |((_, mine), (_, theirs))| {
-            let (mine, theirs) = (self.segment(mine), other.segment(theirs));
+        let is_same = |(mine, theirs)| {
+            let (mine, theirs) = (self.table().segment(mine), other.table().segment(theirs));
             mine.level() == theirs.level()
                 && mine.is_overfull() == theirs.is_overfull()
                 && self.packed(mine) == other.packed(theirs)

@@ -143,11 +143,9 @@ impl Arena {
         // answers wrong, or end this process where it cuts the file off, but no access leads out of
         // the mapping: every load and store checks its bound, and no value of the bytes is trusted.
         let map = unsafe { options.map_copy(file) }?;
+        // Advice only: keys are spread, so reading the neighbors of a page does not pay.
         #[cfg(unix)]
-        {
-            // Advice only: keys are spread, so reading the neighbors of a page does not pay.
-            drop(map.advise(memmap2::Advice::Random));
-        }
+        drop(map.advise(memmap2::Advice::Random));
         Ok(Self::of_mapping(map.into(), mapped - len, len))
     }
 
@@ -219,13 +217,12 @@ impl Arena {
 /// whole huge pages begin with one from 6.7 on; before, they need room to begin later.
 #[cfg(feature = "mmap")]
 fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
-    {
-        let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);
-        if cfg!(not(target_os = "linux")) || first_page(&map) == 0 {
-            return Some((map, 0));
-        }
+    let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);
+    if cfg!(not(target_os = "linux")) || first_page(&map) == 0 {
+        return Some((map, 0));
     }
-    // The first one is gone, because both at once may be more than there is.
+    // Both at once may be more than there is.
+    drop(map);
     map_with_room(bytes)
 }
 

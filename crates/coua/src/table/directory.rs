@@ -55,18 +55,9 @@ impl Directory {
         (0..).zip(&self.entries).all(|(number, &segment)| number == segment)
     }
 
-    /// The segments in the order of their hashes, each with its prefix (in the high bits of a u64).
-    pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let mut last = None;
-        self.entries
-            .iter()
-            .enumerate()
-            .filter(move |&(_, &segment)| last.replace(segment) != Some(segment))
-            .map(|(index, &segment)| (self.prefix(index), segment))
-    }
-
-    fn prefix(&self, index: usize) -> u64 {
-        ((index as u64) << 1) << (63 - self.bits)
+    /// The segments in the order of their hashes.
+    pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.chunk_by(u32::eq).map(|entries| entries[0])
     }
 
     /// Bytes of memory that a split of a segment of this depth takes.
@@ -133,8 +124,9 @@ mod tests {
             directory.reserve_split(depth).unwrap();
             directory.split(upper_half, depth, upper);
         }
-        let order: Vec<_> = directory.in_hash_order().collect();
-        assert_eq!(order, [(0, 0), (upper_half, 1), (5 << 61, 3), (6 << 61, 2)]);
+        assert_eq!(directory.in_hash_order().collect::<Vec<_>>(), [0, 1, 3, 2]);
+        let prefixes = [0, upper_half, 5 << 61, 6 << 61].map(KeyHash::from_u64);
+        assert_eq!(prefixes.map(|prefix| directory.segment_of(prefix)), [0, 1, 3, 2]);
         assert_eq!(directory.segment_of(KeyHash::from_u64(u64::MAX)), 2);
         assert_eq!(directory.segment_of(KeyHash::from_u64(0)), 0);
         let segments = [(0, 1), (upper_half, 3), (5 << 61, 3), (6 << 61, 2)];
