@@ -14,29 +14,24 @@ impl CuckooFilter {
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
         let mut hashes = with_room(self.table.segment(index).occupied() as usize)?;
-        self.collect_representatives(index, &mut hashes);
+        hashes.extend(self.hashes_in_slots(index));
         Ok(hashes)
     }
 
     /// The representative of every item, once for each copy: the smallest hash that the filter cannot tell from
     /// the key's. A filter of as many hash bits into which they are inserted gives the same answers.
     pub fn iter_hashes(&self) -> impl Iterator<Item = KeyHash> + '_ {
-        let in_slots = self.directory.in_hash_order().flat_map(|(_, index)| {
-            let mut hashes = Vec::with_capacity(self.table.segment(index).occupied() as usize);
-            self.collect_representatives(index, &mut hashes);
-            hashes
-        });
+        let in_slots = self.directory.in_hash_order().flat_map(|index| self.hashes_in_slots(index));
         let in_overflow = self.overflow.iter().flat_map(|(hash, entry)| {
             (0..entry.extra).chain(0..entry.overflowed).map(move |_| hash)
         });
         in_slots.chain(in_overflow)
     }
 
-    fn collect_representatives(&self, index: u32, hashes: &mut Vec<KeyHash>) {
+    fn hashes_in_slots(&self, index: u32) -> impl Iterator<Item = KeyHash> + '_ {
         let (segment, level) = (self.table.segment(index), self.level_of(index));
-        level.for_each_value(segment, |bucket, value| {
-            hashes.push(level.representative(segment.prefix(), bucket, value));
-        });
+        let items = level.items(segment, 0..level.slots()).filter(|&(_, value)| value != 0);
+        items.map(|(bucket, value)| level.representative(segment.prefix(), bucket, value))
     }
 
     /// The geometry that fits `items` and tells the same hashes apart as this filter.
@@ -124,7 +119,8 @@ impl CuckooFilter {
         }
         let mut trial = Self::empty(*geometry, self.policy, self.hasher)?;
         let (mut last, mut tried) = (0, 0);
-        for (prefix, index) in self.directory.in_hash_order() {
+        for index in self.directory.in_hash_order() {
+            let prefix = self.table.segment(index).prefix();
             let target = prefix.unbounded_shr(64 - geometry.base_depth);
             if target != last && tried >= self.stored / 16 {
                 break;
@@ -144,7 +140,7 @@ impl CuckooFilter {
     fn is_even_in(&self, geometry: &Geometry) -> bool {
         let target = |prefix: u64| prefix.unbounded_shr(64 - geometry.base_depth);
         let (mut last, mut items) = (0, 0);
-        self.directory.in_hash_order().all(|(_, index)| {
+        self.directory.in_hash_order().all(|index| {
             let segment = self.table.segment(index);
             if target(segment.prefix()) != last {
                 (last, items) = (target(segment.prefix()), 0);
@@ -199,7 +195,7 @@ impl CuckooFilter {
         target.memory_limit = self.memory_limit;
         target.stored = self.stored;
         target.overflow = std::mem::take(&mut self.overflow);
-        let order: Vec<u32> = self.directory.in_hash_order().map(|(_, index)| index).collect();
+        let order: Vec<u32> = self.directory.in_hash_order().collect();
         let lowest = self.table.lowest_from(&order);
         let mut tolerable = target.overflow_limit() / 2;
         // A filter that shrinks stays smaller.
@@ -208,7 +204,7 @@ impl CuckooFilter {
             if shrinks { [self.slots(), self.slot_bytes()] } else { [u64::MAX; 2] };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
-            self.collect_representatives(index, &mut hashes);
+            hashes.extend(self.hashes_in_slots(index));
             target.reinsert_batch(&hashes);
             if target.overflow.overflowed() > tolerable {
                 target.split_overfull(slots, bytes);

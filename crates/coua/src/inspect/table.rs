@@ -3,9 +3,9 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::cuckoo::{OverflowEntry, WhenFull};
+use crate::cuckoo::WhenFull;
 use crate::hash::{KeyHash, KeyHasher};
-use crate::kernel::{ALTERNATE, Layout, LevelGeometry, Resolution};
+use crate::kernel::{ALTERNATE, Layout, Resolution};
 use crate::snapshot::{Front, LoadError, entries};
 use crate::table::Table;
 
@@ -132,9 +132,10 @@ impl TableView {
         let front = Front::read(input, bytes.end - bytes.start)?;
         input.seek(SeekFrom::Start(bytes.start + front.header.overflow))?;
         let overflow = front.overflow_bytes(input)?;
-        let overflow = entries(&overflow).map(|(representative, entry)| {
-            let OverflowEntry { extra, overflowed } = entry;
-            Overflow { representative, extra, without_slot: overflowed }
+        let overflow = entries(&overflow).map(|(representative, entry)| Overflow {
+            representative,
+            extra: entry.extra,
+            without_slot: entry.overflowed,
         });
         let segments = front.rows.iter().map(|row| {
             let codec = &front.level_of(row).codec;
@@ -227,24 +228,16 @@ impl TableView {
         input.seek(SeekFrom::Start(self.segments[segment].bytes.start))?;
         self.front.read_segment(input, segment, &mut read)?;
         let level = self.front.level_of(row);
-        let (mut slots, mut number) = (Vec::new(), 0);
-        level.for_each_slot_in(&read, 0..level.slots(), |bucket, value| {
-            if value != 0 {
-                slots.push(slot_of(level, row.prefix, (number, bucket), value));
-            }
-            number += 1;
+        let items = (0..).zip(level.items(&read, 0..level.slots()));
+        let items = items.filter(|&(_, (_, value))| value != 0);
+        let slots = items.map(|(number, (bucket, value))| Slot {
+            number,
+            bucket,
+            fingerprint: level.fingerprint(value),
+            choice: if value & ALTERNATE == 0 { Choice::Primary } else { Choice::Alternate },
+            other_bucket: level.alternate(bucket, value).0,
+            representative: level.representative(row.prefix, bucket, value),
         });
-        Ok(slots)
-    }
-}
-
-fn slot_of(level: &LevelGeometry, prefix: u64, (number, bucket): (u64, u64), value: u64) -> Slot {
-    Slot {
-        number,
-        bucket,
-        fingerprint: level.fingerprint(value),
-        choice: if value & ALTERNATE == 0 { Choice::Primary } else { Choice::Alternate },
-        other_bucket: level.alternate(bucket, value).0,
-        representative: level.representative(prefix, bucket, value),
+        Ok(slots.collect())
     }
 }

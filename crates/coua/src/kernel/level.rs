@@ -161,33 +161,21 @@ impl LevelGeometry {
         }
     }
 
-    /// Calls `visit` with the bucket and the value of every slot in use.
+    /// The bucket and the value of each of these slots; the value of a free slot is 0. Disjoint buckets are visited
+    /// whole.
     #[inline(always)]
-    pub(crate) fn for_each_value(&self, segment: &Segment, mut visit: impl FnMut(u64, u64)) {
-        self.for_each_slot_in(segment, 0..self.slots(), |bucket, value| {
-            if value != 0 {
-                visit(bucket, value);
-            }
-        });
-    }
-
-    /// Calls `visit` with the bucket and the value of each of these slots; the value of a free slot is 0.
-    /// Disjoint buckets are visited whole.
-    #[inline(always)]
-    pub(crate) fn for_each_slot_in(
+    pub(crate) fn items(
         &self,
         segment: &Segment,
         slots: Range<u64>,
-        mut visit: impl FnMut(u64, u64),
-    ) {
-        for (number, positions) in self.codec.runs(slots) {
+    ) -> impl Iterator<Item = (u64, u64)> {
+        self.codec.runs(slots).flat_map(move |(number, positions)| {
             let bucket = self.codec.read(segment, number);
-            for position in positions {
+            positions.map(move |position| {
                 let stored = self.codec.stored(segment, &bucket, position);
-                let (own, value) = self.codec.own_bucket(number, position, stored);
-                visit(own, value);
-            }
-        }
+                self.codec.own_bucket(number, position, stored)
+            })
+        })
     }
 
     /// Bytes of a segment with so many slots, with the tail that lets every load read eight bytes.

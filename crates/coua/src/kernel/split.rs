@@ -215,17 +215,16 @@ mod tests {
                     let mut moved = MovedItems::none();
                     parent.divide(chunk.clone(), &mut moved);
                     let mut items = moved.iter();
-                    parent.level.for_each_slot_in(parent.segment, chunk, |bucket, value| {
-                        if value & parent.moved_bits() == 0 {
-                            return;
-                        }
+                    let leaves = |&(_, value): &(u64, u64)| value & parent.moved_bits() != 0;
+                    for (bucket, value) in parent.level.items(parent.segment, chunk).filter(leaves)
+                    {
                         let (primary, halved) = parent.level.in_children(bucket, value);
                         let alternate = parent.child.alternate_in_children(primary, halved);
                         let item = items.next().expect("an item for each that moves");
                         let place = (item.primary, item.alternate, item.value);
                         assert_eq!(place, (primary, alternate, halved), "{filter:?}");
                         divided += 1;
-                    });
+                    }
                     assert!(items.next().is_none());
                 }
             }

@@ -131,20 +131,21 @@ mod tests {
             None => waiting.push(item),
         };
         for is_moving in [false, true] {
-            parent.level.for_each_value(parent.segment, |bucket, value| {
+            let items = parent.level.items(parent.segment, 0..parent.level.slots());
+            for (bucket, value) in items.filter(|&(_, value)| value != 0) {
                 let (primary, halved) = parent.level.in_children(bucket, value);
                 let alternate = parent.child.alternate_in_children(primary, halved);
                 let item = MovedItem { primary, alternate, value: halved };
                 let items = |bucket| slots[slots_of(bucket)].iter().filter(|it| **it != 0).count();
                 if is_moving != (codec.overlap() || value & ALTERNATE != 0) {
-                    return;
+                    continue;
                 }
                 if is_moving && items(alternate) < items(primary) {
                     put(&mut slots, alternate, halved | ALTERNATE, item);
                 } else {
                     put(&mut slots, primary, halved, item);
                 }
-            });
+            }
         }
         (slots, waiting)
     }
