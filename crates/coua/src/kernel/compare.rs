@@ -4,7 +4,6 @@
 //! form).
 
 use super::codec::{Encoding, SlotCodec};
-use super::probe::{ALTERNATE, Probe};
 use super::slots::Bucket;
 use crate::table::{Segment, SegmentMut};
 
@@ -46,28 +45,6 @@ impl SlotCodec {
             });
         }
         Marks(self.zero_lanes(bucket.lanes() ^ self.repeated(value)))
-    }
-
-    /// [`candidates`](Self::candidates) in both buckets of a key, of which only the lowest of each bucket is
-    /// certain: a carry leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
-    #[inline(always)]
-    pub(crate) fn candidates_of_pair(
-        &self,
-        segment: &Segment,
-        primary: &Bucket,
-        alternate: &Bucket,
-        probe: &Probe,
-    ) -> (Marks, Marks) {
-        if self.encoding == Encoding::WideOverlapping {
-            let here = self.candidates(segment, primary, probe.value);
-            return (here, self.candidates(segment, alternate, probe.alternate_value()));
-        }
-        let wanted = self.repeated(probe.value);
-        // The choice bit is the lowest of a lane.
-        (
-            Marks(self.lowest_zero_lane(primary.lanes() ^ wanted)),
-            Marks(self.lowest_zero_lane(alternate.lanes() ^ (wanted | (self.ones * ALTERNATE)))),
-        )
     }
 
     /// Whether the rest of a candidate is that of `value` too.
@@ -137,19 +114,9 @@ impl SlotCodec {
 
     /// `value` in every lane, as each position stores it; of a wide bucket, the bits that a lane has.
     #[inline(always)]
-    fn repeated(&self, value: u64) -> u64 {
+    pub(super) fn repeated(&self, value: u64) -> u64 {
         let lane = if self.encoding == Encoding::Narrow { value } else { value & self.lane_mask };
         lane.wrapping_mul(self.ones) | self.positions
-    }
-
-    /// Whether a lane of one of its buckets is the key's: [`candidates_of_pair`](Self::candidates_of_pair) in fewer
-    /// instructions, where it does not matter which lane.
-    #[inline(always)]
-    pub(crate) fn any_candidate(&self, primary: &Bucket, alternate: &Bucket, value: u64) -> bool {
-        let wanted = self.repeated(value);
-        let here = primary.lanes() ^ wanted;
-        let there = alternate.lanes() ^ (wanted | (self.ones * ALTERNATE));
-        (self.below_zero_lanes(here) | self.below_zero_lanes(there)) & self.high != 0
     }
 
     /// Frees the lowest marked slot of a narrow bucket that was just read; not without a mark.
@@ -161,15 +128,11 @@ impl SlotCodec {
         segment.set_word(bucket.bit, bucket.word & !(lane << (bucket.bit & 7)));
     }
 
-    /// High bit of the lowest lane that is zero, if there is one; higher bits may be wrong.
+    /// Marks the lowest lane that is zero, if there is one. Higher marks may be wrong: a carry leaves lanes that are
+    /// zero.
     #[inline(always)]
-    fn lowest_zero_lane(&self, word: u64) -> u64 {
-        self.below_zero_lanes(word) & self.high
-    }
-
-    #[inline(always)]
-    fn below_zero_lanes(&self, word: u64) -> u64 {
-        word.wrapping_sub(self.ones) & !word
+    pub(super) fn lowest_zero_lane(&self, word: u64) -> Marks {
+        Marks(word.wrapping_sub(self.ones) & !word & self.high)
     }
 
     /// High bit of every lane that is zero. No carry leaves a lane, so the answer is exact.

@@ -41,14 +41,10 @@ fn detect() -> InstructionSet {
     let avx2 = bits && is_x86_feature_detected!("avx2");
     let avx512 =
         avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-    let steps = [
-        (avx512, InstructionSet::Avx512),
-        (avx2, InstructionSet::Avx2),
-        (bits, InstructionSet::Bits),
-    ];
-    let limit = limit();
-    let mut usable = steps.into_iter().filter(|&(is_there, set)| is_there && set <= limit);
-    usable.next().map_or(InstructionSet::Portable, |(_, set)| set)
+    let found = avx512.then_some(InstructionSet::Avx512);
+    let found = found.or(avx2.then_some(InstructionSet::Avx2));
+    let found = found.or(bits.then_some(InstructionSet::Bits));
+    found.unwrap_or(InstructionSet::Portable).min(limit())
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -46,10 +46,19 @@ impl Pair {
         (primary, alternate)
     }
 
-    /// The slots whose lanes are the key's.
+    /// The slots whose lanes are the key's, of which only the first of each bucket is certain.
     #[inline(always)]
     fn candidates(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
-        self.codec.candidates_of_pair(segment, &self.primary, &self.alternate, probe)
+        let Self { codec, primary, alternate } = self;
+        if codec.encoding == Encoding::WideOverlapping {
+            let here = codec.candidates(segment, primary, probe.value);
+            return (here, codec.candidates(segment, alternate, probe.alternate_value()));
+        }
+        let here = codec.repeated(probe.value);
+        // The choice bit is the lowest of a lane.
+        let there = here | (codec.ones * ALTERNATE);
+        let zero_lane = |bucket: &Bucket, lanes| codec.lowest_zero_lane(bucket.lanes() ^ lanes);
+        (zero_lane(primary, here), zero_lane(alternate, there))
     }
 
     /// The first slot that holds the key, in the primary bucket or else in the alternate one.
@@ -80,9 +89,6 @@ impl Pair {
                 Found::At(_) => Some(true),
                 Found::Unclear => None,
             };
-        }
-        if self.codec.encoding == Encoding::Narrow {
-            return Some(self.codec.any_candidate(&self.primary, &self.alternate, probe.value));
         }
         let (primary, alternate) = self.candidates(segment, probe);
         Some(primary.any() | alternate.any())

@@ -122,6 +122,7 @@ mod tests {
     use super::super::codec::tests::all_codecs;
     use super::*;
     use crate::Layout;
+    use crate::kernel::{Pair, Probe};
     use crate::smoke::few_in_miri;
     use crate::table::Table;
 
@@ -183,10 +184,10 @@ mod tests {
                 let expected = marks(&|position| codec.at_position(wanted, position));
                 assert_eq!(found.count() as usize, expected.len(), "{codec:?}");
                 assert_eq!(codec.first(found), expected.first().copied());
-                if codec.encoding == Encoding::Narrow {
-                    // No value here is one in its alternate bucket.
-                    assert_eq!(codec.any_candidate(&read, &read, wanted), !expected.is_empty());
-                }
+                // No value here is one in its alternate bucket.
+                let probe = Probe { segment: 0, primary: bucket, alternate: bucket, value: wanted };
+                let is_held = Pair::read(&codec, segment, &probe).contains(segment, &probe);
+                assert!(is_held.is_none_or(|is_held| is_held != expected.is_empty()));
                 let free_slots = codec.free_slots(segment, &read);
                 assert_eq!(free_slots.count() as usize, marks(&|_| 0).len());
                 assert_eq!(codec.first(free_slots), marks(&|_| 0).first().copied());

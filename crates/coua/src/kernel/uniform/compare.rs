@@ -92,19 +92,9 @@ impl<I: Isa> LevelVectors<I> {
         self.sum(marks) >> ((slots - 1) * lane_bits)
     }
 
-    /// [`SlotCodec::has_more`].
-    #[inline(always)]
-    pub(super) fn have_more(
-        &self,
-        left: I::Vector,
-        right: I::Vector,
-    ) -> <I::Vector as Vector>::Mask {
-        self.sum(right).is_below(self.sum(left))
-    }
-
     /// How many lanes are marked, in the place of the last lane.
     #[inline(always)]
-    fn sum(&self, marks: I::Vector) -> I::Vector {
+    pub(super) fn sum(&self, marks: I::Vector) -> I::Vector {
         let &SlotCodec { ones, lane_bits, last_lane, .. } = self.codec();
         let first_bits = marks >> (lane_bits - 1);
         first_bits.multiply(self.splat(ones)) & self.splat(last_lane)

@@ -121,25 +121,6 @@ impl<'a, I: Isa> Uniform<'a, I> {
     }
 }
 
-/// Fails if vectors were compared with single words fewer times than `least`, unless they do not look ahead.
-#[cfg(test)]
-fn check_looked_ahead(compared: usize, least: usize) {
-    struct LooksAhead;
-    impl Kernel for LooksAhead {
-        type Output = bool;
-
-        fn run<I: Isa>(self, _: I) -> bool {
-            I::LOOKS_AHEAD
-        }
-    }
-    if with_vectors(LooksAhead) {
-        assert!(compared >= least, "{compared} comparisons, expected {least}");
-    } else {
-        assert_eq!(compared, 0);
-        println!("skipped: words do not look ahead");
-    }
-}
-
 /// `SplitMix64`.
 #[cfg(test)]
 fn random_hash(n: u64) -> KeyHash {

@@ -88,14 +88,13 @@ impl<I: Isa> Uniform<'_, I> {
 mod tests {
     use super::*;
     use crate::cuckoo::EvictionChain;
-    use crate::kernel::uniform::check_looked_ahead;
     use crate::kernel::{AnyLevel, Probe};
     use crate::{CuckooFilter, KeyHash, Layout, WhenFull};
 
     /// Full buckets of a filter, as eviction chains that are there.
     fn chains(filter: &CuckooFilter) -> Vec<EvictionChain> {
         let places = (0..filter.segments() as u32).flat_map(|segment| {
-            let (level, place) = (filter.level_of(segment), filter.segment(segment));
+            let (level, place) = (filter.level_of(segment), filter.table().segment(segment));
             let is_full = move |bucket: &u64| {
                 let read = level.codec.read(place, *bucket);
                 !level.codec.free_slots(place, &read).any()
@@ -107,6 +106,24 @@ mod tests {
             Probe { segment, primary, alternate: 0, value }
         });
         probes.map(|probe| EvictionChain::new(&probe)).collect()
+    }
+
+    /// Fails if vectors were compared with single words fewer times than `least`, unless they do not look ahead.
+    fn check_looked_ahead(compared: usize, least: usize) {
+        struct LooksAhead;
+        impl Kernel for LooksAhead {
+            type Output = bool;
+
+            fn run<I: Isa>(self, _: I) -> bool {
+                I::LOOKS_AHEAD
+            }
+        }
+        if with_vectors(LooksAhead) {
+            assert!(compared >= least, "{compared} comparisons, expected {least}");
+        } else {
+            assert_eq!(compared, 0);
+            println!("skipped: words do not look ahead");
+        }
     }
 
     #[test]

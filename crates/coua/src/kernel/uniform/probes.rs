@@ -85,7 +85,7 @@ impl<I: Isa> Uniform<'_, I> {
         primary.word.store(&mut probes.primary_word[first..]);
         alternate.word.store(&mut probes.alternate_word[first..]);
         let (here, there) = (self.free_slots(primary), self.free_slots(alternate));
-        let in_alternate = self.have_more(there, here);
+        let in_alternate = self.sum(here).is_below(self.sum(there));
         let free_slots = I::Vector::select(in_alternate, there, here);
         self.note(probes, first, &pairs, (in_alternate, free_slots));
         let is_full = I::Vector::bits(free_slots.is_zero());
