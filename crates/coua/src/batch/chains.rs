@@ -5,10 +5,11 @@
 //! its memory, the others step.
 
 use std::mem::take;
+use std::ops::ControlFlow;
 
 use super::active::{Active, ChainGroup, Chains, GROUPS};
 use super::insert::InsertBatch;
-use crate::cuckoo::{EvictionChain, Placement, Step, WhenBlocked};
+use crate::cuckoo::{EvictionChain, WhenBlocked};
 use crate::error::Insertion;
 use crate::kernel::{GROUP, Levels, uniform};
 
@@ -77,7 +78,7 @@ impl InsertBatch<'_> {
     fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         let number = self.deferred.first(run)?;
         let probe = self.filter.locate_by(levels, self.hashes[number]);
-        let may_be_there = self.filter.segment(probe.segment).has_overflow();
+        let may_be_there = self.filter.table().segment(probe.segment).has_overflow();
         if may_be_there || self.filter.when_blocked(probe.segment, 0) != WhenBlocked::Evict {
             return None;
         }
@@ -93,10 +94,8 @@ impl InsertBatch<'_> {
         while let Some(number) = self.deferred.first(run) {
             let probe = self.filter.locate_by(levels, self.hashes[number]);
             match self.filter.try_place(levels, &probe, self.if_present) {
-                Ok(Placement::Done(insertion)) => self.note(number, insertion),
-                Ok(Placement::BucketsFull)
-                    if self.filter.when_blocked(probe.segment, 0) == WhenBlocked::Evict =>
-                {
+                Ok(Some(insertion)) => self.note(number, insertion),
+                Ok(None) if self.filter.when_blocked(probe.segment, 0) == WhenBlocked::Evict => {
                     self.deferred.pop(run);
                     self.note(number, Insertion::Inserted);
                     return Some(self.filter.start_chain(&probe));
@@ -163,8 +162,8 @@ impl InsertBatch<'_> {
             self.filter.next_move(levels, &chain)
         };
         match self.filter.step(levels, &mut chain, candidate) {
-            Step::Again => Some((chain, run)),
-            Step::Done => self.next_chain(levels, run).map(|chain| (chain, run)),
+            ControlFlow::Continue(()) => Some((chain, run)),
+            ControlFlow::Break(()) => self.next_chain(levels, run).map(|chain| (chain, run)),
         }
     }
 
@@ -175,11 +174,12 @@ impl InsertBatch<'_> {
             return;
         }
         let (chain, _) = &group.chains[place];
-        if !group.are_moves_found {
-            self.filter.prefetch_step(levels, chain);
-            return;
-        }
         let level = self.filter.level_in(levels, chain.segment);
-        group.moves.prefetch(&level.codec, self.filter.segment(chain.segment), place);
+        let segment = self.filter.table().segment(chain.segment);
+        if group.are_moves_found {
+            group.moves.prefetch(&level.codec, segment, place);
+        } else {
+            level.prefetch_moves(segment, chain.bucket);
+        }
     }
 }

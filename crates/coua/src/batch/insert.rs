@@ -10,7 +10,7 @@
 
 use super::active::{Chains, MOST_CHAINS};
 use super::deferred::Deferred;
-use crate::cuckoo::{CuckooFilter, Placement, Prefetcher};
+use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{IfPresent, Levels, Probe, Probes, Task, WIDTH, Wanted, dispatch, uniform};
@@ -140,7 +140,7 @@ impl InsertBatch<'_> {
     #[inline(always)]
     fn place_or_defer(&mut self, levels: impl Levels, probe: &Probe, number: usize) {
         match self.filter.try_place(levels, probe, self.if_present) {
-            Ok(Placement::Done(insertion)) => self.note(number, insertion),
+            Ok(Some(insertion)) => self.note(number, insertion),
             _ => self.deferred.push(number, probe.segment),
         }
     }

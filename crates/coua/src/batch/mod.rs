@@ -108,9 +108,7 @@ impl CuckooFilter {
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let mut removed = Vec::new();
-        let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.hasher(), &mut space);
-        self.remove_hashes(hashes, &mut removed);
+        self.remove_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut removed);
         removed
     }
 

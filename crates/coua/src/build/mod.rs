@@ -18,7 +18,7 @@ use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, BuildError};
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::IfPresent;
-use shards::{FEWEST, Keys, Shards, Unfit};
+use shards::{FEWEST, Keys, Shards};
 
 /// Keys of a batch, where they are inserted without sorting; and of a chunk at least.
 const BATCH: usize = 1 << 16;
@@ -88,8 +88,8 @@ impl CuckooFilterBuilder {
         let (mut filter, mut done) = (self.clone().build()?, 0);
         if keys.len() >= FEWEST && filter.geometry().base_depth > 0 {
             match Shards::of(filter).and_then(|shards| fill(shards, keys, if_present, threads)) {
-                Ok(filled) => (filter, done) = filled,
-                Err(Unfit) => filter = self.build()?,
+                Some(filled) => (filter, done) = filled,
+                None => filter = self.build()?,
             }
         }
         let mut space = Vec::new();
@@ -109,13 +109,13 @@ fn fill(
     keys: &dyn Keys,
     if_present: IfPresent,
     threads: usize,
-) -> Result<(CuckooFilter, usize), Unfit> {
+) -> Option<(CuckooFilter, usize)> {
     let wished = (keys.len() / CHUNKS).clamp(BATCH, LONGEST_CHUNK);
     let mut done = 0;
     loop {
         let left = (keys.len() - done).min(shards.capacity_left());
         if left < FEWEST || shards.has_grown() {
-            return Ok((shards.join()?, done));
+            return Some((shards.join()?, done));
         }
         let chunk = done..done + left.min(wished);
         done = chunk.end;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::cuckoo::{ByShard, CuckooFilter, ShardPlan, WhenFull, deepest};
-use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::kernel::{IfPresent, Resolution};
 
@@ -33,16 +32,6 @@ pub(super) trait Keys: Sync {
     fn hashes<'a>(&'a self, range: Range<usize>, space: &'a mut Vec<KeyHash>) -> &'a [KeyHash];
 }
 
-/// A limit may have been met: single inserts might have built another filter.
-#[derive(Debug)]
-pub(super) struct Unfit;
-
-impl From<OutOfMemory> for Unfit {
-    fn from(_: OutOfMemory) -> Self {
-        Self
-    }
-}
-
 /// A filter, empty at first, split into shards to be filled. Their limits are never reached.
 pub(super) struct Shards {
     plan: ShardPlan,
@@ -56,7 +45,7 @@ pub(super) struct Shards {
 
 impl Shards {
     /// The shards of a filter that is empty and has more than one segment.
-    pub(super) fn of(whole: CuckooFilter) -> Result<Self, Unfit> {
+    pub(super) fn of(whole: CuckooFilter) -> Option<Self> {
         let bits = whole.geometry().base_depth.min(MOST_BITS);
         let bits = match whole.geometry().resolution {
             // A shard must have bits left to tell its keys apart.
@@ -66,13 +55,13 @@ impl Shards {
         let (segments, capacity) = (whole.segments(), whole.capacity());
         let overflow_limit = whole.overflow_limit();
         let plan = ShardPlan::of(&whole, bits);
-        let mut all = plan.split(whole)?;
+        let mut all = plan.split(whole).ok()?;
         for shard in &mut all {
             let other_segments = segments - shard.segments();
             let limits = plan.limits(other_segments, overflow_limit + SPARE_OVERFLOW);
             shard.set_limits(limits, u64::MAX);
         }
-        Ok(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity })
+        Some(Self { plan, all, blocks: Vec::new(), segments, overflow_limit, capacity })
     }
 
     /// Keys that can be inserted before a limit of items is met.
@@ -88,14 +77,14 @@ impl Shards {
         splits > self.segments as u64 / FEW_SPLITS
     }
 
-    /// Inserts some keys.
+    /// Inserts some keys. `None` if a limit may have been met: single inserts might have built another filter.
     pub(super) fn insert(
         &mut self,
         keys: &dyn Keys,
         chunk: Range<usize>,
         if_present: IfPresent,
         threads: usize,
-    ) -> Result<(), Unfit> {
+    ) -> Option<()> {
         let bits = self.plan.bits;
         let (last, starts) = (chunk.end, chunk.step_by(BLOCK));
         self.blocks.resize_with(starts.len(), ByShard::default);
@@ -119,7 +108,7 @@ impl Shards {
                 }
             }
         });
-        if is_refused.into_inner() || !self.is_far_from_limits() { Err(Unfit) } else { Ok(()) }
+        (!is_refused.into_inner() && self.is_far_from_limits()).then_some(())
     }
 
     /// Whether no insert so far would have met a limit of the whole filter, in whatever order.
@@ -143,8 +132,8 @@ impl Shards {
     }
 
     /// The filter.
-    pub(super) fn join(self) -> Result<CuckooFilter, Unfit> {
-        Ok(self.plan.join(self.all)?)
+    pub(super) fn join(self) -> Option<CuckooFilter> {
+        self.plan.join(self.all).ok()
     }
 }
 
@@ -195,7 +184,7 @@ mod tests {
         let (empty, crowd) = filter_and_crowd();
         let mut shards = Shards::of(empty).unwrap();
         // One split into the greatest depth is taken for a limit that was met.
-        shards.insert(&crowd, 0..crowd.len(), IfPresent::AddCopy, 1).unwrap_err();
+        assert!(shards.insert(&crowd, 0..crowd.len(), IfPresent::AddCopy, 1).is_none());
         let deepest = shards.all.iter().map(|shard| shard.table().deepest_level()).max();
         assert_eq!(deepest, Some(4));
     }

@@ -10,6 +10,8 @@
 //! A chain never fails its caller: after `max_evictions` steps its item becomes *overflowed* and is kept,
 //! exactly, in the overflow table. What that means for later inserts is in [`grow`](super::grow).
 
+use std::ops::ControlFlow;
+
 use super::{CuckooFilter, OverflowEntry};
 use crate::kernel::{CandidateMove, Levels, Probe, Task, dispatch};
 
@@ -39,21 +41,7 @@ impl EvictionChain {
     }
 }
 
-/// What one step came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    Done,
-    Again,
-}
-
 impl CuckooFilter {
-    /// Prefetches the buckets that the next step needs.
-    #[inline(always)]
-    pub(crate) fn prefetch_step(&self, levels: impl Levels, chain: &EvictionChain) {
-        let level = self.level_in(levels, chain.segment);
-        level.prefetch_moves(self.table.segment(chain.segment), chain.bucket);
-    }
-
     /// Runs a chain to its end.
     #[inline(never)]
     pub(crate) fn finish_chain(&mut self, chain: EvictionChain) {
@@ -69,28 +57,28 @@ impl CuckooFilter {
         level.next_move(self.table.segment(chain.segment), chain.bucket, victim)
     }
 
-    /// Moves one item.
+    /// Moves one item; whether the chain goes on.
     #[inline(always)]
     pub(crate) fn step(
         &mut self,
         levels: impl Levels,
         chain: &mut EvictionChain,
         candidate: CandidateMove,
-    ) -> Step {
+    ) -> ControlFlow<()> {
         let level = self.level_in(levels, chain.segment);
         if chain.steps == self.policy.max_evictions {
             self.overflow_chain(*chain);
-            return Step::Done;
+            return ControlFlow::Break(());
         }
         chain.steps += 1;
         let segment = &mut self.table.segment_mut(chain.segment);
         if candidate.has_free_slot {
             level.move_to_free_slot(segment, chain.bucket, chain.value, &candidate);
-            return Step::Done;
+            return ControlFlow::Break(());
         }
         level.exchange(segment, chain.bucket, chain.value, &candidate);
         (chain.bucket, chain.value) = (candidate.bucket, candidate.value);
-        Step::Again
+        ControlFlow::Continue(())
     }
 
     /// Puts a chain's item into the overflow table.
@@ -127,7 +115,7 @@ impl Task for Finish<'_> {
         let Self { filter, mut chain } = self;
         loop {
             let candidate = filter.next_move(levels, &chain);
-            if filter.step(levels, &mut chain, candidate) == Step::Done {
+            if filter.step(levels, &mut chain, candidate).is_break() {
                 break;
             }
         }

@@ -95,7 +95,7 @@ impl CuckooFilter {
     /// items nor that of overflowed ones, of which each may make one more, nor that of memory; and none makes
     /// the whole filter grow, which moves all that is in.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
-        self.policy.allows(self.stored, inserts as u64)
+        self.stored.saturating_add(inserts as u64) <= self.policy.limit()
             && !self.may_rebuild_to_grow()
             && self.overflow.overflowed() + (inserts as u64) < self.overflow_limit()
             && self.is_far_from_memory_limit(inserts)

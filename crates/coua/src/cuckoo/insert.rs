@@ -8,14 +8,6 @@ use crate::kernel::{
     AnyLevel, Encoding, IfPresent, KeyGroup, LevelGeometry, Levels, Pair, Probe, Probes,
 };
 
-/// How far an insert came without moving anything.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Placement {
-    Done(Insertion),
-    /// Both buckets are full; nothing was changed yet.
-    BucketsFull,
-}
-
 impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline]
@@ -49,8 +41,8 @@ impl CuckooFilter {
     ) -> Result<Insertion, Full> {
         let probe = self.locate_in(&level, hash);
         match self.try_place(&level, &probe, if_present)? {
-            Placement::Done(insertion) => Ok(insertion),
-            Placement::BucketsFull => self.insert_by_eviction(hash, probe),
+            Some(insertion) => Ok(insertion),
+            None => self.insert_by_eviction(hash, probe),
         }
     }
 
@@ -87,14 +79,15 @@ impl CuckooFilter {
         EvictionChain::new(probe)
     }
 
-    /// Everything that an insert does before it has to move other items.
+    /// Everything that an insert does before it has to move other items; `None` if both buckets are full, and
+    /// nothing was changed yet.
     #[inline(always)]
     pub(crate) fn try_place(
         &mut self,
         levels: impl Levels,
         probe: &Probe,
         if_present: IfPresent,
-    ) -> Result<Placement, Full> {
+    ) -> Result<Option<Insertion>, Full> {
         let level = self.level_in(levels, probe.segment);
         let is_at_limit = self.is_at_max_items();
         let segment = &mut self.table.segment_mut(probe.segment);
@@ -103,16 +96,16 @@ impl CuckooFilter {
             return self.try_place_carefully(*probe, if_present);
         };
         if is_held && if_present == IfPresent::Skip {
-            return Ok(Placement::Done(Insertion::AlreadyPresent));
+            return Ok(Some(Insertion::AlreadyPresent));
         }
         if is_held || is_at_limit || segment.has_overflow() && self.overflow.has_overflowed() {
             return self.try_place_carefully(*probe, if_present);
         }
         if !pair.insert(segment, probe) {
-            return Ok(Placement::BucketsFull);
+            return Ok(None);
         }
         self.stored += 1;
-        Ok(Placement::Done(Insertion::Inserted))
+        Ok(Some(Insertion::Inserted))
     }
 
     /// [`try_place`](Self::try_place) for keys that may be there or have copies, and for filters at their
@@ -122,29 +115,29 @@ impl CuckooFilter {
         &mut self,
         probe: Probe,
         if_present: IfPresent,
-    ) -> Result<Placement, Full> {
+    ) -> Result<Option<Insertion>, Full> {
         let probe = &probe;
         let held = self.slots_holding(probe);
         let has_bucketful = held >= self.geometry.slots_per_bucket;
         // Most repeats are of keys with many copies: for those the overflow table need not be read.
         let is_in_overflow = || self.overflow_copies(probe) > 0;
         if if_present == IfPresent::Skip && (held > 0 || is_in_overflow()) {
-            return Ok(Placement::Done(Insertion::AlreadyPresent));
+            return Ok(Some(Insertion::AlreadyPresent));
         }
         let has_all_its_slots = has_bucketful || is_in_overflow();
         if !has_all_its_slots && !self.is_at_max_items() {
             if !self.place(AnyLevel, probe) {
-                return Ok(Placement::BucketsFull);
+                return Ok(None);
             }
             self.stored += 1;
-            return Ok(Placement::Done(Insertion::Inserted));
+            return Ok(Some(Insertion::Inserted));
         }
         // A key that is there already is not refused.
         if !has_all_its_slots && held == 0 {
             return Err(self.full(FullReason::MaxItems));
         }
         self.add_extra_copies(probe, 1)?;
-        Ok(Placement::Done(Insertion::Inserted))
+        Ok(Some(Insertion::Inserted))
     }
 
     /// Whether one more item would exceed the stated rate, and may not.

@@ -27,9 +27,8 @@ use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::{Geometry, IfPresent, LevelGeometry, Levels, Probe, UniformTable};
 use crate::table::{Directory, Segment, Table};
 
-pub(crate) use evict::{EvictionChain, Step};
+pub(crate) use evict::EvictionChain;
 pub(crate) use grow::WhenBlocked;
-pub(crate) use insert::Placement;
 pub(crate) use overflow::{OverflowEntry, OverflowTable};
 pub use policy::WhenFull;
 pub(crate) use policy::{MAX_DEPTH, Policy, ShardLimits, deepest, segments_below};
@@ -210,6 +209,7 @@ impl CuckooFilter {
         &self.directory
     }
 
+    #[inline(always)]
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }
@@ -228,11 +228,6 @@ impl CuckooFilter {
     pub(crate) fn uniform_table(&self) -> Option<UniformTable<'_>> {
         let level = self.uniform.as_ref()?;
         Some(UniformTable { table: &self.table, directory: &self.directory, level })
-    }
-
-    #[inline(always)]
-    pub(crate) fn segment(&self, index: u32) -> &Segment {
-        self.table.segment(index)
     }
 
     /// Bytes of a segment's slots.

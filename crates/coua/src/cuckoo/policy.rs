@@ -29,12 +29,6 @@ impl Policy {
     pub(crate) fn limit(&self) -> u64 {
         if self.when_full == WhenFull::ExceedRate { u64::MAX } else { self.max_items }
     }
-
-    /// Whether a filter with so many items may take `more`.
-    #[inline(always)]
-    pub(crate) fn allows(&self, stored: u64, more: u64) -> bool {
-        stored.saturating_add(more) <= self.limit()
-    }
 }
 
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].

@@ -91,12 +91,19 @@ impl ShardPlan {
         Self { bits, geometry, policy, hasher }
     }
 
-    /// The shards of a filter.
+    /// The shards of a filter: their geometry is that of the whole, `bits` bits less deep.
     pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
+        let resolution = match self.geometry.resolution {
+            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
+            cells @ Resolution::Cells { .. } => cells,
+        };
+        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
+        let geometry = Geometry { base_depth, resolution, ..self.geometry };
         let part_of = |prefix| shard_of(KeyHash::from_u64(prefix), self.bits);
         let shard = |mut table: Table| {
             table.map_places(|prefix, level| (prefix << self.bits, level - self.levels_above()));
-            self.shard(table)
+            let shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
+            Ok(CuckooFilter { limits: self.limits(0, 0), ..shard })
         };
         let tables = filter.table.split(1 << self.bits, part_of);
         let mut shards = tables.into_iter().map(shard).collect::<Result<Vec<_>, _>>()?;
@@ -105,20 +112,6 @@ impl ShardPlan {
             shard.restore_overflow(within_shard(hash, self.bits), entry);
         }
         Ok(shards)
-    }
-
-    /// A shard with these segments, which are in hash order and have the prefixes that the shard sees: its geometry
-    /// is that of the whole, `bits` bits less deep.
-    fn shard(&self, table: Table) -> Result<CuckooFilter, OutOfMemory> {
-        let resolution = match self.geometry.resolution {
-            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
-            cells @ Resolution::Cells { .. } => cells,
-        };
-        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
-        let geometry = Geometry { base_depth, resolution, ..self.geometry };
-        let limits = self.limits(0, 0);
-        let shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
-        Ok(CuckooFilter { limits, ..shard })
     }
 
     /// What a shard must know, with so many segments in the others.
@@ -174,14 +167,8 @@ impl CuckooFilter {
 /// that make it split down to that limit.
 #[cfg(test)]
 pub(crate) fn filter_and_crowd() -> (CuckooFilter, Vec<KeyHash>) {
-    let geometry = Geometry {
-        layout: crate::Layout::Buckets,
-        slots_per_bucket: 4,
-        buckets: 4,
-        base_depth: 13,
-        low_bits: crate::kernel::LOW_BITS,
-        resolution: Resolution::Prefix { bits: 64 },
-    };
+    let four_slots = Geometry::of_buckets(crate::Layout::Buckets, 4);
+    let geometry = Geometry { buckets: 4, base_depth: 13, ..four_slots };
     let policy = *CuckooFilter::new().policy();
     let filter = CuckooFilter::empty(geometry, policy, KeyHasher::default()).unwrap();
     // More than a segment has slots for, and fewer than a shard leaves in its overflow table.

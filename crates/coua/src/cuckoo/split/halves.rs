@@ -23,26 +23,20 @@ pub(super) struct Halves {
 impl Halves {
     /// The halves of a segment.
     pub(super) fn of(parent: &Parent) -> Result<Self, OutOfMemory> {
-        let mut halves = Self::empty(parent.child)?;
-        if !parent.level.codec.overlap() {
-            parent.keep(&mut halves.values, &mut halves.items);
+        let level = parent.child;
+        let overlap = level.codec.overlap();
+        let mut values = repeated(0, 2 * level.slots() + PADDING as u64)?;
+        let mut items = repeated(0, if overlap { 0 } else { 2 * level.buckets })?;
+        if !overlap {
+            parent.keep(&mut values, &mut items);
         }
+        let mut halves = Self { values, items, level, unplaced: Vec::new() };
         let mut moved = MovedItems::none();
         for chunk in parent.chunks() {
             parent.divide(chunk, &mut moved);
             halves.take(&moved)?;
         }
         Ok(halves)
-    }
-
-    fn empty(level: LevelGeometry) -> Result<Self, OutOfMemory> {
-        let counted = if level.codec.overlap() { 0 } else { 2 * level.buckets };
-        Ok(Self {
-            values: repeated(0, 2 * level.slots() + PADDING as u64)?,
-            items: repeated(0, counted)?,
-            level,
-            unplaced: Vec::new(),
-        })
     }
 
     /// Puts each item into the first free slot of the emptier of its two buckets, if there is one.
