@@ -10,10 +10,8 @@ fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
     let forms = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
     let forms = forms.into_iter().chain([(Layout::Overlapping, 2)]);
     forms.flat_map(|(layout, slots)| {
-        [24, 56].map(|bits| {
-            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            builder.hash_bits(bits)
-        })
+        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+        [24, 56].map(|bits| builder.clone().hash_bits(bits))
     })
 }
 
@@ -35,8 +33,7 @@ fn filters_of_every_form() {
         filter.insert_batch(&keys[20..]).unwrap();
         filter.insert_batch(&[keys[0]; 12]).unwrap();
         assert!(filter.count(keys[0]) >= 13, "{filter:?}");
-        let present = filter.contains_batch(&keys);
-        assert!(present.iter().all(|present| *present), "{filter:?}");
+        assert!(!filter.contains_batch(&keys).contains(&false), "{filter:?}");
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
         let mut read = crate::Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
@@ -74,6 +71,5 @@ fn blocks_of_bits() {
     let mut filter = BlockedBloomFilter::with_capacity(100, 0.01).unwrap();
     let keys = hashes(100);
     filter.insert_unique_batch(&keys);
-    let present = filter.contains_batch(&keys);
-    assert!(present.iter().all(|present| *present));
+    assert!(!filter.contains_batch(&keys).contains(&false));
 }

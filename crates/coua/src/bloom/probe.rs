@@ -22,15 +22,10 @@ pub(super) fn positions(hash: u64, probes: u32, bits: u64) -> impl Iterator<Item
     let (mut state, mut left) = (hash, probes);
     std::iter::from_fn(move || {
         left = left.checked_sub(1)?;
-        let position = scale(state, bits);
+        let position = ((u128::from(state) * u128::from(bits)) >> 64) as u64;
         state = state.wrapping_mul(MULTIPLIER);
         Some(position)
     })
-}
-
-/// `hash / 2^64 * bits`, rounded down: uniform below `bits` if the hash is uniform.
-fn scale(hash: u64, bits: u64) -> u64 {
-    ((u128::from(hash) * u128::from(bits)) >> 64) as u64
 }
 
 #[cfg(test)]

@@ -220,15 +220,11 @@ impl Reader<'_> {
 /// Whether all arithmetic on this geometry stays within its limits.
 fn is_sound(geometry: &Geometry) -> bool {
     let depth = geometry.base_depth;
-    if depth >= MAX_DEPTH {
-        return false;
-    }
-    let within_limits = match geometry.resolution {
+    let is_within_limits = || match geometry.resolution {
         Resolution::Prefix { bits } => {
             geometry.low_bits == LOW_BITS
                 && (8..=64).contains(&bits)
-                && depth <= bits
-                && bits - depth <= 63
+                && (bits.saturating_sub(63)..=bits).contains(&depth)
         }
         Resolution::Cells { top_bits } => {
             (MIN_FINGERPRINT_BITS..=LOW_BITS).contains(&geometry.low_bits)
@@ -236,7 +232,8 @@ fn is_sound(geometry: &Geometry) -> bool {
                 && geometry.cells() <= 64f64.exp2()
         }
     };
-    within_limits
+    depth < MAX_DEPTH
+        && is_within_limits()
         && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
         && (1..MAX_BUCKETS).contains(&geometry.buckets)
         && geometry.level(depth).is_some()

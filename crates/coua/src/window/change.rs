@@ -193,11 +193,11 @@ impl Generations {
 impl<L: ChangeLog> Logged<'_, L> {
     /// [`Generations::advance`].
     pub fn advance(&mut self, time: u64) {
-        let Some(window) = self.filter.window().filter(|window| window.clock() != Clock::Count)
-        else {
-            return;
+        let is_later = |window: Window| {
+            window.clock() != Clock::Count
+                && window.generation_of(time) > window.generation_of(self.filter.clock())
         };
-        if window.generation_of(time) > window.generation_of(self.filter.clock()) {
+        if self.filter.window().is_some_and(is_later) {
             self.set_clock(time);
         }
     }

@@ -105,7 +105,9 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         for &at in &*places {
             self.outcomes[at] = Insertion::Inserted;
         }
-        self.into.filter.note_outdated(places.len());
+        if let Some(aging) = &mut self.into.filter.aging {
+            aging.outdated += places.len() as u64;
+        }
         0
     }
 }

@@ -162,10 +162,4 @@ impl Generations {
         };
         usize::try_from(left).unwrap_or(usize::MAX)
     }
-
-    pub(super) fn note_outdated(&mut self, items: usize) {
-        if let Some(aging) = &mut self.aging {
-            aging.outdated += items as u64;
-        }
-    }
 }

@@ -37,15 +37,12 @@ impl Generations {
     /// [`OutOfMemory`] if there is not enough memory for the copy.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
-            |live: &Live| Ok(Live { number: live.number, filter: live.filter.try_clone()? });
-        let aging = self
-            .aging
-            .as_ref()
-            .map(|aging| Ok(Aging { template: aging.template.try_clone()?, ..*aging }));
-        Ok(Self {
-            live: self.live.iter().map(copied).collect::<Result<_, _>>()?,
-            aging: aging.transpose()?,
-        })
+            |&Live { number, ref filter }: &Live| Ok(Live { number, filter: filter.try_clone()? });
+        let aging = match &self.aging {
+            Some(aging) => Some(Aging { template: aging.template.try_clone()?, ..*aging }),
+            None => None,
+        };
+        Ok(Self { live: self.live.iter().map(copied).collect::<Result<_, _>>()?, aging })
     }
 
     /// Adds all items of `other`, each to the generation of its time; the later clock counts. O(slots

@@ -45,11 +45,7 @@ impl BlockedBloomPlan {
         let (mut low, mut high) = (1, MAX_BLOCKS);
         while low < high {
             let middle = u64::midpoint(low, high);
-            if keeps(middle) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
+            (low, high) = if keeps(middle) { (low, middle) } else { (middle + 1, high) };
         }
         Ok(Self { blocks: high })
     }
