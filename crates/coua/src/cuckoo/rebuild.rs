@@ -14,7 +14,7 @@ impl CuckooFilter {
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
         let mut hashes = with_room(self.table.segment(index).occupied() as usize)?;
-        hashes.extend(self.hashes_in_slots(index));
+        self.hashes_in_slots(index).for_each(|hash| hashes.push(hash));
         Ok(hashes)
     }
 
@@ -204,7 +204,7 @@ impl CuckooFilter {
             if shrinks { [self.slots(), self.slot_bytes()] } else { [u64::MAX; 2] };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
-            hashes.extend(self.hashes_in_slots(index));
+            self.hashes_in_slots(index).for_each(|hash| hashes.push(hash));
             target.reinsert_batch(&hashes);
             if target.overflow.overflowed() > tolerable {
                 target.split_overfull(slots, bytes);
