@@ -13,7 +13,9 @@ use super::deferred::Deferred;
 use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
 use crate::hash::KeyHash;
-use crate::kernel::{IfPresent, Levels, Probe, Probes, Task, WIDTH, Wanted, dispatch, uniform};
+use crate::kernel::{
+    IfPresent, Levels, Probe, Probes, Task, WIDTH, Wanted, dispatch, has, uniform,
+};
 
 /// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
@@ -122,11 +124,11 @@ impl InsertBatch<'_> {
             if let Some(due) = due {
                 self.filter.prefetch_key(levels, due, number);
             }
-            if held >> number & 1 == 1 {
+            if has(held, number) {
                 continue;
             }
             let segment = keys.segment(number);
-            if self.deferred.is_blocked(segment) || probes.is_full(number) {
+            if self.deferred.is_blocked(segment) || has(probes.full, number) {
                 self.deferred.push(first + number, segment);
             } else if self.filter.insert_probed(levels, keys, number, probes) {
                 self.note(first + number, Insertion::Inserted);

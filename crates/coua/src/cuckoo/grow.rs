@@ -36,12 +36,10 @@ impl CuckooFilter {
         let is_overflow_full = self.overflow.overflowed() + active as u64 >= self.overflow_limit();
         let must_split = is_overflow_full && self.is_used(segment) || self.prefers_split(segment);
         if must_split && self.may_grow(segment) {
-            let is_within_limit = self.growth_bytes(segment) <= self.memory_left();
-            return if is_within_limit {
-                WhenBlocked::Grow
-            } else {
-                WhenBlocked::Refuse(FullReason::MemoryLimit)
-            };
+            if self.growth_bytes(segment) <= self.memory_left() {
+                return WhenBlocked::Grow;
+            }
+            return WhenBlocked::Refuse(FullReason::MemoryLimit);
         }
         if is_overflow_full {
             let may_not_grow = self.policy.when_full == WhenFull::Refuse;

@@ -5,7 +5,7 @@ use super::{CuckooFilter, EvictionChain, OverflowEntry, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, Encoding, IfPresent, KeyGroup, LevelGeometry, Levels, Pair, Probe, Probes,
+    AnyLevel, Encoding, IfPresent, KeyGroup, LevelGeometry, Levels, Pair, Probe, Probes, has,
 };
 
 impl CuckooFilter {
@@ -166,7 +166,7 @@ impl CuckooFilter {
         number: usize,
         probes: &Probes,
     ) -> bool {
-        if !probes.is_placeable(number) {
+        if !has(probes.placeable, number) {
             return false;
         }
         let index = keys.segment(number);
@@ -175,7 +175,8 @@ impl CuckooFilter {
         let may_overflow = self.overflow.has_overflowed() && segment.has_overflow();
         let is_current = !may_overflow && probes.is_current(keys, number, segment);
         if is_current {
-            probes.insert(number, &level.codec, segment);
+            probes.change(number, &level.codec, segment);
+            segment.count_filled();
             self.stored += 1;
         }
         is_current

@@ -2,7 +2,7 @@
 
 use super::{CuckooFilter, OverflowEntry};
 use crate::hash::KeyHash;
-use crate::kernel::{Encoding, LevelGeometry, Levels, Pair, Probe, Probes};
+use crate::kernel::{Encoding, LevelGeometry, Levels, Pair, Probe, Probes, has};
 
 impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
@@ -64,13 +64,14 @@ impl CuckooFilter {
             return None;
         }
         // Removals bring no key back.
-        if probes.is_absent(number) {
+        if has(probes.absent, number) {
             return Some(false);
         }
         if !probes.is_removable(number, segment) {
             return None;
         }
-        probes.remove(number, &level.codec, segment);
+        probes.change(number, &level.codec, segment);
+        segment.count_cleared();
         self.count_removed(1);
         Some(true)
     }

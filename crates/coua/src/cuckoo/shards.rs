@@ -23,12 +23,6 @@ pub(crate) struct ShardPlan {
     pub(crate) hasher: KeyHasher,
 }
 
-/// The smallest hash of a shard.
-pub(crate) fn prefix_of(number: u64, bits: u32) -> u64 {
-    // Two shifts, because a shift by 64 (one shard) is not defined.
-    (number << 1) << (63 - bits)
-}
-
 /// The number of the shard that a hash falls to.
 #[inline(always)]
 pub(crate) fn shard_of(hash: KeyHash, bits: u32) -> usize {
@@ -137,8 +131,9 @@ impl ShardPlan {
         let mut overflow = OverflowTable::default();
         let mut stored = 0;
         let mut tables = Vec::with_capacity(shards.len());
-        for (number, mut shard) in (0..).zip(shards) {
-            let first = prefix_of(number, self.bits);
+        for (number, mut shard) in (0_u64..).zip(shards) {
+            // The smallest hash of the shard.
+            let first = (number << 1) << (63 - self.bits);
             let above = self.levels_above();
             shard.table.map_places(|prefix, level| (first | (prefix >> self.bits), level + above));
             for (hash, entry) in shard.overflow.iter() {

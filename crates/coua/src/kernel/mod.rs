@@ -31,5 +31,5 @@ pub(crate) use level::LevelGeometry;
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use probe::{ALTERNATE, Probe};
-pub(crate) use probes::{IfPresent, KeyGroup, Lookups, Probes, UniformTable, WIDTH, Wanted};
+pub(crate) use probes::{IfPresent, KeyGroup, Lookups, Probes, UniformTable, WIDTH, Wanted, has};
 pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

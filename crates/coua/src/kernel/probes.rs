@@ -104,6 +104,11 @@ pub(crate) enum Wanted {
     Key,
 }
 
+/// Whether a mask has the bit of a key.
+pub(crate) fn has(mask: u16, number: usize) -> bool {
+    mask >> number & 1 == 1
+}
+
 /// Probes of a group of keys, field by field as vectors write them; in the masks, each bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Probes {
@@ -121,29 +126,17 @@ pub(crate) struct Probes {
     /// The key is in a slot.
     pub(crate) held: u16,
     /// The key is in no slot.
-    pub(super) absent: u16,
+    pub(crate) absent: u16,
     /// The key is in no slot, and both its buckets are full.
-    pub(super) full: u16,
+    pub(crate) full: u16,
     /// The key is in no slot, and one of its buckets has a free one.
-    pub(super) placeable: u16,
+    pub(crate) placeable: u16,
 }
 
 impl Probes {
     /// Nothing is known any more.
     pub(crate) fn forget(&mut self) {
         (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
-    }
-
-    pub(crate) fn is_absent(&self, number: usize) -> bool {
-        self.absent >> number & 1 == 1
-    }
-
-    pub(crate) fn is_full(&self, number: usize) -> bool {
-        self.full >> number & 1 == 1
-    }
-
-    pub(crate) fn is_placeable(&self, number: usize) -> bool {
-        self.placeable >> number & 1 == 1
     }
 
     /// Whether both buckets of a key are as they were probed.
@@ -157,30 +150,16 @@ impl Probes {
     /// Whether a key was found in a bucket that has not changed since.
     #[inline(always)]
     pub(crate) fn is_removable(&self, number: usize, segment: &Segment) -> bool {
-        self.held >> number & 1 == 1 && segment.word(self.bit[number]) == self.before[number]
+        has(self.held, number) && segment.word(self.bit[number]) == self.before[number]
     }
 
     /// Fills a key's slot that is free, or clears one that is not.
     #[inline(always)]
-    fn change(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
+    pub(crate) fn change(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
         if codec.encoding == Encoding::Wide {
             let word = self.rest_word[number];
             segment.set_word(word, segment.word(word) ^ self.rest_change[number]);
         }
         segment.set_word(self.bit[number], self.word[number]);
-    }
-
-    /// Puts a key into its free slot.
-    #[inline(always)]
-    pub(crate) fn insert(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
-        self.change(number, codec, segment);
-        segment.count_filled();
-    }
-
-    /// Takes a key out of its slot.
-    #[inline(always)]
-    pub(crate) fn remove(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
-        self.change(number, codec, segment);
-        segment.count_cleared();
     }
 }

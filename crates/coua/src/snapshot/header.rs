@@ -183,12 +183,10 @@ impl Reader<'_> {
         expect("reserved", 0, self.u32())?;
         let seed = self.u64();
         expect("reserved", 0, self.u64())?;
-        let is_known = [XXH3, SIPHASH13].contains(&algorithm);
-        if is_known {
-            Ok(StoredHash { algorithm, seed })
-        } else {
-            wrong("hash algorithm", algorithm)
+        if ![XXH3, SIPHASH13].contains(&algorithm) {
+            return wrong("hash algorithm", algorithm);
         }
+        Ok(StoredHash { algorithm, seed })
     }
 
     fn geometry(&mut self) -> Result<Geometry, LoadError> {

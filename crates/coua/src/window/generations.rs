@@ -113,6 +113,11 @@ impl Generations {
         self.aging.as_ref().map_or(0, |aging| aging.clock)
     }
 
+    /// The window, if items are its clock.
+    pub(super) fn counting(&self) -> Option<Window> {
+        self.window().filter(|window| window.clock() == Clock::Count)
+    }
+
     /// What is remembered, by age, the oldest first. A generation without items may be missing.
     pub fn generations(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
         let step = self.window().map_or(u64::MAX, |window| window.step());
@@ -124,10 +129,7 @@ impl Generations {
 
     /// The empty filter of which every generation begins as a copy.
     pub fn template(&self) -> &CuckooFilter {
-        match &self.aging {
-            Some(aging) => &aging.template,
-            None => &self.live[0].filter,
-        }
+        self.aging.as_ref().map_or_else(|| &self.live[0].filter, |aging| &aging.template)
     }
 
     /// The filter, if it never forgets.

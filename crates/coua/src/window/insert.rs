@@ -11,7 +11,7 @@ use crate::hash::Key;
 use crate::kernel::IfPresent;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 use crate::window::chunk::Chunk;
-use crate::window::{Clock, Generations};
+use crate::window::{Clock, Generations, Window};
 
 /// Fewer items are not worth asking all generations at once.
 const SHORTEST_CHUNK: usize = 16;
@@ -128,10 +128,7 @@ impl<L: ChangeLog> Logged<'_, L> {
 
     /// Counts inserted items, where they are the clock; whether a generation has ended.
     pub(super) fn count(&mut self, inserted: usize) -> bool {
-        let Some(window) = self.filter.window().filter(|window| window.clock() == Clock::Count)
-        else {
-            return false;
-        };
+        let Some(window) = self.filter.counting() else { return false };
         let before = self.filter.clock();
         if inserted > 0 {
             self.set_clock(before.saturating_add(inserted as u64));
@@ -154,12 +151,8 @@ impl Generations {
     /// Items that may be inserted before the clock must be checked again.
     pub(super) fn room(&self) -> usize {
         let left = self.template().policy().limit().saturating_sub(self.len());
-        let left = match &self.aging {
-            Some(aging) if aging.window.clock() == Clock::Count => {
-                left.min(aging.window.step() - aging.clock % aging.window.step())
-            }
-            _ => left,
-        };
+        let in_generation = |window: Window| window.step() - self.clock() % window.step();
+        let left = left.min(self.counting().map_or(u64::MAX, in_generation));
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::cuckoo::CuckooFilter;
 use crate::error::{FullReason, MergeError, OutOfMemory};
+use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
-use crate::window::{Clock, Generations};
 
 impl Generations {
     /// Gives memory back after removals, in every generation. O(slots).
@@ -58,7 +58,7 @@ impl Generations {
         if let (Some(into), Some(from)) = (self.unbounded_mut(), other.unbounded()) {
             return into.merge(from);
         }
-        if self.window().is_some_and(|window| window.clock() == Clock::Count) {
+        if self.counting().is_some() {
             return Err(MergeError::Count);
         }
         let mut merged = self.try_clone().map_err(|_| self.full(FullReason::OutOfMemory))?;
