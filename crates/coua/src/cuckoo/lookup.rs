@@ -105,15 +105,13 @@ impl CuckooFilter {
         hashes: &[KeyHash],
         present: &mut [bool],
     ) -> bool {
-        let Some(table) = self.uniform_table() else {
-            return false;
-        };
         let lookups = Lookups {
             hashes,
             has_overflowed: self.overflow.has_overflowed(),
             tables: 1 << self.limits.shard_bits,
             contains: |hash| self.contains_located(hash),
         };
-        uniform::contains(table, &lookups, present)
+        let table = self.uniform_table();
+        table.is_some_and(|table| uniform::contains(table, &lookups, present))
     }
 }

@@ -41,10 +41,8 @@ pub(crate) struct OverflowTable {
 impl OverflowTable {
     /// Whether there is memory for so many entries. A tree cannot be asked to try.
     pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
-        let tried = with_room::<[u8; ENTRY_BYTES]>(entries)?;
         // The compiler would remove memory that nobody uses.
-        black_box(tried);
-        Ok(())
+        with_room::<[u8; ENTRY_BYTES]>(entries).map(|tried| drop(black_box(tried)))
     }
 
     /// A copy, if there is memory for it.

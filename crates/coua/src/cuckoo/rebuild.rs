@@ -98,11 +98,9 @@ impl CuckooFilter {
         for quarters in 4..=8 {
             let geometry = self.geometry_for(self.stored.saturating_mul(quarters) / 4);
             // Fixed sizes are halves of each other.
-            if last.replace(geometry) == Some(geometry) {
-                continue;
-            }
+            let is_tried = last.replace(geometry) == Some(geometry);
             // Without memory for the smaller table, or for trying it, the larger one stays.
-            if self.gains_by(&geometry).unwrap_or(false) {
+            if !is_tried && self.gains_by(&geometry).unwrap_or(false) {
                 self.move_to(geometry).ok();
                 return;
             }

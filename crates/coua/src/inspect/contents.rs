@@ -50,7 +50,6 @@ impl Contents {
             generation: (row.number != TEMPLATE).then_some(row.number),
             bytes: row.offset..row.offset + row.bytes,
         });
-        let tables = tables.collect();
-        Ok(Self { window: Some(header.window), time: header.time, tables, end })
+        Ok(Self { window: Some(header.window), time: header.time, tables: tables.collect(), end })
     }
 }

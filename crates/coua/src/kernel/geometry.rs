@@ -114,17 +114,12 @@ impl Geometry {
         })
     }
 
-    /// The levels down to the one below `level`, if that exists.
+    /// The levels down to the one below `level`, or as far as there are any: down to the narrowest fingerprint.
     pub(crate) fn levels_below(&self, level: u8) -> Vec<LevelGeometry> {
         let depths = (self.base_depth..64).take(usize::from(level) + 2);
         let mut levels: Vec<_> = depths.map_while(|depth| self.level(depth)).collect();
         levels.shrink_to_fit();
         levels
-    }
-
-    /// All levels from the base depth down to the narrowest fingerprint.
-    pub(crate) fn levels(&self) -> Vec<LevelGeometry> {
-        (self.base_depth..64).map_while(|depth| self.level(depth)).collect()
     }
 
     /// Whether each representative of `self` leads to one cell of `coarser`.
@@ -184,7 +179,7 @@ mod tests {
         };
         all.retain(|geometry| fits(geometry) && geometry.level(geometry.base_depth).is_some());
         let all = few_in_miri(all.into_iter(), 61);
-        all.map(|geometry| (geometry, geometry.levels())).collect()
+        all.map(|geometry| (geometry, geometry.levels_below(u8::MAX))).collect()
     }
 
     /// Uniform hashes, and the ends.

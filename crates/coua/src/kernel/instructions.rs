@@ -96,7 +96,6 @@ runs_compiled_for!(with_block_vectors, Avx2, "avx2");
 #[path = "../../tests/instruction_sets/mod.rs"]
 mod instruction_sets;
 
-#[cfg(test)]
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn the_kernel_with_fewer_instructions() {

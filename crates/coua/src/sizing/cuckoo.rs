@@ -129,11 +129,8 @@ pub(crate) fn too_small(rate: f64, items: u64, most: f64) -> BuildError {
 pub(crate) fn prefix(like: Geometry, items: u64, bits: u32) -> Result<Geometry, BuildError> {
     check_hash_bits(bits)?;
     let geometry = fitted(Geometry { resolution: Resolution::Prefix { bits }, ..like }, items);
-    if geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some() {
-        Ok(geometry)
-    } else {
-        Err(BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX }))
-    }
+    let fits = geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some();
+    fits.then_some(geometry).ok_or(BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX }))
 }
 
 /// `like`, which must have a prefix resolution, resized for `items` items.

@@ -47,7 +47,7 @@ impl Front {
         if header.end() != length {
             return Err(LoadError::Length { expected: header.end(), found: length });
         }
-        let levels = header.geometry.levels();
+        let levels = header.geometry.levels_below(u8::MAX);
         let mut front = Self { header, levels, rows: vec![], head_bytes, rows_bytes: vec![] };
         front.read_rows(input)?;
         let read = front.head_bytes.len() + front.rows_bytes.len();
@@ -156,7 +156,7 @@ mod tests {
     fn depths_that_do_not_cover_the_hashes_are_refused() {
         let filter = CuckooFilter::builder().hash_bits(40).capacity(100).build().unwrap();
         let whole = Header::of(&filter);
-        let levels = whole.geometry.levels();
+        let levels = whole.geometry.levels_below(u8::MAX);
         let rows_with = |depths: &[u32]| {
             let mut header = Header { segments: depths.len() as u64, ..whole };
             let (mut bytes, mut offset) = (Vec::new(), header.first_segment());

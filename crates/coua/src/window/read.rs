@@ -11,7 +11,7 @@ use crate::snapshot::{
     read_exactly, read_padding, sealed, snapshot_end, wrong,
 };
 use crate::window::Generations;
-use crate::window::generations::{Aging, Live};
+use crate::window::generations::Live;
 use crate::window::header::{
     HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, VERSION, trailer,
 };
@@ -105,9 +105,8 @@ fn assembled((header, filters): Parts<CuckooFilter>) -> Result<Generations, Load
     if number != TEMPLATE || !template.is_empty() {
         return wrong("generation", number);
     }
-    let Header { window, time: clock, .. } = header;
-    let aging = Aging { window, clock, template, forgotten: 0, outdated: 0 };
-    let mut made = Generations { live: Vec::new(), aging: Some(aging) };
+    let mut made = Generations::new(header.window, template);
+    made.set_clock(header.time);
     for (number, filter) in filters {
         if !made.fits(number, &filter) {
             return wrong("generation", number);
