@@ -17,7 +17,7 @@ pub(super) struct LookupResult<V: Vector> {
 }
 
 impl<I: Isa> LevelVectors<I> {
-    /// [`SlotCodec::any_candidate`].
+    /// For which keys a lane of one of their buckets is equal, whichever lane that is.
     #[inline(always)]
     pub(super) fn any_candidate(
         &self,
