@@ -13,26 +13,18 @@ static PARSER: DateTimeParser = DateTimeParser::new();
 /// Plain numbers below are seconds (to the year 5138), others milliseconds (from 1973 on).
 const FIRST_MILLISECONDS: f64 = 1e11;
 
-/// What the program takes for the present.
+/// What the program takes for the present: a moment that the user states, in milliseconds since 1970, or else what the
+/// system's clock says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Now {
-    /// What the system's clock says.
-    #[default]
-    System,
-    /// This, in milliseconds since 1970, all the time.
-    Fixed(u64),
-}
+pub(crate) struct Now(pub(crate) Option<u64>);
 
 impl Now {
     /// Milliseconds since 1970.
     pub(crate) fn millis(self) -> u64 {
-        match self {
-            Self::System => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-            }
-            Self::Fixed(millis) => millis,
-        }
+        self.0.unwrap_or_else(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        })
     }
 
     /// The time to be told to a filter, if it goes by the system's clock.
@@ -47,21 +39,14 @@ impl Now {
             filter.advance(time);
         }
     }
-}
 
-/// What the user says about the present: a moment, in milliseconds since 1970, or nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Present(pub(crate) Option<u64>);
-
-impl Present {
-    /// For a filter with this window. Complains if it is stated and makes no difference to that.
-    pub(crate) fn for_window(self, window: Option<Window>) -> Result<Now, Failure> {
+    /// Complains if it is stated, and makes no difference to a filter with this window.
+    pub(crate) fn check_for(self, window: Option<Window>) -> Result<(), Failure> {
         let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
-        match self.0 {
-            None => Ok(Now::System),
-            Some(millis) if is_timed => Ok(Now::Fixed(millis)),
-            Some(_) => Err(Failure::at("--now", "is only for filters with a window")),
+        if self.0.is_none() || is_timed {
+            return Ok(());
         }
+        Err(Failure::at("--now", "is only for filters with a window"))
     }
 }
 

@@ -4,7 +4,6 @@ use super::Line;
 use super::filter::FilterArgs;
 use super::input::TargetArgs;
 use super::run::WorkArgs;
-use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;
 use crate::resume::{Command, JobSpec};
@@ -41,9 +40,6 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
-    now: NowArgs,
-
-    #[command(flatten)]
     work: WorkArgs,
 }
 
@@ -54,9 +50,8 @@ impl Args {
         commands::work(Job {
             op: if self.unique { Op::AddNew } else { Op::Add },
             reading: target.input.reading(window.time_source())?,
-            location: line.location(&target.filter_file)?,
+            location: Some(line.location(&target.filter_file)?),
             filter: self.filter.spec(),
-            present: self.now.present(),
             to: Destinations::default(),
             printed: None,
             recorded: Some((target.input.describe(spec), self.work.checkpoints())),

@@ -1,17 +1,15 @@
 //! `coua check`.
 
 use super::Line;
-use super::filter::SecretArgs;
+use super::filter::OpenArgs;
 use super::input::TargetArgs;
 use super::run::RunArgs;
-use super::window::NowArgs;
 use crate::commands::check::{self, Report};
 use crate::key::answers::Found;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::run::reading::Until;
 use crate::target::Op;
-use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
 
@@ -37,10 +35,7 @@ pub(crate) struct Args {
     quiet: bool,
 
     #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
+    filter: OpenArgs,
 
     #[command(flatten)]
     run: RunArgs,
@@ -55,9 +50,8 @@ impl Args {
         let job = Job {
             op: Op::Check,
             reading,
-            location: line.location(&self.target.filter_file)?,
-            filter: FilterSpec::keyed(self.secret.secret()),
-            present: self.now.present(),
+            location: Some(line.location(&self.target.filter_file)?),
+            filter: self.filter.spec(),
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Found::from(!invert)),
             recorded: None,

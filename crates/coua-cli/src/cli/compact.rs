@@ -1,8 +1,7 @@
 //! `coua compact`.
 
-use super::filter::SecretArgs;
+use super::filter::OpenArgs;
 use super::run::FileArgs;
-use super::window::NowArgs;
 use crate::commands::compact;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -18,10 +17,7 @@ pub(crate) struct Args {
     file: PathBuf,
 
     #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
+    filter: OpenArgs,
 
     #[command(flatten)]
     work: FileArgs,
@@ -29,7 +25,6 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
-        let (secret, present) = (self.secret.secret(), self.now.present());
-        compact::run(&self.file, &secret, present, (self.work.manners(), &self.work.watch()))
+        compact::run(&self.file, &self.filter.spec(), self.work.plain())
     }
 }

@@ -60,11 +60,6 @@ impl Args {
             return Ok(Exit::Error);
         };
         let secret = self.secret.secret();
-        convert::run(
-            &self.file,
-            &self.output,
-            (conversion, &secret),
-            (self.work.manners(), &self.work.watch()),
-        )
+        convert::run(&self.file, &self.output, (conversion, &secret), self.work.plain())
     }
 }

@@ -1,15 +1,13 @@
 //! `coua count`.
 
 use super::Line;
-use super::filter::SecretArgs;
+use super::filter::OpenArgs;
 use super::input::TargetArgs;
 use super::run::{Quiet, RunArgs};
-use super::window::NowArgs;
 use crate::commands;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::target::Op;
-use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 
@@ -24,10 +22,7 @@ pub(crate) struct Args {
     target: TargetArgs,
 
     #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
+    filter: OpenArgs,
 
     #[command(flatten)]
     run: RunArgs,
@@ -41,9 +36,8 @@ impl Args {
         commands::work(Job {
             op: Op::Count,
             reading: self.target.input.reading(None)?,
-            location: line.location(&self.target.filter_file)?,
-            filter: FilterSpec::keyed(self.secret.secret()),
-            present: self.now.present(),
+            location: Some(line.location(&self.target.filter_file)?),
+            filter: self.filter.spec(),
             to: Destinations::standard(),
             printed: None,
             recorded: None,

@@ -4,13 +4,12 @@ use super::Line;
 use super::filter::FilterArgs;
 use super::input::InputArgs;
 use super::run::WorkArgs;
-use super::window::NowArgs;
 use crate::commands;
 use crate::key::answers::Found;
 use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
-use crate::target::{Location, Op};
+use crate::target::Op;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use clap::ArgGroup;
@@ -77,9 +76,6 @@ pub(crate) struct Args {
     filter: FilterArgs,
 
     #[command(flatten)]
-    now: NowArgs,
-
-    #[command(flatten)]
     work: WorkArgs,
 }
 
@@ -102,10 +98,9 @@ impl Args {
         commands::work(Job {
             op: Op::Dedup,
             to: self.destinations()?,
-            location: file.map_or(Ok(Location::Memory), |file| line.location(file))?,
+            location: file.map(|file| line.location(file)).transpose()?,
             reading: self.input.reading(window.time_source())?,
             filter: self.filter.spec(),
-            present: self.now.present(),
             printed: Some(Found::from(repeats)),
             recorded: Some((self.input.describe(spec), self.work.checkpoints())),
             manner: self.work.manner(),

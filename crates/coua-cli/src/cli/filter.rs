@@ -1,7 +1,8 @@
 //! Options that describe a filter to be made.
 
 use super::value::{self, Word, word};
-use super::window::WindowArgs;
+use super::window::{NowArgs, WindowArgs};
+use crate::clock::Now;
 use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
 use clap::Args;
@@ -60,6 +61,9 @@ pub(super) struct FilterArgs {
 
     #[command(flatten)]
     pub(super) window: WindowArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
 }
 
 pub(super) const LAYOUTS: [Word<Layout>; 2] = [
@@ -96,7 +100,24 @@ impl FilterArgs {
             hasher: None,
         };
         let (secret, window) = (self.secret.secret(), self.window.spec());
-        FilterSpec { wanted, seed: self.seed, secret, window }
+        FilterSpec { wanted, seed: self.seed, secret, window, now: Now(self.now.now) }
+    }
+}
+
+/// What a filter that exists is opened with.
+#[derive(Args, Debug)]
+pub(super) struct OpenArgs {
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+}
+
+impl OpenArgs {
+    pub(super) fn spec(&self) -> FilterSpec {
+        let (secret, now) = (self.secret.secret(), Now(self.now.now));
+        FilterSpec { secret, now, ..FilterSpec::default() }
     }
 }
 

@@ -1,8 +1,7 @@
 //! `coua info`.
 
 use super::Line;
-use super::filter::SecretArgs;
-use super::window::NowArgs;
+use super::filter::OpenArgs;
 use crate::commands::info;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
@@ -26,16 +25,13 @@ pub(crate) struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
+    filter: OpenArgs,
 }
 
 impl Args {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
         let location = line.location(&self.file)?;
         let format = if self.json { Format::Json } else { Format::Text };
-        info::run(&location, &self.secret.secret(), self.now.present(), format)
+        info::run(&location, &self.filter.spec(), format)
     }
 }

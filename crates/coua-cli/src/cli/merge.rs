@@ -37,6 +37,6 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let secret = self.secret.secret();
-        merge::run(&self.files, &self.output, &secret, (self.work.manners(), &self.work.watch()))
+        merge::run(&self.files, &self.output, &secret, self.work.plain())
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
-        let work = (self.work.manners(), &self.work.watch());
-        pull::run(&self.address, &self.output, self.secret.as_deref(), work)
+        let secret = self.secret.as_deref();
+        pull::run(&self.address, &self.output, secret, self.work.plain())
     }
 }

@@ -1,17 +1,15 @@
 //! `coua remove`.
 
 use super::Line;
-use super::filter::SecretArgs;
+use super::filter::OpenArgs;
 use super::input::TargetArgs;
 use super::run::WorkArgs;
-use super::window::NowArgs;
 use crate::commands;
 use crate::key::answers::Found;
 use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
 use crate::target::Op;
-use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use clap::ValueEnum;
@@ -48,10 +46,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
+    filter: OpenArgs,
 
     #[command(flatten)]
     work: WorkArgs,
@@ -75,9 +70,8 @@ impl Args {
         commands::work(Job {
             op: Op::Remove,
             reading: target.input.reading(None)?,
-            location: line.location(&target.filter_file)?,
-            filter: FilterSpec::keyed(self.secret.secret()),
-            present: self.now.present(),
+            location: Some(line.location(&target.filter_file)?),
+            filter: self.filter.spec(),
             to: Destinations { main, tee: None },
             printed: report.map(|which| Found::from(which == Which::Found)),
             recorded: Some((target.input.describe(spec), self.work.checkpoints())),

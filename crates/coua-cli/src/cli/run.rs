@@ -93,13 +93,10 @@ pub(super) struct FileArgs {
 }
 
 impl FileArgs {
-    pub(super) fn manners(&self) -> file::Manners {
-        let (notes, wait) = (self.manners.quiet.notes(), self.manners.wait());
-        file::Manners { notes, wait }
-    }
-
-    pub(super) fn watch(&self) -> Watch {
-        Watch::on_steps(self.progress.shown(self.manners.quiet.notes()))
+    /// The options in plain form, and a line about the work.
+    pub(super) fn plain(&self) -> (file::Manners, Watch) {
+        let manners = self.manners.plain();
+        (manners, Watch::on_steps(self.progress.shown(manners.notes)))
     }
 }
 
@@ -115,9 +112,8 @@ impl RunArgs {
         Manner {
             threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
             figures: self.stats,
-            notes,
             shown: self.progress.shown(notes),
-            wait: Wait::UntilFree,
+            manners: file::Manners { notes, wait: Wait::UntilFree },
         }
     }
 }
@@ -129,8 +125,10 @@ impl Quiet {
 }
 
 impl Manners {
-    pub(super) fn wait(&self) -> Wait {
-        if self.no_wait { Wait::No } else { Wait::UntilFree }
+    /// The options in plain form.
+    fn plain(&self) -> file::Manners {
+        let wait = if self.no_wait { Wait::No } else { Wait::UntilFree };
+        file::Manners { notes: self.quiet.notes(), wait }
     }
 }
 
@@ -194,7 +192,7 @@ impl WorkArgs {
     }
 
     pub(super) fn manner(&self) -> Manner {
-        let wait = self.manners.wait();
-        Manner { wait, ..self.run.manner(self.manners.quiet.notes()) }
+        let manners = self.manners.plain();
+        Manner { manners, ..self.run.manner(manners.notes) }
     }
 }

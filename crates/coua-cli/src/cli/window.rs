@@ -2,7 +2,7 @@
 
 use super::input::TimeSource;
 use super::value;
-use crate::clock::{self, Present, TimeFormat};
+use crate::clock::{self, TimeFormat};
 use crate::resume::JobSpec;
 use crate::target::window::WindowSpec;
 use clap::Args;
@@ -70,12 +70,6 @@ pub(super) struct NowArgs {
     /// milliseconds).
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
     pub(super) now: Option<u64>,
-}
-
-impl NowArgs {
-    pub(super) fn present(self) -> Present {
-        Present(self.now)
-    }
 }
 
 impl WindowArgs {

@@ -1,9 +1,8 @@
 //! `coua compact`.
 
 use super::check_files;
-use crate::clock::Present;
 use crate::target::file::{FilterFile, Manners};
-use crate::target::secret::Secret;
+use crate::target::spec::FilterSpec;
 use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::Watch;
@@ -16,19 +15,18 @@ use std::path::Path;
 /// Makes the filter in a file as small as its items allow, and tells how small that is.
 pub(crate) fn run(
     path: &Path,
-    secret: &Secret,
-    present: Present,
-    (manners, watch): (Manners, &Watch),
+    spec: &FilterSpec,
+    (manners, watch): (Manners, Watch),
 ) -> Result<Exit, Failure> {
     let is_told = manners.notes == Notes::Told;
     if is_told {
         Stream::Output.check_open()?;
     }
-    check_files(secret, [path], None)?;
+    check_files(&spec.secret, [path], None)?;
     let file = FilterFile::lock_existing(path, manners)?;
     let name = file.name();
     watch.next(format_args!("reading {name}"));
-    let mut kept = file.open(Options::new().access(Access::Load), secret, present)?;
+    let mut kept = file.open(Options::new().access(Access::Load), spec)?;
     let before = kept.filter().memory_bytes() as u64;
     watch.next(format_args!("compacting {name}"));
     kept.store.rewrite(Generations::compact);

@@ -14,7 +14,7 @@ pub(crate) fn run(
     from: &Path,
     to: &Path,
     (conversion, secret): (Conversion, &Secret),
-    (manners, watch): (Manners, &Watch),
+    (manners, watch): (Manners, Watch),
 ) -> Result<Exit, Failure> {
     check_files(secret, [from], Some(to))?;
     let output = FilterFile::lock(to, manners)?;

@@ -1,12 +1,11 @@
 //! `coua info`.
 
 use super::check_files;
+use crate::clock::moment_text;
 use crate::clock::window_text;
-use crate::clock::{Present, moment_text};
 use crate::resume;
-use crate::target::secret::Secret;
 use crate::target::server_report::{self, tell_measures};
-use crate::target::spec::{tell_layout, when_full_name};
+use crate::target::spec::{FilterSpec, tell_layout, when_full_name};
 use crate::target::{Location, file};
 use crate::terminal::exit::Exit;
 use crate::terminal::figures::FilterFigures;
@@ -22,29 +21,22 @@ use std::fs;
 use std::path::Path;
 
 /// Describes a filter.
-pub(crate) fn run(
-    location: &Location,
-    secret: &Secret,
-    present: Present,
-    format: Format,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<Exit, Failure> {
     let report = match location {
         Location::Server(address) => server_report::describe(address)?,
-        Location::File(path) => of_file(path, secret, present)?,
-        // No command line asks for it.
-        Location::Memory => return Ok(Exit::Error),
+        Location::File(path) => of_file(path, spec)?,
     };
     print(&report.print_as(format))?;
     Ok(Exit::Success)
 }
 
-fn of_file(path: &Path, secret: &Secret, present: Present) -> Result<Report, Failure> {
+fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report, Failure> {
     Stream::Output.check_open()?;
-    check_files(secret, [path], None)?;
+    check_files(&spec.secret, [path], None)?;
     // Of a large one, little more than the header is read.
-    let mut state = file::view(path, Options::new().expecting(0), secret)?;
-    let now = present.for_window(state.filter.window())?;
-    now.tell(&mut state.filter);
+    let mut state = file::view(path, Options::new().expecting(0), &spec.secret)?;
+    spec.now.check_for(state.filter.window())?;
+    spec.now.tell(&mut state.filter);
     let mut report = Report::default();
     tell_file(&state, path, &mut report)?;
     tell_filter(&state.filter, &mut report);

@@ -15,7 +15,7 @@ pub(crate) fn run(
     files: &[PathBuf],
     to: &Path,
     secret: &Secret,
-    (manners, watch): (Manners, &Watch),
+    (manners, watch): (Manners, Watch),
 ) -> Result<Exit, Failure> {
     check_files(secret, files.iter().map(PathBuf::as_path), Some(to))?;
     let output = FilterFile::lock(to, manners)?;

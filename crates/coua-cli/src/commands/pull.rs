@@ -19,7 +19,7 @@ pub(crate) fn run(
     address: &Path,
     to: &Path,
     key: Option<&Path>,
-    (manners, watch): (Manners, &Watch),
+    (manners, watch): (Manners, Watch),
 ) -> Result<Exit, Failure> {
     let address = Address::needed(address)?;
     if key.is_some_and(|key| platform::is_same_place(key, to)) {

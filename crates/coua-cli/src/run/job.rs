@@ -2,18 +2,15 @@
 
 use super::counts::Counts;
 use super::reading::Reading;
-use crate::clock::Present;
-use crate::input::Survey;
 use crate::key::answers::Found;
 use crate::output::{self, Destinations, Outputs};
 use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
 use crate::target::file::Manners;
 use crate::target::spec::FilterSpec;
-use crate::target::{self, Location, Op, Target};
-use crate::terminal::message::{Failure, Notes};
+use crate::target::{Location, Op, Target};
+use crate::terminal::message::Failure;
 use crate::terminal::progress::Shown;
 use crate::terminal::report::Format;
-use coua_store::Wait;
 use std::num::NonZeroUsize;
 
 /// How a command runs, apart from what it does.
@@ -22,10 +19,8 @@ pub(crate) struct Manner {
     pub(crate) threads: NonZeroUsize,
     /// The figures to print at the end.
     pub(crate) figures: Option<Format>,
-    pub(crate) notes: Notes,
     pub(crate) shown: Shown,
-    /// For another process that writes the filter.
-    pub(crate) wait: Wait,
+    pub(crate) manners: Manners,
 }
 
 /// What a command is to do.
@@ -33,9 +28,9 @@ pub(crate) struct Manner {
 pub(crate) struct Job {
     pub(crate) op: Op,
     pub(crate) reading: Reading,
-    pub(crate) location: Location,
+    /// Where the filter is; none if one is made, and forgotten at the end.
+    pub(crate) location: Option<Location>,
     pub(crate) filter: FilterSpec,
-    pub(crate) present: Present,
     pub(crate) to: Destinations,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Found>,
@@ -45,18 +40,6 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(super) fn target_opening<'a>(&'a self, inputs: &'a Survey) -> target::Opening<'a> {
-        let Manner { threads, notes, wait, .. } = self.manner;
-        target::Opening {
-            op: self.op,
-            spec: &self.filter,
-            present: self.present,
-            inputs,
-            threads,
-            manners: Manners { notes, wait },
-        }
-    }
-
     /// Begins the run, or resumes it, and opens its outputs.
     pub(super) fn begin(
         &self,
@@ -65,7 +48,7 @@ impl Job {
     ) -> Result<Begun<Counts>, Failure> {
         if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
             let (inputs, format) = (self.reading.inputs.files(), self.reading.format.clone());
-            let (to, notes) = (&self.to, self.manner.notes);
+            let (to, notes) = (&self.to, self.manner.manners.notes);
             let job = resume::Job { spec, inputs, format, to, opening, notes };
             return checkpoints.begin(kept, job);
         }

@@ -16,7 +16,7 @@ use crate::output::own_files::OwnFiles;
 use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
 use crate::resume;
-use crate::target::{Op, Target};
+use crate::target::{Location, Op, Target};
 use crate::terminal::exit::{self, Exit};
 use crate::terminal::message::Failure;
 use crate::terminal::stream::Stream;
@@ -34,13 +34,17 @@ impl Run {
         job.to.check_open()?;
         job.filter.secret.key()?;
         let inputs = job.reading.survey(job.to.mixing())?;
-        let own = OwnFiles::of(job.location.file(), job.filter.secret.file())?;
+        let own =
+            OwnFiles::of(job.location.as_ref().and_then(Location::file), job.filter.secret.file())?;
         if job.op.changes() {
             own.refuse_inputs(&inputs)?;
         }
         job.reading.opening(&inputs, &own).check_all(&job.to)?;
-        let mut target = Target::open(&job.location, job.target_opening(&inputs))?;
-        let now = job.present.for_window(target.window())?;
+        let Manner { threads, manners, .. } = job.manner;
+        let at = (job.location.as_ref(), job.op);
+        let mut target = Target::open(at, &job.filter, &inputs, threads, manners)?;
+        let now = job.filter.now;
+        now.check_for(target.window())?;
         job.reading.believe_times(now, target.window());
         let opening = job.reading.opening(&inputs, &own);
         let (recorder, mut outputs, counts) = job.begin(&mut target, opening)?;
@@ -53,7 +57,7 @@ impl Run {
         target.heed(&session.stop);
         let pipeline = session.pipeline(&job, &target);
         let (ending, printed, settled) = (Ending::Whole, 0, Settled::default());
-        let run = Self { job, target, session, recorder, counts, ending, printed, now, settled };
+        let run = Self { job, target, session, recorder, counts, ending, printed, settled };
         run.read(pipeline, outputs)
     }
 
@@ -83,7 +87,7 @@ impl Run {
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit, Failure> {
         let Self { job, mut target, session, recorder, counts, ending, settled, .. } = self;
-        let (op, notes) = (job.op, job.manner.notes);
+        let (op, notes) = (job.op, job.manner.manners.notes);
         target.take_back_after_full()?;
         let name = target.name();
         if let Some(left) = ending.left_open(op) {

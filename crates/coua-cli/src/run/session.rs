@@ -122,7 +122,7 @@ impl Session {
             return Err(Failure::at(first, reason));
         }
         let fate = if job.reading.keeps_keyless() { "passed through" } else { "left out" };
-        job.manner.notes.say(format_args!("{records} without a key {fate}: first {first}"));
+        job.manner.manners.notes.say(format_args!("{records} without a key {fate}: first {first}"));
         read
     }
 

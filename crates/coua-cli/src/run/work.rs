@@ -5,7 +5,6 @@ use super::ending::Ending;
 use super::job::Job;
 use super::reading::Until;
 use super::session::Session;
-use crate::clock::Now;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Why;
 use crate::output::Settled;
@@ -27,7 +26,6 @@ pub(crate) struct Run {
     pub(super) ending: Ending,
     /// Records selected for the main output.
     pub(super) printed: u64,
-    pub(super) now: Now,
     /// Where the outputs end, once all is in them.
     pub(super) settled: Settled,
 }
@@ -89,7 +87,7 @@ impl Answer for Run {
         let over = self.recorder.enter(&batch.block)?;
         let Batch { block, keyed, answers } = batch;
         let known = keyed.hashes_before(over);
-        let when = (self.now, block.consumed);
+        let when = (self.job.filter.now, block.consumed);
         let answered = self.target.answer(self.job.op, (keyed, known), when, answers);
         self.counts.note(self.job.op, answers);
         self.select(batch, over, known);

@@ -2,7 +2,7 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::clock::{Now, Present, moment_text};
+use crate::clock::{Now, moment_text};
 use crate::input::Survey;
 use crate::platform::{self, Identity};
 use crate::target::kept::{Kept, Saved, not_saved};
@@ -166,7 +166,6 @@ impl FilterFile {
         self,
         wanted: &FilterSpec,
         inputs: &Survey,
-        now: Present,
     ) -> Result<Kept, Failure> {
         if self.lock.is_new() {
             let filter = wanted.build()?;
@@ -174,27 +173,22 @@ impl FilterFile {
             let store = options.write_locked(self.lock, Some(move || filter))?;
             return Ok(Kept::new(store, Saved::Nothing));
         }
-        let kept = self.open(expecting(inputs), &wanted.secret, now)?;
+        let kept = self.open(expecting(inputs), wanted)?;
         wanted.agree_with(kept.filter(), &kept.name())?;
         Ok(kept)
     }
 
     /// The filter in the file, to be changed.
-    pub(crate) fn open(
-        self,
-        options: Options,
-        secret: &Secret,
-        now: Present,
-    ) -> Result<Kept, Failure> {
+    pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<Kept, Failure> {
         platform::explain_shortened(self.lock.target());
-        let options = with_key(options, secret)?;
+        let options = with_key(options, &spec.secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
         let mut kept = Kept::new(store, Saved::Before);
         let name = kept.name();
-        check_key(secret, kept.filter(), &name)?;
-        let now = now.for_window(kept.filter().window())?;
-        check_clock(now, kept.filter(), &name)?;
-        kept.tell(now);
+        check_key(&spec.secret, kept.filter(), &name)?;
+        spec.now.check_for(kept.filter().window())?;
+        check_clock(spec.now, kept.filter(), &name)?;
+        kept.tell(spec.now);
         Ok(kept)
     }
 

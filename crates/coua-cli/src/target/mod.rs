@@ -19,7 +19,7 @@ pub(crate) mod window;
 
 pub(crate) use op::{Location, Op, Stop};
 
-use crate::clock::{Now, Present};
+use crate::clock::Now;
 use crate::input::Survey;
 use crate::key::answers::Answers;
 use crate::key::keyed::Keyed;
@@ -57,41 +57,34 @@ pub(crate) enum Target {
     Done(Box<Generations>),
 }
 
-/// How to open a filter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening<'a> {
-    pub(crate) op: Op,
-    pub(crate) spec: &'a FilterSpec,
-    pub(crate) present: Present,
-    pub(crate) inputs: &'a Survey,
-    pub(crate) threads: NonZeroUsize,
-    pub(crate) manners: Manners,
-}
-
 impl Target {
-    pub(crate) fn open(location: &Location, opening: Opening<'_>) -> Result<Self, Failure> {
-        let Opening { op, spec, present, inputs, threads, manners } = opening;
+    /// Opens the filter at this location; if there is none, makes one that is forgotten at the end.
+    pub(crate) fn open(
+        (location, op): (Option<&Location>, Op),
+        spec: &FilterSpec,
+        inputs: &Survey,
+        threads: NonZeroUsize,
+        manners: Manners,
+    ) -> Result<Self, Failure> {
         let is_divided = threads.get() > 1 && spec.leaves_all_open();
         Ok(match location {
-            Location::Memory if is_divided => {
-                Self::Parts(Parts::new(spec, inputs, threads)?.into())
-            }
-            Location::Memory => Self::Memory(Memory::new(spec, inputs)?.into()),
-            Location::Server(address) => {
+            None if is_divided => Self::Parts(Parts::new(spec, inputs, threads)?.into()),
+            None => Self::Memory(Memory::new(spec, inputs)?.into()),
+            Some(Location::Server(address)) => {
                 Self::Server(Server::open(address, op, spec, manners.notes)?.into())
             }
-            Location::File(path) if op.inserts() => {
-                let kept = FilterFile::lock(path, manners)?.open_or_build(spec, inputs, present)?;
+            Some(Location::File(path)) if op.inserts() => {
+                let kept = FilterFile::lock(path, manners)?.open_or_build(spec, inputs)?;
                 Self::File(kept.for_threads(op, threads).into())
             }
-            Location::File(path) if op.changes() => {
+            Some(Location::File(path)) if op.changes() => {
                 let file = FilterFile::lock_existing(path, manners)?;
-                Self::File(file.open(file::expecting(inputs), &spec.secret, present)?.into())
+                Self::File(file.open(file::expecting(inputs), spec)?.into())
             }
-            Location::File(path) => {
+            Some(Location::File(path)) => {
                 let view = file::view(path, file::expecting(inputs), &spec.secret)?;
-                let now = present.for_window(view.filter.window())?;
-                Self::Read(Lookup::new(view, now, op).into())
+                spec.now.check_for(view.filter.window())?;
+                Self::Read(Lookup::new(view, spec.now, op).into())
             }
         })
     }

@@ -34,8 +34,6 @@ impl Op {
 /// Where a filter is.
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
-    /// Nowhere: it is made, and forgotten at the end.
-    Memory,
     File(PathBuf),
     Server(Address),
 }
@@ -52,7 +50,7 @@ impl Location {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Memory | Self::Server(_) => None,
+            Self::Server(_) => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How a filter is to be.
 
+use crate::clock::Now;
 use crate::target::secret::Secret;
 use crate::target::window::WindowSpec;
 use crate::terminal::message::Failure;
@@ -17,14 +18,11 @@ pub(crate) struct FilterSpec {
     pub(crate) seed: Option<u64>,
     pub(crate) secret: Secret,
     pub(crate) window: WindowSpec,
+    /// What time it is for the filter, whether that is new or not.
+    pub(crate) now: Now,
 }
 
 impl FilterSpec {
-    /// Of a filter of which only the secret key is told.
-    pub(crate) fn keyed(secret: Secret) -> Self {
-        Self { secret, ..Self::default() }
-    }
-
     /// Whether how much room to make at first is left to the program.
     pub(crate) fn leaves_capacity_open(&self) -> bool {
         self.wanted.capacity.is_none() && self.wanted.when_full != Some(WhenFull::Refuse)
