@@ -68,11 +68,6 @@ impl Description {
     pub fn when_full(&self) -> &'static str {
         if self.is_fixed { "error" } else { "exceed" }
     }
-
-    /// Memory in bits, by items.
-    pub fn bits_per_item(&self) -> f64 {
-        8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
-    }
 }
 
 /// The window of a shard, if it forgets.

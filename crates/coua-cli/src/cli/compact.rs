@@ -3,7 +3,6 @@
 use super::filter::OpenArgs;
 use super::run::FileArgs;
 use crate::commands::compact;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
@@ -24,7 +23,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         compact::run(&self.file, &self.filter.spec(), self.work.plain())
     }
 }

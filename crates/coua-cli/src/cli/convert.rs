@@ -4,7 +4,6 @@ use super::filter::{LAYOUTS, SecretArgs, usual_slots};
 use super::run::FileArgs;
 use super::value;
 use crate::commands::convert;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use clap::ArgGroup;
 use coua::{Conversion, Layout};
@@ -50,15 +49,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let in_layout =
             |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
         let by_rate = self.rate.map(Conversion::Rate);
         let by_bits = self.hash_bits.map(Conversion::HashBits);
-        // clap has seen to it that there is one.
-        let Some(conversion) = by_rate.or(by_bits).or(self.layout.map(in_layout)) else {
-            return Ok(Exit::Error);
-        };
+        let conversion = by_rate.or(by_bits).or(self.layout.map(in_layout));
+        let conversion = conversion.expect("clap has seen to it that there is one");
         let secret = self.secret.secret();
         convert::run(&self.file, &self.output, (conversion, &secret), self.work.plain())
     }

@@ -3,7 +3,6 @@
 use super::run::Quiet;
 use super::value;
 use crate::commands::explore::{self, Browser};
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
@@ -37,7 +36,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         if let Some(path) = &self.write {
             return explore::write(path);
         }

@@ -1,7 +1,6 @@
 //! `coua generate`.
 
 use super::Cli;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::stream::print;
 use clap::{CommandFactory, Subcommand};
@@ -33,16 +32,15 @@ enum What {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         match &self.what {
-            What::Man { folder } => manual_pages(folder)?,
+            What::Man { folder } => manual_pages(folder),
             What::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(*shell, &mut Cli::command(), "coua", &mut script);
-                print(&String::from_utf8_lossy(&script))?;
+                print(&String::from_utf8_lossy(&script))
             }
         }
-        Ok(Exit::Success)
     }
 }
 

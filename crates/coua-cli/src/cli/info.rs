@@ -3,7 +3,6 @@
 use super::Line;
 use super::filter::OpenArgs;
 use crate::commands::info;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::report::Format;
 use std::path::PathBuf;
@@ -29,7 +28,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<(), Failure> {
         let location = line.location(&self.file)?;
         let format = if self.json { Format::Json } else { Format::Text };
         info::run(&location, &self.filter.spec(), format)

@@ -2,11 +2,11 @@
 
 use super::value::{self, Word, word};
 use crate::clock::TimeFormat;
-use crate::input::{Coding, Inputs};
+use crate::input::{Coding, Inputs, Until};
 use crate::key::csv::{Column, Columns};
 use crate::key::fields::Fields;
 use crate::key::finder::Finder;
-use crate::key::hashing::OnMissing;
+use crate::key::hashing::{Hashing, OnMissing, Wanted};
 use crate::key::json::Pointers;
 use crate::key::regex::Pattern;
 use crate::key::shard::Shard;
@@ -14,9 +14,10 @@ use crate::key::time::Times;
 use crate::key::{Keys, Normalize};
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
-use crate::run::reading::{Reading, Until};
+use crate::run::reading::Reading;
 use crate::terminal::message::Failure;
 use clap::Args;
+use coua::KeyHasher;
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -177,14 +178,16 @@ impl InputArgs {
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let keys = Keys::new(finder, self.keys.normalize(), times);
         let coding = if self.records.no_decompress { Coding::AsIs } else { Coding::Decompress };
-        Ok(Reading {
-            inputs: Inputs::new(&self.files, coding),
+        let inputs = Inputs::new(&self.files, coding);
+        let hashing = Hashing {
             format: Format { separator: self.separator(&keys), crlf: self.records.crlf },
             keys,
+            hasher: KeyHasher::default(),
             on_missing: self.keys.on_missing,
             shard: self.keys.shard,
-            until: Until::End,
-        })
+            wanted: Wanted::Hash,
+        };
+        Ok(Reading { inputs, hashing, until: Until::End })
     }
 
     /// Adds the options on which the result depends.

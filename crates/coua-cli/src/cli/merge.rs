@@ -3,7 +3,6 @@
 use super::filter::SecretArgs;
 use super::run::FileArgs;
 use crate::commands::merge;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
@@ -35,7 +34,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let secret = self.secret.secret();
         merge::run(&self.files, &self.output, &secret, self.work.plain())
     }

@@ -76,22 +76,23 @@ pub(crate) fn run() -> Exit {
     };
     let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
     let line = Line { matches: of_command };
+    let done = |()| Exit::Success;
     let result = match cli.command {
         Command::Dedup(args) => args.run(line),
         Command::Add(args) => args.run(line),
         Command::Remove(args) => args.run(line),
         Command::Check(args) => args.run(line),
         Command::Count(args) => args.run(line),
-        Command::Info(args) => args.run(line),
+        Command::Info(args) => args.run(line).map(done),
         Command::Verify(args) => args.run(),
-        Command::Merge(args) => args.run(),
-        Command::Compact(args) => args.run(),
-        Command::Convert(args) => args.run(),
-        Command::Pull(args) => args.run(),
-        Command::Push(args) => args.run(),
-        Command::Plan(args) => args.run(),
-        Command::Explore(args) => args.run(),
-        Command::Generate(args) => args.run(),
+        Command::Merge(args) => args.run().map(done),
+        Command::Compact(args) => args.run().map(done),
+        Command::Convert(args) => args.run().map(done),
+        Command::Pull(args) => args.run().map(done),
+        Command::Push(args) => args.run().map(done),
+        Command::Plan(args) => args.run().map(done),
+        Command::Explore(args) => args.run().map(done),
+        Command::Generate(args) => args.run().map(done),
     };
     result.unwrap_or_else(|failure| failure.report())
 }

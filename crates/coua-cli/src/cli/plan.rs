@@ -5,7 +5,6 @@ use super::value;
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
 use crate::target::window::WindowSpec;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::report::Format;
 use coua::Layout;
@@ -85,7 +84,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         if self.growing && self.items.is_some() && self.memory.is_some() {
             let reason =
                 "with --items and --memory the filter has a rate, and with that a fixed size";

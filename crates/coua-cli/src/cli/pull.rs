@@ -2,7 +2,6 @@
 
 use super::run::FileArgs;
 use crate::commands::pull;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
@@ -36,7 +35,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let secret = self.secret.as_deref();
         pull::run(&self.address, &self.output, secret, self.work.plain())
     }

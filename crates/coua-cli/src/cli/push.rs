@@ -3,7 +3,6 @@
 use super::filter::SecretArgs;
 use super::run::Quiet;
 use crate::commands::push;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use std::path::PathBuf;
 
@@ -32,7 +31,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         push::run(&self.file, &self.address, &self.secret.secret(), self.quiet.notes())
     }
 }

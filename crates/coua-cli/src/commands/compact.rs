@@ -3,7 +3,6 @@
 use super::check_files;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::spec::FilterSpec;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::Watch;
 use crate::terminal::stream::{Stream, print};
@@ -17,7 +16,7 @@ pub(crate) fn run(
     path: &Path,
     spec: &FilterSpec,
     (manners, watch): (Manners, Watch),
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     let is_told = manners.notes == Notes::Told;
     if is_told {
         Stream::Output.check_open()?;
@@ -36,5 +35,5 @@ pub(crate) fn run(
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));
         print(&format!("{name}: {before} before, {after} now\n"))?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }

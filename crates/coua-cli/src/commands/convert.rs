@@ -3,7 +3,6 @@
 use super::check_files;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::progress::Watch;
 use coua::Conversion;
@@ -15,7 +14,7 @@ pub(crate) fn run(
     to: &Path,
     (conversion, secret): (Conversion, &Secret),
     (manners, watch): (Manners, Watch),
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     check_files(secret, [from], Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
@@ -29,6 +28,5 @@ pub(crate) fn run(
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(from.display(), error))?;
     watch.next(format_args!("writing {}", to.display()));
-    output.save(converted.into(), view.runs)?;
-    Ok(Exit::Success)
+    output.save(converted.into(), view.runs)
 }

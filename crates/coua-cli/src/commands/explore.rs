@@ -1,7 +1,6 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
 use crate::output::own_files;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes, say};
 use crate::terminal::stream::print;
 use crate::terminal::text::hexadecimal;
@@ -25,11 +24,11 @@ pub(crate) enum Browser {
 }
 
 /// Writes the page to a file.
-pub(crate) fn write(path: &Path) -> Result<Exit, Failure> {
+pub(crate) fn write(path: &Path) -> Result<(), Failure> {
     own_files::refuse_filter(path)?;
     let page = coua_page::page().map_err(not_made)?;
     fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Serves the page until it is interrupted, on this port or (0) on a free one.
@@ -37,7 +36,7 @@ pub(crate) fn serve(
     filter: Option<&Path>,
     notes: Notes,
     (port, browser): (u16, Browser),
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     coua_page::page().map_err(not_made)?;
     let subject = filter.map(|filter| Subject::of(filter, notes)).transpose()?;
     let address = (Ipv4Addr::LOCALHOST, port);
@@ -55,7 +54,7 @@ pub(crate) fn serve(
         // A browser that has gone away misses nothing.
         request.respond(answer).ok();
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 fn not_made(reason: &str) -> Failure {

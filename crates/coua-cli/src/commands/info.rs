@@ -7,7 +7,6 @@ use crate::resume;
 use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{FilterSpec, tell_layout, when_full_name};
 use crate::target::{Location, file};
-use crate::terminal::exit::Exit;
 use crate::terminal::figures::FilterFigures;
 use crate::terminal::message::Failure;
 use crate::terminal::report::{Format, Report};
@@ -21,13 +20,12 @@ use std::fs;
 use std::path::Path;
 
 /// Describes a filter.
-pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<Exit, Failure> {
+pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<(), Failure> {
     let report = match location {
         Location::Server(address) => server_report::describe(address)?,
         Location::File(path) => of_file(path, spec)?,
     };
-    print(&report.print_as(format))?;
-    Ok(Exit::Success)
+    print(&report.print_as(format))
 }
 
 fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report, Failure> {
@@ -58,14 +56,12 @@ fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<(), Failu
         report.field(name, state.log_bytes);
     }
     report.field("transactions", state.transactions);
-    if state.log_bytes > 0 {
-        let transactions = counted(state.transactions, "transaction");
-        report.row("log size", format!("{}, {transactions}", size(state.log_bytes)));
-    }
+    let log =
+        || format!("{}, {}", size(state.log_bytes), counted(state.transactions, "transaction"));
+    report.row_if_any("log size", (state.log_bytes > 0).then(log));
     report.field("uncommitted_bytes", state.uncommitted);
-    if state.uncommitted > 0 {
-        report.row("not committed", size(state.uncommitted));
-    }
+    let uncommitted = (state.uncommitted > 0).then(|| size(state.uncommitted));
+    report.row_if_any("not committed", uncommitted);
     Ok(())
 }
 
@@ -78,9 +74,7 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
     report.row("max items", max_items.map_or_else(|| "no limit".to_owned(), grouped));
     let rate = max_items.map(|items| items as f64 / filter.hash_bits().exp2());
     report.field("rate_at_max_items", rate);
-    if let Some(rate) = rate {
-        report.row("false-positive rate at max items", significant(rate));
-    }
+    report.row_if_any("false-positive rate at max items", rate.map(significant));
     tell_measures(&FilterFigures::from(filter), report);
     tell_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());

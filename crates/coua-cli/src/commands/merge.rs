@@ -4,7 +4,6 @@ use super::check_files;
 use crate::resume;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
 use crate::terminal::progress::Watch;
 use coua_store::{Runs, View};
@@ -16,27 +15,26 @@ pub(crate) fn run(
     to: &Path,
     secret: &Secret,
     (manners, watch): (Manners, Watch),
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     check_files(secret, files.iter().map(PathBuf::as_path), Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
-    let mut views = files.iter().map(|path| {
+    let read = |path: &Path| {
         watch.next(format_args!("reading {}", path.display()));
         file::read(path, secret)
-    });
-    let Some(first) = views.next() else { return Ok(Exit::Error) };
-    let View { mut filter, runs, .. } = first?;
+    };
+    let (first, others) = files.split_first().expect("clap has seen to it that there is one");
+    let View { mut filter, runs, .. } = read(first)?;
     let mut all_runs = vec![runs];
-    for (path, view) in files[1..].iter().zip(views) {
-        let View { filter: other, runs, .. } = view?;
+    for path in others {
+        let View { filter: other, runs, .. } = read(path)?;
         watch.next(format_args!("merging {}", path.display()));
         filter.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
         all_runs.push(runs);
     }
     let runs = remembered(files, &output, all_runs, manners.notes);
     watch.next(format_args!("writing {}", to.display()));
-    output.save(filter, runs)?;
-    Ok(Exit::Success)
+    output.save(filter, runs)
 }
 
 /// The runs that the result remembers: those of the filter that it replaces, if that is one of the sources, or

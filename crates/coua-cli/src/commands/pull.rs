@@ -3,7 +3,6 @@
 use crate::platform;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::read_key;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::progress::Watch;
 use crate::terminal::text::hexadecimal;
@@ -20,7 +19,7 @@ pub(crate) fn run(
     to: &Path,
     key: Option<&Path>,
     (manners, watch): (Manners, Watch),
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     let address = Address::needed(address)?;
     if key.is_some_and(|key| platform::is_same_place(key, to)) {
         return Err(Failure::at(to.display(), "is the file of the secret key as well"));
@@ -31,8 +30,7 @@ pub(crate) fn run(
     let filter = coua_remote::pull(&address, manners.notes.teller())?;
     keep_key(&filter, key, &address)?;
     watch.next(format_args!("writing {}", to.display()));
-    output.save(filter, Runs::default())?;
-    Ok(Exit::Success)
+    output.save(filter, Runs::default())
 }
 
 /// Sees to it that the secret key, if there is one, is in its file.

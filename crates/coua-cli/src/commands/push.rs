@@ -2,7 +2,6 @@
 
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::{Failure, Notes};
 use coua_remote::Address;
 use std::path::Path;
@@ -13,9 +12,9 @@ pub(crate) fn run(
     address: &Path,
     secret: &Secret,
     notes: Notes,
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     let address = Address::needed(address)?;
     let view = file::read(path, secret)?;
     coua_remote::push(&view.filter, &address, notes.teller())?;
-    Ok(Exit::Success)
+    Ok(())
 }

@@ -26,13 +26,13 @@ pub(crate) enum Coding {
     AsIs,
 }
 
-/// When an input that cannot be read is an error.
+/// Up to where to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Faults {
-    /// Before anything is done.
-    AtOnce,
-    /// When it is its turn: perhaps enough is known before.
-    InTurn,
+pub(crate) enum Until {
+    End,
+    /// A record that is printed ends the run, before the inputs after it are opened: one that cannot be read is an
+    /// error only in its turn.
+    FirstPrinted,
 }
 
 /// One input.
@@ -84,11 +84,11 @@ impl Inputs {
     }
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
-    pub(crate) fn survey(&self, faults: Faults) -> Result<Survey, Failure> {
+    pub(crate) fn survey(&self, until: Until) -> Result<Survey, Failure> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
             let file = match source.checked() {
-                Err(_) if faults == Faults::InTurn && *source != Source::Stdin => None,
+                Err(_) if until == Until::FirstPrinted && *source != Source::Stdin => None,
                 checked => checked?,
             };
             survey.total_bytes =

@@ -245,7 +245,7 @@ fn resolved(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::{Coding, Faults};
+    use crate::input::{Coding, Until};
     use crate::output::own_files::OwnFiles;
     use std::io::{Read, Seek};
 
@@ -263,7 +263,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
         let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
-            .survey(Faults::AtOnce)
+            .survey(Until::End)
             .unwrap();
         let separator = &Separator::Byte(b'\n');
         let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };

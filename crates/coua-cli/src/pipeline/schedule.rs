@@ -39,13 +39,6 @@ impl<'o> Schedule<'o> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'s>(&self, mut state: MutexGuard<'s, State<'o>>) -> MutexGuard<'s, State<'o>> {
-        state.waiting += 1;
-        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.waiting -= 1;
-        state
-    }
-
     /// Wakes the threads that wait, if there are any: to wake nobody is a system call too.
     fn wake(&self, state: &State<'o>) {
         if state.waiting > 0 {
@@ -58,10 +51,8 @@ impl<'o> Schedule<'o> {
         let _end = End(self);
         let mut state = self.state();
         while !state.has_ended {
-            state = match state.task(Thread::Other) {
-                Some(task) => self.done(state, task),
-                None => self.wait(state),
-            };
+            let task = state.task(Thread::Other);
+            state = self.step(state, task);
         }
     }
 
@@ -85,10 +76,8 @@ impl<'o> Schedule<'o> {
             if wait == Wait::Not {
                 return Coming::NotYet;
             }
-            state = match state.task(Thread::Answering) {
-                Some(task) => self.done(state, task),
-                None => self.wait(state),
-            };
+            let task = state.task(Thread::Answering);
+            state = self.step(state, task);
         }
     }
 
@@ -127,20 +116,24 @@ impl<'o> Schedule<'o> {
             if state.has_ended {
                 break;
             }
-            state = match state.write_task() {
-                Some(task) => self.done(state, task),
-                None => self.wait(state),
-            };
+            let task = state.write_task();
+            state = self.step(state, task);
         }
         state
     }
 
-    /// Does a step, and notes what has come of it.
-    fn done<'s>(
+    /// Does a step, and notes what has come of it; without one, waits until something changes.
+    fn step<'s>(
         &'s self,
-        state: MutexGuard<'s, State<'o>>,
-        mut task: Task<'o>,
+        mut state: MutexGuard<'s, State<'o>>,
+        task: Option<Task<'o>>,
     ) -> MutexGuard<'s, State<'o>> {
+        let Some(mut task) = task else {
+            state.waiting += 1;
+            let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+            return state;
+        };
         drop(state);
         task.run(&*self.early);
         let mut state = self.state();

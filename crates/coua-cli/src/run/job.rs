@@ -47,7 +47,8 @@ impl Job {
         opening: output::Opening<'_>,
     ) -> Result<Begun<Counts>, Failure> {
         if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
-            let (inputs, format) = (self.reading.inputs.files(), self.reading.format.clone());
+            let (inputs, format) =
+                (self.reading.inputs.files(), self.reading.hashing.format.clone());
             let (to, notes) = (&self.to, self.manner.manners.notes);
             let job = resume::Job { spec, inputs, format, to, opening, notes };
             return checkpoints.begin(kept, job);

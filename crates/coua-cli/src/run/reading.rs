@@ -2,16 +2,13 @@
 
 use crate::clock::Now;
 use crate::input::reader::BlockReader;
-use crate::input::{Faults, Inputs, Survey};
-use crate::key::Keys;
+use crate::input::{Inputs, Survey, Until};
 use crate::key::answers::Found;
-use crate::key::hashing::OnMissing;
+use crate::key::hashing::{Hashing, OnMissing};
 use crate::key::header::{Headers, Mixing};
 use crate::key::keyed::Why;
-use crate::key::shard::Shard;
 use crate::output::Opening;
 use crate::output::own_files::OwnFiles;
-use crate::record::Format;
 use crate::record::block::Header;
 use crate::terminal::message::Failure;
 use crate::terminal::signals::Stop;
@@ -22,38 +19,26 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
-    pub(crate) format: Format,
-    pub(crate) keys: Keys,
-    pub(crate) on_missing: Option<OnMissing>,
-    /// Records of others are not there.
-    pub(crate) shard: Option<Shard>,
+    /// Before it is known which filter the keys are for.
+    pub(crate) hashing: Hashing,
     pub(crate) until: Until,
-}
-
-/// Up to where to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    End,
-    /// A record that is printed ends the run, before the inputs after it are opened.
-    FirstPrinted,
 }
 
 impl Reading {
     /// Times of records are believed if they are not later than the present, or only by a generation of
     /// the window: clocks differ.
     pub(super) fn believe_times(&mut self, now: Now, window: Option<Window>) {
-        if let (Some(times), Some(window)) = (self.keys.times(), window) {
+        if let (Some(times), Some(window)) = (self.hashing.keys.times(), window) {
             times.believe(now, window.step());
         }
     }
 
     /// Looks at all inputs, and at the headers of those that are CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey, Failure> {
-        let faults = if self.until == Until::End { Faults::AtOnce } else { Faults::InTurn };
-        let inputs = self.inputs.survey(faults)?;
-        if let (Some(headers), Faults::AtOnce) = (self.headers(mixing), faults) {
+        let inputs = self.inputs.survey(self.until)?;
+        if let (Some(headers), Until::End) = (self.headers(mixing), self.until) {
             let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());
-            let (inputs, format) = (self.inputs.clone(), self.format.clone());
+            let (inputs, format) = (self.inputs.clone(), self.hashing.format.clone());
             BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
         }
         Ok(inputs)
@@ -61,7 +46,7 @@ impl Reading {
 
     /// What is to know about the headers of CSV inputs, if they have such.
     pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
-        let columns = self.keys.csv().filter(|columns| columns.need_header())?;
+        let columns = self.hashing.keys.csv().filter(|columns| columns.need_header())?;
         Some(Headers::new(columns.clone(), mixing))
     }
 
@@ -77,11 +62,11 @@ impl Reading {
 
     /// Whether a record without a key passes.
     pub(super) fn keeps_keyless(&self) -> bool {
-        matches!(self.on_missing, None | Some(OnMissing::Keep))
+        matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
     }
 
     /// What an output of these records needs to know, beside the run's own files.
     pub(super) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
-        Opening { separator: &self.format.separator, inputs, own }
+        Opening { separator: &self.hashing.format.separator, inputs, own }
     }
 }

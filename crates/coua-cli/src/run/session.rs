@@ -63,19 +63,16 @@ impl Session {
         let reading = &job.reading;
         let mut reader = BlockReader::new(
             reading.inputs.clone(),
-            reading.format.clone(),
+            reading.hashing.format.clone(),
             reading.headers(job.to.mixing()),
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
         reader.block_size = target.block_size();
         let hashing = Hashing {
-            format: reading.format.clone(),
-            keys: reading.keys.clone(),
             hasher: target.hasher(),
-            on_missing: reading.on_missing,
-            shard: reading.shard,
             wanted: if target.wants_keys() { Wanted::Key } else { Wanted::Hash },
+            ..reading.hashing.clone()
         };
         let (threads, stop) = (job.manner.threads, self.stop.clone());
         Pipeline { reader, hashing, early: target.early(), threads, stop }
@@ -113,7 +110,7 @@ impl Session {
         self.progress = None;
         let Some(first) = &self.first_without_key else { return read };
         let records = counted(self.without_key, "record");
-        let is_said = job.reading.on_missing.is_some();
+        let is_said = job.reading.hashing.on_missing.is_some();
         if read.is_ok() && !is_said && !self.some_key && exit::caught().is_none() {
             let reason = format_args!(
                 "no key in {records}; correct the option that says where keys are, or give \
@@ -137,9 +134,8 @@ impl Session {
         report.bytes("bytes", "bytes", self.bytes);
         let filter = describe(&mut report)?;
         report.field("without_key", self.without_key);
-        if self.without_key > 0 {
-            report.row("without key", grouped(self.without_key));
-        }
+        let without_key = (self.without_key > 0).then(|| grouped(self.without_key));
+        report.row_if_any("without key", without_key);
         filter.tell(&mut report);
         report.measure("seconds", "seconds", self.counters.seconds(), |it| format!("{it:.3}"));
         let text = match format {

@@ -2,7 +2,7 @@
 //! --ignored --nocapture`. `docs/decisions/0014-dedup-in-parts.md` says what follows for many processors.
 
 use crate::input::reader::BlockReader;
-use crate::input::{Coding, Faults, Inputs};
+use crate::input::{Coding, Inputs, Until};
 use crate::key::answers::Found;
 use crate::key::finder::Finder;
 use crate::key::hashing::{Hashing, Wanted};
@@ -76,7 +76,7 @@ fn measure(prefix: &str, threads: usize) -> Times {
     let (path, out) = (folder.path().join("lines"), folder.path().join("out"));
     fs::write(&path, lines(prefix)).unwrap();
     let inputs = Inputs::new(&[path], Coding::Decompress);
-    let survey = inputs.survey(Faults::AtOnce).unwrap();
+    let survey = inputs.survey(Until::End).unwrap();
     let format = Format { separator: Separator::Byte(b'\n'), crlf: false };
     let stop = Arc::new(Stop::new().unwrap());
     let mut reader = BlockReader::new(inputs, format.clone(), None, stop, Arc::default());

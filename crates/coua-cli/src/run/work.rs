@@ -3,8 +3,8 @@
 use super::counts::Counts;
 use super::ending::Ending;
 use super::job::Job;
-use super::reading::Until;
 use super::session::Session;
+use crate::input::Until;
 use crate::key::answers::{Answers, Found};
 use crate::key::keyed::Why;
 use crate::output::Settled;

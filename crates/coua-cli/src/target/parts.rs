@@ -85,12 +85,10 @@ impl Parts {
             parts.iter().map(|part| figure(&part.filter)).sum::<f64>() / parts.len() as f64
         };
         let items = sum(CuckooFilter::len);
-        let memory_bytes = sum(|part| part.memory_bytes() as u64);
         FilterFigures {
             items,
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
-            bits_per_item: 8.0 * memory_bytes as f64 / items.max(1) as f64,
-            memory_bytes,
+            memory_bytes: sum(|part| part.memory_bytes() as u64),
             hash_bits: Some(f64::from(self.division.bits) + mean(CuckooFilter::hash_bits)),
             false_positive_rate: Some(mean(CuckooFilter::false_positive_rate)),
             window: None,

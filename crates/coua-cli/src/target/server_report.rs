@@ -20,9 +20,8 @@ pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
     let (fewest, most) = (found.fewest_items, found.most_items);
     report.field("fewest_items_in_a_shard", fewest);
     report.field("most_items_in_a_shard", most);
-    if found.shards > 1 {
-        report.row("items in a shard", format!("{} to {}", grouped(fewest), grouped(most)));
-    }
+    let range = || format!("{} to {}", grouped(fewest), grouped(most));
+    report.row_if_any("items in a shard", (found.shards > 1).then(range));
     tell_measures(&figures(&found), &mut report);
     report.number("slots", "slots", found.slots);
     report.text("when_full", "when full", found.when_full());
@@ -31,9 +30,7 @@ pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
         json!({"clock": clock, "length": window.length(), "generations": window.generations()})
     };
     report.field("window", found.window.map(window_object));
-    if let Some(window) = found.window {
-        report.row("window of each shard", window_text(window));
-    }
+    report.row_if_any("window of each shard", found.window.map(window_text));
     Ok(report)
 }
 
@@ -44,7 +41,7 @@ pub(crate) fn tell_measures(filter: &FilterFigures, report: &mut Report) {
     report.measure("hash_bits", "hash bits", filter.hash_bits, significant);
     report.measure("load", "load", filter.load, percent);
     report.bytes("memory_bytes", "memory", filter.memory_bytes);
-    report.measure("bits_per_item", "bits per item", filter.bits_per_item, tenths);
+    report.measure("bits_per_item", "bits per item", filter.bits_per_item(), tenths);
 }
 
 /// The figures of a run.
@@ -52,7 +49,6 @@ pub(super) fn figures(found: &Description) -> FilterFigures {
     FilterFigures {
         items: found.items,
         load: found.load,
-        bits_per_item: found.bits_per_item(),
         memory_bytes: found.memory_bytes,
         hash_bits: found.hash_bits,
         false_positive_rate: found.false_positive_rate,

@@ -5,9 +5,9 @@ use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -24,32 +24,22 @@ pub(crate) struct Counters {
     total_bytes: Option<u64>,
     /// Raw bytes read.
     pub(crate) consumed: Arc<AtomicU64>,
-    records: AtomicU64,
     /// What the command counts, beside the records.
     counted: &'static str,
-    count: AtomicU64,
-    /// The bits of a float, which is no number for a filter on a server: that is not asked all the time.
-    load: AtomicU64,
+    /// Records that were dealt with, how many of them are what the command counts, and the filter's load: none on a
+    /// server, which is not asked all the time.
+    done: Mutex<(u64, u64, Option<f64>)>,
 }
 
 impl Counters {
     pub(crate) fn new(total_bytes: Option<u64>, counted: &'static str) -> Self {
-        Self {
-            started: Instant::now(),
-            total_bytes,
-            consumed: Arc::default(),
-            records: AtomicU64::new(0),
-            counted,
-            count: AtomicU64::new(0),
-            load: AtomicU64::new(f64::NAN.to_bits()),
-        }
+        let (started, consumed, done) = (Instant::now(), Arc::default(), Mutex::default());
+        Self { started, total_bytes, consumed, counted, done }
     }
 
     /// `count` is how many of the records are what the command counts.
     pub(crate) fn update(&self, records: u64, count: u64, load: Option<f64>) {
-        self.records.store(records, Ordering::Relaxed);
-        self.count.store(count, Ordering::Relaxed);
-        self.load.store(load.unwrap_or(f64::NAN).to_bits(), Ordering::Relaxed);
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = (records, count, load);
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -59,16 +49,13 @@ impl Counters {
     /// One line: rate, percent, time left, records and what is counted of them, load.
     pub(crate) fn line(&self) -> String {
         let seconds = self.seconds().max(1e-6);
-        let records = self.records.load(Ordering::Relaxed);
+        let (records, count, load) = *self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let consumed = self.consumed.load(Ordering::Relaxed);
-        let load = match f64::from_bits(self.load.load(Ordering::Relaxed)) {
-            load if load.is_nan() => String::new(),
-            load => format!("load {:.0} %, ", load * 100.0),
-        };
+        let load = load.map_or_else(String::new, |load| format!("load {:.0} %, ", load * 100.0));
         let text = format!(
             "{}, {} {}, {}/s, {load}{}",
             counted(records, "record"),
-            grouped(self.count.load(Ordering::Relaxed)),
+            grouped(count),
             self.counted,
             grouped((records as f64 / seconds) as u64),
             size(consumed),
@@ -77,13 +64,9 @@ impl Counters {
             return text;
         };
         let done = (consumed as f64 / total as f64).min(1.0);
-        let percent = done * 100.0;
-        if done > 0.0 {
-            let left = seconds * (1.0 - done) / done;
-            format!("{percent:.0} %, {left:.0} s left, {text} of {}", size(total))
-        } else {
-            format!("0 %, {text} of {}", size(total))
-        }
+        let left = (done > 0.0).then(|| format!("{:.0} s left, ", seconds * (1.0 - done) / done));
+        let left = left.unwrap_or_default();
+        format!("{:.0} %, {left}{text} of {}", done * 100.0, size(total))
     }
 }
 

@@ -32,6 +32,11 @@ impl Report {
         self.rows.push((name.into(), words.into()));
     }
 
+    /// For people alone, where there is something to say.
+    pub(crate) fn row_if_any(&mut self, name: &str, words: Option<String>) {
+        self.rows.extend(words.map(|words| (name.to_owned(), words)));
+    }
+
     /// The same text for both.
     pub(crate) fn text(&mut self, field: &'static str, name: &str, text: &str) {
         self.field(field, text);

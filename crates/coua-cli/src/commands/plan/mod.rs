@@ -8,7 +8,6 @@ mod shape;
 use crate::output::own_files;
 use crate::target::collisions;
 use crate::target::spec::tell_layout;
-use crate::terminal::exit::Exit;
 use crate::terminal::message::Failure;
 use crate::terminal::report::{Format, Report};
 use crate::terminal::stream::print;
@@ -37,7 +36,7 @@ pub(crate) struct Job {
 }
 
 /// Tells how much memory a filter needs, and what others would need.
-pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
+pub(crate) fn run(job: &Job) -> Result<(), Failure> {
     if let Some(path) = &job.plot {
         own_files::refuse_filter(path)?;
     }
@@ -52,8 +51,7 @@ pub(crate) fn run(job: &Job) -> Result<Exit, Failure> {
     if let Some(path) = &job.plot {
         plot::write(path, &plan.whole)?;
     }
-    print(&text)?;
-    Ok(Exit::Success)
+    print(&text)
 }
 
 fn report(planned: &Planned, growing: Option<Growing>, shape: Shape, peers: &[Peer]) -> Report {
@@ -65,9 +63,9 @@ fn report(planned: &Planned, growing: Option<Growing>, shape: Shape, peers: &[Pe
     report.measure("expected_wrongly_dropped", name, dropped, significant);
     report.bytes("bytes", "memory", plan.bytes);
     report.field("side_bytes", plan.overflow_bytes);
-    if plan.overflow_bytes > plan.bytes / 100 {
-        report.row("of it for crowded items, expected", size(plan.overflow_bytes));
-    }
+    let is_notable = plan.overflow_bytes > plan.bytes / 100;
+    let overflow = is_notable.then(|| size(plan.overflow_bytes));
+    report.row_if_any("of it for crowded items, expected", overflow);
     if let Some(growing) = growing {
         let Growing { least_bytes, most_bytes } = growing;
         report.field("growing", json!(growing));
