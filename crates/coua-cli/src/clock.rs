@@ -1,6 +1,6 @@
 //! The present, and how times and lengths of time are written.
 
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::window::{Clock, Generations, Window};
 use jiff::civil::DateTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};

@@ -9,8 +9,7 @@ use crate::output::Destinations;
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
+use crate::terminal::{Exit, Failure};
 
 /// Add records to a filter file
 ///

@@ -6,12 +6,11 @@ use super::input::TargetArgs;
 use super::run::RunArgs;
 use crate::commands::check::{self, Report};
 use crate::input::Until;
-use crate::key::answers::Found;
+use crate::key::Found;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::{Failure, Notes};
+use crate::terminal::{Exit, Failure, Notes};
 
 /// Print the records that are in a filter file
 ///

@@ -3,7 +3,7 @@
 use super::filter::OpenArgs;
 use super::run::FileArgs;
 use crate::commands::compact;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::path::PathBuf;
 
 /// Make a filter file as small as its items allow

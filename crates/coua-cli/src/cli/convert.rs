@@ -4,7 +4,7 @@ use super::filter::{LAYOUTS, SecretArgs, usual_slots};
 use super::run::FileArgs;
 use super::value;
 use crate::commands::convert;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use clap::ArgGroup;
 use coua::{Conversion, Layout};
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ impl Args {
         let by_rate = self.rate.map(Conversion::Rate);
         let by_bits = self.hash_bits.map(Conversion::HashBits);
         let conversion = by_rate.or(by_bits).or(self.layout.map(in_layout));
-        let conversion = conversion.expect("clap has seen to it that there is one");
+        let conversion = conversion.expect("clap demands one");
         let secret = self.secret.secret();
         convert::run(&self.file, &self.output, (conversion, &secret), self.work.plain())
     }

@@ -8,8 +8,7 @@ use crate::commands;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
+use crate::terminal::{Exit, Failure};
 
 /// Prefix each record with its number of copies in a filter
 ///

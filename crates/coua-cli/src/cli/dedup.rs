@@ -5,13 +5,12 @@ use super::filter::FilterArgs;
 use super::input::InputArgs;
 use super::run::WorkArgs;
 use crate::commands;
-use crate::key::answers::Found;
+use crate::key::Found;
 use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
+use crate::terminal::{Exit, Failure};
 use clap::ArgGroup;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use super::run::Quiet;
 use super::value;
 use crate::commands::explore::{self, Browser};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::path::PathBuf;
 
 /// Show in the browser how a cuckoo filter works, and look into a filter

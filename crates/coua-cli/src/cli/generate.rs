@@ -1,8 +1,7 @@
 //! `coua generate`.
 
 use super::Cli;
-use crate::terminal::message::Failure;
-use crate::terminal::stream::print;
+use crate::terminal::{Failure, print};
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,7 @@
 use super::Line;
 use super::filter::OpenArgs;
 use crate::commands::info;
-use crate::terminal::message::Failure;
-use crate::terminal::report::Format;
+use crate::terminal::{Failure, Format};
 use std::path::PathBuf;
 
 /// Describe a filter file

@@ -3,19 +3,14 @@
 use super::value::{self, Word, word};
 use crate::clock::TimeFormat;
 use crate::input::{Coding, Inputs, Until};
-use crate::key::csv::{Column, Columns};
-use crate::key::fields::Fields;
-use crate::key::finder::Finder;
-use crate::key::hashing::{Hashing, OnMissing, Wanted};
-use crate::key::json::Pointers;
-use crate::key::regex::Pattern;
-use crate::key::shard::Shard;
-use crate::key::time::Times;
-use crate::key::{Keys, Normalize};
+use crate::key::{
+    Column, Columns, Fields, Finder, Hashing, Keys, Normalize, OnMissing, Pattern, Pointers, Shard,
+    Times, Wanted,
+};
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
 use crate::run::reading::Reading;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use clap::Args;
 use coua::KeyHasher;
 use std::path::PathBuf;

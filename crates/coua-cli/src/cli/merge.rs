@@ -3,7 +3,7 @@
 use super::filter::SecretArgs;
 use super::run::FileArgs;
 use crate::commands::merge;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::path::PathBuf;
 
 /// Write the union of several filter files

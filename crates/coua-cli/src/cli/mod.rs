@@ -22,9 +22,7 @@ mod verify;
 mod window;
 
 use crate::target::Location;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::{self, Failure};
-use crate::terminal::stream::print;
+use crate::terminal::{Exit, Failure, message, print};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -5,8 +5,7 @@ use super::value;
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
 use crate::target::window::WindowSpec;
-use crate::terminal::message::Failure;
-use crate::terminal::report::Format;
+use crate::terminal::{Failure, Format};
 use coua::Layout;
 use std::path::PathBuf;
 

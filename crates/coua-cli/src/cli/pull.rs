@@ -2,7 +2,7 @@
 
 use super::run::FileArgs;
 use crate::commands::pull;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::path::PathBuf;
 
 /// Write a filter of a server to a file

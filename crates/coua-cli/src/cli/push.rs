@@ -3,7 +3,7 @@
 use super::filter::SecretArgs;
 use super::run::Quiet;
 use crate::commands::push;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::path::PathBuf;
 
 /// Create a filter on a server from a file

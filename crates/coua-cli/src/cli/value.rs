@@ -1,6 +1,6 @@
 //! Numbers, sizes, rates, words and escaped bytes as people write them.
 
-use crate::terminal::text::byte_of;
+use crate::terminal::byte_of;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::fmt::Display;
 use std::str::FromStr;

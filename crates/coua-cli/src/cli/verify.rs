@@ -3,10 +3,7 @@
 use super::filter::SecretArgs;
 use super::run::ProgressArgs;
 use crate::commands::verify;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::progress::Watch;
-use crate::terminal::report::Format;
+use crate::terminal::{Exit, Failure, Format, Notes, Watch};
 use std::path::PathBuf;
 
 /// Check every byte of filter files

@@ -1,9 +1,7 @@
 //! `coua check`.
 
 use crate::run::{Job, Run};
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
-use crate::terminal::stream::{Stream, print};
+use crate::terminal::{Exit, Failure, Stream, print};
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

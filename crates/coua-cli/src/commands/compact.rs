@@ -3,10 +3,7 @@
 use super::check_files;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::spec::FilterSpec;
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::progress::Watch;
-use crate::terminal::stream::{Stream, print};
-use crate::terminal::text::size;
+use crate::terminal::{Failure, Notes, Stream, Watch, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
 use std::path::Path;

@@ -3,8 +3,7 @@
 use super::check_files;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
-use crate::terminal::message::Failure;
-use crate::terminal::progress::Watch;
+use crate::terminal::{Failure, Watch};
 use coua::Conversion;
 use std::path::Path;
 

@@ -1,9 +1,7 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
 use crate::output::own_files;
-use crate::terminal::message::{Failure, Notes, say};
-use crate::terminal::stream::print;
-use crate::terminal::text::hexadecimal;
+use crate::terminal::{Failure, Notes, hexadecimal, print, say};
 use coua::HashAlgorithm;
 use coua_page::Served;
 use coua_remote::Address;

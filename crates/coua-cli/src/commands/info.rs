@@ -7,11 +7,9 @@ use crate::resume;
 use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{FilterSpec, tell_layout, when_full_name};
 use crate::target::{Location, file};
-use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::Failure;
-use crate::terminal::report::{Format, Report};
-use crate::terminal::stream::{Stream, print};
-use crate::terminal::text::{counted, grouped, significant, size};
+use crate::terminal::{
+    Failure, FilterFigures, Format, Report, Stream, counted, grouped, print, significant, size,
+};
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generation, Generations, Window};
 use coua_store::{Options, View};

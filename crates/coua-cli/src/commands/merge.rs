@@ -4,8 +4,7 @@ use super::check_files;
 use crate::resume;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::progress::Watch;
+use crate::terminal::{Failure, Notes, Watch};
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ pub(crate) fn run(
         watch.next(format_args!("reading {}", path.display()));
         file::read(path, secret)
     };
-    let (first, others) = files.split_first().expect("clap has seen to it that there is one");
+    let (first, others) = files.split_first().expect("a command line without files is refused");
     let View { mut filter, runs, .. } = read(first)?;
     let mut all_runs = vec![runs];
     for path in others {

@@ -15,8 +15,7 @@ use crate::output::own_files::OwnFiles;
 use crate::run::{Job, Run};
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
+use crate::terminal::{Exit, Failure};
 use std::path::Path;
 
 /// Works records off: `dedup`, `add`, `remove` and `count`, which differ in their jobs alone.

@@ -3,9 +3,7 @@
 use crate::platform;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::read_key;
-use crate::terminal::message::Failure;
-use crate::terminal::progress::Watch;
-use crate::terminal::text::hexadecimal;
+use crate::terminal::{Failure, Watch, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_remote::Address;

@@ -2,7 +2,7 @@
 
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::message::{Failure, Notes};
+use crate::terminal::{Failure, Notes};
 use coua_remote::Address;
 use std::path::Path;
 

@@ -2,12 +2,7 @@
 
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
-use crate::terminal::progress::Watch;
-use crate::terminal::report::Format;
-use crate::terminal::stream::{Stream, print};
-use crate::terminal::text::{counted, size};
+use crate::terminal::{Exit, Failure, Format, Stream, Watch, counted, print, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use crate::input::decompress;
 use crate::input::open::Tap;
 use crate::input::{Coding, Source};
-use crate::terminal::message::{Failure, reason};
-use crate::terminal::signals::Stop;
+use crate::terminal::message::reason;
+use crate::terminal::{Failure, Stop};
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;

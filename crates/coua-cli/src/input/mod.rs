@@ -6,8 +6,7 @@ mod open;
 pub(crate) mod reader;
 
 use crate::platform::{self, Identity, standard_input};
-use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
+use crate::terminal::{Failure, Stream};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Raw bytes from files, pipes and terminals.
 
 use crate::platform;
-use crate::terminal::signals::Stop;
+use crate::terminal::Stop;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;

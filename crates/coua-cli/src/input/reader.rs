@@ -2,12 +2,11 @@
 
 use crate::input::current::Current;
 use crate::input::{Coding, Inputs, Source};
-use crate::key::header::Headers;
+use crate::key::Headers;
 use crate::record::block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, no_memory};
 use crate::record::budget::Budget;
 use crate::record::{Format, Splitter};
-use crate::terminal::message::Failure;
-use crate::terminal::signals::Stop;
+use crate::terminal::{Failure, Stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{iter, vec};

@@ -1,7 +1,7 @@
 //! Keys of CSV columns.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;
 

@@ -1,7 +1,7 @@
 //! Keys of numbered fields.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use memchr::memmem;
 use std::ops::Range;
 

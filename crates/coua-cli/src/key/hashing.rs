@@ -6,7 +6,7 @@ use crate::key::parts::Missing;
 use crate::key::shard::Shard;
 use crate::record::Format;
 use crate::record::block::{Block, Ending, no_memory};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::KeyHasher;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use crate::key::csv::Columns;
 use crate::record::block::Header;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::KeyHasher;
 use std::collections::TryReserveError;
 use std::fmt;

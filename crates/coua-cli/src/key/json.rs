@@ -1,7 +1,7 @@
 //! Keys that JSON pointers find.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;

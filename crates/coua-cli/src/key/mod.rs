@@ -4,27 +4,37 @@
 //! part's bytes; a key of several is each part after its length (8 bytes, little endian), so that
 //! `a b,c` and `a,b c` differ.
 
-pub(crate) mod answers;
-pub(crate) mod csv;
-pub(crate) mod fields;
-pub(crate) mod finder;
-pub(crate) mod hashing;
-pub(crate) mod header;
-pub(crate) mod json;
-pub(crate) mod keyed;
+mod answers;
+mod csv;
+mod fields;
+mod finder;
+mod hashing;
+mod header;
+mod json;
+mod keyed;
 mod normalize;
-pub(crate) mod parts;
-pub(crate) mod regex;
-pub(crate) mod shard;
-pub(crate) mod time;
+mod parts;
+mod regex;
+mod shard;
+mod time;
 
+pub(crate) use answers::{Answers, Expectation, Found, Group};
+pub(crate) use csv::{Column, Columns};
+pub(crate) use fields::Fields;
+pub(crate) use finder::Finder;
+pub(crate) use hashing::{Hashing, OnMissing, Wanted};
+pub(crate) use header::{Headers, Mixing};
+pub(crate) use json::Pointers;
+pub(crate) use keyed::{Keyed, Keyless, Why};
 pub(crate) use normalize::Normalize;
+pub(crate) use parts::Missing;
+pub(crate) use regex::Pattern;
+pub(crate) use shard::Shard;
+pub(crate) use time::Times;
 
 use coua::{KeyHash, KeyHasher};
-use finder::Finder;
-use parts::{Missing, Parts};
+use parts::Parts;
 use std::collections::TryReserveError;
-use time::Times;
 
 /// Bytes beyond the record that a key may have, for the lengths of its parts.
 const PARTS_LENGTHS: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! Different spellings of one key.
 
-use crate::terminal::text::byte_of;
+use crate::terminal::byte_of;
 use url::Url;
 
 /// Which differences do not count.

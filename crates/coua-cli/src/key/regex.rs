@@ -1,7 +1,7 @@
 //! Keys that a regular expression finds.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;
 

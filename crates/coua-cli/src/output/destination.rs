@@ -1,9 +1,8 @@
 //! Where outputs are to go.
 
-use crate::key::header::Mixing;
+use crate::key::Mixing;
 use crate::platform::Identity;
-use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
+use crate::terminal::{Failure, Stream};
 use std::path::{Path, PathBuf};
 
 /// Where the selected records are to go.

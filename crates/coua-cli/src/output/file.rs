@@ -1,12 +1,11 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::opening::Opening;
-use crate::key::keyed::Keyed;
+use crate::key::Keyed;
 use crate::platform::{self, Identity};
 use crate::record::Separator;
 use crate::record::block::{Block, Ending};
-use crate::terminal::message::{self, Failure};
-use crate::terminal::stream::Stream;
+use crate::terminal::{Failure, Stream, message};
 use coua_store::{Folder, Place, Role, StoreError, folder_of};
 use std::fs::{self, File};
 use std::io;

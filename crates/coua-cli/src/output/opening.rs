@@ -5,8 +5,7 @@ use crate::output::Destinations;
 use crate::output::own_files::{self, OwnFiles};
 use crate::platform::{self, Identity};
 use crate::record::Separator;
-use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
+use crate::terminal::{Failure, Stream};
 use std::path::Path;
 
 /// What opening an output needs to know.

@@ -3,7 +3,7 @@
 
 use crate::input::Survey;
 use crate::platform::{self, Identity};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::LoadError;
 use coua::window::Generations;
 use std::fs::File;

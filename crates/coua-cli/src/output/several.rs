@@ -2,10 +2,9 @@
 
 use super::file::{Form, Output, Settled};
 use super::{Destinations, Opening};
-use crate::key::answers::Answers;
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Keyed};
 use crate::record::block::Block;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua_store::Place;
 use std::path::Path;
 

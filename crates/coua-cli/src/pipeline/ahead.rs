@@ -4,7 +4,7 @@
 //! asked for.
 
 use super::answer::{Answer, Batch, Flow};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::collections::VecDeque;
 
 /// Whether to wait for the next block.

@@ -1,10 +1,9 @@
 //! What a command, and a filter, do with blocks of records.
 
-use crate::key::answers::{Answers, Group};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Group, Keyed};
 use crate::output::Settled;
 use crate::record::block::Block;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 
 /// A block on its way: its records, what is known about their keys, and the answers.
 #[derive(Debug, Default)]

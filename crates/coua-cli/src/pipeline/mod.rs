@@ -23,7 +23,7 @@ pub(crate) use answer::{Answer, Batch, Early, Flow, Order};
 pub(crate) use schedule::Pipeline;
 
 use crate::output::Outputs;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use ahead::answer_all;
 use schedule::{End, Schedule};
 use std::thread;

@@ -4,10 +4,9 @@ use super::ahead::{Coming, Wait};
 use super::answer::{Batch, Early, Flow};
 use super::state::{State, Task, Thread};
 use crate::input::reader::BlockReader;
-use crate::key::hashing::Hashing;
+use crate::key::Hashing;
 use crate::output::{Outputs, Settled};
-use crate::terminal::message::Failure;
-use crate::terminal::signals::Stop;
+use crate::terminal::{Failure, Stop};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

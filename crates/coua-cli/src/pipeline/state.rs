@@ -2,10 +2,9 @@
 
 use super::answer::{Batch, Early, Flow, Order};
 use crate::input::reader::BlockReader;
-use crate::key::answers::Group;
-use crate::key::hashing::Hashing;
+use crate::key::{Group, Hashing};
 use crate::output::Outputs;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! A block: some whole records of one input.
 
 use crate::record::budget::{Budget, Share};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::mem;
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! What there is to say about the runs that a filter remembers.
 
 use super::remembered::{Remembered, words};
-use crate::terminal::report::Report;
-use crate::terminal::text::{counted, grouped, size};
+use crate::terminal::{Report, counted, grouped, size};
 use coua_store::{Place, Role, Runs};
 use serde_json::{Value, json};
 

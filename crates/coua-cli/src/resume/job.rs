@@ -6,7 +6,7 @@
 
 use crate::output::{Destinations, Opening};
 use crate::record::Format;
-use crate::terminal::message::Notes;
+use crate::terminal::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;

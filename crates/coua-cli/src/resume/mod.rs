@@ -19,8 +19,7 @@ pub(crate) use recorder::{Ending, Recorder};
 
 use crate::output::Outputs;
 use crate::target::kept::{Kept, Stage};
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::text::{counted, grouped};
+use crate::terminal::{Failure, Notes, counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
 use recorder::{AfterEnd, State};

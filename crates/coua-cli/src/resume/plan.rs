@@ -2,7 +2,7 @@
 
 use super::job::{Found, Job};
 use super::remembered::{Files, Remembered, has_content};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua_store::Runs;
 use std::path::{Path, PathBuf};
 

@@ -6,8 +6,7 @@ use super::remembered::is_missing;
 use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::{Block, Ending};
-use crate::terminal::message::Failure;
-use crate::terminal::text::{counted, grouped};
+use crate::terminal::{Failure, counted, grouped};
 use coua_store::Place;
 use std::path::PathBuf;
 

@@ -9,7 +9,7 @@ use crate::record::Format;
 use crate::record::block::Block;
 use crate::target::Target;
 use crate::target::kept::{Kept, Stage};
-use crate::terminal::message::{Failure, Notes};
+use crate::terminal::{Failure, Notes};
 use coua_store::{Role, Run, Runs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,7 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job::{Found, JobSpec};
-use crate::terminal::message::{self, Failure};
-use crate::terminal::text::{counted, grouped};
+use crate::terminal::{Failure, counted, grouped, message};
 use coua_store::{Moved, Place, Role, Run, Runs};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,9 @@
 //! What a run has counted.
 
-use crate::key::answers::{Answers, Expectation, Found};
+use crate::key::{Answers, Expectation, Found};
 use crate::target::Op;
 use crate::target::collisions::Answered;
-use crate::terminal::report::Report;
-use crate::terminal::text::{counted, grouped, known, significant};
+use crate::terminal::{Report, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
 /// From this share of the new records on it is worth a warning that they were taken for repeats.

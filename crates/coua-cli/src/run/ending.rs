@@ -2,9 +2,7 @@
 
 use crate::record::block::Block;
 use crate::target::Op;
-use crate::terminal::exit::Exit;
-use crate::terminal::message::Failure;
-use crate::terminal::text::counted;
+use crate::terminal::{Exit, Failure, counted};
 
 /// Whether all records were dealt with.
 #[derive(Debug, Default)]

@@ -2,15 +2,13 @@
 
 use super::counts::Counts;
 use super::reading::Reading;
-use crate::key::answers::Found;
+use crate::key::Found;
 use crate::output::{self, Destinations, Outputs};
 use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
 use crate::target::file::Manners;
 use crate::target::spec::FilterSpec;
 use crate::target::{Location, Op, Target};
-use crate::terminal::message::Failure;
-use crate::terminal::progress::Shown;
-use crate::terminal::report::Format;
+use crate::terminal::{Failure, Format, Shown};
 use std::num::NonZeroUsize;
 
 /// How a command runs, apart from what it does.

@@ -17,9 +17,7 @@ use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
 use crate::resume;
 use crate::target::{Location, Op, Target};
-use crate::terminal::exit::{self, Exit};
-use crate::terminal::message::Failure;
-use crate::terminal::stream::Stream;
+use crate::terminal::{Exit, Failure, Stream, exit};
 use ending::Ending;
 use session::Session;
 

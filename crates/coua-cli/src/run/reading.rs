@@ -3,15 +3,11 @@
 use crate::clock::Now;
 use crate::input::reader::BlockReader;
 use crate::input::{Inputs, Survey, Until};
-use crate::key::answers::Found;
-use crate::key::hashing::{Hashing, OnMissing};
-use crate::key::header::{Headers, Mixing};
-use crate::key::keyed::Why;
+use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
 use crate::output::Opening;
 use crate::output::own_files::OwnFiles;
 use crate::record::block::Header;
-use crate::terminal::message::Failure;
-use crate::terminal::signals::Stop;
+use crate::terminal::{Failure, Stop};
 use coua::window::Window;
 use std::sync::Arc;
 

@@ -2,20 +2,14 @@
 
 use crate::input::Survey;
 use crate::input::reader::BlockReader;
-use crate::key::hashing::{Hashing, Wanted};
-use crate::key::keyed::{Keyless, Why};
-use crate::key::parts::Missing;
+use crate::key::{Hashing, Keyless, Missing, Wanted, Why};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::target::Target;
-use crate::terminal::exit;
-use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::Failure;
-use crate::terminal::progress::{Counters, Watch};
-use crate::terminal::report::{Format, Report};
-use crate::terminal::signals::{self, Stop};
-use crate::terminal::stream::Stream;
-use crate::terminal::text::{counted, grouped};
+use crate::terminal::{
+    Counters, Failure, FilterFigures, Format, Report, Stop, Stream, Watch, counted, exit, grouped,
+    signals,
+};
 use std::io::{self, Write};
 use std::sync::Arc;
 

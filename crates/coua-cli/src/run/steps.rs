@@ -3,17 +3,14 @@
 
 use crate::input::reader::BlockReader;
 use crate::input::{Coding, Inputs, Until};
-use crate::key::answers::Found;
-use crate::key::finder::Finder;
-use crate::key::hashing::{Hashing, Wanted};
-use crate::key::{Keys, Normalize};
+use crate::key::{Finder, Found, Hashing, Keys, Normalize, Wanted};
 use crate::output::own_files::OwnFiles;
 use crate::output::{Destination, Destinations, Opening, Outputs};
 use crate::pipeline::{Batch, Early};
 use crate::record::{Format, Separator};
 use crate::target::parts::Parts;
 use crate::target::spec::FilterSpec;
-use crate::terminal::signals::Stop;
+use crate::terminal::Stop;
 use coua::KeyHasher;
 use std::fmt::Write as _;
 use std::fs;

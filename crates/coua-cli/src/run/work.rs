@@ -5,14 +5,13 @@ use super::ending::Ending;
 use super::job::Job;
 use super::session::Session;
 use crate::input::Until;
-use crate::key::answers::{Answers, Found};
-use crate::key::keyed::Why;
+use crate::key::{Answers, Found, Why};
 use crate::output::Settled;
 use crate::pipeline::{Answer, Batch, Flow};
 use crate::record::block::Header;
 use crate::resume::Recorder;
 use crate::target::{Op, Stop, Target};
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use std::iter::repeat_n;
 
 /// A run at work, and when all records were read.

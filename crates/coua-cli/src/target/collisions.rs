@@ -3,7 +3,7 @@
 //! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
 //! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
-use crate::key::answers::{Answers, Expectation};
+use crate::key::{Answers, Expectation};
 
 /// Shares of all hashes below this count as small.
 const SMALL: f64 = 1e-3;

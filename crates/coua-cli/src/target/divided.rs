@@ -3,8 +3,7 @@
 //! Its segments are shared out by the first bits of the hash. A block is asked about in all parts, by whichever thread
 //! is free, after the block before it was answered for. So the filter holds what was answered, whenever it is saved.
 
-use crate::key::answers::{Answers, Found, Group};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Group, Keyed};
 use crate::pipeline::{Early, Order};
 use crate::target::collisions;
 use crate::target::division::Division;

@@ -1,7 +1,6 @@
 //! Which part of a filter each key of a block belongs to: the first bits of its hash say it.
 
-use crate::key::answers::{Answers, Found, Group};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Group, Keyed};
 use coua::KeyHash;
 use std::num::NonZeroUsize;
 

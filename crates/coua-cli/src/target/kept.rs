@@ -1,14 +1,13 @@
 //! A filter of which changes are kept in its file.
 
 use crate::clock::Now;
-use crate::key::answers::{Answers, Found};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Keyed};
 use crate::pipeline::Early;
 use crate::target::divided::Divided;
 use crate::target::memory::note_outcomes;
 use crate::target::op::{Op, Stop};
-use crate::terminal::exit::Exit;
-use crate::terminal::message::{self, Failure, words};
+use crate::terminal::message::words;
+use crate::terminal::{Exit, Failure, message};
 use coua::Insertion;
 use coua::window::Generations;
 use coua_store::{Reason, Store, StoreError};

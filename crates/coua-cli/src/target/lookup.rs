@@ -1,8 +1,7 @@
 //! A filter file that is only asked, by one thread or several.
 
 use crate::clock::Now;
-use crate::key::answers::{Answers, Found};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Keyed};
 use crate::pipeline::Early;
 use crate::target::op::Op;
 use coua::window::Generations;

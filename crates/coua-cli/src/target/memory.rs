@@ -2,13 +2,12 @@
 
 use crate::clock::Now;
 use crate::input::Survey;
-use crate::key::answers::{Answers, Found};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Keyed};
 use crate::target::collisions;
 use crate::target::estimate::Forecast;
 use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::window::Generations;
 use coua::{BatchFull, CuckooFilter, Insertion};
 

@@ -21,14 +21,10 @@ pub(crate) use op::{Location, Op, Stop};
 
 use crate::clock::Now;
 use crate::input::Survey;
-use crate::key::answers::Answers;
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Keyed};
 use crate::pipeline::Early;
 use crate::record::block::BlockSize;
-use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::signals;
-use crate::terminal::text::counted;
+use crate::terminal::{Failure, FilterFigures, Notes, counted, signals};
 use collisions::Answered;
 use coua::KeyHasher;
 use coua::window::{Generations, Window};

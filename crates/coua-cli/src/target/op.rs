@@ -1,6 +1,6 @@
 //! What is done with keys, where their filter is, and why not all of it was done.
 
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::{BatchFull, Full};
 use coua_remote::Address;
 use std::path::{Path, PathBuf};

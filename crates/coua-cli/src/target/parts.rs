@@ -4,16 +4,14 @@
 //! the blocks in their order, whichever thread does it. So it answers as it would if one thread asked all.
 
 use crate::input::Survey;
-use crate::key::answers::{Answers, Found, Group};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Group, Keyed};
 use crate::pipeline::Early;
 use crate::target::collisions;
 use crate::target::division::{Division, HASH_BITS};
 use crate::target::estimate::Forecast;
 use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::Failure;
+use crate::terminal::{Failure, FilterFigures};
 use coua::{CuckooFilter, KeyHash};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};

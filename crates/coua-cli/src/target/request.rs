@@ -2,8 +2,7 @@
 
 use crate::clock::window_text;
 use crate::target::spec::{FilterSpec, rate_without_items};
-use crate::terminal::message::Failure;
-use crate::terminal::text::{counted, significant};
+use crate::terminal::{Failure, counted, significant};
 use coua::WhenFull;
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description};

@@ -1,7 +1,6 @@
 //! The secret key of a filter's hash.
 
-use crate::terminal::message::Failure;
-use crate::terminal::text::counted;
+use crate::terminal::{Failure, counted};
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -72,7 +71,7 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::text::hexadecimal as hexadecimal_text;
+    use crate::terminal::hexadecimal as hexadecimal_text;
 
     #[test]
     fn keys_in_hexadecimal() {

@@ -5,15 +5,12 @@
 //! Therefore what was noted and could not be written is taken back; and a record whose answer was
 //! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
 
-use crate::key::answers::{Answers, Found};
-use crate::key::keyed::Keyed;
+use crate::key::{Answers, Found, Keyed};
 use crate::target::collisions::{self, Answered};
 use crate::target::op::{Op, Stop};
 use crate::target::request::Request;
 use crate::target::spec::FilterSpec;
-use crate::terminal::message::{self, Failure, Notes};
-use crate::terminal::signals;
-use crate::terminal::text::{counted, grouped};
+use crate::terminal::{Failure, Notes, counted, grouped, message, signals};
 use coua::KeyHash;
 use coua_remote::{
     ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Keys, Question,

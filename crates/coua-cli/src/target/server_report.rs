@@ -1,10 +1,9 @@
 //! What there is to say of a filter on a server: `info` and `--stats`.
 
 use crate::clock::window_text;
-use crate::terminal::figures::FilterFigures;
-use crate::terminal::message::{Failure, Notes};
-use crate::terminal::report::Report;
-use crate::terminal::text::{grouped, percent, significant, tenths};
+use crate::terminal::{
+    Failure, FilterFigures, Notes, Report, grouped, percent, significant, tenths,
+};
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description, Filter};
 use serde_json::json;

@@ -3,8 +3,7 @@
 use crate::clock::Now;
 use crate::target::secret::Secret;
 use crate::target::window::WindowSpec;
-use crate::terminal::message::Failure;
-use crate::terminal::report::Report;
+use crate::terminal::{Failure, Report};
 use coua::window::Generations;
 use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};
 use coua_store::Requirements;

@@ -1,7 +1,7 @@
 //! What a new filter forgets, and when that is.
 
 use crate::clock::window_text;
-use crate::terminal::message::Failure;
+use crate::terminal::Failure;
 use coua::window::{Clock, Generations, Window};
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.

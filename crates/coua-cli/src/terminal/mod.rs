@@ -1,10 +1,21 @@
 //! What people see: messages, progress, figures, exit codes; and what they send: signals.
 
 pub(crate) mod exit;
-pub(crate) mod figures;
+mod figures;
 pub(crate) mod message;
-pub(crate) mod progress;
-pub(crate) mod report;
+mod progress;
+mod report;
 pub(crate) mod signals;
-pub(crate) mod stream;
-pub(crate) mod text;
+mod stream;
+mod text;
+
+pub(crate) use exit::Exit;
+pub(crate) use figures::FilterFigures;
+pub(crate) use message::{Failure, Notes, say};
+pub(crate) use progress::{Counters, Shown, Watch};
+pub(crate) use report::{Format, Report};
+pub(crate) use signals::Stop;
+pub(crate) use stream::{Stream, print};
+pub(crate) use text::{
+    byte_of, counted, grouped, hexadecimal, known, percent, significant, size, tenths,
+};

@@ -1,6 +1,6 @@
 //! What other structures would need for as many items at the same rate.
 
-use crate::terminal::text::size;
+use crate::terminal::size;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::sizing::peers::{binary_fuse, hash_set, quotient};
 use coua::{CuckooFilter, Layout};

@@ -1,8 +1,7 @@
 //! The comparison as a picture: bits an item over the false-positive rate.
 
 use super::compare::{self, Peer};
-use crate::terminal::message::Failure;
-use crate::terminal::text::counted;
+use crate::terminal::{Failure, counted};
 use coua::sizing::CuckooPlan;
 use plotters::prelude::*;
 use std::fmt::Display;

@@ -1,7 +1,6 @@
 //! From items, rate and memory, of which two are given, to a plan.
 
-use crate::terminal::message::Failure;
-use crate::terminal::text::{counted, grouped, size};
+use crate::terminal::{Failure, counted, grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
