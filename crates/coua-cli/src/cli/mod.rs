@@ -73,7 +73,7 @@ pub(crate) fn run() -> Exit {
         Err(answer) => return answer_for(&answer),
     };
     let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
-    let line = Line { matches: of_command };
+    let line = Line(of_command);
     let done = |()| Exit::Success;
     let result = match cli.command {
         Command::Dedup(args) => args.run(line),
@@ -97,9 +97,7 @@ pub(crate) fn run() -> Exit {
 
 /// What was given on the command line of a command.
 #[derive(Clone, Copy, Debug)]
-struct Line<'a> {
-    matches: &'a ArgMatches,
-}
+struct Line<'a>(&'a ArgMatches);
 
 /// The options that only filter files have.
 const OF_FILES: [&str; 10] = [
@@ -130,8 +128,8 @@ impl Line<'_> {
     }
 
     fn has(self, option: &str) -> bool {
-        self.matches.ids().any(|id| id == option)
-            && self.matches.value_source(option) == Some(ValueSource::CommandLine)
+        self.0.ids().any(|id| id == option)
+            && self.0.value_source(option) == Some(ValueSource::CommandLine)
     }
 }
 

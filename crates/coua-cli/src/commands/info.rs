@@ -8,7 +8,7 @@ use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{FilterSpec, tell_layout, when_full_name};
 use crate::target::{Location, file};
 use crate::terminal::{
-    Failure, FilterFigures, Format, Report, Stream, counted, grouped, print, significant, size,
+    Failure, FilterFigures, Format, Report, Stream, counted, grouped, print, size, tell_limit,
 };
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generation, Generations, Window};
@@ -67,12 +67,7 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
     let template = filter.template();
     report.number("items", "items", filter.len());
     report.number("capacity", "capacity", filter.capacity());
-    let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
-    report.field("max_items", max_items);
-    report.row("max items", max_items.map_or_else(|| "no limit".to_owned(), grouped));
-    let rate = max_items.map(|items| items as f64 / filter.hash_bits().exp2());
-    report.field("rate_at_max_items", rate);
-    report.row_if_any("false-positive rate at max items", rate.map(significant));
+    tell_limit(filter, Some("no limit"), report);
     tell_measures(&FilterFigures::from(filter), report);
     tell_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());

@@ -122,7 +122,9 @@ impl Source {
     fn open(&self) -> io::Result<File> {
         match self {
             Self::Stdin => standard_input(),
-            Self::File(path) if self.is_fifo() => platform::open_fifo(path),
+            Self::File(path) if fs::metadata(path).is_ok_and(|it| platform::is_fifo(&it)) => {
+                platform::open_fifo(path)
+            }
             Self::File(path) => File::open(path),
         }
     }
@@ -142,10 +144,6 @@ impl Source {
         }
         let identity = self.open().and_then(|file| Identity::of(&file)).map_err(failed)?;
         Ok(identity.map(|identity| (metadata.len().saturating_sub(skipped), identity)))
-    }
-
-    fn is_fifo(&self) -> bool {
-        self.look().is_ok_and(|(metadata, _)| platform::is_fifo(&metadata))
     }
 
     /// What it is, and where reading will begin.

@@ -112,7 +112,7 @@ impl Hashing {
                     hashes.push(hash);
                     times.extend(time);
                     if self.wanted == Wanted::Key {
-                        keys.push(self.keys.last_key());
+                        keys.push(&self.keys.key);
                     }
                     continue;
                 }

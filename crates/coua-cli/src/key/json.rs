@@ -124,19 +124,11 @@ impl<'de> Visitor<'de> for Child<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let wanted = index(self.0);
-        let mut found = None;
-        for at in 0.. {
-            let is_more = if wanted == Some(at) {
-                found = items.next_element()?;
-                found.is_some()
-            } else {
-                items.next_element::<IgnoredAny>()?.is_some()
-            };
-            if !is_more {
-                break;
-            }
-        }
+        // All of them, if it is no index.
+        let mut before = 0..index(self.0).unwrap_or(usize::MAX);
+        while before.next().is_some() && items.next_element::<IgnoredAny>()?.is_some() {}
+        let found = items.next_element()?;
+        while items.next_element::<IgnoredAny>()?.is_some() {}
         Ok(found)
     }
 }

@@ -46,6 +46,7 @@ pub(crate) struct Keys {
     normalize: Normalize,
     times: Option<Times>,
     parts: Parts,
+    /// The one that was hashed last.
     key: Vec<u8>,
 }
 
@@ -98,11 +99,6 @@ impl Keys {
         if let Finder::Csv(columns) = &mut self.finder {
             columns.use_numbers(numbers);
         }
-    }
-
-    /// The key that was hashed last.
-    pub(crate) fn last_key(&self) -> &[u8] {
-        &self.key
     }
 
     /// The hash of the key of a record's content, and the record's time, if it has one.

@@ -55,9 +55,9 @@ pub(crate) trait Early: Send + Sync {
         0
     }
 
-    /// When parts are asked about a block.
-    fn order(&self) -> Order {
-        Order::AfterHashing
+    /// Whether parts are asked about a block only after the block before it was answered for.
+    fn is_asked_in_turn(&self) -> bool {
+        false
     }
 
     /// Whether the parts are to be asked about the next block, and not only the command.
@@ -68,14 +68,6 @@ pub(crate) trait Early: Send + Sync {
     /// Asks a part about its keys. Each part sees the blocks in their order. `consumed` raw bytes were read up to
     /// the end of the block.
     fn ask_part(&self, _part: usize, _group: &mut Group, _consumed: u64) {}
-}
-
-/// When the parts of a filter are asked about a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    AfterHashing,
-    /// After the block before it was answered for.
-    AfterAnswers,
 }
 
 /// Nothing is found out early.

@@ -19,7 +19,7 @@ mod answer;
 mod schedule;
 mod state;
 
-pub(crate) use answer::{Answer, Batch, Early, Flow, Order};
+pub(crate) use answer::{Answer, Batch, Early, Flow};
 pub(crate) use schedule::Pipeline;
 
 use crate::output::Outputs;

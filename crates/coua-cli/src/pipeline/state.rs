@@ -1,6 +1,6 @@
 //! How far each block is, and which step of which block is next.
 
-use super::answer::{Batch, Early, Flow, Order};
+use super::answer::{Batch, Early, Flow};
 use crate::input::reader::BlockReader;
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
@@ -119,7 +119,7 @@ impl<'o> State<'o> {
             blocks: VecDeque::new(),
             first: 0,
             parts: vec![Some(0); early.parts()],
-            asked_until: if early.order() == Order::AfterHashing { u64::MAX } else { 0 },
+            asked_until: if early.is_asked_in_turn() { 0 } else { u64::MAX },
             is_answering: false,
             early,
             answered: VecDeque::new(),

@@ -2,7 +2,7 @@
 
 use crate::input::Survey;
 use crate::input::reader::BlockReader;
-use crate::key::{Hashing, Keyless, Missing, Wanted, Why};
+use crate::key::{Keyless, Missing, Why};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::target::Target;
@@ -63,11 +63,7 @@ impl Session {
             self.counters.consumed.clone(),
         );
         reader.block_size = target.block_size();
-        let hashing = Hashing {
-            hasher: target.hasher(),
-            wanted: if target.wants_keys() { Wanted::Key } else { Wanted::Hash },
-            ..reading.hashing.clone()
-        };
+        let hashing = target.hashing(&reading.hashing);
         let (threads, stop) = (job.manner.threads, self.stop.clone());
         Pipeline { reader, hashing, early: target.early(), threads, stop }
     }

@@ -4,7 +4,7 @@
 //! is free, after the block before it was answered for. So the filter holds what was answered, whenever it is saved.
 
 use crate::key::{Answers, Found, Group, Keyed};
-use crate::pipeline::{Early, Order};
+use crate::pipeline::Early;
 use crate::target::collisions;
 use crate::target::division::Division;
 use crate::target::op::Op;
@@ -69,8 +69,8 @@ impl Early for Divided {
         self.division.parts()
     }
 
-    fn order(&self) -> Order {
-        Order::AfterAnswers
+    fn is_asked_in_turn(&self) -> bool {
+        true
     }
 
     fn accepts(&self, keyed: &Keyed) -> bool {

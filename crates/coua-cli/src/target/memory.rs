@@ -14,7 +14,7 @@ use coua::{BatchFull, CuckooFilter, Insertion};
 /// The filter, and how many items it is expected to get.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    filter: Generations,
+    pub(super) filter: Generations,
     forecast: Option<Forecast>,
     outcomes: Vec<Insertion>,
 }
@@ -27,10 +27,6 @@ impl Memory {
         let is_open = is_resizable && spec.leaves_capacity_open();
         let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
         Ok(Self { filter, forecast, outcomes: Vec::new() })
-    }
-
-    pub(super) fn filter(&self) -> &Generations {
-        &self.filter
     }
 
     pub(super) fn insert_unique(

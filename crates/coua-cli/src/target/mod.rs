@@ -21,7 +21,7 @@ pub(crate) use op::{Location, Op, Stop};
 
 use crate::clock::Now;
 use crate::input::Survey;
-use crate::key::{Answers, Keyed};
+use crate::key::{Answers, Hashing, Keyed, Wanted};
 use crate::pipeline::Early;
 use crate::record::block::BlockSize;
 use crate::terminal::{Failure, FilterFigures, Notes, counted, signals};
@@ -108,7 +108,7 @@ impl Target {
     /// Stops being patient when the program is to stop.
     pub(crate) fn heed(&mut self, stop: &signals::Stop) {
         if let Self::Server(server) = self {
-            server.heed(stop);
+            server.filter.heed(stop.asked());
         }
     }
 
@@ -184,26 +184,24 @@ impl Target {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(kept) => kept.name(),
-            Self::Server(server) => server.name(),
+            Self::Server(server) => server.filter.name(),
             _ => "filter".to_owned(),
         }
     }
 
-    /// How keys are hashed: a server does it by itself, and its shards go by the default.
-    pub(crate) fn hasher(&self) -> KeyHasher {
-        match self {
-            Self::Parts(parts) => parts.hasher(),
-            _ => self.with_filter(Generations::hasher).unwrap_or_default(),
-        }
+    /// How keys are hashed that are otherwise found like this: a server gets the keys themselves and hashes by itself,
+    /// and its shards go by the default.
+    pub(crate) fn hashing(&self, found: &Hashing) -> Hashing {
+        let (hasher, wanted) = match self {
+            Self::Server(_) => (KeyHasher::default(), Wanted::Key),
+            Self::Parts(parts) => (parts.hasher(), Wanted::Hash),
+            _ => (self.with_filter(Generations::hasher).unwrap_or_default(), Wanted::Hash),
+        };
+        Hashing { hasher, wanted, ..found.clone() }
     }
 
     pub(crate) fn window(&self) -> Option<Window> {
         self.with_filter(Generations::window).flatten()
-    }
-
-    /// Whether a server gets the keys themselves.
-    pub(crate) fn wants_keys(&self) -> bool {
-        matches!(self, Self::Server(_))
     }
 
     /// How full it is, if that is known.
@@ -218,7 +216,7 @@ impl Target {
 
     fn with_filter<T>(&self, look: impl FnOnce(&Generations) -> T) -> Option<T> {
         match self {
-            Self::Memory(memory) => Some(look(memory.filter())),
+            Self::Memory(memory) => Some(look(&memory.filter)),
             Self::File(kept) => Some(look(kept.filter())),
             Self::Read(lookup) => Some(look(&lookup.view().filter)),
             Self::Done(filter) => Some(look(filter)),

@@ -10,7 +10,7 @@ use crate::target::collisions::{self, Answered};
 use crate::target::op::{Op, Stop};
 use crate::target::request::Request;
 use crate::target::spec::FilterSpec;
-use crate::terminal::{Failure, Notes, counted, grouped, message, signals};
+use crate::terminal::{Failure, Notes, counted, grouped, message};
 use coua::KeyHash;
 use coua_remote::{
     ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Keys, Question,
@@ -28,7 +28,7 @@ const MOST_UNSETTLED: usize = 32 << 20;
 /// The filter, and the questions on their way to it.
 #[derive(Debug)]
 pub(crate) struct Server {
-    filter: Filter,
+    pub(super) filter: Filter,
     op: Op,
     notes: Notes,
     items_before: u64,
@@ -83,15 +83,6 @@ impl Server {
             unsettled: Keyed::default(),
             settled: Instant::now(),
         })
-    }
-
-    /// Stops being patient when the program is to stop.
-    pub(super) fn heed(&mut self, stop: &signals::Stop) {
-        self.filter.heed(stop.asked());
-    }
-
-    pub(super) fn name(&self) -> String {
-        self.filter.name()
     }
 
     /// Asks about the keys of a block.
@@ -216,7 +207,7 @@ impl Server {
         let asked = self.filter.ask(Question::Remove, keys(&self.unsettled));
         if let (answers, Err(failure)) = self.filter.answers(asked) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
-            let (name, left) = (self.name(), counted(left as u64, "record"));
+            let (name, left) = (self.filter.name(), counted(left as u64, "record"));
             let reason = failure.reason();
             message::say(format_args!(
                 "{name}: still recorded, and perhaps not in the output: {left}: {reason}"
@@ -234,7 +225,7 @@ impl Server {
             Op::Check | Op::Count => return,
         };
         if self.filter.in_doubt() > 0 {
-            let (name, losses) = (self.name(), grouped(self.filter.losses()));
+            let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
             let records = grouped(self.filter.in_doubt());
             self.notes.say(format_args!(
                 "{name}: connections lost: {losses}; records sent again because the answer was lost: \

@@ -14,34 +14,18 @@ pub(crate) struct FilterFigures {
     pub(crate) hash_bits: Option<f64>,
     pub(crate) false_positive_rate: Option<f64>,
     /// What a window has done.
-    pub(crate) window: Option<WindowFigures>,
-}
-
-/// What only filters that forget have.
-#[derive(Debug)]
-pub(crate) struct WindowFigures {
-    /// The most items, and the false-positive rate with them.
-    limit: Option<(u64, f64)>,
-    generations: u64,
-    forgotten: u64,
-    outdated: u64,
+    pub(crate) window: Option<Report>,
 }
 
 impl From<&Generations> for FilterFigures {
     fn from(filter: &Generations) -> Self {
-        let max_items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
         Self {
             items: filter.len(),
             load: Some(filter.load()),
             memory_bytes: filter.memory_bytes() as u64,
             hash_bits: Some(filter.hash_bits()),
             false_positive_rate: Some(filter.false_positive_rate()),
-            window: filter.window().map(|_| WindowFigures {
-                limit: max_items.map(|items| (items, items as f64 / filter.hash_bits().exp2())),
-                generations: filter.generations().count() as u64,
-                forgotten: filter.forgotten(),
-                outdated: filter.outdated(),
-            }),
+            window: filter.window().map(|_| of_window(filter)),
         }
     }
 }
@@ -53,7 +37,7 @@ impl FilterFigures {
     }
 
     /// Adds the figures.
-    pub(crate) fn tell(&self, report: &mut Report) {
+    pub(crate) fn tell(self, report: &mut Report) {
         report.number("items", "items in filter", self.items);
         report.measure("load", "load", self.load, percent);
         report.measure("bits_per_item", "bits per item", self.bits_per_item(), tenths);
@@ -61,22 +45,26 @@ impl FilterFigures {
         report.measure("hash_bits", "hash bits", self.hash_bits, significant);
         let rate = self.false_positive_rate;
         report.measure("false_positive_rate", "false-positive rate", rate, significant);
-        if let Some(window) = &self.window {
-            window.tell(report);
-        }
+        report.append(self.window.unwrap_or_default());
     }
 }
 
-impl WindowFigures {
-    fn tell(&self, report: &mut Report) {
-        report.field("max_items", self.limit.map(|(items, _)| items));
-        report.field("rate_at_max_items", self.limit.map(|(_, rate)| rate));
-        let limit = self.limit;
-        report.row_if_any("max items", limit.map(|(items, _)| grouped(items)));
-        let rate = limit.map(|(_, rate)| significant(rate));
-        report.row_if_any("false-positive rate at max items", rate);
-        report.number("generations", "generations", self.generations);
-        report.number("forgotten", "items forgotten", self.forgotten);
-        report.number("outdated", "records too old", self.outdated);
-    }
+/// What only filters that forget have.
+fn of_window(filter: &Generations) -> Report {
+    let mut report = Report::default();
+    tell_limit(filter, None, &mut report);
+    report.number("generations", "generations", filter.generations().count() as u64);
+    report.number("forgotten", "items forgotten", filter.forgotten());
+    report.number("outdated", "records too old", filter.outdated());
+    report
+}
+
+/// Adds the most items, and the false-positive rate with them; to people, this if there is no limit.
+pub(crate) fn tell_limit(filter: &Generations, no_limit: Option<&str>, report: &mut Report) {
+    let items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
+    let rate = items.map(|items| items as f64 / filter.hash_bits().exp2());
+    report.field("max_items", items);
+    report.row_if_any("max items", items.map(grouped).or(no_limit.map(str::to_owned)));
+    report.field("rate_at_max_items", rate);
+    report.row_if_any("false-positive rate at max items", rate.map(significant));
 }

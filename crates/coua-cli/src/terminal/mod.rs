@@ -10,7 +10,7 @@ mod stream;
 mod text;
 
 pub(crate) use exit::Exit;
-pub(crate) use figures::FilterFigures;
+pub(crate) use figures::{FilterFigures, tell_limit};
 pub(crate) use message::{Failure, Notes, say};
 pub(crate) use progress::{Counters, Shown, Watch};
 pub(crate) use report::{Format, Report};

@@ -22,6 +22,12 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// All of another one.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.fields.extend(other.fields);
+        self.rows.extend(other.rows);
+    }
+
     /// For programs alone.
     pub(crate) fn field(&mut self, field: &'static str, value: impl Into<Value>) {
         self.fields.push((field, value.into()));

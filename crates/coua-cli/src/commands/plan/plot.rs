@@ -1,6 +1,6 @@
 //! The comparison as a picture: bits an item over the false-positive rate.
 
-use super::compare::{self, Peer};
+use super::compare;
 use crate::terminal::{Failure, counted};
 use coua::sizing::CuckooPlan;
 use plotters::prelude::*;
@@ -71,14 +71,11 @@ fn lines(items: u64) -> Vec<(&'static str, Vec<(f64, f64)>)> {
             if number == lines.len() {
                 lines.push((peer.name, Vec::new()));
             }
-            lines[number].1.extend(point(exponent, peer));
+            let bits = peer.bits_per_item.filter(|bits| *bits <= MOST_BITS);
+            lines[number].1.extend(bits.map(|bits| (exponent, bits)));
         }
     }
     lines
-}
-
-fn point(exponent: f64, peer: &Peer) -> Option<(f64, f64)> {
-    peer.bits_per_item.filter(|bits| *bits <= MOST_BITS).map(|bits| (exponent, bits))
 }
 
 #[cfg(test)]

@@ -63,8 +63,9 @@ impl Shape {
 
     /// The lowest rate that `items` items can have in so much memory.
     fn best_rate(self, items: u64, memory: u64) -> Result<Planned, Failure> {
-        // Halves the range of exponents: rate = 2^-bits.
-        let (mut fits, mut low, mut high) = (None, 0.0, -too_fine(items).log2());
+        // Halves the range of exponents: rate = 2^-bits. The finest is a rate that no 64-bit hash allows quite.
+        let finest = items.max(1) as f64 / 64_f64.exp2();
+        let (mut fits, mut low, mut high) = (None, 0.0, -finest.log2());
         for _ in 0..50 {
             let bits = f64::midpoint(low, high);
             match self.of(items, Exactness::Rate((-bits).exp2())) {
@@ -114,11 +115,6 @@ fn unplanned(items: u64, error: BuildError) -> Failure {
         }
         error => Failure::at("plan", error),
     }
-}
-
-/// A rate that no 64-bit hash allows quite.
-fn too_fine(items: u64) -> f64 {
-    items.max(1) as f64 / 64_f64.exp2()
 }
 
 /// What a filter comes to.
