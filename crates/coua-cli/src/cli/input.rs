@@ -13,6 +13,7 @@ use crate::run::reading::Reading;
 use crate::terminal::Failure;
 use clap::Args;
 use coua::KeyHasher;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -43,8 +44,9 @@ pub(super) struct TargetArgs {
     pub(super) input: InputArgs,
 }
 
-/// Where records end.
-#[derive(Args, Debug)]
+/// Where records end. The names of the fields are part of the file format, as they describe a run.
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
@@ -69,8 +71,9 @@ struct RecordArgs {
     no_decompress: bool,
 }
 
-/// What a record's key is: the whole record, unless one of these says otherwise.
-#[derive(Args, Debug)]
+/// What a record's key is: the whole record, unless one of these says otherwise. The names are kept likewise.
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 struct KeyArgs {
     /// Fields that make the key, such as 2 or 2,4 or 3-5
@@ -131,6 +134,7 @@ struct KeyArgs {
     /// If no record of a run has a key, the option that finds keys was probably wrong: the exit code is then 2,
     /// unless this option is given.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
+    #[serde(skip)]
     on_missing: Option<OnMissing>,
 
     /// Process only the records of shard I of N
@@ -187,7 +191,8 @@ impl InputArgs {
 
     /// Adds the options on which the result depends.
     pub(super) fn describe(&self, spec: JobSpec) -> JobSpec {
-        self.keys.describe(self.records.describe(spec))
+        let on_missing = self.keys.on_missing.filter(|policy| *policy != OnMissing::Keep);
+        spec.with_all(&self.records).with_all(&self.keys).with("on-missing", on_missing)
     }
 
     fn separator(&self, keys: &Keys) -> Separator {
@@ -199,29 +204,7 @@ impl InputArgs {
     }
 }
 
-impl RecordArgs {
-    /// Adds the options that decide what the records are.
-    fn describe(&self, spec: JobSpec) -> JobSpec {
-        let spec = spec.with("null", self.null).with("delimiter", self.delimiter.as_ref());
-        spec.with("crlf", self.crlf).with("no-decompress", self.no_decompress)
-    }
-}
-
 impl KeyArgs {
-    /// Adds the options that decide what the keys are.
-    fn describe(&self, spec: JobSpec) -> JobSpec {
-        spec.with("fields", self.fields.as_ref())
-            .with("separator", self.separator.as_ref())
-            .with("csv", self.csv.as_slice())
-            .with("json", self.json.as_slice())
-            .with("regex", self.regex.as_ref())
-            .with("ignore-case", self.ignore_case)
-            .with("trim", self.trim)
-            .with("url", self.url)
-            .with("on-missing", self.on_missing.unwrap_or_default())
-            .with("shard", self.shard)
-    }
-
     /// With --csv also of the time, as the last part.
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
         let separator = self.separator.as_deref();

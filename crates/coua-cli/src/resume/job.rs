@@ -8,7 +8,7 @@ use crate::output::{Destinations, Opening};
 use crate::record::Format;
 use crate::terminal::Notes;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// Of descriptions.
@@ -71,16 +71,18 @@ impl JobSpec {
         Self { version: VERSION, command, options: Map::new() }
     }
 
-    /// With an option on which the result depends.
-    pub(crate) fn with<T: Serialize + PartialEq + Default>(
-        mut self,
-        option: &str,
-        value: T,
-    ) -> Self {
-        if value != T::default() {
-            let value = serde_json::to_value(value).unwrap_or_default();
-            self.options.insert(option.to_owned(), value);
-        }
+    /// With an option on which the result depends, if it is given.
+    pub(crate) fn with(self, option: &str, value: impl Serialize) -> Self {
+        self.with_all(Map::from_iter([(option.to_owned(), json!(value))]))
+    }
+
+    /// With those that are given of several, each by its name.
+    pub(crate) fn with_all(mut self, options: impl Serialize) -> Self {
+        let options = json!(options);
+        let all = options.as_object().into_iter().flatten();
+        let given =
+            all.filter(|(_, value)| ![json!(null), json!(false), json!([])].contains(value));
+        self.options.extend(given.map(|(option, value)| (option.clone(), value.clone())));
         self
     }
 
