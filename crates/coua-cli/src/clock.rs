@@ -1,6 +1,6 @@
 //! The present, and how times and lengths of time are written.
 
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use coua::window::{Clock, Generations, Window};
 use jiff::civil::DateTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
@@ -41,7 +41,7 @@ impl Now {
     }
 
     /// Complains if it is stated, and makes no difference to a filter with this window.
-    pub(crate) fn check_for(self, window: Option<Window>) -> Result<(), Failure> {
+    pub(crate) fn check_for(self, window: Option<Window>) -> Result<()> {
         let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
         if self.0.is_none() || is_timed {
             return Ok(());

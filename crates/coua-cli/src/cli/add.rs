@@ -9,7 +9,7 @@ use crate::output::Destinations;
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::{Exit, Failure};
+use crate::terminal::{Exit, Result};
 
 /// Add records to a filter file
 ///
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (target, window) = (&self.target, &self.filter.window);
         let spec = window.describe(JobSpec::new(Command::Add).with("unique", self.unique));
         commands::work(Job {

@@ -10,7 +10,7 @@ use crate::key::Found;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::{Exit, Failure, Notes};
+use crate::terminal::{Exit, Notes, Result};
 
 /// Print the records that are in a filter file
 ///
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let Self { invert, count, quiet, .. } = *self;
         let mut reading = self.target.input.reading(None)?;
         // With -q a record that is there ends the run before the inputs after it are opened.

@@ -3,7 +3,7 @@
 use super::filter::OpenArgs;
 use super::run::FileArgs;
 use crate::commands::compact;
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::path::PathBuf;
 
 /// Make a filter file as small as its items allow
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         compact::run(&self.file, &self.filter.spec(), self.work.plain())
     }
 }

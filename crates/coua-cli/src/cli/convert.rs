@@ -4,7 +4,7 @@ use super::filter::{LAYOUTS, SecretArgs, usual_slots};
 use super::run::FileArgs;
 use super::value;
 use crate::commands::convert;
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use clap::ArgGroup;
 use coua::{Conversion, Layout};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Bits of every key's hash that the copy remembers, 8 to 64
     ///
     /// Only for a filter that can grow.
-    #[arg(long, value_name = "BITS", value_parser = value::hash_bits)]
+    #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
     /// Layout of the copy: `buckets` or `overlapping`
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         let in_layout =
             |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
         let by_rate = self.rate.map(Conversion::Rate);

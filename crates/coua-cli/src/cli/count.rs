@@ -8,7 +8,7 @@ use crate::commands;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::{Exit, Failure};
+use crate::terminal::{Exit, Result};
 
 /// Prefix each record with its number of copies in a filter
 ///
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         commands::work(Job {
             op: Op::Count,
             reading: self.target.input.reading(None)?,

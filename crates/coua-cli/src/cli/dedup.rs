@@ -10,7 +10,7 @@ use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::{Exit, Failure};
+use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ pub(crate) struct Args {
 
 impl Args {
     /// Complains if both outputs are standard output.
-    fn destinations(&self) -> Result<Destinations, Failure> {
+    fn destinations(&self) -> Result<Destinations> {
         let main = Some(Destination::of(self.output.as_deref()));
         let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
         if tee == Some(Destination::Standard) && main == tee {
@@ -90,7 +90,7 @@ impl Args {
         Ok(Destinations { main, tee })
     }
 
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
         let spec = window.describe(JobSpec::new(Command::Dedup).with("repeats", repeats));
         let file = self.filter_file.as_deref();

@@ -3,7 +3,7 @@
 use super::run::Quiet;
 use super::value;
 use crate::commands::explore::{self, Browser};
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::path::PathBuf;
 
 /// Show in the browser how a cuckoo filter works, and look into a filter
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         if let Some(path) = &self.write {
             return explore::write(path);
         }

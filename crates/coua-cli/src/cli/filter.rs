@@ -37,7 +37,7 @@ pub(super) struct FilterArgs {
     max_items: Option<u64>,
 
     /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
-    #[arg(long, hide_short_help = true, value_name = "BITS", value_parser = value::hash_bits)]
+    #[arg(long, hide_short_help = true, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]

@@ -1,7 +1,7 @@
 //! `coua generate`.
 
 use super::Cli;
-use crate::terminal::{Failure, print};
+use crate::terminal::{Failure, Result, print};
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ enum What {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         match &self.what {
             What::Man { folder } => manual_pages(folder),
             What::Completions { shell } => {
@@ -43,7 +43,7 @@ impl Args {
     }
 }
 
-fn manual_pages(folder: &Path) -> Result<(), Failure> {
+fn manual_pages(folder: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Failure::io(folder.display(), &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
     // Without `help`, whose page would say nothing.

@@ -3,7 +3,7 @@
 use super::Line;
 use super::filter::OpenArgs;
 use crate::commands::info;
-use crate::terminal::{Failure, Format};
+use crate::terminal::{Format, Result};
 use std::path::PathBuf;
 
 /// Describe a filter file
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<(), Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<()> {
         let location = line.location(&self.file)?;
         let format = if self.json { Format::Json } else { Format::Text };
         info::run(&location, &self.filter.spec(), format)

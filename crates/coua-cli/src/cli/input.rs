@@ -10,7 +10,7 @@ use crate::key::{
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
 use crate::run::reading::Reading;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
 use serde::Serialize;
@@ -172,7 +172,7 @@ impl TimeSource<'_> {
 
 impl InputArgs {
     /// Checks the options of records that may have times.
-    pub(super) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading, Failure> {
+    pub(super) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let keys = Keys::new(finder, self.keys.normalize(), times);
@@ -206,7 +206,7 @@ impl InputArgs {
 
 impl KeyArgs {
     /// With --csv also of the time, as the last part.
-    fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder, Failure> {
+    fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder> {
         let separator = self.separator.as_deref();
         if let Some(list) = &self.fields {
             return Fields::new(list, separator).map(Finder::Fields);
@@ -228,7 +228,7 @@ impl KeyArgs {
         }
     }
 
-    fn times(&self, time: TimeSource<'_>) -> Result<Times, Failure> {
+    fn times(&self, time: TimeSource<'_>) -> Result<Times> {
         if !self.csv.is_empty() {
             return Ok(Times::new(None, time.format));
         }

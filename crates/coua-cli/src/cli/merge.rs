@@ -3,7 +3,7 @@
 use super::filter::SecretArgs;
 use super::run::FileArgs;
 use crate::commands::merge;
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::path::PathBuf;
 
 /// Write the union of several filter files
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         let secret = self.secret.secret();
         merge::run(&self.files, &self.output, &secret, self.work.plain())
     }

@@ -22,7 +22,7 @@ mod verify;
 mod window;
 
 use crate::target::Location;
-use crate::terminal::{Exit, Failure, message, print};
+use crate::terminal::{Exit, Failure, Result, message, print};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -115,7 +115,7 @@ const OF_FILES: [&str; 10] = [
 
 impl Line<'_> {
     /// Where the filter is. Complains about options for files if it is on a server.
-    fn location(self, argument: &Path) -> Result<Location, Failure> {
+    fn location(self, argument: &Path) -> Result<Location> {
         let location = Location::of(argument)?;
         if let Location::Server(_) = location
             && let Some(option) = OF_FILES.into_iter().find(|option| self.has(option))

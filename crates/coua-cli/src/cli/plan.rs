@@ -5,7 +5,7 @@ use super::value;
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
 use crate::target::window::WindowSpec;
-use crate::terminal::{Failure, Format};
+use crate::terminal::{Failure, Format, Result};
 use coua::Layout;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Bits of every key's hash to remember, 8 to 64
     ///
     /// The rate is items / 2^BITS.
-    #[arg(long, value_name = "BITS", value_parser = value::hash_bits)]
+    #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
     /// Memory that the filter may take, such as 512MiB
@@ -83,7 +83,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         if self.growing && self.items.is_some() && self.memory.is_some() {
             let reason =
                 "with --items and --memory the filter has a rate, and with that a fixed size";

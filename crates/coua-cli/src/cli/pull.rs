@@ -2,7 +2,7 @@
 
 use super::run::FileArgs;
 use crate::commands::pull;
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::path::PathBuf;
 
 /// Write a filter of a server to a file
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         let secret = self.secret.as_deref();
         pull::run(&self.address, &self.output, secret, self.work.plain())
     }

@@ -3,7 +3,7 @@
 use super::filter::SecretArgs;
 use super::run::Quiet;
 use crate::commands::push;
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::path::PathBuf;
 
 /// Create a filter on a server from a file
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<()> {
         push::run(&self.file, &self.address, &self.secret.secret(), self.quiet.notes())
     }
 }

@@ -10,7 +10,7 @@ use crate::output::{Destination, Destinations};
 use crate::resume::{Command, JobSpec};
 use crate::run::Job;
 use crate::target::Op;
-use crate::terminal::{Exit, Failure};
+use crate::terminal::{Exit, Result};
 use clap::ValueEnum;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ enum Which {
 }
 
 impl Args {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (target, report) = (&self.target, self.report);
         let main = report.map(|_| Destination::of(self.output.as_deref()));
         let spec = JobSpec::new(Command::Remove).with("report", report);

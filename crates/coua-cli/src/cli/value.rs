@@ -7,19 +7,15 @@ use std::str::FromStr;
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let wanted = "a whole number below 2^64, such as 1000, 20_000, 14M or 1e9";
-    let (number, multiplier) = match text.char_indices().last() {
-        Some((at, unit)) if unit.is_ascii_alphabetic() => {
-            (&text[..at], decimal_unit(unit).ok_or_else(|| format!("is not {wanted}"))?)
-        }
-        _ => (text, 1),
-    };
-    whole(number, multiplier).ok_or_else(|| format!("is not {wanted}"))
+    let number = text.strip_suffix(|last: char| last.is_ascii_alphabetic()).unwrap_or(text);
+    let multiplier = text[number.len()..].chars().next().map_or(Some(1), decimal_unit);
+    let wanted = "is not a whole number below 2^64, such as 1000, 20_000, 14M or 1e9";
+    multiplier.and_then(|m| whole(number, m)).ok_or_else(|| wanted.to_owned())
 }
 
 /// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let wanted = "a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB";
+    let wanted = "is not a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB";
     let end = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim_end_matches(['B', 'b']);
@@ -29,7 +25,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         [letter, b'i'] => unit_of(1024, char::from(*letter)),
         _ => None,
     };
-    multiplier.and_then(|m| whole(number, m)).ok_or_else(|| format!("is not {wanted}"))
+    multiplier.and_then(|m| whole(number, m)).ok_or_else(|| wanted.to_owned())
 }
 
 /// A probability: `0.001`, `1e-6`, `0.1%`.
@@ -53,11 +49,6 @@ where
         let number = text.parse().ok().filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| format!("is not a whole number from {least} to {most}"))
     }
-}
-
-/// Bits of a hash that a filter can remember.
-pub(crate) fn hash_bits(text: &str) -> Result<u32, String> {
-    between(8, 64)(text)
 }
 
 /// A seed: decimal or `0x` and hexadecimal digits.

@@ -3,7 +3,7 @@
 use super::filter::SecretArgs;
 use super::run::ProgressArgs;
 use crate::commands::verify;
-use crate::terminal::{Exit, Failure, Format, Notes, Watch};
+use crate::terminal::{Exit, Format, Notes, Result, Watch};
 use std::path::PathBuf;
 
 /// Check every byte of filter files
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<Exit, Failure> {
+    pub(super) fn run(&self) -> Result<Exit> {
         let format = if self.json { Format::Json } else { Format::Text };
         let watch = Watch::on_steps(self.progress.shown(Notes::Told));
         verify::run(&self.files, &self.secret.secret(), format, &watch)

@@ -1,7 +1,7 @@
 //! `coua check`.
 
 use crate::run::{Job, Run};
-use crate::terminal::{Exit, Failure, Stream, print};
+use crate::terminal::{Exit, Result, Stream, print};
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) enum Report {
 }
 
 /// Tells which records are there. The exit code is that of grep.
-pub(crate) fn run(job: Job, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(job: Job, report: Report) -> Result<Exit> {
     if report == Report::Number {
         Stream::Output.check_open()?;
     }

@@ -3,7 +3,7 @@
 use super::check_files;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::spec::FilterSpec;
-use crate::terminal::{Failure, Notes, Stream, Watch, print, size};
+use crate::terminal::{Notes, Result, Stream, Watch, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) fn run(
     path: &Path,
     spec: &FilterSpec,
     (manners, watch): (Manners, Watch),
-) -> Result<(), Failure> {
+) -> Result<()> {
     let is_told = manners.notes == Notes::Told;
     if is_told {
         Stream::Output.check_open()?;

@@ -3,7 +3,7 @@
 use super::check_files;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
-use crate::terminal::{Failure, Watch};
+use crate::terminal::{Failure, Result, Watch};
 use coua::Conversion;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(crate) fn run(
     to: &Path,
     (conversion, secret): (Conversion, &Secret),
     (manners, watch): (Manners, Watch),
-) -> Result<(), Failure> {
+) -> Result<()> {
     check_files(secret, [from], Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;

@@ -1,7 +1,7 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
 use crate::output::own_files;
-use crate::terminal::{Failure, Notes, hexadecimal, print, say};
+use crate::terminal::{Failure, Notes, Result, hexadecimal, print, say};
 use coua::HashAlgorithm;
 use coua_page::Served;
 use coua_remote::Address;
@@ -22,7 +22,7 @@ pub(crate) enum Browser {
 }
 
 /// Writes the page to a file.
-pub(crate) fn write(path: &Path) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path) -> Result<()> {
     own_files::refuse_filter(path)?;
     let page = coua_page::page().map_err(not_made)?;
     fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
@@ -34,7 +34,7 @@ pub(crate) fn serve(
     filter: Option<&Path>,
     notes: Notes,
     (port, browser): (u16, Browser),
-) -> Result<(), Failure> {
+) -> Result<()> {
     coua_page::page().map_err(not_made)?;
     let subject = filter.map(|filter| Subject::of(filter, notes)).transpose()?;
     let address = (Ipv4Addr::LOCALHOST, port);
@@ -59,7 +59,7 @@ fn not_made(reason: &str) -> Failure {
     Failure::at("explore", format_args!("this program was built without the page: {reason}"))
 }
 
-fn open(path: &Path) -> Result<File, Failure> {
+fn open(path: &Path) -> Result<File> {
     let failed = |error| Failure::io(path.display(), &error);
     let file = File::open(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_file() {
@@ -87,7 +87,7 @@ trait Content: Read + Seek {}
 impl<T: Read + Seek> Content for T {}
 
 impl Subject {
-    fn of(filter: &Path, notes: Notes) -> Result<Self, Failure> {
+    fn of(filter: &Path, notes: Notes) -> Result<Self> {
         let Some(address) = Address::of(filter)? else {
             let content = Box::new(open(filter)?);
             let name = filter.file_name().unwrap_or(filter.as_os_str()).display().to_string();

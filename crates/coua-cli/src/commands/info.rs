@@ -8,7 +8,8 @@ use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{FilterSpec, tell_layout, when_full_name};
 use crate::target::{Location, file};
 use crate::terminal::{
-    Failure, FilterFigures, Format, Report, Stream, counted, grouped, print, size, tell_limit,
+    Failure, FilterFigures, Format, Report, Result, Stream, counted, grouped, print, size,
+    tell_limit,
 };
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generation, Generations, Window};
@@ -18,7 +19,7 @@ use std::fs;
 use std::path::Path;
 
 /// Describes a filter.
-pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<(), Failure> {
+pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<()> {
     let report = match location {
         Location::Server(address) => server_report::describe(address)?,
         Location::File(path) => of_file(path, spec)?,
@@ -26,7 +27,7 @@ pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Res
     print(&report.print_as(format))
 }
 
-fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report, Failure> {
+fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     Stream::Output.check_open()?;
     check_files(&spec.secret, [path], None)?;
     // Of a large one, little more than the header is read.
@@ -43,7 +44,7 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report, Failure> {
     Ok(report)
 }
 
-fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<(), Failure> {
+fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<()> {
     let name = path.display().to_string();
     let metadata = fs::metadata(path).map_err(|error| Failure::io(&name, &error))?;
     report.text("file", "file", &name);

@@ -4,7 +4,7 @@ use super::check_files;
 use crate::resume;
 use crate::target::file::{self, FilterFile, Manners};
 use crate::target::secret::Secret;
-use crate::terminal::{Failure, Notes, Watch};
+use crate::terminal::{Failure, Notes, Result, Watch};
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) fn run(
     to: &Path,
     secret: &Secret,
     (manners, watch): (Manners, Watch),
-) -> Result<(), Failure> {
+) -> Result<()> {
     check_files(secret, files.iter().map(PathBuf::as_path), Some(to))?;
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;

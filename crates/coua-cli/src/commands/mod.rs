@@ -15,11 +15,11 @@ use crate::output::own_files::OwnFiles;
 use crate::run::{Job, Run};
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::{Exit, Failure};
+use crate::terminal::{Exit, Result};
 use std::path::Path;
 
 /// Works records off: `dedup`, `add`, `remove` and `count`, which differ in their jobs alone.
-pub(crate) fn work(job: Job) -> Result<Exit, Failure> {
+pub(crate) fn work(job: Job) -> Result<Exit> {
     Run::of(job)?.finish(Exit::Success)
 }
 
@@ -29,7 +29,7 @@ fn check_files<'a>(
     secret: &Secret,
     sources: impl IntoIterator<Item = &'a Path>,
     output: Option<&Path>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     secret.key()?;
     sources.into_iter().try_for_each(file::check_there)?;
     output.map_or(Ok(()), |output| OwnFiles::check_made(output, secret.file()))

@@ -3,7 +3,7 @@
 use crate::platform;
 use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::read_key;
-use crate::terminal::{Failure, Watch, hexadecimal};
+use crate::terminal::{Failure, Result, Watch, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_remote::Address;
@@ -17,7 +17,7 @@ pub(crate) fn run(
     to: &Path,
     key: Option<&Path>,
     (manners, watch): (Manners, Watch),
-) -> Result<(), Failure> {
+) -> Result<()> {
     let address = Address::needed(address)?;
     if key.is_some_and(|key| platform::is_same_place(key, to)) {
         return Err(Failure::at(to.display(), "is the file of the secret key as well"));
@@ -32,7 +32,7 @@ pub(crate) fn run(
 }
 
 /// Sees to it that the secret key, if there is one, is in its file.
-fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result<(), Failure> {
+fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result<()> {
     let (file, key) = match (filter.hasher().algorithm(), file) {
         (HashAlgorithm::SipHash13 { key }, Some(file)) => (file, key),
         (HashAlgorithm::SipHash13 { .. }, None) => {

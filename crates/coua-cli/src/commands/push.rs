@@ -2,17 +2,12 @@
 
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::{Failure, Notes};
+use crate::terminal::{Notes, Result};
 use coua_remote::Address;
 use std::path::Path;
 
 /// Creates a filter on a server from a file.
-pub(crate) fn run(
-    path: &Path,
-    address: &Path,
-    secret: &Secret,
-    notes: Notes,
-) -> Result<(), Failure> {
+pub(crate) fn run(path: &Path, address: &Path, secret: &Secret, notes: Notes) -> Result<()> {
     let address = Address::needed(address)?;
     let view = file::read(path, secret)?;
     coua_remote::push(&view.filter, &address, notes.teller())?;

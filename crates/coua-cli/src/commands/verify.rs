@@ -2,7 +2,7 @@
 
 use crate::target::file;
 use crate::target::secret::Secret;
-use crate::terminal::{Exit, Failure, Format, Stream, Watch, counted, print, size};
+use crate::terminal::{Exit, Format, Result, Stream, Watch, counted, print, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(crate) fn run(
     secret: &Secret,
     format: Format,
     watch: &Watch,
-) -> Result<Exit, Failure> {
+) -> Result<Exit> {
     Stream::Output.check_open()?;
     secret.key()?;
     let mut exit = Exit::Success;

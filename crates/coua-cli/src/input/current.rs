@@ -1,12 +1,12 @@
 //! The input that is being read.
 
-use crate::input::decompress;
+use crate::input::decompress::{self, Decoded};
 use crate::input::open::Tap;
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
-use crate::terminal::{Failure, Stop};
+use crate::terminal::{Failure, Result, Stop};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,9 +17,7 @@ pub(super) struct Current {
     pub(super) number: usize,
     /// Raw bytes read before its first.
     pub(super) consumed_before: u64,
-    /// How it is compressed, if it is.
-    compression: Option<&'static str>,
-    reader: Box<dyn Read + Send>,
+    decoded: Decoded,
     /// The file, if reading from it may wait.
     waiting: Option<Arc<File>>,
     pub(super) records: u64,
@@ -33,7 +31,7 @@ impl Current {
         (number, coding): (usize, Coding),
         stop: &Arc<Stop>,
         consumed: Arc<AtomicU64>,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>> {
         let name = source.name();
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = source.open().map_err(failed)?;
@@ -42,24 +40,15 @@ impl Current {
         let waiting = tap.waiting();
         let decoded = match coding {
             Coding::Decompress => decompress::decoded(tap),
-            Coding::AsIs => Ok((None, Box::new(tap) as Box<dyn Read + Send>)),
+            Coding::AsIs => Ok(Decoded { compression: None, reader: Box::new(tap) }),
         };
-        let (compression, reader) = match decoded {
+        let decoded = match decoded {
             Ok(decoded) => decoded,
             Err(_) if stop.requested() => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
         let (name, records, columns) = (name.into(), 0, None);
-        Ok(Some(Self {
-            name,
-            number,
-            consumed_before,
-            compression,
-            reader,
-            waiting,
-            records,
-            columns,
-        }))
+        Ok(Some(Self { name, number, consumed_before, decoded, waiting, records, columns }))
     }
 
     pub(super) fn would_wait(&self, stop: &Stop) -> bool {
@@ -72,14 +61,14 @@ impl Current {
         buffer: &mut [u8],
         stop: &Stop,
     ) -> Result<usize, Option<Failure>> {
-        self.reader.read(buffer).map_err(|error| {
+        self.decoded.reader.read(buffer).map_err(|error| {
             let is_stopped = stop.requested();
             (!is_stopped).then(|| self.unreadable(&error))
         })
     }
 
     fn unreadable(&self, error: &io::Error) -> Failure {
-        match self.compression {
+        match self.decoded.compression {
             // The decoders' errors carry no number of the operating system.
             Some(kind) if error.raw_os_error().is_none() => {
                 let what = format_args!("broken {kind} data: {}", reason(error));

@@ -75,16 +75,21 @@ fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>
     }
 }
 
-/// The decompressed bytes of an input, and how it is compressed, if it is.
-pub(super) fn decoded(mut tap: Tap) -> io::Result<(Option<&'static str>, Box<dyn Read + Send>)> {
+/// The decompressed bytes of an input.
+pub(super) struct Decoded {
+    /// How it is compressed, if it is.
+    pub(super) compression: Option<&'static str>,
+    pub(super) reader: Box<dyn Read + Send>,
+}
+
+pub(super) fn decoded(mut tap: Tap) -> io::Result<Decoded> {
     let (compression, start) = recognize(&mut tap)?;
     let all = Cursor::new(start).chain(tap);
-    Ok(match compression {
-        Some(Compression { name, decoded, .. }) => {
-            (Some(*name), decoded(BufReader::with_capacity(PIECE, all))?)
-        }
-        None => (None, Box::new(all)),
-    })
+    let reader = match compression {
+        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
+        None => Box::new(all),
+    };
+    Ok(Decoded { compression: compression.map(|it| it.name), reader })
 }
 
 /// The members of a gzip file, one after the other. Zeros may follow one, as they do on tapes and in blocks

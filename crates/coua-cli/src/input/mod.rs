@@ -6,7 +6,7 @@ mod open;
 pub(crate) mod reader;
 
 use crate::platform::{self, Identity, standard_input};
-use crate::terminal::{Failure, Stream};
+use crate::terminal::{Failure, Result, Stream};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -83,7 +83,7 @@ impl Inputs {
     }
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
-    pub(crate) fn survey(&self, until: Until) -> Result<Survey, Failure> {
+    pub(crate) fn survey(&self, until: Until) -> Result<Survey> {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
             let file = match source.checked() {
@@ -130,7 +130,7 @@ impl Source {
     }
 
     /// How many bytes are to be read, and of which file, if it is a regular one. Complains if it cannot be read.
-    fn checked(&self) -> Result<Option<(u64, Identity)>, Failure> {
+    fn checked(&self) -> Result<Option<(u64, Identity)>> {
         if *self == Self::Stdin {
             Stream::Input.check_open()?;
         }

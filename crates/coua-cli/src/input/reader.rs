@@ -6,7 +6,7 @@ use crate::key::Headers;
 use crate::record::block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, no_memory};
 use crate::record::budget::Budget;
 use crate::record::{Format, Splitter};
-use crate::terminal::{Failure, Stop};
+use crate::terminal::{Failure, Result, Stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{iter, vec};
@@ -65,7 +65,7 @@ impl BlockReader {
     }
 
     /// Fills a block; false at the end of all inputs, or when the program is to stop.
-    pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool, Failure> {
+    pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         loop {
             if self.stop.requested() {
                 return Ok(false);
@@ -105,7 +105,7 @@ impl BlockReader {
     }
 
     /// Reads the headers of all regular files, so that a wrong one is found before anything is written.
-    pub(crate) fn check_headers(mut self) -> Result<(), Failure> {
+    pub(crate) fn check_headers(mut self) -> Result<()> {
         let mut block = Block::default();
         while let Some(source) = self.sources.next() {
             let failed = |error| Failure::io(source.name(), &error);
@@ -119,7 +119,7 @@ impl BlockReader {
     }
 
     /// None if the program is to stop before the input's first bytes have come.
-    fn open(&mut self, source: &Source) -> Result<Option<Current>, Failure> {
+    fn open(&mut self, source: &Source) -> Result<Option<Current>> {
         let (number, consumed) = ((self.opened, self.coding), self.consumed.clone());
         let current = Current::open(source, number, &self.stop, consumed)?;
         if current.is_some() {
@@ -129,7 +129,7 @@ impl BlockReader {
         Ok(current)
     }
 
-    fn check_header(&mut self, source: &Source, block: &mut Block) -> Result<(), Failure> {
+    fn check_header(&mut self, source: &Source, block: &mut Block) -> Result<()> {
         let Some(mut current) = self.open(source)? else { return Ok(()) };
         block.begin(&current.name, self.block_bytes, &self.budget)?;
         self.fill(&mut current, block)?;
@@ -140,7 +140,7 @@ impl BlockReader {
 
     /// Reads until the block is full, or reading on would wait, or the input ends; whether there is
     /// more of the input.
-    fn fill(&mut self, current: &mut Current, block: &mut Block) -> Result<bool, Failure> {
+    fn fill(&mut self, current: &mut Current, block: &mut Block) -> Result<bool> {
         let mut filled = self.carry.len();
         block.bytes[..filled].copy_from_slice(&self.carry);
         let mut searched = self.searched;
@@ -202,7 +202,7 @@ impl BlockReader {
     }
 
     /// Finds the columns in the header, if this block begins with one.
-    fn take_header(&mut self, current: &mut Current, block: &mut Block) -> Result<(), Failure> {
+    fn take_header(&mut self, current: &mut Current, block: &mut Block) -> Result<()> {
         if let (Some(headers), None) = (&mut self.headers, &current.columns)
             && let Some(&end) = block.ends.first()
         {

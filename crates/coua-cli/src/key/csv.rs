@@ -1,7 +1,7 @@
 //! Keys of CSV columns.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;
 
@@ -15,7 +15,7 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         match text.parse() {
             Ok(0) => Err(Failure::at("--csv 0", "columns are counted from 1")),
             Ok(number) => Ok(Self::Number(number)),
@@ -52,7 +52,7 @@ fn reader(comma: u8) -> Reader {
 }
 
 impl Columns {
-    pub(crate) fn new(wanted: Vec<Column>, comma: Option<&[u8]>) -> Result<Self, Failure> {
+    pub(crate) fn new(wanted: Vec<Column>, comma: Option<&[u8]>) -> Result<Self> {
         let comma = match comma {
             None => b',',
             Some(&[byte]) if !matches!(byte, b'"' | b'\n' | b'\r') => byte,

@@ -1,7 +1,7 @@
 //! Keys of numbered fields.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use memchr::memmem;
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    pub(crate) fn new(list: &str, separator: Option<&[u8]>) -> Result<Self, Failure> {
+    pub(crate) fn new(list: &str, separator: Option<&[u8]>) -> Result<Self> {
         let wanted = parse(list).ok_or_else(|| {
             Failure::at(
                 format_args!("-k {list}"),

@@ -2,7 +2,7 @@
 
 use crate::key::csv::Columns;
 use crate::record::block::Header;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
 use std::collections::TryReserveError;
 use std::fmt;
@@ -40,11 +40,7 @@ impl Headers {
     }
 
     /// Where the columns of the key are in an input with this header, and which header it is.
-    pub(crate) fn take(
-        &mut self,
-        input: &Arc<str>,
-        header: &[u8],
-    ) -> Result<(Vec<usize>, Header), Failure> {
+    pub(crate) fn take(&mut self, input: &Arc<str>, header: &[u8]) -> Result<(Vec<usize>, Header)> {
         let mut names = Names::default();
         let places = self.columns.resolve(header, |name| names.add(name));
         let places = places.map_err(|name| {

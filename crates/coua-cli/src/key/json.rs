@@ -1,7 +1,7 @@
 //! Keys that JSON pointers find.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -20,7 +20,7 @@ struct Pointer {
 }
 
 impl Pointers {
-    pub(crate) fn new(texts: &[String]) -> Result<Self, Failure> {
+    pub(crate) fn new(texts: &[String]) -> Result<Self> {
         texts.iter().map(|text| Pointer::parse(text)).collect::<Result<_, _>>().map(Self)
     }
 
@@ -35,7 +35,7 @@ impl Pointers {
 }
 
 impl Pointer {
-    fn parse(text: &str) -> Result<Self, Failure> {
+    fn parse(text: &str) -> Result<Self> {
         if !text.is_empty() && !text.starts_with('/') {
             return Err(Failure::at(
                 format_args!("--json {text}"),

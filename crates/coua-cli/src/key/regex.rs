@@ -1,7 +1,7 @@
 //! Keys that a regular expression finds.
 
 use crate::key::parts::{Missing, Parts};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    pub(crate) fn new(pattern: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(pattern: &str) -> Result<Self> {
         let regex = Regex::new(pattern).map_err(|error| Failure::at("--regex", error))?;
         Ok(Self { groups: regex.capture_locations(), regex, absent: String::new() })
     }

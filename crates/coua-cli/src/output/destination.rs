@@ -2,7 +2,7 @@
 
 use crate::key::Mixing;
 use crate::platform::Identity;
-use crate::terminal::{Failure, Stream};
+use crate::terminal::{Result, Stream};
 use std::path::{Path, PathBuf};
 
 /// Where the selected records are to go.
@@ -46,7 +46,7 @@ impl Destinations {
     }
 
     /// Complains if standard output is one of them and was closed.
-    pub(crate) fn check_open(&self) -> Result<(), Failure> {
+    pub(crate) fn check_open(&self) -> Result<()> {
         let is_used = self.all().any(|output| *output == Destination::Standard);
         if is_used { Stream::Output.check_open() } else { Ok(()) }
     }

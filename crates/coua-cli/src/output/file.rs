@@ -5,7 +5,7 @@ use crate::key::Keyed;
 use crate::platform::{self, Identity};
 use crate::record::Separator;
 use crate::record::block::{Block, Ending};
-use crate::terminal::{Failure, Stream, message};
+use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, Place, Role, StoreError, folder_of};
 use std::fs::{self, File};
 use std::io;
@@ -49,7 +49,7 @@ pub(crate) type Settled = Vec<Place>;
 impl Output {
     /// A file that was [checked](Opening::check_all), which is [emptied](Self::empty) once nothing can be refused any
     /// more; or standard output.
-    pub(super) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self, Failure> {
+    pub(super) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self> {
         let Some(path) = path else {
             Stream::Output.check_open()?;
             return Self::new(None, platform::standard_output(), opening);
@@ -65,7 +65,7 @@ impl Output {
     }
 
     /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
-    fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
+    fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<()> {
         let folder = self.new_in.insert(folder_of(&resolved(path)));
         if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
             let failure = Failure::at(&self.name, message::words(error));
@@ -83,7 +83,7 @@ impl Output {
     }
 
     /// Complains if a file cannot be read of which the end is to be noted.
-    fn check_readable(&self, path: &Path, opening: Opening<'_>) -> Result<(), Failure> {
+    fn check_readable(&self, path: &Path, opening: Opening<'_>) -> Result<()> {
         if !opening.own.has_filter() || self.regular.is_none() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl Output {
     }
 
     /// Drops what was in a file with a name.
-    pub(super) fn empty(&self) -> Result<(), Failure> {
+    pub(super) fn empty(&self) -> Result<()> {
         let failed = |error| Failure::io(&self.name, &error);
         // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
         let has_content = self.file.metadata().map_err(failed)?.len() > 0;
@@ -104,7 +104,7 @@ impl Output {
     }
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.
-    pub(super) fn resume(place: &Place, opening: Opening<'_>) -> Result<Self, Failure> {
+    pub(super) fn resume(place: &Place, opening: Opening<'_>) -> Result<Self> {
         let file = File::options().append(true).open(&place.path);
         let mut output = Self::new(Some(&place.path), file, opening)?;
         output.owes_separator = place.note > 0;
@@ -114,7 +114,7 @@ impl Output {
     }
 
     /// Waits until all is on the disk, and says where it ends if that is a place.
-    pub(super) fn settle(&mut self) -> Result<Option<Place>, Failure> {
+    pub(super) fn settle(&mut self) -> Result<Option<Place>> {
         self.flush()?;
         if self.regular.is_none() {
             return Ok(None);
@@ -133,11 +133,7 @@ impl Output {
         Ok(Some(place))
     }
 
-    fn new(
-        path: Option<&Path>,
-        file: io::Result<File>,
-        opening: Opening<'_>,
-    ) -> Result<Self, Failure> {
+    fn new(path: Option<&Path>, file: io::Result<File>, opening: Opening<'_>) -> Result<Self> {
         let name = path.map_or(Stream::Output.name().to_owned(), |it| it.display().to_string());
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
@@ -156,11 +152,7 @@ impl Output {
     }
 
     /// Writes the selected records of the block.
-    pub(super) fn write_selected(
-        &mut self,
-        block: &Block,
-        selected: &[bool],
-    ) -> Result<(), Failure> {
+    pub(super) fn write_selected(&mut self, block: &Block, selected: &[bool]) -> Result<()> {
         // Neighbours go out as one piece.
         let (mut start, mut previous_end, mut in_run) = (0, 0, false);
         for (&end, &take) in block.ends.iter().zip(selected) {
@@ -189,7 +181,7 @@ impl Output {
         keyed: &Keyed,
         counts: &[u64],
         form: Form,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let (mut counts, mut keyless) = (counts.iter(), keyed.keyless.iter().peekable());
         for (place, record) in block.records().enumerate() {
             let count = match keyless.next_if(|keyless| keyless.record == place) {
@@ -205,7 +197,7 @@ impl Output {
     }
 
     /// Writes bytes as they are.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.owes_separator {
             self.owes_separator = false;
             self.buffer.extend_from_slice(self.separator.bytes());
@@ -221,14 +213,14 @@ impl Output {
     }
 
     /// Hands everything to the operating system.
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         let written = platform::write_all(&mut self.file, &self.buffer);
         self.buffer.clear();
         written.map_err(|error| Failure::write(&self.name, &error))
     }
 
     /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
-    fn sync(&mut self) -> Result<(), Failure> {
+    fn sync(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         let Some(folder) = self.new_in.take() else { return Ok(()) };
         let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;

@@ -5,7 +5,7 @@ use crate::output::Destinations;
 use crate::output::own_files::{self, OwnFiles};
 use crate::platform::{self, Identity};
 use crate::record::Separator;
-use crate::terminal::{Failure, Stream};
+use crate::terminal::{Failure, Result, Stream};
 use std::path::Path;
 
 /// What opening an output needs to know.
@@ -21,14 +21,14 @@ pub(crate) struct Opening<'a> {
 impl Opening<'_> {
     /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
-    pub(crate) fn check_all(&self, outputs: &Destinations) -> Result<(), Failure> {
+    pub(crate) fn check_all(&self, outputs: &Destinations) -> Result<()> {
         outputs.all().try_for_each(|output| match output.path() {
             Some(path) => self.check_path(path),
             None => self.check(Stream::Output.name(), None, standard_output()),
         })
     }
 
-    fn check_path(&self, path: &Path) -> Result<(), Failure> {
+    fn check_path(&self, path: &Path) -> Result<()> {
         self.check(&path.display().to_string(), Some(path), Identity::at(path))?;
         own_files::refuse_filter(path)
     }
@@ -39,7 +39,7 @@ impl Opening<'_> {
         name: &str,
         path: Option<&Path>,
         file: Option<Identity>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if file.is_some_and(|file| self.inputs.contains(file)) {
             return Err(Failure::at(name, "is an input as well: name another output"));
         }

@@ -3,7 +3,7 @@
 
 use crate::input::Survey;
 use crate::platform::{self, Identity};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use coua::LoadError;
 use coua::window::Generations;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(crate) struct OwnFiles {
 
 impl OwnFiles {
     /// Of a filter, if there is one in a file, and the file of its secret key.
-    pub(crate) fn of(filter: Option<&Path>, key: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn of(filter: Option<&Path>, key: Option<&Path>) -> Result<Self> {
         let key = key.map(Path::to_owned);
         let Some(path) = filter else { return Ok(Self { key, ..Self::default() }) };
         let resolved = coua_store::resolved(path)
@@ -39,7 +39,7 @@ impl OwnFiles {
         name: &str,
         path: Option<&Path>,
         file: Option<Identity>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let is_one = |own: &PathBuf| {
             file.is_some() && file == Identity::at(own)
                 || path.is_some_and(|path| platform::is_same_place(path, own))
@@ -55,7 +55,7 @@ impl OwnFiles {
     }
 
     /// Complains if a filter that is going to change is an input.
-    pub(crate) fn refuse_inputs(&self, inputs: &Survey) -> Result<(), Failure> {
+    pub(crate) fn refuse_inputs(&self, inputs: &Survey) -> Result<()> {
         let is_input =
             |path: &&PathBuf| Identity::at(path).is_some_and(|file| inputs.contains(file));
         self.filter.iter().find(is_input).map_or(Ok(()), |path| {
@@ -65,14 +65,14 @@ impl OwnFiles {
     }
 
     /// Complains if a filter is to be written to the file of the secret key.
-    pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<(), Failure> {
+    pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<()> {
         let own = Self { key: key.map(Path::to_owned), ..Self::default() };
         own.refuse_output(&output.display().to_string(), Some(output), Identity::at(output))
     }
 }
 
 /// Complains if there is a filter, whichever it is, where something else is to be written.
-pub(crate) fn refuse_filter(path: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
     // Opening anything but a regular file may wait. One that cannot be read is told where it is written.
     let file = Identity::at(path).and_then(|_| File::open(path).ok());
     match file.map(|file| Generations::snapshot_bytes(&file)) {

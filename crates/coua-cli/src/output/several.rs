@@ -4,7 +4,7 @@ use super::file::{Form, Output, Settled};
 use super::{Destinations, Opening};
 use crate::key::{Answers, Keyed};
 use crate::record::block::Block;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use coua_store::Place;
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(crate) struct Outputs {
 
 impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
-    pub(crate) fn open(destinations: &Destinations, opening: Opening<'_>) -> Result<Self, Failure> {
+    pub(crate) fn open(destinations: &Destinations, opening: Opening<'_>) -> Result<Self> {
         let outputs = Self::each_opened(destinations, |_, path| Output::open(path, opening))?;
         outputs.all.iter().try_for_each(Output::empty)?;
         Ok(outputs)
@@ -29,7 +29,7 @@ impl Outputs {
         destinations: &Destinations,
         places: &[Place],
         opening: Opening<'_>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         Self::each_opened(destinations, |number, path| match places.get(number) {
             Some(place) => Output::resume(place, opening),
             None => Output::open(path, opening),
@@ -38,8 +38,8 @@ impl Outputs {
 
     fn each_opened(
         destinations: &Destinations,
-        open: impl Fn(usize, Option<&Path>) -> Result<Output, Failure>,
-    ) -> Result<Self, Failure> {
+        open: impl Fn(usize, Option<&Path>) -> Result<Output>,
+    ) -> Result<Self> {
         let mut outputs = Self { all: Vec::new(), form: Form::Selected };
         for (number, destination) in destinations.all().enumerate() {
             let opened = open(number, destination.path());
@@ -55,7 +55,7 @@ impl Outputs {
     }
 
     /// Complains about an output that is the file of another one.
-    fn check_apart(&self, output: Output) -> Result<Output, Failure> {
+    fn check_apart(&self, output: Output) -> Result<Output> {
         let is_it = |other: &Output| other.regular.is_some() && other.regular == output.regular;
         if self.all.iter().any(is_it) {
             return Err(Failure::at(&output.name, "is the output as well: name another file"));
@@ -69,12 +69,7 @@ impl Outputs {
     }
 
     /// Writes what was answered about a block.
-    pub(crate) fn write(
-        &mut self,
-        block: &Block,
-        keyed: &Keyed,
-        answers: &Answers,
-    ) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, block: &Block, keyed: &Keyed, answers: &Answers) -> Result<()> {
         let form = self.form;
         let mut selected = [&answers.selected, &answers.also_selected].into_iter();
         self.each(|output| match (form, selected.next()) {
@@ -84,12 +79,12 @@ impl Outputs {
     }
 
     /// Hands all to the operating system: nothing more comes for now.
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         self.each(Output::flush)
     }
 
     /// Waits until all is on the disk, and says where it ends.
-    pub(crate) fn settle(&mut self) -> Result<Settled, Failure> {
+    pub(crate) fn settle(&mut self) -> Result<Settled> {
         let mut settled = Settled::default();
         self.each(|output| output.settle().map(|place| settled.extend(place)))?;
         Ok(settled)
@@ -97,10 +92,7 @@ impl Outputs {
 
     /// Does something with each. If the reader of the only one goes away, there is nothing more to do; another
     /// output would end early without a word.
-    fn each(
-        &mut self,
-        mut act: impl FnMut(&mut Output) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn each(&mut self, mut act: impl FnMut(&mut Output) -> Result<()>) -> Result<()> {
         let is_one = self.all.len() == 1;
         self.all.iter_mut().try_for_each(|output| match act(output) {
             Err(Failure::OutputClosed) if !is_one => {

@@ -4,7 +4,7 @@
 //! asked for.
 
 use super::answer::{Answer, Batch, Flow};
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::collections::VecDeque;
 
 /// Whether to wait for the next block.
@@ -21,7 +21,7 @@ pub(super) enum Coming {
     /// It would have to be waited for.
     NotYet,
     /// There are no more, or this went wrong.
-    End(Result<(), Failure>),
+    End(Result<()>),
 }
 
 /// Answers for all blocks, in their order, and hands them on. Whatever happens: all that were asked
@@ -29,8 +29,8 @@ pub(super) enum Coming {
 pub(super) fn answer_all<A: Answer>(
     mut next: impl FnMut(Wait) -> Coming,
     answer: &mut A,
-    mut hand_on: impl FnMut(&mut A, Batch) -> Result<Flow, Failure>,
-) -> Result<(), Failure> {
+    mut hand_on: impl FnMut(&mut A, Batch) -> Result<Flow>,
+) -> Result<()> {
     let mut asked = Asked::default();
     let (mut end, mut result) = (None, Ok(()));
     loop {
@@ -72,7 +72,7 @@ impl Asked {
         &mut self,
         next: &mut impl FnMut(Wait) -> Coming,
         answer: &mut impl Answer,
-    ) -> Option<Result<(), Failure>> {
+    ) -> Option<Result<()>> {
         while self.blocks.is_empty() || self.bytes < answer.most_asked() {
             let wait = if self.blocks.is_empty() { Wait::ForIt } else { Wait::Not };
             let batch = match self.held.take() {
@@ -110,6 +110,7 @@ impl Asked {
 mod tests {
     use super::*;
     use crate::record::block::Block;
+    use crate::terminal::Failure;
 
     /// Notes what it is asked, and answers.
     #[derive(Default)]
@@ -128,21 +129,21 @@ mod tests {
             self.most
         }
 
-        fn answer(&mut self, batch: &mut Batch) -> Result<Flow, Failure> {
+        fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
             self.log.push(format!("!{}", batch.block.records_before));
             let enough = self.enough_at == Some(batch.block.records_before);
             Ok(if enough { Flow::Enough } else { Flow::Continue })
         }
     }
 
-    type Passed = Result<Batch, Failure>;
+    type Passed = Result<Batch>;
 
     fn block(number: u64, size: usize) -> Batch {
         let block = Block { records_before: number, ends: vec![size], ..Block::default() };
         Batch { block, ..Batch::default() }
     }
 
-    fn run(script: &mut Script, blocks: Vec<Passed>) -> Result<(), Failure> {
+    fn run(script: &mut Script, blocks: Vec<Passed>) -> Result<()> {
         let mut blocks = blocks.into_iter();
         let next = |_| match blocks.next() {
             Some(Ok(batch)) => Coming::Next(batch),

@@ -1,9 +1,12 @@
 //! What a command, and a filter, do with blocks of records.
 
-use crate::key::{Answers, Group, Keyed};
+use crate::input::reader::BlockReader;
+use crate::key::{Answers, Group, Hashing, Keyed};
 use crate::output::Settled;
 use crate::record::block::Block;
-use crate::terminal::Failure;
+use crate::terminal::{Result, Stop};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// A block on its way: its records, what is known about their keys, and the answers.
 #[derive(Debug, Default)]
@@ -11,6 +14,15 @@ pub(crate) struct Batch {
     pub(crate) block: Block,
     pub(crate) keyed: Keyed,
     pub(crate) answers: Answers,
+}
+
+/// The first steps, and how many threads there may be.
+pub(crate) struct Pipeline {
+    pub(crate) reader: BlockReader,
+    pub(crate) hashing: Hashing,
+    pub(crate) early: Arc<dyn Early>,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) stop: Arc<Stop>,
 }
 
 /// Whether more blocks are wanted.
@@ -32,7 +44,7 @@ pub(crate) trait Answer {
     }
 
     /// Answers for the records of a block.
-    fn answer(&mut self, batch: &mut Batch) -> Result<Flow, Failure>;
+    fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
 
     /// Whether it is time to make durable what was answered so far.
     fn checkpoint_is_due(&self) -> bool {
@@ -40,7 +52,7 @@ pub(crate) trait Answer {
     }
 
     /// Makes it durable; all of it is in the outputs, and settled there.
-    fn checkpoint(&mut self, _settled: Settled) -> Result<(), Failure> {
+    fn checkpoint(&mut self, _settled: Settled) -> Result<()> {
         Ok(())
     }
 }

@@ -19,11 +19,10 @@ mod answer;
 mod schedule;
 mod state;
 
-pub(crate) use answer::{Answer, Batch, Early, Flow};
-pub(crate) use schedule::Pipeline;
+pub(crate) use answer::{Answer, Batch, Early, Flow, Pipeline};
 
 use crate::output::Outputs;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use ahead::answer_all;
 use schedule::{End, Schedule};
 use std::thread;
@@ -31,11 +30,7 @@ use std::thread;
 impl Pipeline {
     /// Reads to the end, or until there are enough answers, or a signal or an error. What was
     /// answered before is written in every case.
-    pub(crate) fn run(
-        self,
-        answer: &mut impl Answer,
-        outputs: &mut Outputs,
-    ) -> Result<(), Failure> {
+    pub(crate) fn run(self, answer: &mut impl Answer, outputs: &mut Outputs) -> Result<()> {
         let threads = self.threads.get();
         let schedule = Schedule::new(self, outputs);
         thread::scope(|scope| {

@@ -1,23 +1,11 @@
 //! Threads that take the next step of some block, whichever is free.
 
 use super::ahead::{Coming, Wait};
-use super::answer::{Batch, Early, Flow};
+use super::answer::{Batch, Early, Flow, Pipeline};
 use super::state::{State, Task, Thread};
-use crate::input::reader::BlockReader;
-use crate::key::Hashing;
 use crate::output::{Outputs, Settled};
-use crate::terminal::{Failure, Stop};
-use std::num::NonZeroUsize;
+use crate::terminal::{Result, Stop};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// The first steps, and how many threads there may be.
-pub(crate) struct Pipeline {
-    pub(crate) reader: BlockReader,
-    pub(crate) hashing: Hashing,
-    pub(crate) early: Arc<dyn Early>,
-    pub(crate) threads: NonZeroUsize,
-    pub(crate) stop: Arc<Stop>,
-}
 
 /// The work that is left, shared by all threads.
 pub(super) struct Schedule<'o> {
@@ -29,9 +17,9 @@ pub(super) struct Schedule<'o> {
 
 impl<'o> Schedule<'o> {
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
-        let Pipeline { reader, hashing, early, threads, stop } = pipeline;
-        let state = State::new(reader, hashing, (threads.get(), early.clone()), outputs);
-        Self { state: Mutex::new(state), changed: Condvar::new(), early, stop }
+        let (early, stop) = (pipeline.early.clone(), pipeline.stop.clone());
+        let state = Mutex::new(State::new(pipeline, outputs));
+        Self { state, changed: Condvar::new(), early, stop }
     }
 
     fn state(&self) -> MutexGuard<'_, State<'o>> {
@@ -92,7 +80,7 @@ impl<'o> Schedule<'o> {
     }
 
     /// Settles the outputs when all is written; none if that is not possible any more.
-    pub(super) fn settle(&self) -> Option<Result<Settled, Failure>> {
+    pub(super) fn settle(&self) -> Option<Result<Settled>> {
         let mut state = self.all_written();
         if state.not_written.is_some() {
             return None;
@@ -101,7 +89,7 @@ impl<'o> Schedule<'o> {
     }
 
     /// Writes what is left, and hands all to the operating system.
-    pub(super) fn finish(&self) -> Result<(), Failure> {
+    pub(super) fn finish(&self) -> Result<()> {
         let mut state = self.all_written();
         match state.not_written.take() {
             Some(failure) => Err(failure),

@@ -1,10 +1,10 @@
 //! How far each block is, and which step of which block is next.
 
-use super::answer::{Batch, Early, Flow};
+use super::answer::{Batch, Early, Flow, Pipeline};
 use crate::input::reader::BlockReader;
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct State<'o> {
     /// None while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
     /// All is read, or this went wrong.
-    end: Option<Result<(), Failure>>,
+    end: Option<Result<()>>,
     /// One for each thread that hashes at the same time.
     hashing: Vec<Hashing>,
     /// The blocks that were not answered for, the oldest first.
@@ -63,7 +63,7 @@ impl Progress {
 #[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 pub(super) enum Task<'o> {
     /// Whether there was a block.
-    Read(Box<BlockReader>, Batch, Result<bool, Failure>),
+    Read(Box<BlockReader>, Batch, Result<bool>),
     Hash(u64, Batch, Hashing),
     Part {
         part: usize,
@@ -71,7 +71,7 @@ pub(super) enum Task<'o> {
         group: Group,
         consumed: u64,
     },
-    Write(&'o mut Outputs, Batch, Result<(), Failure>),
+    Write(&'o mut Outputs, Batch, Result<()>),
 }
 
 /// Which thread asks for something to do.
@@ -104,12 +104,9 @@ impl Task<'_> {
 
 impl<'o> State<'o> {
     /// Nothing is read. The filter has so many parts.
-    pub(super) fn new(
-        reader: BlockReader,
-        hashing: Hashing,
-        (threads, early): (usize, Arc<dyn Early>),
-        outputs: &'o mut Outputs,
-    ) -> Self {
+    pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
+        let Pipeline { reader, hashing, early, threads, .. } = pipeline;
+        let threads = threads.get();
         Self {
             threads,
             waiting: 0,
@@ -266,7 +263,7 @@ impl<'o> State<'o> {
         Flow::Continue
     }
 
-    fn note_read(&mut self, reader: Box<BlockReader>, batch: Batch, read: Result<bool, Failure>) {
+    fn note_read(&mut self, reader: Box<BlockReader>, batch: Batch, read: Result<bool>) {
         let (is_block, is_last) = (matches!(read, Ok(true)), batch.block.failure.is_some());
         if is_block && !is_last {
             self.reader = Some(reader);
@@ -290,7 +287,7 @@ impl<'o> State<'o> {
     }
 
     /// How it all ends, once, if the last block has been answered for.
-    pub(super) fn end_of_input(&mut self) -> Option<Result<(), Failure>> {
+    pub(super) fn end_of_input(&mut self) -> Option<Result<()>> {
         if self.blocks.is_empty() { self.end.take() } else { None }
     }
 

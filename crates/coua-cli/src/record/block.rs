@@ -1,7 +1,7 @@
 //! A block: some whole records of one input.
 
 use crate::record::budget::{Budget, Share};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use std::mem;
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ impl Block {
         name: &Arc<str>,
         room: usize,
         budget: &Arc<Budget>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         self.shrink();
         // What a block holds is not to depend on the one before in its place.
         self.bytes.truncate(room);
@@ -141,11 +141,11 @@ impl Block {
     }
 
     /// Makes room for a record longer than the block.
-    pub(crate) fn grow(&mut self, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
+    pub(crate) fn grow(&mut self, name: &str, budget: &Arc<Budget>) -> Result<()> {
         self.resize(self.bytes.len().saturating_mul(2), name, budget)
     }
 
-    fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<(), Failure> {
+    fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<()> {
         if size >= GIANT_BLOCK {
             let (share, buffer) = budget.share(self.share.take(), size);
             self.share = Some(share);

@@ -19,7 +19,7 @@ pub(crate) use recorder::{Ending, Recorder};
 
 use crate::output::Outputs;
 use crate::target::kept::{Kept, Stage};
-use crate::terminal::{Failure, Notes, counted, grouped};
+use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
 use recorder::{AfterEnd, State};
@@ -55,7 +55,7 @@ impl Checkpoints {
         self,
         kept: &mut Kept,
         job: Job<'_>,
-    ) -> Result<Begun<C>, Failure> {
+    ) -> Result<Begun<C>> {
         let filter = kept.name();
         let wanted = Wanted::new(&filter, &job);
         let plan = wanted.plan(self.mode, kept.store.runs())?;
@@ -72,7 +72,7 @@ impl Checkpoints {
         plan: Plan,
         files: Option<Files>,
         job: Job<'_>,
-    ) -> Result<Begun<C>, Failure> {
+    ) -> Result<Begun<C>> {
         let run = files.map(|files| Run {
             job: job.spec.bytes(),
             places: files.starts(),
@@ -105,7 +105,7 @@ impl Checkpoints {
         number: u64,
         files: Files,
         job: Job<'_>,
-    ) -> Result<Begun<C>, Failure> {
+    ) -> Result<Begun<C>> {
         let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.notes);
         let counts = State::of(run).and_then(State::counts).ok_or_else(|| {
@@ -130,7 +130,7 @@ impl Checkpoints {
     }
 
     /// What cannot be kept is not recorded.
-    fn check_room(self, run: Run, notes: Notes) -> Result<Option<Run>, Failure> {
+    fn check_room(self, run: Run, notes: Notes) -> Result<Option<Run>> {
         let bytes = run.bytes() + REST;
         if bytes <= Run::MOST_BYTES {
             return Ok(Some(run));

@@ -2,7 +2,7 @@
 
 use super::job::{Found, Job};
 use super::remembered::{Files, Remembered, has_content};
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result, counted};
 use coua_store::Runs;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl<'a> Wanted<'a> {
         Self { filter, job, files, outputs }
     }
 
-    pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan, Failure> {
+    pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
         match mode {
             Mode::New => self.plan_new(runs),
             Mode::StartOver => Ok(self.plan_to_start_over(runs)),
@@ -56,11 +56,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    fn plan_new(&self, runs: &Runs) -> Result<Plan, Failure> {
-        let obstacle = |run: Remembered<'_>| {
-            run.obstacle(self.filter, self.job.spec, self.files.as_ref(), &self.outputs)
-        };
-        if let Some(obstacle) = Remembered::all(runs).find_map(obstacle) {
+    fn plan_new(&self, runs: &Runs) -> Result<Plan> {
+        if let Some(obstacle) = Remembered::all(runs).find_map(|run| self.obstacle(&run)) {
             return Err(obstacle);
         }
         Ok(self.replacing(runs, |run| run.has_job(self.job.spec)))
@@ -73,12 +70,37 @@ impl<'a> Wanted<'a> {
             Found::Earlier(_) | Found::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.job.spec) || command(run));
-        let is_overwritten = |run: &Remembered<'_>| {
-            run.obstacle(self.filter, self.job.spec, None, &self.outputs).is_some()
-        };
+        let is_overwritten = |run: &Remembered<'_>| self.overwritten(run).is_some();
         let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
         plan.replaced.extend(overwritten);
         plan
+    }
+
+    /// An output that holds what an interrupted run has written.
+    fn overwritten(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
+        self.outputs.iter().find(|path| run.is_interrupted() && run.has_written(path))
+    }
+
+    /// What a new run would spoil that does not start over: an output that holds records which the filter
+    /// remembers, or the count of records that an interrupted run of the same job, as far as can be known, has done.
+    fn obstacle(&self, run: &Remembered<'_>) -> Option<Failure> {
+        let (name, records) = (run.name(), counted(run.run.records, "record"));
+        if let Some(path) = self.overwritten(run) {
+            let reason = format!(
+                "holds what an interrupted {name} found in {records}, which the filter remembers: \
+                 resume it by --resume, name another output, or discard it by --anew"
+            );
+            return Some(Failure::at(path.display(), reason));
+        }
+        let is_same = self.files.as_ref().is_some_and(|files| run.has_files(files));
+        let is_other = matches!(&run.job, Found::Known(known) if known != self.job.spec);
+        (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
+            let reason = format!(
+                "an interrupted {name} has done {records}, which would count twice: resume it by \
+                 --resume, or discard it by --anew"
+            );
+            Failure::at(self.filter, reason)
+        })
     }
 
     /// A plan by which those runs with the same files are replaced for which `is_replaced` says so.
@@ -92,7 +114,7 @@ impl<'a> Wanted<'a> {
         plan
     }
 
-    fn plan_to_resume(&self, runs: &Runs) -> Result<Plan, Failure> {
+    fn plan_to_resume(&self, runs: &Runs) -> Result<Plan> {
         let files = self.resumable_files()?;
         let with_files = || Remembered::all(runs).filter(|run| run.has_files(files));
         if let Some(failure) = with_files().find_map(|run| run.of_another_version()) {
@@ -122,7 +144,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Complains if this is no job that can be resumed.
-    fn resumable_files(&self) -> Result<&Files, Failure> {
+    fn resumable_files(&self) -> Result<&Files> {
         self.files.as_ref().ok_or_else(|| {
             let reason = if self.job.inputs.is_none() {
                 "needs inputs that are files with names: others cannot be read again"
@@ -134,7 +156,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Complains if an interrupted run of the same files had other options: it is probably meant.
-    fn check_options(&self, run: &Remembered<'_>) -> Result<(), Failure> {
+    fn check_options(&self, run: &Remembered<'_>) -> Result<()> {
         let Found::Known(known) = &run.job else { return Ok(()) };
         known.first_difference(self.job.spec).map_or(Ok(()), |option| {
             let reason = format!(
@@ -147,7 +169,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Complains if a new run would overwrite a file: what is in it may be what the filter remembers.
-    fn check_outputs(&self) -> Result<(), Failure> {
+    fn check_outputs(&self) -> Result<()> {
         self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
             let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \
                           file: name another output, or start over with --anew, which empties it";

@@ -6,7 +6,7 @@ use super::remembered::is_missing;
 use crate::platform::Identity;
 use crate::record::Format;
 use crate::record::block::{Block, Ending};
-use crate::terminal::{Failure, counted, grouped};
+use crate::terminal::{Failure, Result, counted, grouped};
 use coua_store::Place;
 use std::path::PathBuf;
 
@@ -88,7 +88,7 @@ impl Positions {
     }
 
     /// Takes a block in. Says how many of its records are done already.
-    pub(super) fn enter(&mut self, block: &Block, format: &Format) -> Result<usize, Failure> {
+    pub(super) fn enter(&mut self, block: &Block, format: &Format) -> Result<usize> {
         self.end_before(block.input)?;
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(0) };
         position.look_at_last(block, format);
@@ -109,12 +109,12 @@ impl Positions {
     }
 
     /// All inputs are read to their end.
-    pub(super) fn end(&mut self) -> Result<(), Failure> {
+    pub(super) fn end(&mut self) -> Result<()> {
         self.end_before(self.inputs.len())
     }
 
     /// The inputs before this one are read to their end. Complains if one has fewer records than were done.
-    fn end_before(&mut self, input: usize) -> Result<(), Failure> {
+    fn end_before(&mut self, input: usize) -> Result<()> {
         while self.current < input.min(self.inputs.len()) {
             let position = &self.inputs[self.current];
             if position.remaining() > 0 {

@@ -9,7 +9,7 @@ use crate::record::Format;
 use crate::record::block::Block;
 use crate::target::Target;
 use crate::target::kept::{Kept, Stage};
-use crate::terminal::{Failure, Notes};
+use crate::terminal::{Notes, Result};
 use coua_store::{Role, Run, Runs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ impl Recorder {
     }
 
     /// Takes a block in. Says how many of its records are done already.
-    pub(crate) fn enter(&mut self, block: &Block) -> Result<usize, Failure> {
+    pub(crate) fn enter(&mut self, block: &Block) -> Result<usize> {
         let Some(entry) = &mut self.entry else { return Ok(0) };
         entry.positions.enter(block, &entry.format)
     }
@@ -138,7 +138,7 @@ impl Recorder {
         kept: &mut Kept,
         settled: Settled,
         counts: &impl Serialize,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if let Some(entry) = &mut self.entry {
             entry.note(kept.store.runs_mut(), settled, counts);
         }
@@ -151,7 +151,7 @@ impl Recorder {
         kept: &mut Kept,
         settled: Settled,
         counts: &impl Serialize,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let Some(entry) = &mut self.entry else { return Ok(()) };
         entry.schedule.begin();
         if entry.after_end == AfterEnd::Forgotten && entry.positions.records() > 0 {
@@ -173,7 +173,7 @@ impl Recorder {
         target: Target,
         settled: Settled,
         counts: &impl Serialize,
-    ) -> Result<Target, Failure> {
+    ) -> Result<Target> {
         let Target::File(mut kept) = target else { return Ok(target) };
         if let Some(mut entry) = self.entry {
             if ending == Ending::Whole {

@@ -1,7 +1,7 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job::{Found, JobSpec};
-use crate::terminal::{Failure, counted, grouped, message};
+use crate::terminal::{Failure, Result, counted, grouped, message};
 use coua_store::{Moved, Place, Role, Run, Runs};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl<'a> Remembered<'a> {
     }
 
     /// Complains unless its files still begin with what was done of them.
-    pub(super) fn check_places(&self) -> Result<(), Failure> {
+    pub(super) fn check_places(&self) -> Result<()> {
         for place in &self.run.places {
             place.check().map_err(|moved| {
                 let reason = format!(
@@ -106,43 +106,8 @@ impl<'a> Remembered<'a> {
         self.places(Role::Input).any(|place| bytes_after(&place.path, place) > 0)
     }
 
-    /// What a new run would spoil that does not start over: an output that holds records which the filter
-    /// remembers, or the count of records that an interrupted run of the same job has done.
-    pub(super) fn obstacle(
-        &self,
-        filter: &str,
-        spec: &JobSpec,
-        files: Option<&Files>,
-        outputs: &[PathBuf],
-    ) -> Option<Failure> {
-        if !self.is_interrupted() {
-            return None;
-        }
-        let (run, records) = (self.name(), counted(self.run.records, "record"));
-        if let Some(path) = outputs.iter().find(|path| self.has_written(path)) {
-            let reason = format!(
-                "holds what an interrupted {run} found in {records}, which the filter remembers: \
-                 resume it by --resume, name another output, or discard it by --anew"
-            );
-            return Some(Failure::at(path.display(), reason));
-        }
-        let is_same = files.is_some_and(|files| self.has_files(files)) && self.may_be(spec);
-        (is_same && self.job.counts()).then(|| {
-            let reason = format!(
-                "an interrupted {run} has done {records}, which would count twice: resume it by \
-                 --resume, or discard it by --anew"
-            );
-            Failure::at(filter, reason)
-        })
-    }
-
-    /// Whether it is this job, as far as can be known.
-    fn may_be(&self, spec: &JobSpec) -> bool {
-        !matches!(&self.job, Found::Known(known) if known != spec)
-    }
-
     /// Whether this file holds what it has written.
-    fn has_written(&self, path: &Path) -> bool {
+    pub(super) fn has_written(&self, path: &Path) -> bool {
         let is_output = |place: &Place| {
             place.offset > 0 && (place.path == path || place.check_at(path).is_ok())
         };

@@ -8,7 +8,7 @@ use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
 use crate::target::file::Manners;
 use crate::target::spec::FilterSpec;
 use crate::target::{Location, Op, Target};
-use crate::terminal::{Failure, Format, Shown};
+use crate::terminal::{Format, Result, Shown};
 use std::num::NonZeroUsize;
 
 /// How a command runs, apart from what it does.
@@ -43,7 +43,7 @@ impl Job {
         &self,
         target: &mut Target,
         opening: output::Opening<'_>,
-    ) -> Result<Begun<Counts>, Failure> {
+    ) -> Result<Begun<Counts>> {
         if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
             let (inputs, format) =
                 (self.reading.inputs.files(), self.reading.hashing.format.clone());

@@ -17,7 +17,7 @@ use crate::output::{Form, Outputs, Settled};
 use crate::pipeline::Pipeline;
 use crate::resume;
 use crate::target::{Location, Op, Target};
-use crate::terminal::{Exit, Failure, Stream, exit};
+use crate::terminal::{Exit, Failure, Result, Stream, exit};
 use ending::Ending;
 use session::Session;
 
@@ -25,7 +25,7 @@ impl Run {
     /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
     /// the files that are read, then those that are written. Then opens the filter, begins or resumes the run, and
     /// reads all records.
-    pub(crate) fn of(mut job: Job) -> Result<Self, Failure> {
+    pub(crate) fn of(mut job: Job) -> Result<Self> {
         if job.manner.figures.is_some() {
             Stream::Error.check_open()?;
         }
@@ -59,7 +59,7 @@ impl Run {
         run.read(pipeline, outputs)
     }
 
-    fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self, Failure> {
+    fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self> {
         let read = pipeline.run(&mut self, &mut outputs);
         let settled = self.session.end(read, &self.job).and_then(|()| {
             self.target.check_origin()?;
@@ -83,7 +83,7 @@ impl Run {
 
     /// Keeps the changes of the filter, and prints the figures. The exit code is `otherwise` if nothing else
     /// demands another.
-    pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit, Failure> {
+    pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit> {
         let Self { job, mut target, session, recorder, counts, ending, settled, .. } = self;
         let (op, notes) = (job.op, job.manner.manners.notes);
         target.take_back_after_full()?;

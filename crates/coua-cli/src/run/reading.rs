@@ -7,7 +7,7 @@ use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
 use crate::output::Opening;
 use crate::output::own_files::OwnFiles;
 use crate::record::block::Header;
-use crate::terminal::{Failure, Stop};
+use crate::terminal::{Result, Stop};
 use coua::window::Window;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Reading {
     }
 
     /// Looks at all inputs, and at the headers of those that are CSV files.
-    pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey, Failure> {
+    pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey(self.until)?;
         if let (Some(headers), Until::End) = (self.headers(mixing), self.until) {
             let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());

@@ -7,8 +7,8 @@ use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::target::Target;
 use crate::terminal::{
-    Counters, Failure, FilterFigures, Format, Report, Stop, Stream, Watch, counted, exit, grouped,
-    signals,
+    Counters, Failure, FilterFigures, Format, Report, Result, Stop, Stream, Watch, counted, exit,
+    grouped, signals,
 };
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -32,11 +32,7 @@ pub(super) struct Session {
 
 impl Session {
     /// From here on signals are answered. `counted` is what the command [shows](Self::show).
-    pub(super) fn begin(
-        counted: &'static str,
-        job: &Job,
-        inputs: &Survey,
-    ) -> Result<Self, Failure> {
+    pub(super) fn begin(counted: &'static str, job: &Job, inputs: &Survey) -> Result<Self> {
         let stop = Arc::new(Stop::new()?);
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
@@ -96,7 +92,7 @@ impl Session {
 
     /// Takes the progress away and tells about records without a key. Complains if that was all that were
     /// `read`, and nobody has said what to do with such.
-    pub(super) fn end(&mut self, read: Result<(), Failure>, job: &Job) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, read: Result<()>, job: &Job) -> Result<()> {
         self.progress = None;
         let Some(first) = &self.first_without_key else { return read };
         let records = counted(self.without_key, "record");
@@ -117,8 +113,8 @@ impl Session {
     pub(super) fn print_figures(
         &self,
         format: Format,
-        describe: impl FnOnce(&mut Report) -> Result<FilterFigures, Failure>,
-    ) -> Result<(), Failure> {
+        describe: impl FnOnce(&mut Report) -> Result<FilterFigures>,
+    ) -> Result<()> {
         let mut report = Report::default();
         report.number("records", "records", self.records);
         report.bytes("bytes", "bytes", self.bytes);

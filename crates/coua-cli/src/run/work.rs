@@ -11,7 +11,7 @@ use crate::pipeline::{Answer, Batch, Flow};
 use crate::record::block::Header;
 use crate::resume::Recorder;
 use crate::target::{Op, Stop, Target};
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use std::iter::repeat_n;
 
 /// A run at work, and when all records were read.
@@ -82,13 +82,11 @@ impl Answer for Run {
         self.target.most_asked()
     }
 
-    fn answer(&mut self, batch: &mut Batch) -> Result<Flow, Failure> {
+    fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
         let over = self.recorder.enter(&batch.block)?;
-        let Batch { block, keyed, answers } = batch;
-        let known = keyed.hashes_before(over);
-        let when = (self.job.filter.now, block.consumed);
-        let answered = self.target.answer(self.job.op, (keyed, known), when, answers);
-        self.counts.note(self.job.op, answers);
+        let known = batch.keyed.hashes_before(over);
+        let answered = self.target.answer(self.job.op, batch, known);
+        self.counts.note(self.job.op, &batch.answers);
         self.select(batch, over, known);
         if let Err(stop) = answered {
             self.stop(batch, stop);
@@ -108,7 +106,7 @@ impl Answer for Run {
         self.recorder.is_due() || self.target.settlement_is_due()
     }
 
-    fn checkpoint(&mut self, settled: Settled) -> Result<(), Failure> {
+    fn checkpoint(&mut self, settled: Settled) -> Result<()> {
         self.target.note_settled();
         let kept = self.target.kept();
         kept.map_or(Ok(()), |kept| self.recorder.commit(kept, settled, &self.counts))

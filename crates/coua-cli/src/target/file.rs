@@ -9,7 +9,7 @@ use crate::target::kept::{Kept, Saved, not_saved};
 use crate::target::secret::Secret;
 use crate::target::spec::FilterSpec;
 use crate::terminal::message::words;
-use crate::terminal::{Failure, Notes};
+use crate::terminal::{Failure, Notes, Result};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_remote::Address;
@@ -22,12 +22,12 @@ use std::path::Path;
 const USUAL_RECORD: u64 = 32;
 
 /// Reads a filter that will not be changed, and checks every byte of it.
-pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View, Failure> {
+pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View> {
     view(path, Options::new().access(Access::Load), secret)
 }
 
 /// Opens a filter that will not be changed.
-pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<View, Failure> {
+pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<View> {
     check_there(path)?;
     platform::explain_shortened(path);
     let mut view = with_key(options, secret)?.read(path);
@@ -42,7 +42,7 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
 
 /// Complains about a clock so far behind the filter's that one of them must be wrong. A little behind is
 /// nothing: the filter's waits.
-fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure> {
+fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<()> {
     let (Some(time), Some(window)) = (now.told_to(filter), filter.window()) else { return Ok(()) };
     if filter.clock() <= time.saturating_add(window.length()) {
         return Ok(());
@@ -57,7 +57,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<(), Failure
 }
 
 /// Complains about a key for a filter that has none: it would protect nothing.
-fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<(), Failure> {
+fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<()> {
     let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
     if secret.file().is_none() || is_keyed {
         return Ok(());
@@ -67,7 +67,7 @@ fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<(), Fa
     Err(Failure::at(name, reason))
 }
 
-fn with_key(options: Options, secret: &Secret) -> Result<Options, Failure> {
+fn with_key(options: Options, secret: &Secret) -> Result<Options> {
     Ok(match secret.key()? {
         Some(key) => options.key(key),
         None => options,
@@ -84,13 +84,13 @@ pub(super) fn expecting(inputs: &Survey) -> Options {
 }
 
 /// Complains unless there is a file that may hold a filter.
-pub(crate) fn check_there(path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_there(path: &Path) -> Result<()> {
     let missing = |error| Err(Failure::io(path.display(), &error));
     refuse_others(path)?.map_or(Ok(()), missing)
 }
 
 /// Complains about what cannot hold a filter. If nothing is there, that is the error that is given.
-fn refuse_others(path: &Path) -> Result<Option<io::Error>, Failure> {
+fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     refuse_address(path)?;
     let name = path.display();
     match fs::metadata(path) {
@@ -105,7 +105,7 @@ fn refuse_others(path: &Path) -> Result<Option<io::Error>, Failure> {
 }
 
 /// Complains about an address where only a file will do, and about a stream.
-fn refuse_address(argument: &Path) -> Result<(), Failure> {
+fn refuse_address(argument: &Path) -> Result<()> {
     if argument == Path::new("-") {
         let reason =
             "a filter is a file with a name, not a stream; write ./- for a file of this name";
@@ -136,18 +136,18 @@ impl FilterFile {
     /// Waits for other writers to finish, or fails at once, as `manners` say. There need be no filter yet.
     ///
     /// To be called before signals are answered, so that they end the wait.
-    pub(crate) fn lock(path: &Path, manners: Manners) -> Result<Self, Failure> {
+    pub(crate) fn lock(path: &Path, manners: Manners) -> Result<Self> {
         refuse_others(path)?;
         Self::lock_by(Lock::take, path, manners)
     }
 
     /// [`lock`](Self::lock) for a filter that must be there.
-    pub(crate) fn lock_existing(path: &Path, manners: Manners) -> Result<Self, Failure> {
+    pub(crate) fn lock_existing(path: &Path, manners: Manners) -> Result<Self> {
         check_there(path)?;
         Self::lock_by(Lock::take_existing, path, manners)
     }
 
-    fn lock_by(take: Take, path: &Path, manners: Manners) -> Result<Self, Failure> {
+    fn lock_by(take: Take, path: &Path, manners: Manners) -> Result<Self> {
         let taken = match take(path, Wait::No) {
             Err(StoreError { reason: Reason::Busy, path: name, .. })
                 if manners.wait == Wait::UntilFree =>
@@ -163,16 +163,12 @@ impl FilterFile {
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
     /// new filter as it says.
-    pub(crate) fn open_or_build(
-        self,
-        wanted: &FilterSpec,
-        inputs: &Survey,
-    ) -> Result<Kept, Failure> {
+    pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<Kept> {
         if self.lock.is_new() {
             let filter = wanted.build()?;
             let options = with_key(Options::new(), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter))?;
-            return Ok(Kept::new(store, Saved::Nothing));
+            return Ok(Kept::new(store, Saved::Nothing, wanted.now));
         }
         let kept = self.open(expecting(inputs), wanted)?;
         wanted.agree_with(kept.filter(), &kept.name())?;
@@ -180,21 +176,21 @@ impl FilterFile {
     }
 
     /// The filter in the file, to be changed.
-    pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<Kept, Failure> {
+    pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<Kept> {
         platform::explain_shortened(self.lock.target());
         let options = with_key(options, &spec.secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
-        let mut kept = Kept::new(store, Saved::Before);
+        let mut kept = Kept::new(store, Saved::Before, spec.now);
         let name = kept.name();
         check_key(&spec.secret, kept.filter(), &name)?;
         spec.now.check_for(kept.filter().window())?;
         check_clock(spec.now, kept.filter(), &name)?;
-        kept.tell(spec.now);
+        kept.tell();
         Ok(kept)
     }
 
     /// Replaces whatever filter is there by this one, which remembers these runs.
-    pub(crate) fn save(self, filter: Generations, runs: Runs) -> Result<(), Failure> {
+    pub(crate) fn save(self, filter: Generations, runs: Runs) -> Result<()> {
         let name = self.name();
         let saved = if self.lock.is_new() { Saved::Nothing } else { Saved::Before };
         let replaced = Options::new().replace(self.lock, filter, runs);
@@ -202,12 +198,12 @@ impl FilterFile {
     }
 
     /// Complains if something is there that a filter must not replace: to be asked before the work.
-    pub(crate) fn check_replaceable(&self) -> Result<(), Failure> {
+    pub(crate) fn check_replaceable(&self) -> Result<()> {
         Ok(self.lock.check_replaceable()?)
     }
 
     /// Complains if anything is there.
-    pub(crate) fn check_new(&self) -> Result<(), Failure> {
+    pub(crate) fn check_new(&self) -> Result<()> {
         let reason = "already exists: name another file, or remove this one";
         if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
     }

@@ -7,7 +7,7 @@ use crate::target::divided::Divided;
 use crate::target::memory::note_outcomes;
 use crate::target::op::{Op, Stop};
 use crate::terminal::message::words;
-use crate::terminal::{Exit, Failure, message};
+use crate::terminal::{Exit, Failure, Result, message};
 use coua::Insertion;
 use coua::window::Generations;
 use coua_store::{Reason, Store, StoreError};
@@ -18,6 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) store: Store,
+    now: Now,
     /// What its file has without what was not saved yet.
     saved: Saved,
     /// If several threads may insert.
@@ -52,8 +53,8 @@ pub(crate) enum Stage {
 }
 
 impl Kept {
-    pub(super) fn new(store: Store, saved: Saved) -> Self {
-        Self { store, saved, divided: None, least_items: 0 }
+    pub(super) fn new(store: Store, saved: Saved, now: Now) -> Self {
+        Self { store, now, saved, divided: None, least_items: 0 }
     }
 
     /// Several threads may insert.
@@ -89,8 +90,8 @@ impl Kept {
     }
 
     /// Tells the filter what time it is: what its window has left goes.
-    pub(crate) fn tell(&mut self, now: Now) {
-        if let Some(time) = now.told_to(self.filter()) {
+    pub(super) fn tell(&mut self) {
+        if let Some(time) = self.now.told_to(self.filter()) {
             self.store.advance(time);
         }
     }
@@ -101,13 +102,13 @@ impl Kept {
     }
 
     /// Keeps all changes: this is the end. Gives the filter back.
-    pub(crate) fn finish(self) -> Result<Generations, Failure> {
+    pub(crate) fn finish(self) -> Result<Generations> {
         let (name, saved) = (self.name(), self.saved);
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
     /// Keeps all changes so far, and those of the runs.
-    pub(crate) fn commit(&mut self, stage: Stage) -> Result<(), Failure> {
+    pub(crate) fn commit(&mut self, stage: Stage) -> Result<()> {
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends here, early.
@@ -133,14 +134,13 @@ impl Kept {
         &mut self,
         op: Op,
         (keyed, known): (&Keyed, usize),
-        now: Now,
         answers: &mut Answers,
     ) -> Result<(), Stop> {
         if let (Some(divided), true) = (&self.divided, answers.early.is_answered) {
             divided.answer(&mut self.store, keyed, answers);
             return Ok(());
         }
-        self.tell(now);
+        self.tell();
         let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
         self.store.join();
         let ever_held = |filter: &Generations| filter.len() + filter.forgotten();

@@ -7,7 +7,7 @@ use crate::target::collisions;
 use crate::target::estimate::Forecast;
 use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::terminal::Failure;
+use crate::terminal::Result;
 use coua::window::Generations;
 use coua::{BatchFull, CuckooFilter, Insertion};
 
@@ -17,26 +17,26 @@ pub(crate) struct Memory {
     pub(super) filter: Generations,
     forecast: Option<Forecast>,
     outcomes: Vec<Insertion>,
+    now: Now,
 }
 
 impl Memory {
     /// A new filter. The number of items is estimated where it decides the capacity.
-    pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self, Failure> {
+    pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self> {
         let filter = spec.build()?;
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
         let is_open = is_resizable && spec.leaves_capacity_open();
         let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
-        Ok(Self { filter, forecast, outcomes: Vec::new() })
+        Ok(Self { filter, forecast, outcomes: Vec::new(), now: spec.now })
     }
 
     pub(super) fn insert_unique(
         &mut self,
         keyed: &Keyed,
         consumed: u64,
-        now: Now,
         answers: &mut Answers,
     ) -> Result<(), Stop> {
-        now.tell(&mut self.filter);
+        self.now.tell(&mut self.filter);
         let before = self.filter.len();
         let (hashes, when) = (&keyed.hashes, keyed.when_from(0));
         let result =

@@ -19,12 +19,11 @@ pub(crate) mod window;
 
 pub(crate) use op::{Location, Op, Stop};
 
-use crate::clock::Now;
 use crate::input::Survey;
-use crate::key::{Answers, Hashing, Keyed, Wanted};
-use crate::pipeline::Early;
+use crate::key::{Hashing, Keyed, Wanted};
+use crate::pipeline::{Batch, Early};
 use crate::record::block::BlockSize;
-use crate::terminal::{Failure, FilterFigures, Notes, counted, signals};
+use crate::terminal::{FilterFigures, Notes, Result, counted, signals};
 use collisions::Answered;
 use coua::KeyHasher;
 use coua::window::{Generations, Window};
@@ -61,7 +60,7 @@ impl Target {
         inputs: &Survey,
         threads: NonZeroUsize,
         manners: Manners,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let is_divided = threads.get() > 1 && spec.leaves_all_open();
         Ok(match location {
             None if is_divided => Self::Parts(Parts::new(spec, inputs, threads)?.into()),
@@ -113,7 +112,7 @@ impl Target {
     }
 
     /// Complains if the file of a filter that was asked is not what it was.
-    pub(crate) fn check_origin(&self) -> Result<(), Failure> {
+    pub(crate) fn check_origin(&self) -> Result<()> {
         match self {
             Self::Read(lookup) => Ok(lookup.view().check_origin()?),
             _ => Ok(()),
@@ -140,7 +139,7 @@ impl Target {
     }
 
     /// Takes back what a server has recorded after the record for which there was no room.
-    pub(crate) fn take_back_after_full(&mut self) -> Result<(), Failure> {
+    pub(crate) fn take_back_after_full(&mut self) -> Result<()> {
         match self {
             Self::Server(server) => server.finish(),
             _ => Ok(()),
@@ -237,18 +236,13 @@ impl Target {
     }
 
     /// Does with the keys of a block what is to be done, apart from the first `known` of them, which were done
-    /// before. `consumed` raw bytes were read up to its end.
-    pub(crate) fn answer(
-        &mut self,
-        op: Op,
-        (keyed, known): (&Keyed, usize),
-        (now, consumed): (Now, u64),
-        answers: &mut Answers,
-    ) -> Result<(), Stop> {
+    /// before.
+    pub(crate) fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop> {
+        let Batch { block, keyed, answers } = batch;
         match self {
-            Self::Memory(memory) => memory.insert_unique(keyed, consumed, now, answers),
+            Self::Memory(memory) => memory.insert_unique(keyed, block.consumed, answers),
             Self::Parts(parts) => parts.answer(keyed, answers),
-            Self::File(kept) => kept.change(op, (keyed, known), now, answers),
+            Self::File(kept) => kept.change(op, (keyed, known), answers),
             Self::Read(lookup) => {
                 lookup.answer(keyed, answers);
                 Ok(())
@@ -278,7 +272,7 @@ impl Target {
     pub(crate) fn describe(
         &mut self,
         (answered, told): (Answered, f64),
-    ) -> Result<(FilterFigures, Option<f64>), Failure> {
+    ) -> Result<(FilterFigures, Option<f64>)> {
         if let Self::Server(server) = self {
             let found = server.describe()?;
             let expected = server.expected(answered, Some(found.items));

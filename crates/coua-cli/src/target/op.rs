@@ -1,6 +1,6 @@
 //! What is done with keys, where their filter is, and why not all of it was done.
 
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use coua::{BatchFull, Full};
 use coua_remote::Address;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(crate) enum Location {
 
 impl Location {
     /// As the command line says it.
-    pub(crate) fn of(argument: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(argument: &Path) -> Result<Self> {
         Ok(match Address::of(argument)? {
             Some(address) => Self::Server(address),
             None => Self::File(argument.to_owned()),

@@ -11,7 +11,7 @@ use crate::target::division::{Division, HASH_BITS};
 use crate::target::estimate::Forecast;
 use crate::target::op::Stop;
 use crate::target::spec::FilterSpec;
-use crate::terminal::{Failure, FilterFigures};
+use crate::terminal::{FilterFigures, Result};
 use coua::{CuckooFilter, KeyHash};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,17 +31,13 @@ struct Part {
 
 impl Parts {
     /// As many parts as so many threads can use.
-    pub(crate) fn new(
-        spec: &FilterSpec,
-        inputs: &Survey,
-        threads: NonZeroUsize,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: &FilterSpec, inputs: &Survey, threads: NonZeroUsize) -> Result<Self> {
         let division = Division::for_threads(threads);
         let part = |_| {
             let filter = spec.build_with_hash_bits(HASH_BITS - division.bits)?;
             Ok(Mutex::new(Part { filter, forecast: Forecast::new(inputs.total_bytes) }))
         };
-        let parts = (0..division.parts()).map(part).collect::<Result<_, Failure>>()?;
+        let parts = (0..division.parts()).map(part).collect::<Result<_>>()?;
         Ok(Self { parts, division })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::clock::window_text;
 use crate::target::spec::{FilterSpec, rate_without_items};
-use crate::terminal::{Failure, counted, significant};
+use crate::terminal::{Failure, Result, counted, significant};
 use coua::WhenFull;
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description};
@@ -25,7 +25,7 @@ pub(super) struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Complains about what a server cannot do.
-    pub(super) fn of(spec: &'a FilterSpec) -> Result<Self, Failure> {
+    pub(super) fn of(spec: &'a FilterSpec) -> Result<Self> {
         let wanted = &spec.wanted;
         let Requirements { capacity, rate, max_items, when_full, .. } = *wanted;
         let has_items = max_items.or(capacity).is_some();
@@ -61,7 +61,7 @@ impl<'a> Request<'a> {
     }
 
     /// The words after the key of CF.RESERVE, for each of so many shards.
-    pub(super) fn words(&self, shards: u64) -> Result<Vec<String>, Failure> {
+    pub(super) fn words(&self, shards: u64) -> Result<Vec<String>> {
         let Requirements { capacity, rate, hash_bits, .. } = *self.wanted;
         let is_fixed = self.is_fixed() == Some(true);
         let capacity = match capacity {
@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
     }
 
     /// How many bits of every hash a rate needs.
-    fn bits_for(&self, rate: f64, shards: u64) -> Result<f64, Failure> {
+    fn bits_for(&self, rate: f64, shards: u64) -> Result<f64> {
         let share = self.items() as f64 / shards as f64;
         let bits = (share / rate).log2().ceil();
         if bits > MOST_BITS {
@@ -117,7 +117,7 @@ impl<'a> Request<'a> {
     }
 
     /// Complains if the filter, which exists already, does not forget as wanted.
-    fn agree_with_window(&self, found: &Description, name: &Address) -> Result<(), Failure> {
+    fn agree_with_window(&self, found: &Description, name: &Address) -> Result<()> {
         let wanted = self.window.map(|window| share_of(window, found.shards));
         if wanted.is_none() || wanted == found.window {
             return Ok(());
@@ -134,7 +134,7 @@ impl<'a> Request<'a> {
     }
 
     /// Complains if the filter, which exists already, is not as wanted.
-    pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<(), Failure> {
+    pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<()> {
         let differs = |option: &'static str, found: String, wanted: String| {
             let difference = Difference { option, found, wanted };
             Err(Failure::at(name, difference.explain(option)))

@@ -1,6 +1,6 @@
 //! The secret key of a filter's hash.
 
-use crate::terminal::{Failure, counted};
+use crate::terminal::{Failure, Result, counted};
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -25,7 +25,7 @@ impl Secret {
     }
 
     /// The key, if there is one.
-    pub(crate) fn key(&self) -> Result<Option<[u8; 16]>, Failure> {
+    pub(crate) fn key(&self) -> Result<Option<[u8; 16]>> {
         let Some(file) = &self.file else { return Ok(None) };
         if self.key.get().is_none() {
             self.key.set(read_key(file)?).ok();
@@ -45,7 +45,7 @@ impl fmt::Debug for Secret {
 const MOST_OF_KEY_FILE: usize = 64;
 
 /// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
-pub(crate) fn read_key(path: &Path) -> Result<[u8; 16], Failure> {
+pub(crate) fn read_key(path: &Path) -> Result<[u8; 16]> {
     let mut content = Vec::new();
     let mut read = |file: File| file.take(MOST_OF_KEY_FILE as u64).read_to_end(&mut content);
     File::open(path).and_then(&mut read).map_err(|error| Failure::io(path.display(), &error))?;

@@ -10,7 +10,7 @@ use crate::target::collisions::{self, Answered};
 use crate::target::op::{Op, Stop};
 use crate::target::request::Request;
 use crate::target::spec::FilterSpec;
-use crate::terminal::{Failure, Notes, counted, grouped, message};
+use crate::terminal::{Notes, Result, counted, grouped, message};
 use coua::KeyHash;
 use coua_remote::{
     ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Keys, Question,
@@ -55,12 +55,7 @@ enum Ended {
 }
 
 impl Server {
-    pub(super) fn open(
-        address: &Address,
-        op: Op,
-        spec: &FilterSpec,
-        notes: Notes,
-    ) -> Result<Self, Failure> {
+    pub(super) fn open(address: &Address, op: Op, spec: &FilterSpec, notes: Notes) -> Result<Self> {
         let (filter, found) = if op.inserts() {
             let wanted = Request::of(spec)?;
             let words = |shards| wanted.words(shards);
@@ -190,7 +185,7 @@ impl Server {
     }
 
     /// Takes back what was recorded after the record for which there was no room.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self) -> Result<()> {
         let asked = self.filter.ask(Question::Remove, keys(&self.after_full));
         Ok(self.filter.answers(asked).1?)
     }
@@ -251,7 +246,7 @@ impl Server {
     }
 
     /// What there is to say of the filter now.
-    pub(super) fn describe(&mut self) -> Result<Description, Failure> {
+    pub(super) fn describe(&mut self) -> Result<Description> {
         Ok(self.filter.describe()?.unwrap_or_default())
     }
 }

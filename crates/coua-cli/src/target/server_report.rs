@@ -2,14 +2,14 @@
 
 use crate::clock::window_text;
 use crate::terminal::{
-    Failure, FilterFigures, Notes, Report, grouped, percent, significant, tenths,
+    FilterFigures, Notes, Report, Result, grouped, percent, significant, tenths,
 };
 use coua::window::{Clock, Window};
 use coua_remote::{Address, Description, Filter};
 use serde_json::json;
 
 /// What there is to say of the filter, as its server tells it.
-pub(crate) fn describe(address: &Address) -> Result<Report, Failure> {
+pub(crate) fn describe(address: &Address) -> Result<Report> {
     let (filter, found) = Filter::open(address, Notes::Told.teller())?;
     let mut report = Report::default();
     report.text("server", "server", &filter.name());

@@ -3,7 +3,7 @@
 use crate::clock::Now;
 use crate::target::secret::Secret;
 use crate::target::window::WindowSpec;
-use crate::terminal::{Failure, Report};
+use crate::terminal::{Failure, Report, Result};
 use coua::window::Generations;
 use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};
 use coua_store::Requirements;
@@ -35,13 +35,13 @@ impl FilterSpec {
     }
 
     /// A filter that remembers `bits` bits of every key's hash, and otherwise is as described.
-    pub(super) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter, Failure> {
+    pub(super) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter> {
         let filter = self.all_wanted()?.builder().hash_bits(bits).build();
         filter.map_err(|error| Failure::at("new filter", error))
     }
 
     /// A new filter as described.
-    pub(crate) fn build(&self) -> Result<Generations, Failure> {
+    pub(crate) fn build(&self) -> Result<Generations> {
         let builder = self.all_wanted()?.builder();
         let filter = match self.window.window()? {
             Some(window) => Generations::build(window, builder),
@@ -54,7 +54,7 @@ impl FilterSpec {
     }
 
     /// Complains if `filter`, which exists already, is not as described.
-    pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
+    pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         self.window.agree_with(filter, name)?;
         let difference = self.all_wanted()?.difference(filter.template());
         difference.map_or(Ok(()), |difference| {
@@ -63,7 +63,7 @@ impl FilterSpec {
         })
     }
 
-    fn all_wanted(&self) -> Result<Requirements, Failure> {
+    fn all_wanted(&self) -> Result<Requirements> {
         let by_key = self.secret.key()?.map(KeyHasher::siphash13);
         let hasher = by_key.or_else(|| self.seed.map(KeyHasher::xxh3));
         Ok(Requirements { hasher, ..self.wanted.clone() })

@@ -1,7 +1,7 @@
 //! What a new filter forgets, and when that is.
 
 use crate::clock::window_text;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Result};
 use coua::window::{Clock, Generations, Window};
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
@@ -22,7 +22,7 @@ pub(crate) struct WindowSpec {
 
 impl WindowSpec {
     /// The window of a new filter.
-    pub(crate) fn window(&self) -> Result<Option<Window>, Failure> {
+    pub(crate) fn window(&self) -> Result<Option<Window>> {
         if self.items.is_some() && self.has_times {
             let reason = "cannot be used with --window-items, which counts records";
             return Err(Failure::at("--time-field", reason));
@@ -38,7 +38,7 @@ impl WindowSpec {
     }
 
     /// Complains about options that need a window.
-    fn no_window(&self) -> Result<(), Failure> {
+    fn no_window(&self) -> Result<()> {
         match (self.has_times, self.generations) {
             (true, _) => Err(Failure::at("--time-field", NO_WINDOW)),
             (_, Some(_)) => Err(Failure::at("--generations", NO_GENERATIONS)),
@@ -47,7 +47,7 @@ impl WindowSpec {
     }
 
     /// Complains if `filter`, which exists already, does not forget as described.
-    pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<(), Failure> {
+    pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         let Some(window) = filter.window() else {
             if self.length.is_none() && self.items.is_none() {
                 return self.no_window();

@@ -20,6 +20,9 @@ pub(crate) enum Failure {
     OutputClosed,
 }
 
+/// What comes of a step that ends the command if it fails.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
 impl Failure {
     /// Something is wrong with `name`.
     pub(crate) fn at(name: impl Display, reason: impl Display) -> Self {

@@ -3,7 +3,7 @@
 
 use crate::platform::{self, Bell, Signal};
 use crate::terminal::exit;
-use crate::terminal::message::{self, Failure};
+use crate::terminal::message::{self, Failure, Result};
 use crate::terminal::progress::Counters;
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    pub(crate) fn new() -> Result<Self, Failure> {
+    pub(crate) fn new() -> Result<Self> {
         let bell = Bell::new().map_err(|error| Failure::io("signals", &error))?;
         Ok(Self { by_signal: Arc::default(), cancelled: AtomicBool::new(false), bell })
     }
@@ -64,7 +64,7 @@ impl Stop {
 }
 
 /// From now on signals are answered by a thread of their own.
-pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<(), Failure> {
+pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<()> {
     let answer = move |signal| match signal {
         Signal::Report => message::say(counters.line()),
         // The second one: the user does not want to wait.

@@ -2,7 +2,7 @@
 //! everything written to it would be lost without a word.
 
 use crate::platform;
-use crate::terminal::message::Failure;
+use crate::terminal::message::{Failure, Result};
 use std::io::{self, Write};
 
 /// A standard stream.
@@ -23,7 +23,7 @@ impl Stream {
     }
 
     /// Complains if the stream was closed when the program was started.
-    pub(crate) fn check_open(self) -> Result<(), Failure> {
+    pub(crate) fn check_open(self) -> Result<()> {
         if platform::closed_at_start(self as usize) {
             return Err(Failure::at(self.name(), "is closed"));
         }
@@ -32,7 +32,7 @@ impl Stream {
 }
 
 /// Prints a report on standard output.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<()> {
     Stream::Output.check_open()?;
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

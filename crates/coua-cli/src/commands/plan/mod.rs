@@ -8,7 +8,7 @@ mod shape;
 use crate::output::own_files;
 use crate::target::collisions;
 use crate::target::spec::tell_layout;
-use crate::terminal::{Failure, Format, Report, counted, print, significant, size};
+use crate::terminal::{Format, Report, Result, counted, print, significant, size};
 use compare::Peer;
 use growing::Growing;
 use serde_json::json;
@@ -33,7 +33,7 @@ pub(crate) struct Job {
 }
 
 /// Tells how much memory a filter needs, and what others would need.
-pub(crate) fn run(job: &Job) -> Result<(), Failure> {
+pub(crate) fn run(job: &Job) -> Result<()> {
     if let Some(path) = &job.plot {
         own_files::refuse_filter(path)?;
     }

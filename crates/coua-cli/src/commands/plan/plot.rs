@@ -1,7 +1,7 @@
 //! The comparison as a picture: bits an item over the false-positive rate.
 
 use super::compare;
-use crate::terminal::{Failure, counted};
+use crate::terminal::{Failure, Result, counted};
 use coua::sizing::CuckooPlan;
 use plotters::prelude::*;
 use std::fmt::Display;
@@ -14,7 +14,7 @@ const STEPS: u32 = 160;
 const MOST_BITS: f64 = 64.0;
 
 /// Writes the picture for as many items as planned, with the plan as a dot.
-pub(super) fn write(path: &Path, plan: &CuckooPlan) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, plan: &CuckooPlan) -> Result<()> {
     let mut picture = String::new();
     draw(&mut picture, plan).map_err(|error| Failure::at(path.display(), error))?;
     std::fs::write(path, picture).map_err(|error| Failure::io(path.display(), &error))

@@ -1,6 +1,6 @@
 //! From items, rate and memory, of which two are given, to a plan.
 
-use crate::terminal::{Failure, counted, grouped, size};
+use crate::terminal::{Failure, Result, counted, grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
@@ -29,7 +29,7 @@ impl Shape {
         items: Option<u64>,
         exactness: Option<Exactness>,
         memory: Option<u64>,
-    ) -> Result<Planned, Failure> {
+    ) -> Result<Planned> {
         let counted = self.window.filter(|window| window.clock() == Clock::Count);
         let items = items.or(counted.map(|window| window.length() + window.step()));
         match (items, exactness, memory) {
@@ -62,7 +62,7 @@ impl Shape {
     }
 
     /// The lowest rate that `items` items can have in so much memory.
-    fn best_rate(self, items: u64, memory: u64) -> Result<Planned, Failure> {
+    fn best_rate(self, items: u64, memory: u64) -> Result<Planned> {
         // Halves the range of exponents: rate = 2^-bits. The finest is a rate that no 64-bit hash allows quite.
         let finest = items.max(1) as f64 / 64_f64.exp2();
         let (mut fits, mut low, mut high) = (None, 0.0, -finest.log2());
@@ -84,7 +84,7 @@ impl Shape {
     }
 
     /// The most items that can be remembered so exactly in so much memory.
-    fn most_items(self, exactness: Exactness, memory: u64) -> Result<Planned, Failure> {
+    fn most_items(self, exactness: Exactness, memory: u64) -> Result<Planned> {
         let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
         while low < high {
             let items = low + (high - low).div_ceil(2);
