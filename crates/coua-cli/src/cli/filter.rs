@@ -3,8 +3,7 @@
 use super::value::{self, Word, word};
 use super::window::{NowArgs, WindowArgs};
 use crate::clock::Now;
-use crate::target::secret::Secret;
-use crate::target::spec::FilterSpec;
+use crate::target::{FilterSpec, Secret};
 use clap::Args;
 use coua::{Layout, WhenFull};
 use coua_store::Requirements;

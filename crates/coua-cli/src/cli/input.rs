@@ -197,7 +197,7 @@ impl InputArgs {
 
     fn separator(&self, keys: &Keys) -> Separator {
         match (keys.csv(), &self.records.delimiter) {
-            (Some(columns), _) => Separator::CsvLine { comma: columns.comma() },
+            (Some(columns), _) => Separator::CsvLine { comma: columns.comma },
             (None, Some(bytes)) => Separator::of(bytes),
             (None, None) => Separator::Byte(if self.records.null { 0 } else { b'\n' }),
         }

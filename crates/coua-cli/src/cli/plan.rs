@@ -4,7 +4,7 @@ use super::filter::{LAYOUTS, usual_slots};
 use super::value;
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
-use crate::target::window::WindowSpec;
+use crate::target::WindowSpec;
 use crate::terminal::{Failure, Format, Result};
 use coua::Layout;
 use std::path::PathBuf;

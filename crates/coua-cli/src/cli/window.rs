@@ -4,7 +4,7 @@ use super::input::TimeSource;
 use super::value;
 use crate::clock::{self, TimeFormat};
 use crate::resume::JobSpec;
-use crate::target::window::WindowSpec;
+use crate::target::WindowSpec;
 use clap::Args;
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,

@@ -5,8 +5,8 @@ use crate::clock::moment_text;
 use crate::clock::window_text;
 use crate::resume;
 use crate::target::server_report::{self, tell_measures};
-use crate::target::spec::{FilterSpec, tell_layout, when_full_name};
-use crate::target::{Location, file};
+use crate::target::spec::{tell_layout, when_full_name};
+use crate::target::{FilterSpec, Location, file};
 use crate::terminal::{
     Failure, FilterFigures, Format, Report, Result, Stream, counted, grouped, print, size,
     tell_limit,

@@ -2,8 +2,7 @@
 
 use super::check_files;
 use crate::resume;
-use crate::target::file::{self, FilterFile, Manners};
-use crate::target::secret::Secret;
+use crate::target::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Notes, Result, Watch};
 use coua_store::{Runs, View};
 use std::path::{Path, PathBuf};

@@ -13,8 +13,7 @@ pub(crate) mod verify;
 
 use crate::output::own_files::OwnFiles;
 use crate::run::{Job, Run};
-use crate::target::file;
-use crate::target::secret::Secret;
+use crate::target::{Secret, file};
 use crate::terminal::{Exit, Result};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! `coua pull`.
 
 use crate::platform;
-use crate::target::file::{FilterFile, Manners};
 use crate::target::secret::read_key;
+use crate::target::{FilterFile, Manners};
 use crate::terminal::{Failure, Result, Watch, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;

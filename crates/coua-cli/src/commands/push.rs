@@ -1,7 +1,6 @@
 //! `coua push`.
 
-use crate::target::file;
-use crate::target::secret::Secret;
+use crate::target::{Secret, file};
 use crate::terminal::{Notes, Result};
 use coua_remote::Address;
 use std::path::Path;

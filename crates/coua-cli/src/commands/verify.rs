@@ -1,7 +1,6 @@
 //! `coua verify`.
 
-use crate::target::file;
-use crate::target::secret::Secret;
+use crate::target::{Secret, file};
 use crate::terminal::{Exit, Format, Result, Stream, Watch, counted, print, size};
 use coua_store::View;
 use serde_json::json;

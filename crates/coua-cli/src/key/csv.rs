@@ -32,7 +32,8 @@ pub(crate) struct Columns {
     numbers: Vec<usize>,
     /// What is after the last of them is not looked at.
     highest: usize,
-    comma: u8,
+    /// The byte between fields.
+    pub(crate) comma: u8,
     reader: Reader,
     output: Vec<u8>,
     ends: Vec<usize>,
@@ -75,11 +76,6 @@ impl Columns {
         let highest = highest(&numbers);
         let (reader, output, ends) = (reader(comma), Vec::new(), Vec::new());
         Self { wanted, numbers, highest, comma, reader, output, ends }
-    }
-
-    /// The byte between fields.
-    pub(crate) fn comma(&self) -> u8 {
-        self.comma
     }
 
     /// Whether the first record of a file names the columns.

@@ -35,13 +35,6 @@ pub(crate) enum Why {
     OtherShard,
 }
 
-impl Why {
-    /// Whether it is a record of this run.
-    pub(crate) fn is_record(&self) -> bool {
-        matches!(self, Self::Missing(_))
-    }
-}
-
 impl Keyed {
     pub(crate) fn clear(&mut self) {
         self.hashes.clear();

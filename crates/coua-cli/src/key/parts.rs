@@ -38,8 +38,8 @@ impl fmt::Display for Missing {
 /// Byte strings, one after the other: the parts of one key, or the keys of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
-    pub(super) bytes: Vec<u8>,
-    pub(super) ends: Vec<usize>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
 }
 
 impl Parts {
@@ -59,16 +59,6 @@ impl Parts {
             let begin = self.ends.last().copied().unwrap_or(0);
             to.extend(self.bytes.drain(begin..));
         }
-    }
-
-    /// Bytes of all of them.
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// All bytes, and where each of them ends.
-    pub(crate) fn pieces(&self) -> (&[u8], &[usize]) {
-        (&self.bytes, &self.ends)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {

@@ -1,7 +1,7 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::opening::Opening;
-use crate::key::Keyed;
+use crate::key::{Keyed, Keyless, Why};
 use crate::platform::{self, Identity};
 use crate::record::Separator;
 use crate::record::block::{Block, Ending};
@@ -146,7 +146,7 @@ impl Output {
             new_in: None,
             file,
             buffer: Vec::with_capacity(BUFFER),
-            separator: opening.separator.clone(),
+            separator: opening.format.separator.clone(),
             owes_separator: false,
         })
     }
@@ -186,7 +186,7 @@ impl Output {
         for (place, record) in block.records().enumerate() {
             let count = match keyless.next_if(|keyless| keyless.record == place) {
                 None => counts.next().copied().unwrap_or(0),
-                Some(without) if without.why.is_record() && form == Form::Counted => 0,
+                Some(Keyless { why: Why::Missing(_), .. }) if form == Form::Counted => 0,
                 Some(_) => continue,
             };
             self.write(format!("{count}\t").as_bytes())?;
@@ -237,7 +237,9 @@ fn resolved(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::input::{Coding, Until};
+    use crate::output::Destinations;
     use crate::output::own_files::OwnFiles;
+    use crate::record::Format;
     use std::io::{Read, Seek};
 
     fn block(text: &[u8], ending: Ending) -> Block {
@@ -256,8 +258,9 @@ mod tests {
         let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
             .survey(Until::End)
             .unwrap();
-        let separator = &Separator::Byte(b'\n');
-        let opening = Opening { separator, inputs: &inputs, own: &OwnFiles::default() };
+        let format = &Format { separator: Separator::Byte(b'\n'), crlf: false };
+        let (to, own) = (&Destinations::default(), &OwnFiles::default());
+        let opening = Opening { format, to, inputs: &inputs, own };
         let mut output = Output::new(None, Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();

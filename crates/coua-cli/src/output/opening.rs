@@ -4,14 +4,17 @@ use crate::input::Survey;
 use crate::output::Destinations;
 use crate::output::own_files::{self, OwnFiles};
 use crate::platform::{self, Identity};
-use crate::record::Separator;
+use crate::record::Format;
 use crate::terminal::{Failure, Result, Stream};
 use std::path::Path;
 
-/// What opening an output needs to know.
+/// What opening outputs needs to know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening<'a> {
-    pub(crate) separator: &'a Separator,
+    /// Of the records.
+    pub(crate) format: &'a Format,
+    /// All outputs.
+    pub(crate) to: &'a Destinations,
     /// An output must not be an input.
     pub(crate) inputs: &'a Survey,
     /// Nor one of these, whether it exists already or not.
@@ -21,8 +24,8 @@ pub(crate) struct Opening<'a> {
 impl Opening<'_> {
     /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
-    pub(crate) fn check_all(&self, outputs: &Destinations) -> Result<()> {
-        outputs.all().try_for_each(|output| match output.path() {
+    pub(crate) fn check_all(&self) -> Result<()> {
+        self.to.all().try_for_each(|output| match output.path() {
             Some(path) => self.check_path(path),
             None => self.check(Stream::Output.name(), None, standard_output()),
         })

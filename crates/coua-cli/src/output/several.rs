@@ -1,12 +1,11 @@
 //! The outputs of a command: none, one, or one for each kind of answer.
 
+use super::Opening;
 use super::file::{Form, Output, Settled};
-use super::{Destinations, Opening};
 use crate::key::{Answers, Keyed};
 use crate::record::block::Block;
 use crate::terminal::{Failure, Result};
 use coua_store::Place;
-use std::path::Path;
 
 /// Outputs that are open.
 #[derive(Debug)]
@@ -18,31 +17,20 @@ pub(crate) struct Outputs {
 
 impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
-    pub(crate) fn open(destinations: &Destinations, opening: Opening<'_>) -> Result<Self> {
-        let outputs = Self::each_opened(destinations, |_, path| Output::open(path, opening))?;
+    pub(crate) fn open(opening: Opening<'_>) -> Result<Self> {
+        let outputs = Self::resume(&[], opening)?;
         outputs.all.iter().try_for_each(Output::empty)?;
         Ok(outputs)
     }
 
-    /// Those of an interrupted run, which ended at `places`, one for each.
-    pub(crate) fn resume(
-        destinations: &Destinations,
-        places: &[Place],
-        opening: Opening<'_>,
-    ) -> Result<Self> {
-        Self::each_opened(destinations, |number, path| match places.get(number) {
-            Some(place) => Output::resume(place, opening),
-            None => Output::open(path, opening),
-        })
-    }
-
-    fn each_opened(
-        destinations: &Destinations,
-        open: impl Fn(usize, Option<&Path>) -> Result<Output>,
-    ) -> Result<Self> {
+    /// Those of an interrupted run, which ended at `places`, one for each; the others are opened as they are.
+    pub(crate) fn resume(places: &[Place], opening: Opening<'_>) -> Result<Self> {
         let mut outputs = Self { all: Vec::new(), form: Form::Selected };
-        for (number, destination) in destinations.all().enumerate() {
-            let opened = open(number, destination.path());
+        for (number, destination) in opening.to.all().enumerate() {
+            let opened = match places.get(number) {
+                Some(place) => Output::resume(place, opening),
+                None => Output::open(destination.path(), opening),
+            };
             match opened.and_then(|output| outputs.check_apart(output)) {
                 Ok(output) => outputs.all.push(output),
                 Err(failure) => {

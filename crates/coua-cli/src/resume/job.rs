@@ -4,8 +4,7 @@
 //! their defaults. An option that a later version adds leaves old descriptions equal unless it is given. The
 //! names of the options, and how their values are written, are part of the file format.
 
-use crate::output::{Destinations, Opening};
-use crate::record::Format;
+use crate::output::Opening;
 use crate::terminal::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -163,10 +162,7 @@ pub(crate) struct Job<'a> {
     pub(crate) spec: &'a JobSpec,
     /// If all of them are files with names.
     pub(crate) inputs: Option<Vec<PathBuf>>,
-    /// Of their records.
-    pub(crate) format: Format,
-    /// Where its outputs go.
-    pub(crate) to: &'a Destinations,
+    /// Of its outputs.
     pub(crate) opening: Opening<'a>,
     pub(crate) notes: Notes,
 }

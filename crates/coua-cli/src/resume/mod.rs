@@ -18,7 +18,7 @@ pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
 
 use crate::output::Outputs;
-use crate::target::kept::{Kept, Stage};
+use crate::target::{Kept, Stage};
 use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
@@ -54,10 +54,10 @@ impl Checkpoints {
     pub(crate) fn begin<C: Default + Serialize + DeserializeOwned>(
         self,
         kept: &mut Kept,
-        job: Job<'_>,
+        job: &Job<'_>,
     ) -> Result<Begun<C>> {
         let filter = kept.name();
-        let wanted = Wanted::new(&filter, &job);
+        let wanted = Wanted::new(&filter, job);
         let plan = wanted.plan(self.mode, kept.store.runs())?;
         let files = wanted.files;
         match (plan.resumed, files) {
@@ -71,7 +71,7 @@ impl Checkpoints {
         kept: &mut Kept,
         plan: Plan,
         files: Option<Files>,
-        job: Job<'_>,
+        job: &Job<'_>,
     ) -> Result<Begun<C>> {
         let run = files.map(|files| Run {
             job: job.spec.bytes(),
@@ -79,7 +79,7 @@ impl Checkpoints {
             ..Run::default()
         });
         let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
-        let mut outputs = Outputs::open(job.to, job.opening)?;
+        let mut outputs = Outputs::open(job.opening)?;
         let counts = C::default();
         let runs = kept.store.runs_mut();
         for number in plan.replaced {
@@ -91,7 +91,7 @@ impl Checkpoints {
         let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
         let number = runs.add(run);
-        let has_outputs = !job.to.paths().is_empty();
+        let has_outputs = !job.opening.to.paths().is_empty();
         let mut recorder = Recorder::new(runs, number, (self.every, after_end), job);
         if has_outputs {
             recorder.begin(kept, outputs.settle()?, &counts)?;
@@ -104,7 +104,7 @@ impl Checkpoints {
         kept: &mut Kept,
         number: u64,
         files: Files,
-        job: Job<'_>,
+        job: &Job<'_>,
     ) -> Result<Begun<C>> {
         let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.notes);
@@ -115,7 +115,7 @@ impl Checkpoints {
         })?;
         let is_output = |place: &&Place| place.role == Role::Output;
         let places: Vec<Place> = run.places.iter().filter(is_output).cloned().collect();
-        let outputs = Outputs::resume(job.to, &places, job.opening)?;
+        let outputs = Outputs::resume(&places, job.opening)?;
         if run.records > 0 {
             kept.resumes();
         }

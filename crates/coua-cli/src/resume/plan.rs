@@ -42,8 +42,9 @@ pub(super) struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     pub(super) fn new(filter: &'a str, job: &'a Job<'_>) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let outputs: Vec<_> = job.to.paths().into_iter().map(absolute).collect();
-        let inputs = job.inputs.clone().filter(|_| job.to.are_files());
+        let to = job.opening.to;
+        let outputs: Vec<_> = to.paths().into_iter().map(absolute).collect();
+        let inputs = job.inputs.clone().filter(|_| to.are_files());
         let files = inputs.map(|inputs| Files { inputs, outputs: outputs.clone() });
         Self { filter, job, files, outputs }
     }

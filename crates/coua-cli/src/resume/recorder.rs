@@ -7,8 +7,7 @@ use super::schedule::Schedule;
 use crate::output::Settled;
 use crate::record::Format;
 use crate::record::block::Block;
-use crate::target::Target;
-use crate::target::kept::{Kept, Stage};
+use crate::target::{Kept, Stage, Target};
 use crate::terminal::{Notes, Result};
 use coua_store::{Role, Run, Runs};
 use serde::de::DeserializeOwned;
@@ -90,11 +89,12 @@ impl Recorder {
         runs: &Runs,
         number: u64,
         (every, after_end): (Duration, AfterEnd),
-        job: Job<'_>,
+        job: &Job<'_>,
     ) -> Self {
         let places = runs.get(number).map_or(&[][..], |run| &run.places);
         let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
-        let (schedule, format, notes) = (Schedule::new(every), job.format, job.notes);
+        let (schedule, format, notes) = (Schedule::new(every), job.opening.format, job.notes);
+        let format = format.clone();
         let entry = Entry { number, positions, format, schedule, after_end, notes, lost: None };
         Self { entry: Some(entry) }
     }

@@ -2,12 +2,12 @@
 
 use super::counts::Counts;
 use super::reading::Reading;
+use crate::input::Survey;
 use crate::key::Found;
-use crate::output::{self, Destinations, Outputs};
+use crate::output::own_files::OwnFiles;
+use crate::output::{Destinations, Opening, Outputs};
 use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
-use crate::target::file::Manners;
-use crate::target::spec::FilterSpec;
-use crate::target::{Location, Op, Target};
+use crate::target::{FilterSpec, Location, Manners, Op, Target};
 use crate::terminal::{Format, Result, Shown};
 use std::num::NonZeroUsize;
 
@@ -38,20 +38,19 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// What its outputs need to know, beside the run's own files.
+    pub(super) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
+        Opening { format: &self.reading.hashing.format, to: &self.to, inputs, own }
+    }
+
     /// Begins the run, or resumes it, and opens its outputs.
-    pub(super) fn begin(
-        &self,
-        target: &mut Target,
-        opening: output::Opening<'_>,
-    ) -> Result<Begun<Counts>> {
+    pub(super) fn begin(&self, target: &mut Target, opening: Opening<'_>) -> Result<Begun<Counts>> {
         if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
-            let (inputs, format) =
-                (self.reading.inputs.files(), self.reading.hashing.format.clone());
-            let (to, notes) = (&self.to, self.manner.manners.notes);
-            let job = resume::Job { spec, inputs, format, to, opening, notes };
-            return checkpoints.begin(kept, job);
+            let (inputs, notes) = (self.reading.inputs.files(), self.manner.manners.notes);
+            let job = resume::Job { spec, inputs, opening, notes };
+            return checkpoints.begin(kept, &job);
         }
-        let outputs = Outputs::open(&self.to, opening)?;
+        let outputs = Outputs::open(opening)?;
         Ok((Recorder::default(), outputs, Counts::default()))
     }
 }

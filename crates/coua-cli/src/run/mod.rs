@@ -37,14 +37,14 @@ impl Run {
         if job.op.changes() {
             own.refuse_inputs(&inputs)?;
         }
-        job.reading.opening(&inputs, &own).check_all(&job.to)?;
+        job.opening(&inputs, &own).check_all()?;
         let Manner { threads, manners, .. } = job.manner;
         let at = (job.location.as_ref(), job.op);
         let mut target = Target::open(at, &job.filter, &inputs, threads, manners)?;
         let now = job.filter.now;
         now.check_for(target.window())?;
         job.reading.believe_times(now, target.window());
-        let opening = job.reading.opening(&inputs, &own);
+        let opening = job.opening(&inputs, &own);
         let (recorder, mut outputs, counts) = job.begin(&mut target, opening)?;
         let session = Session::begin(counted(job.op), &job, &inputs)?;
         outputs.form = match job.op {

@@ -4,8 +4,6 @@ use crate::clock::Now;
 use crate::input::reader::BlockReader;
 use crate::input::{Inputs, Survey, Until};
 use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
-use crate::output::Opening;
-use crate::output::own_files::OwnFiles;
 use crate::record::block::Header;
 use crate::terminal::{Result, Stop};
 use coua::window::Window;
@@ -59,10 +57,5 @@ impl Reading {
     /// Whether a record without a key passes.
     pub(super) fn keeps_keyless(&self) -> bool {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
-    }
-
-    /// What an output of these records needs to know, beside the run's own files.
-    pub(super) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
-        Opening { separator: &self.hashing.format.separator, inputs, own }
     }
 }

@@ -8,8 +8,8 @@ use crate::output::own_files::OwnFiles;
 use crate::output::{Destination, Destinations, Opening, Outputs};
 use crate::pipeline::{Batch, Early};
 use crate::record::{Format, Separator};
+use crate::target::FilterSpec;
 use crate::target::parts::Parts;
-use crate::target::spec::FilterSpec;
 use crate::terminal::Stop;
 use coua::KeyHasher;
 use std::fmt::Write as _;
@@ -89,8 +89,8 @@ fn measure(prefix: &str, threads: usize) -> Times {
     let parts = Parts::new(&FilterSpec::default(), &survey, threads).unwrap();
     let to = Destinations { main: Some(Destination::File(out)), tee: None };
     let own = OwnFiles::default();
-    let opening = Opening { separator: &format.separator, inputs: &survey, own: &own };
-    let mut outputs = Outputs::open(&to, opening).unwrap();
+    let opening = Opening { format: &format, to: &to, inputs: &survey, own: &own };
+    let mut outputs = Outputs::open(opening).unwrap();
     let (mut times, mut batch) = (Times::default(), Batch::default());
     while times.add(0, || reader.next_block(&mut batch.block)).unwrap() {
         let Batch { block, keyed, answers } = &mut batch;

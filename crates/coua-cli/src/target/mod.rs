@@ -5,7 +5,7 @@ mod divided;
 mod division;
 mod estimate;
 pub(crate) mod file;
-pub(crate) mod kept;
+mod kept;
 mod lookup;
 mod memory;
 mod op;
@@ -15,9 +15,14 @@ pub(crate) mod secret;
 mod server;
 pub(crate) mod server_report;
 pub(crate) mod spec;
-pub(crate) mod window;
+mod window;
 
+pub(crate) use file::{FilterFile, Manners};
+pub(crate) use kept::{Kept, Stage};
 pub(crate) use op::{Location, Op, Stop};
+pub(crate) use secret::Secret;
+pub(crate) use spec::FilterSpec;
+pub(crate) use window::WindowSpec;
 
 use crate::input::Survey;
 use crate::key::{Hashing, Keyed, Wanted};
@@ -27,13 +32,10 @@ use crate::terminal::{FilterFigures, Notes, Result, counted, signals};
 use collisions::Answered;
 use coua::KeyHasher;
 use coua::window::{Generations, Window};
-use file::{FilterFile, Manners};
-use kept::Kept;
 use lookup::Lookup;
 use memory::Memory;
 use parts::Parts;
 use server::Server;
-use spec::FilterSpec;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

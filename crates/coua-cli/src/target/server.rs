@@ -174,8 +174,8 @@ impl Server {
     /// Whether what is recorded is to be brought into the output.
     pub(super) fn settlement_is_due(&self) -> bool {
         let is_late = self.settled.elapsed() > BETWEEN_SETTLEMENTS;
-        (is_late && !self.unsettled.hashes.is_empty())
-            || self.unsettled.keys.size() > MOST_UNSETTLED
+        let bytes = self.unsettled.keys.bytes.len();
+        (is_late && !self.unsettled.hashes.is_empty()) || bytes > MOST_UNSETTLED
     }
 
     /// All that is recorded is in the output.
@@ -259,6 +259,5 @@ fn note(log: &mut Keyed, key: &[u8], hash: KeyHash) {
 
 /// Keys as a server is asked about them.
 fn keys(keyed: &Keyed) -> Keys<'_> {
-    let (bytes, ends) = keyed.keys.pieces();
-    Keys::new(bytes, ends, &keyed.hashes)
+    Keys::new(&keyed.keys.bytes, &keyed.keys.ends, &keyed.hashes)
 }

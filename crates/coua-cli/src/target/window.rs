@@ -6,9 +6,6 @@ use coua::window::{Clock, Generations, Window};
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
-const NO_WINDOW: &str = "needs --window";
-const NO_GENERATIONS: &str = "needs --window or --window-items";
-
 /// What is said of a filter's window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowSpec {
@@ -40,8 +37,8 @@ impl WindowSpec {
     /// Complains about options that need a window.
     fn no_window(&self) -> Result<()> {
         match (self.has_times, self.generations) {
-            (true, _) => Err(Failure::at("--time-field", NO_WINDOW)),
-            (_, Some(_)) => Err(Failure::at("--generations", NO_GENERATIONS)),
+            (true, _) => Err(Failure::at("--time-field", "needs --window")),
+            (_, Some(_)) => Err(Failure::at("--generations", "needs --window or --window-items")),
             _ => Ok(()),
         }
     }

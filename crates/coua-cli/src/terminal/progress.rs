@@ -2,7 +2,7 @@
 
 use crate::terminal::message;
 use crate::terminal::text::{counted, grouped, size};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +84,7 @@ pub(crate) enum Shown {
 #[derive(Debug)]
 enum Place {
     Nowhere,
-    /// In one line, which is drawn anew.
+    /// In one line, which is drawn anew, and goes when it is dropped.
     Terminal(Option<ProgressBar>),
     /// Line after line.
     Lines,
@@ -111,14 +111,6 @@ impl Place {
             Self::Nowhere => {}
             Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line),
             Self::Lines => message::say(line),
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Self::Terminal(drawn) = self
-            && let Some(line) = drawn.take()
-        {
-            line.finish_and_clear();
         }
     }
 }
@@ -178,22 +170,19 @@ fn show(mut place: Place, steps: &Receiver<String>, line: impl Fn(&str, Instant)
     loop {
         match steps.recv_timeout(wait) {
             Ok(next) => (step, since) = (next, Instant::now()),
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 place.show(line(&step, since));
                 wait = place.between();
             }
         }
     }
-    place.clear();
 }
 
 fn line_on_terminal() -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_msg}").expect("it is a template");
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-        line.set_style(style);
-    }
-    line
+    line.with_style(style).with_finish(ProgressFinish::AndClear)
 }
 
 #[cfg(test)]

@@ -42,11 +42,6 @@ impl Stop {
         }
     }
 
-    fn by_signal(&self) {
-        self.by_signal.store(true, Ordering::Relaxed);
-        self.cancel();
-    }
-
     /// Waits until `file` can be read.
     ///
     /// # Errors
@@ -71,7 +66,8 @@ pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<()> {
         Signal::End(signal) if exit::caught().is_some() => platform::die_by(signal),
         Signal::End(signal) => {
             exit::catch(signal);
-            stop.by_signal();
+            stop.by_signal.store(true, Ordering::Relaxed);
+            stop.cancel();
         }
     };
     platform::listen(answer).map_err(|error| Failure::io("signals", &error))
@@ -102,7 +98,8 @@ mod tests {
             let stop = stop.clone();
             move || stop.wait_readable(&silent).is_err()
         });
-        stop.by_signal();
+        stop.by_signal.store(true, Ordering::Relaxed);
+        stop.cancel();
         assert!(waiting.join().unwrap());
         assert!(stop.requested());
     }

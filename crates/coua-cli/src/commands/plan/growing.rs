@@ -1,7 +1,7 @@
 //! The memory of filters that have grown past what they were planned for.
 
 use coua::sizing::CuckooPlan;
-use serde::Serialize;
+use std::ops::RangeInclusive;
 
 /// The most that a grown filter takes, in memory of one planned for its items. All segments fill, and split in
 /// two, around the same number of items: just after that they are half as full as planned. The tenth is for
@@ -10,18 +10,9 @@ const MOST: f64 = 2.1;
 /// Memory is taken in pieces of this size, the last of which is not full.
 const PIECE: u64 = 2 << 20;
 
-/// What a filter takes that has grown to as many items as a plan has.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Growing {
-    pub(super) least_bytes: u64,
-    pub(super) most_bytes: u64,
-}
-
-impl Growing {
-    pub(super) fn to(plan: &CuckooPlan) -> Self {
-        let most = (plan.bytes as f64 * MOST) as u64;
-        Self { least_bytes: plan.bytes, most_bytes: most.saturating_add(PIECE) }
-    }
+/// Bytes that a filter takes that has grown to as many items as a plan has.
+pub(super) fn bytes(plan: &CuckooPlan) -> RangeInclusive<u64> {
+    plan.bytes..=((plan.bytes as f64 * MOST) as u64).saturating_add(PIECE)
 }
 
 #[cfg(test)]
@@ -56,9 +47,8 @@ mod tests {
                     continue;
                 }
                 let plan = builder.clone().capacity(items).plan().unwrap();
-                let (range, bytes) = (Growing::to(&plan), filter.memory_bytes() as u64);
-                let is_within = (range.least_bytes..=range.most_bytes).contains(&bytes);
-                assert!(is_within, "{items}: {bytes} is not in {range:?} {filter:?}");
+                let (range, bytes) = (bytes(&plan), filter.memory_bytes() as u64);
+                assert!(range.contains(&bytes), "{items}: {bytes} is not in {range:?} {filter:?}");
                 let ratio = bytes as f64 / plan.bytes as f64;
                 (least, most) = (least.min(ratio), most.max(ratio));
             }

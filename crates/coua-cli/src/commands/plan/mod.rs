@@ -10,10 +10,10 @@ use crate::target::collisions;
 use crate::target::spec::tell_layout;
 use crate::terminal::{Format, Report, Result, counted, print, significant, size};
 use compare::Peer;
-use growing::Growing;
 use serde_json::json;
 pub(crate) use shape::{Exactness, Shape};
 use shape::{Generations, Planned};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// What is to be planned: two of items, exactness and memory, or the items alone.
@@ -39,7 +39,7 @@ pub(crate) fn run(job: &Job) -> Result<()> {
     }
     let shape = job.shape;
     let plan = shape.plan(job.items, job.exactness, job.memory)?;
-    let growing = job.growing.then(|| Growing::to(&plan.whole));
+    let growing = job.growing.then(|| growing::bytes(&plan.whole));
     let peers = compare::peers(plan.whole.items, plan.whole.rate, job.record_bytes);
     let mut text = report(&plan, growing, shape, &peers).print_as(job.format);
     if job.format == Format::Text {
@@ -51,7 +51,12 @@ pub(crate) fn run(job: &Job) -> Result<()> {
     print(&text)
 }
 
-fn report(planned: &Planned, growing: Option<Growing>, shape: Shape, peers: &[Peer]) -> Report {
+fn report(
+    planned: &Planned,
+    growing: Option<RangeInclusive<u64>>,
+    shape: Shape,
+    peers: &[Peer],
+) -> Report {
     let (plan, mut report) = (&planned.whole, Report::default());
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
@@ -64,9 +69,9 @@ fn report(planned: &Planned, growing: Option<Growing>, shape: Shape, peers: &[Pe
     let overflow = is_notable.then(|| size(plan.overflow_bytes));
     report.row_if_any("of it for crowded items, expected", overflow);
     if let Some(growing) = growing {
-        let Growing { least_bytes, most_bytes } = growing;
-        report.field("growing", json!(growing));
-        report.row("memory after growth", format!("{} to {}", size(least_bytes), size(most_bytes)));
+        let (least, most) = growing.into_inner();
+        report.field("growing", json!({"least_bytes": least, "most_bytes": most}));
+        report.row("memory after growth", format!("{} to {}", size(least), size(most)));
     }
     if let Some(generations) = planned.generations {
         tell_generations(generations, &mut report);
