@@ -1,9 +1,7 @@
 //! `coua add`.
 
 use super::Line;
-use super::filter::FilterArgs;
-use super::input::TargetArgs;
-use super::run::WorkArgs;
+use super::args::{FilterArgs, TargetArgs, WorkArgs};
 use crate::commands;
 use crate::output::Destinations;
 use crate::resume::{Command, JobSpec};

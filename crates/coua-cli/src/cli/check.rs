@@ -1,9 +1,7 @@
 //! `coua check`.
 
 use super::Line;
-use super::filter::OpenArgs;
-use super::input::TargetArgs;
-use super::run::RunArgs;
+use super::args::{OpenArgs, RunArgs, TargetArgs};
 use crate::commands::check::{self, Report};
 use crate::input::Until;
 use crate::key::Found;

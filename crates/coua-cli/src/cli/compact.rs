@@ -1,7 +1,6 @@
 //! `coua compact`.
 
-use super::filter::OpenArgs;
-use super::run::FileArgs;
+use super::args::{FileArgs, OpenArgs};
 use crate::commands::compact;
 use crate::terminal::Result;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! `coua convert`.
 
-use super::filter::{LAYOUTS, SecretArgs, usual_slots};
-use super::run::FileArgs;
-use super::value;
+use super::args::{FileArgs, LAYOUTS, SecretArgs, usual_slots, value};
 use crate::commands::convert;
 use crate::terminal::Result;
 use clap::ArgGroup;

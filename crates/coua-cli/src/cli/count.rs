@@ -1,9 +1,7 @@
 //! `coua count`.
 
 use super::Line;
-use super::filter::OpenArgs;
-use super::input::TargetArgs;
-use super::run::{Quiet, RunArgs};
+use super::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
 use crate::commands;
 use crate::output::Destinations;
 use crate::run::Job;

@@ -1,9 +1,7 @@
 //! `coua dedup`.
 
 use super::Line;
-use super::filter::FilterArgs;
-use super::input::InputArgs;
-use super::run::WorkArgs;
+use super::args::{FilterArgs, InputArgs, WorkArgs};
 use crate::commands;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};

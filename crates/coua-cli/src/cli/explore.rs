@@ -1,7 +1,6 @@
 //! `coua explore`.
 
-use super::run::Quiet;
-use super::value;
+use super::args::{Quiet, value};
 use crate::commands::explore::{self, Browser};
 use crate::terminal::Result;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `coua info`.
 
 use super::Line;
-use super::filter::OpenArgs;
+use super::args::OpenArgs;
 use crate::commands::info;
 use crate::terminal::{Format, Result};
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! `coua merge`.
 
-use super::filter::SecretArgs;
-use super::run::FileArgs;
+use super::args::{FileArgs, SecretArgs};
 use crate::commands::merge;
 use crate::terminal::Result;
 use std::path::PathBuf;

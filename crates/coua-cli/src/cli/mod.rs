@@ -1,25 +1,21 @@
 //! The command line: clap's structs, and the plain jobs that they are turned into. Nothing else knows clap.
 
 mod add;
+mod args;
 mod check;
 mod compact;
 mod convert;
 mod count;
 mod dedup;
 mod explore;
-mod filter;
 mod generate;
 mod info;
-mod input;
 mod merge;
 mod plan;
 mod pull;
 mod push;
 mod remove;
-mod run;
-mod value;
 mod verify;
-mod window;
 
 use crate::target::Location;
 use crate::terminal::{Exit, Failure, Result, message, print};

@@ -1,7 +1,6 @@
 //! `coua plan`.
 
-use super::filter::{LAYOUTS, usual_slots};
-use super::value;
+use super::args::{LAYOUTS, usual_slots, value};
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
 use crate::target::WindowSpec;

@@ -1,6 +1,6 @@
 //! `coua pull`.
 
-use super::run::FileArgs;
+use super::args::FileArgs;
 use crate::commands::pull;
 use crate::terminal::Result;
 use std::path::PathBuf;

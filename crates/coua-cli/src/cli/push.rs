@@ -1,7 +1,6 @@
 //! `coua push`.
 
-use super::filter::SecretArgs;
-use super::run::Quiet;
+use super::args::{Quiet, SecretArgs};
 use crate::commands::push;
 use crate::terminal::Result;
 use std::path::PathBuf;

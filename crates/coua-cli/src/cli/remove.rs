@@ -1,9 +1,7 @@
 //! `coua remove`.
 
 use super::Line;
-use super::filter::OpenArgs;
-use super::input::TargetArgs;
-use super::run::WorkArgs;
+use super::args::{OpenArgs, TargetArgs, WorkArgs};
 use crate::commands;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};

@@ -1,7 +1,6 @@
 //! `coua verify`.
 
-use super::filter::SecretArgs;
-use super::run::ProgressArgs;
+use super::args::{ProgressArgs, SecretArgs};
 use crate::commands::verify;
 use crate::terminal::{Exit, Format, Notes, Result, Watch};
 use std::path::PathBuf;

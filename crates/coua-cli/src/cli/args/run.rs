@@ -18,7 +18,7 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// How to run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
-pub(super) struct RunArgs {
+pub(crate) struct RunArgs {
     /// Threads to use [default: one for each processor, at most 16]
     ///
     /// A free thread takes the next step: reading, hashing keys, asking the filter, or writing. A filter with a
@@ -41,7 +41,7 @@ pub(super) struct RunArgs {
 /// Whether to show how far the work is.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
-pub(super) struct ProgressArgs {
+pub(crate) struct ProgressArgs {
     /// Show progress even if standard error is not a terminal
     ///
     /// On a terminal it is shown anyway, unless records or reports are printed there.
@@ -50,7 +50,7 @@ pub(super) struct ProgressArgs {
 }
 
 impl ProgressArgs {
-    pub(super) fn shown(self, notes: Notes) -> Shown {
+    pub(crate) fn shown(self, notes: Notes) -> Shown {
         match notes {
             _ if self.progress => Shown::Always,
             Notes::Told => Shown::OnTerminal,
@@ -62,27 +62,27 @@ impl ProgressArgs {
 /// Whether to tell people what they have not asked for.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
-pub(super) struct Quiet {
+pub(crate) struct Quiet {
     /// No progress, warnings or notes, only errors
     #[arg(short = 'q', long)]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 /// How to behave towards people and other processes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
-pub(super) struct Manners {
+pub(crate) struct Manners {
     #[command(flatten)]
-    pub(super) quiet: Quiet,
+    pub(crate) quiet: Quiet,
 
     /// Fail at once if another process is writing the filter file
     #[arg(long, hide_short_help = true)]
-    pub(super) no_wait: bool,
+    pub(crate) no_wait: bool,
 }
 
 /// How to work on whole filter files.
 #[derive(Args, Debug)]
-pub(super) struct FileArgs {
+pub(crate) struct FileArgs {
     #[command(flatten)]
     manners: Manners,
 
@@ -92,7 +92,7 @@ pub(super) struct FileArgs {
 
 impl FileArgs {
     /// The options in plain form, and a line about the work.
-    pub(super) fn plain(&self) -> (file::Manners, Watch) {
+    pub(crate) fn plain(&self) -> (file::Manners, Watch) {
         let manners = self.manners.plain();
         (manners, Watch::on_steps(self.progress.shown(manners.notes)))
     }
@@ -104,7 +104,7 @@ const FORMATS: [Word<Format>; 2] = [
 ];
 
 impl RunArgs {
-    pub(super) fn manner(&self, notes: Notes) -> Manner {
+    pub(crate) fn manner(&self, notes: Notes) -> Manner {
         let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
         Manner {
@@ -117,7 +117,7 @@ impl RunArgs {
 }
 
 impl Quiet {
-    pub(super) fn notes(self) -> Notes {
+    pub(crate) fn notes(self) -> Notes {
         if self.quiet { Notes::Silenced } else { Notes::Told }
     }
 }
@@ -132,7 +132,7 @@ impl Manners {
 
 /// How to do work that changes a filter record by record.
 #[derive(Args, Debug)]
-pub(super) struct WorkArgs {
+pub(crate) struct WorkArgs {
     /// Resume an interrupted run, or start a new one
     ///
     /// If the inputs and outputs of a run are files, the filter remembers how far the run has come. The same
@@ -179,7 +179,7 @@ pub(super) struct WorkArgs {
 
 impl WorkArgs {
     /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
-    pub(super) fn checkpoints(&self) -> Checkpoints {
+    pub(crate) fn checkpoints(&self) -> Checkpoints {
         let mode = match (self.resume, self.anew) {
             (true, _) => Mode::Resume,
             (_, true) => Mode::StartOver,
@@ -189,7 +189,7 @@ impl WorkArgs {
         Checkpoints { mode, every: self.checkpoint_every.unwrap_or(default.every) }
     }
 
-    pub(super) fn manner(&self) -> Manner {
+    pub(crate) fn manner(&self) -> Manner {
         let manners = self.manners.plain();
         Manner { manners, ..self.run.manner(manners.notes) }
     }

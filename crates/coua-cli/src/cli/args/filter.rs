@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
-pub(super) struct FilterArgs {
+pub(crate) struct FilterArgs {
     /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
     /// With fewer items the rate is lower. Without this option (and without --hash-bits) the filter remembers
@@ -59,19 +59,19 @@ pub(super) struct FilterArgs {
     secret: SecretArgs,
 
     #[command(flatten)]
-    pub(super) window: WindowArgs,
+    pub(crate) window: WindowArgs,
 
     #[command(flatten)]
     now: NowArgs,
 }
 
-pub(super) const LAYOUTS: [Word<Layout>; 2] = [
+pub(crate) const LAYOUTS: [Word<Layout>; 2] = [
     (&["buckets"], Layout::Buckets, "Disjoint buckets"),
     (&["overlapping", "windows"], Layout::Overlapping, "Overlapping buckets of two slots"),
 ];
 
 /// Slots per bucket if nothing is said about them.
-pub(super) fn usual_slots(layout: Layout) -> u32 {
+pub(crate) fn usual_slots(layout: Layout) -> u32 {
     if layout == Layout::Overlapping { 2 } else { 4 }
 }
 
@@ -87,7 +87,7 @@ const POLICIES: [Word<WhenFull>; 3] = [
 
 impl FilterArgs {
     /// The options in plain form.
-    pub(super) fn spec(&self) -> FilterSpec {
+    pub(crate) fn spec(&self) -> FilterSpec {
         let wanted = Requirements {
             rate: self.rate,
             capacity: self.capacity,
@@ -105,7 +105,7 @@ impl FilterArgs {
 
 /// What a filter that exists is opened with.
 #[derive(Args, Debug)]
-pub(super) struct OpenArgs {
+pub(crate) struct OpenArgs {
     #[command(flatten)]
     secret: SecretArgs,
 
@@ -114,7 +114,7 @@ pub(super) struct OpenArgs {
 }
 
 impl OpenArgs {
-    pub(super) fn spec(&self) -> FilterSpec {
+    pub(crate) fn spec(&self) -> FilterSpec {
         let (secret, now) = (self.secret.secret(), Now(self.now.now));
         FilterSpec { secret, now, ..FilterSpec::default() }
     }
@@ -123,7 +123,7 @@ impl OpenArgs {
 /// The secret key of a filter's hash.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
-pub(super) struct SecretArgs {
+pub(crate) struct SecretArgs {
     /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
     /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
@@ -133,7 +133,7 @@ pub(super) struct SecretArgs {
 }
 
 impl SecretArgs {
-    pub(super) fn secret(&self) -> Secret {
+    pub(crate) fn secret(&self) -> Secret {
         Secret::in_file(self.secret.clone())
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 /// and nothing need be given but --time-field.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Filter")]
-pub(super) struct WindowArgs {
+pub(crate) struct WindowArgs {
     /// Forget records older than LENGTH, such as 7d, 36h or 1d 12h
     ///
     /// A record counts as seen for at least LENGTH after it was first seen, and for at most one generation
@@ -20,21 +20,21 @@ pub(super) struct WindowArgs {
     /// file is opened.
     #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
           conflicts_with = "window_items")]
-    pub(super) window: Option<u64>,
+    pub(crate) window: Option<u64>,
 
     /// Remember the last N different records, and forget older ones
     ///
     /// They are forgotten one generation at a time. A generation has N / --generations records, rounded up, and
     /// at most one generation more than the window is remembered.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
-    pub(super) window_items: Option<u64>,
+    pub(crate) window_items: Option<u64>,
 
     /// Generations of the window; each is forgotten as a whole [default: 8]
     ///
     /// With more generations records are forgotten more exactly, and runs take longer: a new record is looked up
     /// in up to N + 1 generations. Each takes at least 0.1 MB.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
-    pub(super) generations: Option<u32>,
+    pub(crate) generations: Option<u32>,
 
     /// Field that holds the time of a record
     ///
@@ -45,7 +45,7 @@ pub(super) struct WindowArgs {
     /// record whose time cannot be read, or is more than one generation ahead of the system's clock, counts as a
     /// record without a key (--on-missing), and does not move the present.
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
-    pub(super) time_field: Option<String>,
+    pub(crate) time_field: Option<String>,
 
     /// How the time is written [default: rfc3339, or a number]
     ///
@@ -62,19 +62,19 @@ pub(super) struct WindowArgs {
 /// What to take for the present.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Filter")]
-pub(super) struct NowArgs {
+pub(crate) struct NowArgs {
     /// Use TIME as the present time, instead of the system's clock
     ///
     /// For filters with --window: to ask what is remembered at another time, or to make a run repeatable. TIME
     /// is written as in records: a number means seconds since 1970, not a year (from 100,000,000,000 on,
     /// milliseconds).
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
-    pub(super) now: Option<u64>,
+    pub(crate) now: Option<u64>,
 }
 
 impl WindowArgs {
     /// The options in plain form.
-    pub(super) fn spec(&self) -> WindowSpec {
+    pub(crate) fn spec(&self) -> WindowSpec {
         WindowSpec {
             length: self.window,
             items: self.window_items,
@@ -85,13 +85,13 @@ impl WindowArgs {
 
     /// Adds the options on which the result depends. The window itself is the filter's, with which the others
     /// must agree.
-    pub(super) fn describe(&self, spec: JobSpec) -> JobSpec {
+    pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
         let format = self.time_format.as_ref();
         spec.with("time-field", self.time_field.as_ref()).with("time-format", format)
     }
 
     /// Where the times of records are, if they have some.
-    pub(super) fn time_source(&self) -> Option<TimeSource<'_>> {
+    pub(crate) fn time_source(&self) -> Option<TimeSource<'_>> {
         let format = self.time_format.clone().unwrap_or_default();
         self.time_field.as_deref().map(|field| TimeSource { field, format })
     }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
-pub(super) struct InputArgs {
+pub(crate) struct InputArgs {
     /// Files to read, one after the other [default: standard input, also `-`]
     ///
     /// Files compressed with gzip, zstd, xz or bzip2 are recognized by their first bytes. A record ends at the
@@ -35,13 +35,13 @@ pub(super) struct InputArgs {
 
 /// A filter file and the records.
 #[derive(Args, Debug)]
-pub(super) struct TargetArgs {
+pub(crate) struct TargetArgs {
     /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
-    pub(super) filter_file: PathBuf,
+    pub(crate) filter_file: PathBuf,
 
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    pub(crate) input: InputArgs,
 }
 
 /// Where records end. The names of the fields are part of the file format, as they describe a run.
@@ -158,9 +158,9 @@ type Bytes = Vec<u8>;
 
 /// Where the times of records are, and how they are written.
 #[derive(Clone, Debug)]
-pub(super) struct TimeSource<'a> {
-    pub(super) field: &'a str,
-    pub(super) format: TimeFormat,
+pub(crate) struct TimeSource<'a> {
+    pub(crate) field: &'a str,
+    pub(crate) format: TimeFormat,
 }
 
 impl TimeSource<'_> {
@@ -172,7 +172,7 @@ impl TimeSource<'_> {
 
 impl InputArgs {
     /// Checks the options of records that may have times.
-    pub(super) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
+    pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let keys = Keys::new(finder, self.keys.normalize(), times);
@@ -190,7 +190,7 @@ impl InputArgs {
     }
 
     /// Adds the options on which the result depends.
-    pub(super) fn describe(&self, spec: JobSpec) -> JobSpec {
+    pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
         let on_missing = self.keys.on_missing.filter(|policy| *policy != OnMissing::Keep);
         spec.with_all(&self.records).with_all(&self.keys).with("on-missing", on_missing)
     }
