@@ -4,7 +4,7 @@ use super::Line;
 use super::args::{FilterArgs, TargetArgs, WorkArgs};
 use crate::commands;
 use crate::output::Destinations;
-use crate::resume::{Command, JobSpec};
+use crate::resume::JobSpec;
 use crate::run::Job;
 use crate::target::Op;
 use crate::terminal::{Exit, Result};
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (target, window) = (&self.target, &self.filter.window);
-        let spec = window.describe(JobSpec::new(Command::Add).with("unique", self.unique));
+        let spec = window.describe(JobSpec::new("add").with("unique", self.unique));
         commands::work(Job {
             op: if self.unique { Op::AddNew } else { Op::Add },
             reading: target.input.reading(window.time_source())?,
@@ -52,7 +52,7 @@ impl Args {
             to: Destinations::default(),
             printed: None,
             recorded: Some((target.input.describe(spec), self.work.checkpoints())),
-            manner: self.work.manner(),
+            running: self.work.running(),
         })
     }
 }

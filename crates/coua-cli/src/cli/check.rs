@@ -52,7 +52,7 @@ impl Args {
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Found::from(!invert)),
             recorded: None,
-            manner: self.run.manner(if quiet { Notes::Silenced } else { Notes::Told }),
+            running: self.run.running(if quiet { Notes::Silenced } else { Notes::Told }),
         };
         check::run(job, if count { Report::Number } else { Report::Records })
     }

@@ -38,7 +38,7 @@ impl Args {
             to: Destinations::standard(),
             printed: None,
             recorded: None,
-            manner: self.run.manner(self.quiet.notes()),
+            running: self.run.running(self.quiet.notes()),
         })
     }
 }

@@ -5,7 +5,7 @@ use super::args::{FilterArgs, InputArgs, WorkArgs};
 use crate::commands;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};
-use crate::resume::{Command, JobSpec};
+use crate::resume::JobSpec;
 use crate::run::Job;
 use crate::target::Op;
 use crate::terminal::{Exit, Failure, Result};
@@ -90,7 +90,7 @@ impl Args {
 
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
-        let spec = window.describe(JobSpec::new(Command::Dedup).with("repeats", repeats));
+        let spec = window.describe(JobSpec::new("dedup").with("repeats", repeats));
         let file = self.filter_file.as_deref();
         commands::work(Job {
             op: Op::Dedup,
@@ -100,7 +100,7 @@ impl Args {
             filter: self.filter.spec(),
             printed: Some(Found::from(repeats)),
             recorded: Some((self.input.describe(spec), self.work.checkpoints())),
-            manner: self.work.manner(),
+            running: self.work.running(),
         })
     }
 }

@@ -5,7 +5,7 @@ use super::args::{OpenArgs, TargetArgs, WorkArgs};
 use crate::commands;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};
-use crate::resume::{Command, JobSpec};
+use crate::resume::JobSpec;
 use crate::run::Job;
 use crate::target::Op;
 use crate::terminal::{Exit, Result};
@@ -63,7 +63,7 @@ impl Args {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (target, report) = (&self.target, self.report);
         let main = report.map(|_| Destination::of(self.output.as_deref()));
-        let spec = JobSpec::new(Command::Remove).with("report", report);
+        let spec = JobSpec::new("remove").with("report", report);
         commands::work(Job {
             op: Op::Remove,
             reading: target.input.reading(None)?,
@@ -72,7 +72,7 @@ impl Args {
             to: Destinations { main, tee: None },
             printed: report.map(|which| Found::from(which == Which::Found)),
             recorded: Some((target.input.describe(spec), self.work.checkpoints())),
-            manner: self.work.manner(),
+            running: self.work.running(),
         })
     }
 }

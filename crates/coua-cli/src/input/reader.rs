@@ -3,9 +3,9 @@
 use crate::input::current::Current;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::Headers;
-use crate::record::block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, no_memory};
-use crate::record::budget::Budget;
-use crate::record::{Format, Splitter};
+use crate::record::{
+    BLOCK, Block, BlockSize, Budget, Ending, Format, GIANT_BLOCK, Splitter, no_memory,
+};
 use crate::terminal::{Failure, Result, Stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -63,8 +63,10 @@ impl Sub for Expectation {
 /// The answers to a block. They are recycled with it.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// What was found out before the block's turn came.
-    pub(crate) early: Early,
+    /// All there is to ask was asked before the block's turn came.
+    pub(crate) is_answered: bool,
+    /// The keys by the part of the filter that each belongs to, if it has parts.
+    pub(crate) groups: Vec<Group>,
     /// Of each key, in order; ends early where there was no room.
     pub(crate) found: Vec<Found>,
     /// Of each key, how many copies there are, where that is asked.
@@ -77,15 +79,6 @@ pub(crate) struct Answers {
     pub(crate) selected: Vec<bool>,
     /// The records to write to the second output.
     pub(crate) also_selected: Vec<bool>,
-}
-
-/// What was found out before a block's turn came.
-#[derive(Debug, Default)]
-pub(crate) struct Early {
-    /// All there is to ask has been asked.
-    pub(crate) is_answered: bool,
-    /// The keys by the part of the filter that each belongs to, if it has parts.
-    pub(crate) groups: Vec<Group>,
 }
 
 /// The keys of a block that belong to one part of a filter, with that part's answers.
@@ -101,7 +94,7 @@ pub(crate) struct Group {
 
 impl Answers {
     pub(crate) fn clear(&mut self) {
-        self.early.is_answered = false;
+        self.is_answered = false;
         self.found.clear();
         self.counts.clear();
         (self.added, self.wrongly_found) = (0, Expectation::default());

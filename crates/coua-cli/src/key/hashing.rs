@@ -4,8 +4,7 @@ use crate::key::Keys;
 use crate::key::keyed::{Keyed, Keyless, Why};
 use crate::key::parts::Missing;
 use crate::key::shard::Shard;
-use crate::record::Format;
-use crate::record::block::{Block, Ending, no_memory};
+use crate::record::{Block, Ending, Format, no_memory};
 use crate::terminal::Failure;
 use coua::KeyHasher;
 use serde::Serialize;
@@ -14,11 +13,10 @@ use serde::Serialize;
 const GIANT: usize = 16 << 20;
 
 /// What to do with a record without a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OnMissing {
     /// Let it pass as if never seen before, and count it.
-    #[default]
     Keep,
     /// Leave it out, and count it.
     Drop,
@@ -38,10 +36,9 @@ pub(crate) struct Hashing {
 }
 
 /// What is wanted of every key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Its hash: all that a filter here needs.
-    #[default]
     Hash,
     /// The key itself as well: a server hashes by itself.
     Key,

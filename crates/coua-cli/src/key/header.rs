@@ -1,7 +1,7 @@
 //! The headers of CSV inputs, which name their columns.
 
 use crate::key::csv::Columns;
-use crate::record::block::Header;
+use crate::record::Header;
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
 use std::collections::TryReserveError;

@@ -1,7 +1,7 @@
 //! What is known about the keys of a block.
 
 use crate::key::parts::{Missing, Parts};
-use crate::record::block::Header;
+use crate::record::Header;
 use coua::KeyHash;
 use coua::window::When;
 

@@ -8,7 +8,7 @@ use crate::key::parts::{Missing, Parts};
 const SHOWN: usize = 40;
 
 /// Finds and reads the times of records.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     /// It has a finder of its own, whose parts belong together, with blanks between them; else the key's finder finds
     /// it after the key.
@@ -25,8 +25,7 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) fn new(finder: Option<Finder>, format: TimeFormat) -> Self {
-        let (parts, text) = (Parts::default(), Vec::new());
-        Self { finder, format, parts, text, now: Now::default(), ahead: 0, latest: 0 }
+        Self { finder, format, ..Self::default() }
     }
 
     /// Times up to `ahead` milliseconds after the present are believed.

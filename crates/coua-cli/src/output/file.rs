@@ -3,8 +3,7 @@
 use super::opening::Opening;
 use crate::key::{Keyed, Keyless, Why};
 use crate::platform::{self, Identity};
-use crate::record::Separator;
-use crate::record::block::{Block, Ending};
+use crate::record::{Block, Ending, Separator};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, Place, Role, StoreError, folder_of};
 use std::fs::{self, File};

@@ -3,7 +3,7 @@
 use super::Opening;
 use super::file::{Form, Output, Settled};
 use crate::key::{Answers, Keyed};
-use crate::record::block::Block;
+use crate::record::Block;
 use crate::terminal::{Failure, Result};
 use coua_store::Place;
 

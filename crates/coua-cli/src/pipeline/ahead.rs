@@ -109,7 +109,7 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::block::Block;
+    use crate::record::Block;
     use crate::terminal::Failure;
 
     /// Notes what it is asked, and answers.

@@ -3,7 +3,7 @@
 use crate::input::reader::BlockReader;
 use crate::key::{Answers, Group, Hashing, Keyed};
 use crate::output::Settled;
-use crate::record::block::Block;
+use crate::record::Block;
 use crate::terminal::{Result, Stop};
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -149,9 +149,9 @@ impl<'o> State<'o> {
             return false;
         }
         let Some(Progress::Hashed(batch, _)) = self.blocks.front_mut() else { return false };
-        batch.answers.early.is_answered = self.early.accepts(&batch.keyed);
+        batch.answers.is_answered = self.early.accepts(&batch.keyed);
         self.asked_until = self.first + 1;
-        if !batch.answers.early.is_answered {
+        if !batch.answers.is_answered {
             self.parts.fill(Some(self.asked_until));
             self.blocks[0] = Progress::Ready(mem::take(batch));
         }
@@ -213,7 +213,7 @@ impl<'o> State<'o> {
         let (&block, part) = free.min().filter(|(block, _)| **block < self.asked_until)?;
         match self.blocks.get_mut((block - first) as usize) {
             Some(Progress::Hashed(batch, _)) => {
-                let group = mem::take(&mut batch.answers.early.groups[part]);
+                let group = mem::take(&mut batch.answers.groups[part]);
                 let consumed = batch.block.consumed;
                 self.parts[part] = None;
                 Some(Task::Part { part, block, group, consumed })
@@ -278,7 +278,7 @@ impl<'o> State<'o> {
     fn note_part(&mut self, part: usize, number: u64, group: Group) {
         let Some(block) = self.block(number) else { return };
         if let Progress::Hashed(batch, left) = block {
-            batch.answers.early.groups[part] = group;
+            batch.answers.groups[part] = group;
             *left -= 1;
             if *left == 0 {
                 *block = Progress::Ready(mem::take(batch));

@@ -1,9 +1,12 @@
 //! Where records end.
 
-pub(crate) mod block;
-pub(crate) mod budget;
+mod block;
+mod budget;
 mod bytes;
 mod quotes;
+
+pub(crate) use block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, Header, no_memory};
+pub(crate) use budget::Budget;
 
 use memchr::memmem;
 use quotes::{MARK, Quotes};

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// Of descriptions.
 const VERSION: u32 = 1;
 
-/// The options that this version knows.
+/// The commands and options that this version knows.
+const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
 const OPTIONS: [&str; 19] = [
     "crlf",
     "csv",
@@ -36,38 +37,19 @@ const OPTIONS: [&str; 19] = [
     "url",
 ];
 
-/// The command of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Command {
-    Dedup,
-    Add,
-    Remove,
-}
-
-impl Command {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Dedup => "dedup",
-            Self::Add => "add",
-            Self::Remove => "remove",
-        }
-    }
-}
-
 /// What a run does to any inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobSpec {
     version: u32,
-    command: Command,
+    command: String,
     /// Those that are not at their defaults.
     options: Map<String, Value>,
 }
 
 impl JobSpec {
-    /// With all options at their defaults.
-    pub(crate) fn new(command: Command) -> Self {
-        Self { version: VERSION, command, options: Map::new() }
+    /// Of a command, with all options at their defaults.
+    pub(crate) fn new(command: &str) -> Self {
+        Self { version: VERSION, command: command.to_owned(), options: Map::new() }
     }
 
     /// With an option on which the result depends, if it is given.
@@ -127,8 +109,9 @@ struct EarlierJob {
 impl Found {
     pub(super) fn of(bytes: &[u8]) -> Self {
         let is_known = |spec: &JobSpec| {
+            let is_command = COMMANDS.contains(&&*spec.command);
             let mut names = spec.options.keys();
-            spec.version <= VERSION && names.all(|name| OPTIONS.contains(&&**name))
+            spec.version <= VERSION && is_command && names.all(|name| OPTIONS.contains(&&**name))
         };
         match serde_json::from_slice::<JobSpec>(bytes) {
             Ok(spec) if is_known(&spec) => Self::Known(spec),
@@ -139,7 +122,7 @@ impl Found {
     /// The command, if it is known.
     pub(super) fn command(&self) -> Option<&str> {
         match self {
-            Self::Known(spec) => Some(spec.command.name()),
+            Self::Known(spec) => Some(&spec.command),
             Self::Earlier(earlier) => Some(&earlier.job.command),
             Self::Later => None,
         }
@@ -148,8 +131,7 @@ impl Found {
     /// Whether a record counts twice if it is done again, as far as is known.
     pub(super) fn counts(&self) -> bool {
         match self {
-            Self::Known(JobSpec { command: Command::Dedup, .. }) => false,
-            Self::Known(spec) => !spec.options.contains_key("unique"),
+            Self::Known(spec) => spec.command != "dedup" && !spec.options.contains_key("unique"),
             Self::Earlier(earlier) => earlier.job.again != "Harmless",
             Self::Later => true,
         }
@@ -175,7 +157,7 @@ mod tests {
         r#"{"version":1,"command":"add","options":{"csv":["id"],"on-missing":"drop","trim":true}}"#;
 
     fn spec() -> JobSpec {
-        let spec = JobSpec::new(Command::Add).with("trim", true).with("url", false);
+        let spec = JobSpec::new("add").with("trim", true).with("url", false);
         spec.with("csv", vec!["id"]).with("on-missing", Some("drop")).with("shard", None::<u8>)
     }
 
@@ -206,11 +188,8 @@ mod tests {
         assert_eq!(difference(spec()), None);
         assert_eq!(difference(spec().with("regex", Some("x"))), Some("regex"));
         assert_eq!(difference(spec().with("csv", vec!["other"])), Some("csv"));
-        assert_eq!(difference(JobSpec::new(Command::Remove)), None, "that is another job");
-        assert_eq!(
-            difference(JobSpec::new(Command::Add).with("csv", vec!["id"])),
-            Some("on-missing")
-        );
+        assert_eq!(difference(JobSpec::new("remove")), None, "that is another job");
+        assert_eq!(difference(JobSpec::new("add").with("csv", vec!["id"])), Some("on-missing"));
     }
 
     #[test]

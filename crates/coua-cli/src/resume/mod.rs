@@ -13,7 +13,7 @@ mod remembered;
 mod schedule;
 
 pub(crate) use describe::{in_words, tell};
-pub(crate) use job::{Command, Job, JobSpec};
+pub(crate) use job::{Job, JobSpec};
 pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
 
@@ -40,12 +40,6 @@ pub(crate) struct Checkpoints {
     pub(crate) mode: Mode,
     /// The time between two of them.
     pub(crate) every: Duration,
-}
-
-impl Default for Checkpoints {
-    fn default() -> Self {
-        Self { mode: Mode::New, every: Duration::from_secs(5) }
-    }
 }
 
 impl Checkpoints {

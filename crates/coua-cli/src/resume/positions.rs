@@ -4,8 +4,7 @@
 
 use super::remembered::is_missing;
 use crate::platform::Identity;
-use crate::record::Format;
-use crate::record::block::{Block, Ending};
+use crate::record::{Block, Ending, Format};
 use crate::terminal::{Failure, Result, counted, grouped};
 use coua_store::Place;
 use std::path::PathBuf;

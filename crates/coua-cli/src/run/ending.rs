@@ -1,6 +1,6 @@
 //! How a run ends before its time.
 
-use crate::record::block::Block;
+use crate::record::Block;
 use crate::target::Op;
 use crate::terminal::{Exit, Failure, counted};
 

@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 
 /// How a command runs, apart from what it does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct Running {
     pub(crate) threads: NonZeroUsize,
     /// The figures to print at the end.
     pub(crate) figures: Option<Format>,
@@ -34,7 +34,7 @@ pub(crate) struct Job {
     pub(crate) printed: Option<Found>,
     /// What it does in words that outlast versions, and how that is recorded, if the run can be resumed.
     pub(crate) recorded: Option<(JobSpec, Checkpoints)>,
-    pub(crate) manner: Manner,
+    pub(crate) running: Running,
 }
 
 impl Job {
@@ -46,7 +46,7 @@ impl Job {
     /// Begins the run, or resumes it, and opens its outputs.
     pub(super) fn begin(&self, target: &mut Target, opening: Opening<'_>) -> Result<Begun<Counts>> {
         if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
-            let (inputs, notes) = (self.reading.inputs.files(), self.manner.manners.notes);
+            let (inputs, notes) = (self.reading.inputs.files(), self.running.manners.notes);
             let job = resume::Job { spec, inputs, opening, notes };
             return checkpoints.begin(kept, &job);
         }

@@ -9,7 +9,7 @@ mod session;
 mod steps;
 mod work;
 
-pub(crate) use job::{Job, Manner};
+pub(crate) use job::{Job, Running};
 pub(crate) use work::Run;
 
 use crate::output::own_files::OwnFiles;
@@ -26,7 +26,7 @@ impl Run {
     /// the files that are read, then those that are written. Then opens the filter, begins or resumes the run, and
     /// reads all records.
     pub(crate) fn of(mut job: Job) -> Result<Self> {
-        if job.manner.figures.is_some() {
+        if job.running.figures.is_some() {
             Stream::Error.check_open()?;
         }
         job.to.check_open()?;
@@ -38,7 +38,7 @@ impl Run {
             own.refuse_inputs(&inputs)?;
         }
         job.opening(&inputs, &own).check_all()?;
-        let Manner { threads, manners, .. } = job.manner;
+        let Running { threads, manners, .. } = job.running;
         let at = (job.location.as_ref(), job.op);
         let mut target = Target::open(at, &job.filter, &inputs, threads, manners)?;
         let now = job.filter.now;
@@ -85,7 +85,7 @@ impl Run {
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit> {
         let Self { job, mut target, session, recorder, counts, ending, settled, .. } = self;
-        let (op, notes) = (job.op, job.manner.manners.notes);
+        let (op, notes) = (job.op, job.running.manners.notes);
         target.take_back_after_full()?;
         let name = target.name();
         if let Some(left) = ending.left_open(op) {
@@ -104,7 +104,7 @@ impl Run {
             }
             (ended, _) => ended?,
         };
-        let printed = if let Some(format) = job.manner.figures {
+        let printed = if let Some(format) = job.running.figures {
             session.print_figures(format, |report| {
                 let (filter, expected) = target.describe(counts.answered())?;
                 counts.tell(op, expected, report);

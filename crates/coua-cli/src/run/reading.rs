@@ -4,7 +4,7 @@ use crate::clock::Now;
 use crate::input::reader::BlockReader;
 use crate::input::{Inputs, Survey, Until};
 use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
-use crate::record::block::Header;
+use crate::record::Header;
 use crate::terminal::{Result, Stop};
 use coua::window::Window;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ impl Session {
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Some(Watch::on_records(job.manner.shown, counters.clone())),
+            progress: Some(Watch::on_records(job.running.shown, counters.clone())),
             counters,
             records: 0,
             bytes: 0,
@@ -60,7 +60,7 @@ impl Session {
         );
         reader.block_size = target.block_size();
         let hashing = target.hashing(&reading.hashing);
-        let (threads, stop) = (job.manner.threads, self.stop.clone());
+        let (threads, stop) = (job.running.threads, self.stop.clone());
         Pipeline { reader, hashing, early: target.early(), threads, stop }
     }
 
@@ -105,7 +105,10 @@ impl Session {
             return Err(Failure::at(first, reason));
         }
         let fate = if job.reading.keeps_keyless() { "passed through" } else { "left out" };
-        job.manner.manners.notes.say(format_args!("{records} without a key {fate}: first {first}"));
+        job.running
+            .manners
+            .notes
+            .say(format_args!("{records} without a key {fate}: first {first}"));
         read
     }
 

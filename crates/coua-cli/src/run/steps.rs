@@ -98,7 +98,7 @@ fn measure(prefix: &str, threads: usize) -> Times {
         answers.clear();
         times.add(2, || parts.look(keyed, answers));
         times.add(3, || {
-            for (part, group) in answers.early.groups.iter_mut().enumerate() {
+            for (part, group) in answers.groups.iter_mut().enumerate() {
                 parts.ask_part(part, group, block.consumed);
             }
         });

@@ -8,7 +8,7 @@ use crate::input::Until;
 use crate::key::{Answers, Found, Why};
 use crate::output::Settled;
 use crate::pipeline::{Answer, Batch, Flow};
-use crate::record::block::Header;
+use crate::record::Header;
 use crate::resume::Recorder;
 use crate::target::{Op, Stop, Target};
 use crate::terminal::Result;

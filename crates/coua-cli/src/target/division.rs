@@ -38,7 +38,7 @@ impl Division {
         answers: &mut Answers,
         own: impl Fn(KeyHash) -> KeyHash,
     ) {
-        let groups = &mut answers.early.groups;
+        let groups = &mut answers.groups;
         groups.resize_with(self.parts(), Group::default);
         for group in groups.iter_mut() {
             group.hashes.clear();
@@ -51,8 +51,8 @@ impl Division {
     /// Puts the answers of the groups in the order of the keys, up to the first that a part has refused: that part is
     /// the error.
     pub(super) fn merge(self, keyed: &Keyed, answers: &mut Answers) -> Result<(), usize> {
-        let Answers { early, found, .. } = answers;
-        let mut outcomes: Vec<_> = early.groups.iter().map(|group| group.outcomes.iter()).collect();
+        let Answers { groups, found, .. } = answers;
+        let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
         found.resize(keyed.hashes.len(), Found::Unknown);
         for (nth, hash) in keyed.hashes.iter().enumerate() {
             let part = self.part_of(*hash);

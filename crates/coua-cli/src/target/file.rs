@@ -76,11 +76,8 @@ fn with_key(options: Options, secret: &Secret) -> Result<Options> {
 
 /// For a filter that is asked about the records of `inputs`, or changed by them.
 pub(super) fn expecting(inputs: &Survey) -> Options {
-    let options = Options::new();
-    match inputs.total_bytes {
-        Some(bytes) => options.expecting(bytes / USUAL_RECORD),
-        None => options,
-    }
+    let expecting = |bytes| Options::new().expecting(bytes / USUAL_RECORD);
+    inputs.total_bytes.map_or_else(Options::new, expecting)
 }
 
 /// Complains unless there is a file that may hold a filter.

@@ -136,7 +136,7 @@ impl Kept {
         (keyed, known): (&Keyed, usize),
         answers: &mut Answers,
     ) -> Result<(), Stop> {
-        if let (Some(divided), true) = (&self.divided, answers.early.is_answered) {
+        if let (Some(divided), true) = (&self.divided, answers.is_answered) {
             divided.answer(&mut self.store, keyed, answers);
             return Ok(());
         }

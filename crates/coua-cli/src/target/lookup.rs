@@ -28,7 +28,7 @@ impl Lookup {
 
     /// Looks the keys of a block up in its turn, if nobody has.
     pub(super) fn answer(&self, keyed: &Keyed, answers: &mut Answers) {
-        if answers.early.is_answered || self.look_up_early(&self.view(), keyed, answers) {
+        if answers.is_answered || self.look_up_early(&self.view(), keyed, answers) {
             return;
         }
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +61,7 @@ impl Early for Lookup {
     fn look(&self, keyed: &Keyed, answers: &mut Answers) {
         // Locked, it is changed in turn: that is not waited for.
         if let Ok(view) = self.view.try_read() {
-            answers.early.is_answered = self.look_up_early(&view, keyed, answers);
+            answers.is_answered = self.look_up_early(&view, keyed, answers);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use window::WindowSpec;
 use crate::input::Survey;
 use crate::key::{Hashing, Keyed, Wanted};
 use crate::pipeline::{Batch, Early};
-use crate::record::block::BlockSize;
+use crate::record::BlockSize;
 use crate::terminal::{FilterFigures, Notes, Result, counted, signals};
 use collisions::Answered;
 use coua::KeyHasher;

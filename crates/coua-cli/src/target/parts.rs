@@ -58,11 +58,11 @@ impl Parts {
     pub(crate) fn answer(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
         let merged = self.division.merge(keyed, answers);
         // To the user the parts are one filter.
-        let before = answers.early.groups.iter().map(|group| group.items_before).sum::<u64>();
+        let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Found::No);
         collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
         merged.map_err(|part| {
-            let stopped = answers.early.groups[part].stopped;
+            let stopped = answers.groups[part].stopped;
             let mut stopped = stopped.expect("a part without room for a key says so");
             (stopped.done, stopped.full.items) = (answers.found.len(), before + new);
             Stop::full(stopped)
@@ -130,7 +130,7 @@ mod tests {
         let keyed = Keyed { hashes: hashes.to_vec(), ..Keyed::default() };
         let mut answers = Answers::default();
         parts.look(&keyed, &mut answers);
-        let groups = &mut answers.early.groups;
+        let groups = &mut answers.groups;
         groups.iter_mut().enumerate().for_each(|(part, group)| parts.ask_part(part, group, 0));
         let result = parts.answer(&keyed, &mut answers);
         (answers.found, result)

@@ -3,7 +3,7 @@
 use super::value::{self, Word, word};
 use crate::clock;
 use crate::resume::{Checkpoints, Mode};
-use crate::run::Manner;
+use crate::run::Running;
 use crate::target::file;
 use crate::terminal::{Format, Notes, Shown, Watch};
 use clap::Args;
@@ -104,10 +104,10 @@ const FORMATS: [Word<Format>; 2] = [
 ];
 
 impl RunArgs {
-    pub(crate) fn manner(&self, notes: Notes) -> Manner {
+    pub(crate) fn running(&self, notes: Notes) -> Running {
         let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
-        Manner {
+        Running {
             threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
             figures: self.stats,
             shown: self.progress.shown(notes),
@@ -185,12 +185,11 @@ impl WorkArgs {
             (_, true) => Mode::StartOver,
             _ => Mode::New,
         };
-        let default = Checkpoints::default();
-        Checkpoints { mode, every: self.checkpoint_every.unwrap_or(default.every) }
+        Checkpoints { mode, every: self.checkpoint_every.unwrap_or(Duration::from_secs(5)) }
     }
 
-    pub(crate) fn manner(&self) -> Manner {
+    pub(crate) fn running(&self) -> Running {
         let manners = self.manners.plain();
-        Manner { manners, ..self.run.manner(manners.notes) }
+        Running { manners, ..self.run.running(manners.notes) }
     }
 }
