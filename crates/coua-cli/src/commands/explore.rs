@@ -1,6 +1,6 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
-use crate::output::own_files;
+use crate::output::refuse_filter;
 use crate::terminal::{Failure, Notes, Result, hexadecimal, print, say};
 use coua::HashAlgorithm;
 use coua_page::Served;
@@ -23,7 +23,7 @@ pub(crate) enum Browser {
 
 /// Writes the page to a file.
 pub(crate) fn write(path: &Path) -> Result<()> {
-    own_files::refuse_filter(path)?;
+    refuse_filter(path)?;
     let page = coua_page::page().map_err(not_made)?;
     fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
     Ok(())

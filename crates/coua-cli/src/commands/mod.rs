@@ -11,7 +11,7 @@ pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod verify;
 
-use crate::output::own_files::OwnFiles;
+use crate::output::OwnFiles;
 use crate::run::{Job, Run};
 use crate::target::{Secret, file};
 use crate::terminal::{Exit, Result};

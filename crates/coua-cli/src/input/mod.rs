@@ -3,7 +3,9 @@
 mod current;
 mod decompress;
 mod open;
-pub(crate) mod reader;
+mod reader;
+
+pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
 use crate::terminal::{Failure, Result, Stream};

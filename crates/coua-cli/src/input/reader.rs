@@ -206,7 +206,7 @@ impl BlockReader {
         if let (Some(headers), None) = (&mut self.headers, &current.columns)
             && let Some(&end) = block.ends.first()
         {
-            let room = headers.make_room(end);
+            let room = headers.columns.make_room(end);
             room.map_err(|_| no_memory(&current.name, end - 1))?;
             let header = self.format.content(&block.bytes[..end]);
             let (numbers, header) = headers.take(&current.name, header)?;

@@ -1,6 +1,7 @@
 //! The keys of whole blocks.
 
 use crate::key::Keys;
+use crate::key::finder::Finder;
 use crate::key::keyed::{Keyed, Keyless, Why};
 use crate::key::parts::Missing;
 use crate::key::shard::Shard;
@@ -91,10 +92,10 @@ impl Hashing {
     /// Finds and hashes the keys of all records. Stops at a record without a key if such are errors, and
     /// tells where and why.
     fn hash_keys(&mut self, block: &Block, keyed: &mut Keyed) -> Option<(usize, Missing)> {
-        if let Some(columns) = &block.columns {
-            self.keys.use_columns(columns);
+        if let (Some(numbers), Finder::Csv(columns)) = (&block.columns, &mut self.keys.finder) {
+            columns.use_numbers(numbers);
         }
-        if let Some(times) = self.keys.times() {
+        if let Some(times) = &mut self.keys.times {
             times.look_up();
         }
         let Keyed { hashes, keys, times, keyless } = keyed;

@@ -4,7 +4,6 @@ use crate::key::csv::Columns;
 use crate::record::Header;
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
-use std::collections::TryReserveError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub(crate) enum Mixing {
 /// The headers of the inputs, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
-    columns: Columns,
+    pub(crate) columns: Columns,
     mixing: Mixing,
     /// The first input with a header, and the names in it.
     first: Option<(Arc<str>, Names)>,
@@ -32,11 +31,6 @@ pub(crate) struct Headers {
 impl Headers {
     pub(crate) fn new(columns: Columns, mixing: Mixing) -> Self {
         Self { columns, mixing, first: None }
-    }
-
-    /// Takes the memory for a header of so many bytes.
-    pub(crate) fn make_room(&mut self, header: usize) -> Result<(), TryReserveError> {
-        self.columns.make_room(header)
     }
 
     /// Where the columns of the key are in an input with this header, and which header it is.

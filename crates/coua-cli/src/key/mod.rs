@@ -44,7 +44,8 @@ const PARTS_LENGTHS: usize = 1 << 20;
 pub(crate) struct Keys {
     finder: Finder,
     normalize: Normalize,
-    times: Option<Times>,
+    /// What finds the times of records, if they have some.
+    pub(crate) times: Option<Times>,
     parts: Parts,
     /// The one that was hashed last.
     key: Vec<u8>,
@@ -81,23 +82,11 @@ impl Keys {
         is_plain && self.times.is_none()
     }
 
-    /// What finds the times of records, if they have some.
-    pub(crate) fn times(&mut self) -> Option<&mut Times> {
-        self.times.as_mut()
-    }
-
     /// The CSV columns, if the key is made of such.
     pub(crate) fn csv(&self) -> Option<&csv::Columns> {
         match &self.finder {
             Finder::Csv(columns) => Some(columns),
             _ => None,
-        }
-    }
-
-    /// From here on, the columns have these numbers.
-    pub(crate) fn use_columns(&mut self, numbers: &[usize]) {
-        if let Finder::Csv(columns) = &mut self.finder {
-            columns.use_numbers(numbers);
         }
     }
 

@@ -3,10 +3,11 @@
 mod destination;
 mod file;
 mod opening;
-pub(crate) mod own_files;
+mod own_files;
 mod several;
 
 pub(crate) use destination::{Destination, Destinations};
 pub(crate) use file::{Form, Settled};
 pub(crate) use opening::Opening;
+pub(crate) use own_files::{OwnFiles, refuse_filter};
 pub(crate) use several::Outputs;

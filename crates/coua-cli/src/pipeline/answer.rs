@@ -1,6 +1,6 @@
 //! What a command, and a filter, do with blocks of records.
 
-use crate::input::reader::BlockReader;
+use crate::input::BlockReader;
 use crate::key::{Answers, Group, Hashing, Keyed};
 use crate::output::Settled;
 use crate::record::Block;

@@ -1,7 +1,7 @@
 //! How far each block is, and which step of which block is next.
 
 use super::answer::{Batch, Early, Flow, Pipeline};
-use crate::input::reader::BlockReader;
+use crate::input::BlockReader;
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
@@ -51,12 +51,6 @@ enum Progress {
     /// So many parts of the filter have not answered.
     Hashed(Batch, usize),
     Ready(Batch),
-}
-
-impl Progress {
-    fn is_unhashed(&self) -> bool {
-        matches!(self, Self::Read(_))
-    }
 }
 
 /// A step of a block, and what has come of it.
@@ -168,7 +162,8 @@ impl<'o> State<'o> {
     /// hash.
     pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
         let is_other = thread == Thread::Other;
-        let unhashed = self.blocks.iter().filter(|block| block.is_unhashed()).count();
+        let unhashed =
+            self.blocks.iter().filter(|block| matches!(block, Progress::Read(_))).count();
         if is_other
             && unhashed < self.threads
             && let Some(task) = self.read_task()
@@ -197,7 +192,7 @@ impl<'o> State<'o> {
     }
 
     fn hash_task(&mut self) -> Option<Task<'o>> {
-        let place = self.blocks.iter().position(Progress::is_unhashed)?;
+        let place = self.blocks.iter().position(|block| matches!(block, Progress::Read(_)))?;
         let hashing = self.hashing.pop()?;
         match mem::replace(&mut self.blocks[place], Progress::Busy) {
             Progress::Read(batch) => Some(Task::Hash(self.first + place as u64, batch, hashing)),

@@ -31,12 +31,9 @@ pub(crate) enum Signal {
     Report,
 }
 
-/// Which regular file it is, whatever its names.
+/// Which regular file it is, whatever its names: the device, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: u64,
-    number: u64,
-}
+pub(crate) struct Identity(u64, u64);
 
 impl Identity {
     /// Of the regular file at `path`, if there is one.

@@ -58,7 +58,7 @@ pub(super) fn identity_of(file: &File, _metadata: &Metadata) -> io::Result<Optio
 fn identity(handle: &Handle) -> Identity {
     let mut hasher = DefaultHasher::new();
     handle.hash(&mut hasher);
-    Identity { device: 0, number: hasher.finish() }
+    Identity(0, hasher.finish())
 }
 
 pub(crate) fn standard_input() -> io::Result<File> {

@@ -69,12 +69,12 @@ pub(crate) fn wait_writable(file: &File) -> io::Result<()> {
 
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
 pub(super) fn identity_at(_path: &Path, metadata: &Metadata) -> Option<Identity> {
-    Some(Identity { device: metadata.dev(), number: metadata.ino() })
+    Some(Identity(metadata.dev(), metadata.ino()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
 pub(super) fn identity_of(_file: &File, metadata: &Metadata) -> io::Result<Option<Identity>> {
-    Ok(Some(Identity { device: metadata.dev(), number: metadata.ino() }))
+    Ok(Some(Identity(metadata.dev(), metadata.ino())))
 }
 
 /// Standard input without the buffer and lock of [`io::Stdin`].

@@ -12,8 +12,7 @@ mod work;
 pub(crate) use job::{Job, Running};
 pub(crate) use work::Run;
 
-use crate::output::own_files::OwnFiles;
-use crate::output::{Form, Outputs, Settled};
+use crate::output::{Form, Outputs, OwnFiles, Settled};
 use crate::pipeline::Pipeline;
 use crate::resume;
 use crate::target::{Location, Op, Target};

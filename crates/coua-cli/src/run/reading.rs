@@ -1,8 +1,7 @@
 //! What a run reads.
 
 use crate::clock::Now;
-use crate::input::reader::BlockReader;
-use crate::input::{Inputs, Survey, Until};
+use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
 use crate::record::Header;
 use crate::terminal::{Result, Stop};
@@ -22,7 +21,7 @@ impl Reading {
     /// Times of records are believed if they are not later than the present, or only by a generation of
     /// the window: clocks differ.
     pub(super) fn believe_times(&mut self, now: Now, window: Option<Window>) {
-        if let (Some(times), Some(window)) = (self.hashing.keys.times(), window) {
+        if let (Some(times), Some(window)) = (&mut self.hashing.keys.times, window) {
             times.believe(now, window.step());
         }
     }

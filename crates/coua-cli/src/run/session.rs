@@ -1,7 +1,6 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
-use crate::input::Survey;
-use crate::input::reader::BlockReader;
+use crate::input::{BlockReader, Survey};
 use crate::key::{Keyless, Missing, Why};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;

@@ -1,11 +1,9 @@
 //! How long each step of `dedup` takes by itself, and what so many cores can give at most: `cargo test --release -p coua-cli --bin coua steps_alone --
 //! --ignored --nocapture`. `docs/decisions/0014-dedup-in-parts.md` says what follows for many processors.
 
-use crate::input::reader::BlockReader;
-use crate::input::{Coding, Inputs, Until};
+use crate::input::{BlockReader, Coding, Inputs, Until};
 use crate::key::{Finder, Found, Hashing, Keys, Normalize, Wanted};
-use crate::output::own_files::OwnFiles;
-use crate::output::{Destination, Destinations, Opening, Outputs};
+use crate::output::{Destination, Destinations, Opening, Outputs, OwnFiles};
 use crate::pipeline::{Batch, Early};
 use crate::record::{Format, Separator};
 use crate::target::FilterSpec;

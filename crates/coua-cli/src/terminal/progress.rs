@@ -83,7 +83,6 @@ pub(crate) enum Shown {
 /// Where progress is shown.
 #[derive(Debug)]
 enum Place {
-    Nowhere,
     /// In one line, which is drawn anew, and goes when it is dropped.
     Terminal(Option<ProgressBar>),
     /// Line after line.
@@ -91,24 +90,19 @@ enum Place {
 }
 
 impl Place {
-    fn of(shown: Shown) -> Self {
+    /// None if it is not shown.
+    fn of(shown: Shown) -> Option<Self> {
         let is_terminal = io::stderr().is_terminal();
         match shown {
-            Shown::Never => Self::Nowhere,
-            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => Self::Nowhere,
-            Shown::Always if !is_terminal => Self::Lines,
-            Shown::OnTerminal | Shown::Always => Self::Terminal(None),
+            Shown::Never => None,
+            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => None,
+            Shown::Always if !is_terminal => Some(Self::Lines),
+            Shown::OnTerminal | Shown::Always => Some(Self::Terminal(None)),
         }
-    }
-
-    /// The time between two drawings.
-    fn between(&self) -> Duration {
-        if let Self::Lines = self { BETWEEN_LINES } else { BETWEEN_DRAWINGS }
     }
 
     fn show(&mut self, line: String) {
         match self {
-            Self::Nowhere => {}
             Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line),
             Self::Lines => message::say(line),
         }
@@ -126,19 +120,17 @@ impl Watch {
     /// Shows what is [next](Self::next), and for how long: of work on whole filters, whose duration is not known.
     pub(crate) fn on_steps(shown: Shown) -> Self {
         let line = |step: &str, since: Instant| format!("{step}, {} s", since.elapsed().as_secs());
-        Self::start(Place::of(shown), line)
+        Self::start(shown, line)
     }
 
     /// Shows how far a command is.
     pub(crate) fn on_records(shown: Shown, counters: Arc<Counters>) -> Self {
-        Self::start(Place::of(shown), move |_, _| counters.line())
+        Self::start(shown, move |_, _| counters.line())
     }
 
     /// Shows what `line` says about the last step, and since when that is done.
-    fn start(place: Place, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
-        if matches!(place, Place::Nowhere) {
-            return Self::default();
-        }
+    fn start(shown: Shown, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
+        let Some(place) = Place::of(shown) else { return Self::default() };
         let (sender, steps) = mpsc::channel();
         let show = move || show(place, &steps, line);
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
@@ -173,7 +165,7 @@ fn show(mut place: Place, steps: &Receiver<String>, line: impl Fn(&str, Instant)
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 place.show(line(&step, since));
-                wait = place.between();
+                wait = if let Place::Lines = place { BETWEEN_LINES } else { BETWEEN_DRAWINGS };
             }
         }
     }

@@ -5,7 +5,7 @@ mod growing;
 mod plot;
 mod shape;
 
-use crate::output::own_files;
+use crate::output::refuse_filter;
 use crate::target::collisions;
 use crate::target::spec::tell_layout;
 use crate::terminal::{Format, Report, Result, counted, print, significant, size};
@@ -35,7 +35,7 @@ pub(crate) struct Job {
 /// Tells how much memory a filter needs, and what others would need.
 pub(crate) fn run(job: &Job) -> Result<()> {
     if let Some(path) = &job.plot {
-        own_files::refuse_filter(path)?;
+        refuse_filter(path)?;
     }
     let shape = job.shape;
     let plan = shape.plan(job.items, job.exactness, job.memory)?;
@@ -76,6 +76,7 @@ fn report(
     if let Some(generations) = planned.generations {
         tell_generations(generations, &mut report);
     }
+    let hundredths = |number: f64| format!("{number:.2}");
     report.measure("bits_per_item", "bits per item", plan.bits_per_item(), hundredths);
     report.measure("hash_bits", "hash bits", plan.hash_bits, hundredths);
     tell_layout(shape.layout, &mut report);
@@ -98,8 +99,4 @@ fn tell_generations(generations: Generations, report: &mut Report) {
     report.field("window", object);
     let (items, bytes) = (counted(each.items, "item"), size(each.bytes));
     report.row("generations", format!("{alive}, each {bytes} for {items}, and an empty one"));
-}
-
-fn hundredths(number: f64) -> String {
-    format!("{number:.2}")
 }
