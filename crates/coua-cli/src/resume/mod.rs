@@ -23,7 +23,7 @@ use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
 use plan::{Plan, Wanted};
 use recorder::{AfterEnd, State};
-use remembered::{Files, Remembered};
+use remembered::{JobFile, Remembered};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -64,13 +64,13 @@ impl Checkpoints {
         self,
         kept: &mut Kept,
         plan: Plan,
-        files: Option<Files>,
+        files: Option<Vec<JobFile>>,
         job: &Job<'_>,
     ) -> Result<Begun<C>> {
-        let run = files.map(|files| Run {
-            job: job.spec.bytes(),
-            places: files.starts(),
-            ..Run::default()
+        let run = files.map(|files| {
+            let inputs = files.iter().filter(|(role, _)| *role == Role::Input);
+            let places = inputs.map(|(role, path)| Place::start(*role, path)).collect();
+            Run { job: job.spec.bytes(), places, ..Run::default() }
         });
         let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
         let mut outputs = Outputs::open(job.opening)?;
@@ -97,7 +97,7 @@ impl Checkpoints {
         self,
         kept: &mut Kept,
         number: u64,
-        files: Files,
+        files: Vec<JobFile>,
         job: &Job<'_>,
     ) -> Result<Begun<C>> {
         let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
@@ -145,10 +145,9 @@ impl Checkpoints {
 }
 
 /// Gives a run the names that its files have now.
-fn rename(run: &mut Run, files: Files, notes: Notes) {
-    let paths = files.inputs.into_iter().chain(files.outputs);
-    for (place, path) in
-        run.places.iter_mut().zip(paths).filter(|(place, path)| place.path != *path)
+fn rename(run: &mut Run, files: Vec<JobFile>, notes: Notes) {
+    for (place, (_, path)) in
+        run.places.iter_mut().zip(files).filter(|(place, (_, path))| place.path != *path)
     {
         let (new, old) = (path.display(), place.path.display());
         notes.say(format_args!("{new}: is what the run knows as {old}, which it continues"));

@@ -1,9 +1,9 @@
 //! What becomes of the remembered runs when a run begins: one is resumed, some make room for it.
 
 use super::job::{Found, Job};
-use super::remembered::{Files, Remembered, has_content};
+use super::remembered::{JobFile, Remembered, has_content};
 use crate::terminal::{Failure, Result, counted};
-use coua_store::Runs;
+use coua_store::{Role, Runs};
 use std::path::{Path, PathBuf};
 
 /// How a run begins.
@@ -35,7 +35,7 @@ pub(super) struct Wanted<'a> {
     filter: &'a str,
     job: &'a Job<'a>,
     /// None if one of them is no file with a name.
-    pub(super) files: Option<Files>,
+    pub(super) files: Option<Vec<JobFile>>,
     outputs: Vec<PathBuf>,
 }
 
@@ -45,7 +45,10 @@ impl<'a> Wanted<'a> {
         let to = job.opening.to;
         let outputs: Vec<_> = to.paths().into_iter().map(absolute).collect();
         let inputs = job.inputs.clone().filter(|_| to.are_files());
-        let files = inputs.map(|inputs| Files { inputs, outputs: outputs.clone() });
+        let of_role = |role, paths: Vec<_>| paths.into_iter().map(move |path| (role, path));
+        let files = inputs.map(|inputs| {
+            of_role(Role::Input, inputs).chain(of_role(Role::Output, outputs.clone())).collect()
+        });
         Self { filter, job, files, outputs }
     }
 
@@ -145,8 +148,8 @@ impl<'a> Wanted<'a> {
     }
 
     /// Complains if this is no job that can be resumed.
-    fn resumable_files(&self) -> Result<&Files> {
-        self.files.as_ref().ok_or_else(|| {
+    fn resumable_files(&self) -> Result<&[JobFile]> {
+        self.files.as_deref().ok_or_else(|| {
             let reason = if self.job.inputs.is_none() {
                 "needs inputs that are files with names: others cannot be read again"
             } else {

@@ -6,25 +6,8 @@ use coua_store::{Moved, Place, Role, Run, Runs};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files of a job, by their absolute names.
-#[derive(Debug)]
-pub(super) struct Files {
-    pub(super) inputs: Vec<PathBuf>,
-    pub(super) outputs: Vec<PathBuf>,
-}
-
-impl Files {
-    /// In the order of a run's places.
-    fn all(&self) -> impl Iterator<Item = (Role, &Path)> {
-        let inputs = self.inputs.iter().map(|path| (Role::Input, &**path));
-        inputs.chain(self.outputs.iter().map(|path| (Role::Output, &**path)))
-    }
-
-    /// Places at the beginning of the inputs.
-    pub(super) fn starts(&self) -> Vec<Place> {
-        self.inputs.iter().map(|path| Place::start(Role::Input, path)).collect()
-    }
-}
+/// A file of a job, by its absolute name. They are in the order of a run's places: first the inputs, then the outputs.
+pub(super) type JobFile = (Role, PathBuf);
 
 #[derive(Debug)]
 pub(super) struct Remembered<'a> {
@@ -60,21 +43,22 @@ impl<'a> Remembered<'a> {
     }
 
     /// Whether these are its files, in its order.
-    pub(super) fn has_files(&self, files: &Files) -> bool {
-        let known = self.run.places.iter().map(|place| (place.role, &*place.path));
-        !self.run.places.is_empty() && known.eq(files.all())
+    pub(super) fn has_files(&self, files: &[JobFile]) -> bool {
+        let known = self.run.places.iter().map(|place| (place.role, &place.path));
+        !files.is_empty() && known.eq(files.iter().map(|(role, path)| (*role, path)))
     }
 
     /// Whether the given files are its own, some of which have another name now.
-    pub(super) fn was_renamed_to(&self, files: &Files) -> bool {
+    pub(super) fn was_renamed_to(&self, files: &[JobFile]) -> bool {
         self.run.records > 0
-            && self.run.places.len() == files.all().count()
-            && self.run.places.iter().zip(files.all()).all(|(place, (role, path))| {
-                let is_there = place.path == path || is_gone(place) && place.check_at(path).is_ok();
+            && self.run.places.len() == files.len()
+            && self.run.places.iter().zip(files).all(|(place, (role, path))| {
+                let is_there =
+                    place.path == *path || is_gone(place) && place.check_at(path).is_ok();
                 // What others have appended to an output of a run that has ended is not cut off.
                 let is_whole =
-                    role == Role::Input || !self.has_ended() || bytes_after(path, place) == 0;
-                place.role == role && is_there && is_whole
+                    *role == Role::Input || !self.has_ended() || bytes_after(path, place) == 0;
+                place.role == *role && is_there && is_whole
             })
     }
 
