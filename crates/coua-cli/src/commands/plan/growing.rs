@@ -1,7 +1,6 @@
 //! The memory of filters that have grown past what they were planned for.
 
 use coua::sizing::CuckooPlan;
-use std::ops::RangeInclusive;
 
 /// The most that a grown filter takes, in memory of one planned for its items. All segments fill, and split in
 /// two, around the same number of items: just after that they are half as full as planned. The tenth is for
@@ -10,9 +9,9 @@ const MOST: f64 = 2.1;
 /// Memory is taken in pieces of this size, the last of which is not full.
 const PIECE: u64 = 2 << 20;
 
-/// Bytes that a filter takes that has grown to as many items as a plan has.
-pub(super) fn bytes(plan: &CuckooPlan) -> RangeInclusive<u64> {
-    plan.bytes..=((plan.bytes as f64 * MOST) as u64).saturating_add(PIECE)
+/// The least and the most bytes that a filter takes that has grown to as many items as a plan has.
+pub(super) fn bytes(plan: &CuckooPlan) -> [u64; 2] {
+    [plan.bytes, ((plan.bytes as f64 * MOST) as u64).saturating_add(PIECE)]
 }
 
 #[cfg(test)]
@@ -47,7 +46,8 @@ mod tests {
                     continue;
                 }
                 let plan = builder.clone().capacity(items).plan().unwrap();
-                let (range, bytes) = (bytes(&plan), filter.memory_bytes() as u64);
+                let [least_bytes, most_bytes] = bytes(&plan);
+                let (range, bytes) = (least_bytes..=most_bytes, filter.memory_bytes() as u64);
                 assert!(range.contains(&bytes), "{items}: {bytes} is not in {range:?} {filter:?}");
                 let ratio = bytes as f64 / plan.bytes as f64;
                 (least, most) = (least.min(ratio), most.max(ratio));

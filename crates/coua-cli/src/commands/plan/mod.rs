@@ -13,7 +13,6 @@ use compare::Peer;
 use serde_json::json;
 pub(crate) use shape::{Exactness, Shape};
 use shape::{Generations, Planned};
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// What is to be planned: two of items, exactness and memory, or the items alone.
@@ -51,12 +50,7 @@ pub(crate) fn run(job: &Job) -> Result<()> {
     print(&text)
 }
 
-fn report(
-    planned: &Planned,
-    growing: Option<RangeInclusive<u64>>,
-    shape: Shape,
-    peers: &[Peer],
-) -> Report {
+fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[Peer]) -> Report {
     let (plan, mut report) = (&planned.whole, Report::default());
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
@@ -68,8 +62,7 @@ fn report(
     let is_notable = plan.overflow_bytes > plan.bytes / 100;
     let overflow = is_notable.then(|| size(plan.overflow_bytes));
     report.row_if_any("of it for crowded items, expected", overflow);
-    if let Some(growing) = growing {
-        let (least, most) = growing.into_inner();
+    if let Some([least, most]) = growing {
         report.field("growing", json!({"least_bytes": least, "most_bytes": most}));
         report.row("memory after growth", format!("{} to {}", size(least), size(most)));
     }
