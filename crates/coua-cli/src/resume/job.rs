@@ -64,6 +64,8 @@ impl JobSpec {
         let given =
             all.filter(|(_, value)| ![json!(null), json!(false), json!([])].contains(value));
         self.options.extend(given.map(|(option, value)| (option.clone(), value.clone())));
+        // With one that is not known, the run would pass for that of a later version.
+        debug_assert!(self.options.keys().all(|it| OPTIONS.contains(&&**it)), "{self:?}");
         self
     }
 
