@@ -2,8 +2,14 @@
 
 use std::fmt;
 
-/// Tells people what goes on, such as that a server is waited for.
-pub type Tell = fn(&str);
+/// What a filter on a server needs of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Tells people what goes on, such as that a server is waited for.
+    pub tell: fn(&str),
+    /// Whether the program is to stop: then whoever is silent is not waited for long.
+    pub is_to_stop: fn() -> bool,
+}
 
 /// Why something was not done with a filter on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

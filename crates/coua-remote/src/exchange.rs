@@ -4,7 +4,7 @@
 //! come: in between there is time to post others.
 
 use crate::address::Address;
-use crate::error::Tell;
+use crate::error::Program;
 use crate::link::Trouble;
 use crate::nodes::Nodes;
 use crate::order::Order;
@@ -12,8 +12,6 @@ use crate::overtaken;
 use crate::wire::Node;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,16 +36,14 @@ pub(crate) struct Exchange {
     trouble: Option<Trouble>,
     /// Why there is no hope any more.
     gave_up: Option<String>,
-    /// Ends the patience with a server that is away.
-    stop: Option<Arc<AtomicBool>>,
-    pub(crate) tell: Tell,
+    program: Program,
     /// How often connections were lost.
     pub(crate) losses: u64,
 }
 
 impl Exchange {
-    pub(crate) fn new(address: Address, tell: Tell) -> Result<Self, Trouble> {
-        let nodes = Nodes::connect(&address)?;
+    pub(crate) fn new(address: Address, program: Program) -> Result<Self, Trouble> {
+        let nodes = Nodes::connect(&address, program)?;
         Ok(Self {
             address,
             nodes,
@@ -56,16 +52,9 @@ impl Exchange {
             sent: HashMap::new(),
             trouble: None,
             gave_up: None,
-            stop: None,
-            tell,
+            program,
             losses: 0,
         })
-    }
-
-    /// Stops being patient when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: Arc<AtomicBool>) {
-        self.nodes.heed(&stop);
-        self.stop = Some(stop);
     }
 
     /// Sends orders. Whatever goes wrong is found out, and mended, when they are taken: then the answers
@@ -129,19 +118,18 @@ impl Exchange {
         let is_away = matches!(trouble, Trouble::Lost(_) | Trouble::NotNow(_));
         if is_away && !self.address.patience.is_zero() {
             let (address, seconds) = (&self.address, self.address.patience.as_secs_f64());
-            (self.tell)(&format!("{address}: {trouble}; trying again for {seconds} s"));
+            (self.program.tell)(&format!("{address}: {trouble}; trying again for {seconds} s"));
         }
     }
 
     fn be_patient(&self, trouble: &Trouble, waited: Duration) -> Result<(), String> {
-        let is_stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         let patience = match trouble {
             Trouble::Refused(text) => return Err(text.clone()),
             // Nobody is away.
             Trouble::Moved | Trouble::Ask(_) => self.address.patience.max(MOVING),
             Trouble::Lost(_) | Trouble::NotNow(_) => self.address.patience,
         };
-        if is_stopped {
+        if (self.program.is_to_stop)() {
             return Err(format!("{trouble}, and the program was told to stop"));
         }
         if waited >= patience {

@@ -2,15 +2,13 @@
 
 use crate::address::Address;
 use crate::description::{Description, window};
-use crate::error::{Error, Tell};
+use crate::error::{Error, Program};
 use crate::exchange::Exchange;
 use crate::order::Order;
 use crate::question::{Answer, Batch, Keys, LONGEST_KEY, Question};
 use crate::shards::{Shards, key, slot};
 use redis::{Cmd, Value};
 use std::mem;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A filter on a server.
 #[derive(Debug)]
@@ -36,8 +34,8 @@ impl Filter {
     /// # Errors
     ///
     /// What is wrong with the server, or that there is no filter.
-    pub fn open(address: &Address, tell: Tell) -> Result<(Self, Description), Error> {
-        let mut filter = Self::connect(address, tell)?;
+    pub fn open(address: &Address, program: Program) -> Result<(Self, Description), Error> {
+        let mut filter = Self::connect(address, program)?;
         match filter.describe()? {
             Some(description) => Ok((filter, description)),
             None => {
@@ -54,9 +52,9 @@ impl Filter {
     pub fn open_or_create<E: From<Error>>(
         address: &Address,
         words: impl FnOnce(u64) -> Result<Vec<String>, E>,
-        tell: Tell,
+        program: Program,
     ) -> Result<(Self, Description), E> {
-        let mut filter = Self::connect(address, tell)?;
+        let mut filter = Self::connect(address, program)?;
         if let Some(description) = filter.describe()? {
             return Ok((filter, description));
         }
@@ -67,16 +65,11 @@ impl Filter {
         Ok((filter, description))
     }
 
-    pub(crate) fn connect(address: &Address, tell: Tell) -> Result<Self, Error> {
-        let exchange = Exchange::new(address.clone(), tell);
+    pub(crate) fn connect(address: &Address, program: Program) -> Result<Self, Error> {
+        let exchange = Exchange::new(address.clone(), program);
         let exchange = exchange.map_err(|trouble| Error::at(address, trouble))?;
         let shards = Shards::new(&address.name, address.shards);
         Ok(Self { exchange, shards, in_doubt: 0 })
-    }
-
-    /// Stops being patient when the program is to stop.
-    pub fn heed(&mut self, stop: Arc<AtomicBool>) {
-        self.exchange.heed(stop);
     }
 
     /// Whether the answers to what is on its way are in doubt.

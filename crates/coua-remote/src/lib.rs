@@ -25,7 +25,7 @@ mod wire;
 
 pub use address::Address;
 pub use description::Description;
-pub use error::{Error, Tell};
+pub use error::{Error, Program};
 pub use filter::{Asked, Filter};
 pub use pull::pull;
 pub use push::push;

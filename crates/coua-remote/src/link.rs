@@ -1,12 +1,11 @@
 //! A connection to one server, and what can go wrong on it.
 
 use crate::address::Address;
+use crate::error::Program;
 use crate::wire::{Node, Wire};
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A command that only the module has: servers and modules of others have most of its CF.*.
 const OWN_COMMAND: &str = "CF.MDEL";
@@ -135,15 +134,8 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// Connects as the address says, to this node, which must have the module.
-    pub(crate) fn open(
-        address: &Address,
-        node: &Node,
-        stop: Option<&Arc<AtomicBool>>,
-    ) -> Result<Self, Trouble> {
-        let mut wire = Wire::open(address, node).map_err(Trouble::of_io)?;
-        if let Some(stop) = stop {
-            wire.heed(stop);
-        }
+    pub(crate) fn open(address: &Address, node: &Node, program: Program) -> Result<Self, Trouble> {
+        let wire = Wire::open(address, node, program.is_to_stop).map_err(Trouble::of_io)?;
         let mut link = Self { wire, parser: Parser::new() };
         link.log_in(address)?;
         link.tell_name()?;
@@ -154,11 +146,6 @@ impl Link {
         let has_module =
             matches!(&known, Value::Array(of) if matches!(of.first(), Some(Value::Array(_))));
         if has_module { Ok(link) } else { Err(Trouble::Refused(NO_MODULE.to_owned())) }
-    }
-
-    /// Does not wait long for what is silent when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: &Arc<AtomicBool>) {
-        self.wire.heed(stop);
     }
 
     fn log_in(&mut self, address: &Address) -> Result<(), Trouble> {

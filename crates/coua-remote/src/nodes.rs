@@ -1,13 +1,12 @@
 //! Which server has which key: one has all, or each of a cluster's primaries has some slots.
 
 use crate::address::Address;
+use crate::error::Program;
 use crate::link::{Link, MOST_BYTES_OF_SLOTS, Trouble};
 use crate::wire::Node;
 use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Servers of a cluster that are remembered: the slots do not suffice for as many.
 const MOST_NODES: usize = 16_384;
@@ -19,7 +18,7 @@ pub(crate) struct Nodes {
     /// The primaries of a cluster; none if the server stands alone.
     cluster: Option<Cluster>,
     links: HashMap<Node, Link>,
-    stop: Option<Arc<AtomicBool>>,
+    program: Program,
 }
 
 #[derive(Debug, Default)]
@@ -32,9 +31,9 @@ struct Cluster {
 
 impl Nodes {
     /// Connects to the server of the address, and learns whether it is one of a cluster.
-    pub(crate) fn connect(address: &Address) -> Result<Self, Trouble> {
+    pub(crate) fn connect(address: &Address, program: Program) -> Result<Self, Trouble> {
         let (address, links) = (address.clone(), HashMap::new());
-        let mut nodes = Self { address, cluster: None, links, stop: None };
+        let mut nodes = Self { address, cluster: None, links, program };
         let first = nodes.first();
         let says = nodes.link(&first)?.ask(&redis::cmd("HELLO"))?;
         if mode(&says) == Some(b"cluster") {
@@ -63,15 +62,9 @@ impl Nodes {
         match self.links.entry(node.clone()) {
             Entry::Occupied(link) => Ok(link.into_mut()),
             Entry::Vacant(place) => {
-                Ok(place.insert(Link::open(&self.address, node, self.stop.as_ref())?))
+                Ok(place.insert(Link::open(&self.address, node, self.program)?))
             }
         }
-    }
-
-    /// From now on whoever is silent is not waited for long when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: &Arc<AtomicBool>) {
-        self.links.values_mut().for_each(|link| link.heed(stop));
-        self.stop = Some(stop.clone());
     }
 
     /// The connection is of no use any more.

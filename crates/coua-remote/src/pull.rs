@@ -1,7 +1,7 @@
 //! `coua pull`: the filter of a server, all shards of it, as one filter here.
 
 use crate::Address;
-use crate::error::{Error, Tell};
+use crate::error::{Error, Program};
 use crate::filter::{Filter, order};
 use crate::image;
 use coua::window::Generations;
@@ -26,8 +26,8 @@ const MARGIN: u64 = 64 << 20;
 /// # Errors
 ///
 /// What is wrong with the server, or why its shards cannot be merged.
-pub fn pull(address: &Address, tell: Tell) -> Result<Generations, Error> {
-    let (mut filter, found) = Filter::open(address, tell)?;
+pub fn pull(address: &Address, program: Program) -> Result<Generations, Error> {
+    let (mut filter, found) = Filter::open(address, program)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys() {

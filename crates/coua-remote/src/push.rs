@@ -1,7 +1,7 @@
 //! `coua push`: a filter of this machine as a key of a server.
 
 use crate::Address;
-use crate::error::{Error, Tell};
+use crate::error::{Error, Program};
 use crate::filter::{Filter, order};
 use crate::image;
 use coua::window::Generations;
@@ -18,12 +18,12 @@ const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashe
 /// # Errors
 ///
 /// What is wrong with the server, or that the key is there already.
-pub fn push(pushed: &Generations, address: &Address, tell: Tell) -> Result<(), Error> {
+pub fn push(pushed: &Generations, address: &Address, program: Program) -> Result<(), Error> {
     if address.shards.is_some() {
         return Err(Error::at(address, NO_SHARDS));
     }
     let bytes = image::encode(pushed).map_err(|error| Error::at(address, error))?;
-    let mut filter = Filter::connect(address, tell)?;
+    let mut filter = Filter::connect(address, program)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
     }

@@ -13,7 +13,6 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A server that does not take a connection within this time is away.
@@ -63,13 +62,17 @@ impl fmt::Debug for Wire {
 
 impl Wire {
     /// Connects to a node, encrypted if the address says so.
-    pub(crate) fn open(address: &Address, node: &Node) -> io::Result<Self> {
+    pub(crate) fn open(
+        address: &Address,
+        node: &Node,
+        is_to_stop: fn() -> bool,
+    ) -> io::Result<Self> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let socket = connect(node)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(TURN))?;
         socket.set_write_timeout(Some(TURN))?;
-        let limited = Limited { socket, time: answering, left: u64::MAX, stop: None };
+        let limited = Limited { socket, time: answering, left: u64::MAX, is_to_stop };
         let stream = if address.has_tls() {
             Stream::Encrypted(Box::new(StreamOwned::new(tls(node)?, limited)))
         } else {
@@ -99,20 +102,11 @@ impl Wire {
     }
 
     fn limit(&mut self, most_bytes: u64, time: Duration) {
-        let limited = self.limited();
-        (limited.left, limited.time) = (most_bytes, time);
-    }
-
-    /// From now on a server that is silent is not waited for long when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: &Arc<AtomicBool>) {
-        self.limited().stop = Some(stop.clone());
-    }
-
-    fn limited(&mut self) -> &mut Limited {
-        match &mut self.stream {
+        let limited = match &mut self.stream {
             Stream::Plain(stream) => stream,
             Stream::Encrypted(stream) => &mut stream.sock,
-        }
+        };
+        (limited.left, limited.time) = (most_bytes, time);
     }
 }
 
@@ -128,7 +122,8 @@ struct Limited {
     /// not be lost.
     time: Duration,
     left: u64,
-    stop: Option<Arc<AtomicBool>>,
+    /// A server that is silent is not waited for long then.
+    is_to_stop: fn() -> bool,
 }
 
 impl Limited {
@@ -153,7 +148,7 @@ impl Limited {
     }
 
     fn look_for_stop(&mut self) {
-        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        if (self.is_to_stop)() {
             self.time = self.time.min(HICCUP);
         }
     }

@@ -94,7 +94,7 @@ impl Subject {
             let (key, path) = (String::new(), Some(filter.to_owned()));
             return Ok(Self { name, key, path, content });
         };
-        let filter = coua_remote::pull(&address, notes.teller())?;
+        let filter = coua_remote::pull(&address, notes.program())?;
         let key = match filter.hasher().algorithm() {
             HashAlgorithm::SipHash13 { key } => hexadecimal(key),
             _ => String::new(),

@@ -25,7 +25,7 @@ pub(crate) fn run(
     let output = FilterFile::lock(to, manners)?;
     output.check_new()?;
     watch.next(format_args!("reading {address}"));
-    let filter = coua_remote::pull(&address, manners.notes.teller())?;
+    let filter = coua_remote::pull(&address, manners.notes.program())?;
     keep_key(&filter, key, &address)?;
     watch.next(format_args!("writing {}", to.display()));
     output.save(filter, Runs::default())

@@ -9,6 +9,6 @@ use std::path::Path;
 pub(crate) fn run(path: &Path, address: &Path, secret: &Secret, notes: Notes) -> Result<()> {
     let address = Address::needed(address)?;
     let view = file::read(path, secret)?;
-    coua_remote::push(&view.filter, &address, notes.teller())?;
+    coua_remote::push(&view.filter, &address, notes.program())?;
     Ok(())
 }

@@ -28,7 +28,7 @@ use crate::input::Survey;
 use crate::key::{Hashing, Keyed, Wanted};
 use crate::pipeline::{Batch, Early};
 use crate::record::BlockSize;
-use crate::terminal::{FilterFigures, Notes, Result, counted, signals};
+use crate::terminal::{FilterFigures, Notes, Result, counted};
 use collisions::Answered;
 use coua::KeyHasher;
 use coua::window::{Generations, Window};
@@ -103,13 +103,6 @@ impl Target {
             Self::Parts(_) => BlockSize::LARGE,
             Self::File(_) => BlockSize::FEW_RECORDS,
             _ => BlockSize::USUAL,
-        }
-    }
-
-    /// Stops being patient when the program is to stop.
-    pub(crate) fn heed(&mut self, stop: &signals::Stop) {
-        if let Self::Server(server) = self {
-            server.filter.heed(stop.asked());
         }
     }
 

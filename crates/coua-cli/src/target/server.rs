@@ -59,11 +59,11 @@ impl Server {
         let (filter, found) = if op.inserts() {
             let wanted = Request::of(spec)?;
             let words = |shards| wanted.words(shards);
-            let (filter, found) = Filter::open_or_create(address, words, notes.teller())?;
+            let (filter, found) = Filter::open_or_create(address, words, notes.program())?;
             wanted.agree_with(&found, address)?;
             (filter, found)
         } else {
-            Filter::open(address, notes.teller())?
+            Filter::open(address, notes.program())?
         };
         Ok(Self {
             filter,

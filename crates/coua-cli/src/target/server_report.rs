@@ -10,7 +10,7 @@ use serde_json::json;
 
 /// What there is to say of the filter, as its server tells it.
 pub(crate) fn describe(address: &Address) -> Result<Report> {
-    let (filter, found) = Filter::open(address, Notes::Told.teller())?;
+    let (filter, found) = Filter::open(address, Notes::Told.program())?;
     let mut report = Report::default();
     report.text("server", "server", &filter.name());
     report.number("shards", "shards", found.shards);

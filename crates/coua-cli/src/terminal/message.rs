@@ -1,6 +1,6 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
-use crate::terminal::exit::Exit;
+use crate::terminal::exit::{self, Exit};
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -102,9 +102,10 @@ pub(crate) enum Notes {
 }
 
 impl Notes {
-    /// [`say`](Self::say), for a library.
-    pub(crate) fn teller(self) -> coua_remote::Tell {
-        if self == Self::Told { |text| say(text) } else { |_| () }
+    /// [`say`](Self::say), and whether a signal has asked the program to end, for a library.
+    pub(crate) fn program(self) -> coua_remote::Program {
+        let tell: fn(&str) = if self == Self::Told { |text| say(text) } else { |_| () };
+        coua_remote::Program { tell, is_to_stop: || exit::caught().is_some() }
     }
 
     /// Prints one line, unless notes are silenced.

@@ -13,8 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The wish to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct Stop {
-    /// Whether a signal has asked for it.
-    by_signal: Arc<AtomicBool>,
     cancelled: AtomicBool,
     bell: Bell,
 }
@@ -22,17 +20,12 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn new() -> Result<Self> {
         let bell = Bell::new().map_err(|error| Failure::io("signals", &error))?;
-        Ok(Self { by_signal: Arc::default(), cancelled: AtomicBool::new(false), bell })
+        Ok(Self { cancelled: AtomicBool::new(false), bell })
     }
 
     /// Whether to read no further.
     pub(crate) fn requested(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Whether a signal has asked for it, for whoever looks now and then.
-    pub(crate) fn asked(&self) -> Arc<AtomicBool> {
-        self.by_signal.clone()
     }
 
     /// No more input is needed.
@@ -66,7 +59,6 @@ pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<()> {
         Signal::End(signal) if exit::caught().is_some() => platform::die_by(signal),
         Signal::End(signal) => {
             exit::catch(signal);
-            stop.by_signal.store(true, Ordering::Relaxed);
             stop.cancel();
         }
     };
@@ -98,7 +90,6 @@ mod tests {
             let stop = stop.clone();
             move || stop.wait_readable(&silent).is_err()
         });
-        stop.by_signal.store(true, Ordering::Relaxed);
         stop.cancel();
         assert!(waiting.join().unwrap());
         assert!(stop.requested());
