@@ -125,26 +125,26 @@ fn millis(number: f64) -> Option<u64> {
 }
 
 /// A time: `5`, `0.5`, `5s`.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
-    time.ok_or_else(|| "is not a number of seconds, such as 5 or 0.5".to_owned())
+    time.ok_or("is not a number of seconds, such as 5 or 0.5")
 }
 
 /// A length of time in milliseconds: `7d`, `36h`, `1h 30m`.
-pub(crate) fn duration(text: &str) -> Result<u64, String> {
-    let wanted =
-        "is not a length of time such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)";
+pub(crate) fn duration(text: &str) -> Result<u64, &'static str> {
     let span: Option<Span> = text.parse().ok();
     let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     let millis = length.and_then(|length| u64::try_from(length.as_millis()).ok());
-    millis.filter(|millis| *millis > 0).ok_or_else(|| wanted.to_owned())
+    millis.filter(|millis| *millis > 0).ok_or(
+        "is not a length of time such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)",
+    )
 }
 
 /// A moment in milliseconds, as records write it.
-pub(crate) fn moment(text: &str) -> Result<u64, String> {
-    let wanted = "is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970";
-    TimeFormat::Any.parse(text.as_bytes()).ok_or_else(|| wanted.to_owned())
+pub(crate) fn moment(text: &str) -> Result<u64, &'static str> {
+    let moment = TimeFormat::Any.parse(text.as_bytes());
+    moment.ok_or("is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970")
 }
 
 /// A moment for people and programs.

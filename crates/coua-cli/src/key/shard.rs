@@ -12,12 +12,12 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let parsed = text.split_once('/').and_then(|(number, of)| {
             let shard = Self { number: number.parse().ok()?, of: of.parse().ok()? };
             (1..=shard.of).contains(&shard.number).then_some(shard)
         });
-        parsed.ok_or_else(|| "expected I/N with I from 1 to N, such as 2/8".to_owned())
+        parsed.ok_or("expected I/N with I from 1 to N, such as 2/8")
     }
 
     /// Whether a record whose key has this hash is its own. The first one has those without a key.

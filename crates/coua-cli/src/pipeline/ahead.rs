@@ -109,6 +109,7 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Settled;
     use crate::record::Block;
     use crate::terminal::Failure;
 
@@ -133,6 +134,14 @@ mod tests {
             self.log.push(format!("!{}", batch.block.records_before));
             let enough = self.enough_at == Some(batch.block.records_before);
             Ok(if enough { Flow::Enough } else { Flow::Continue })
+        }
+
+        fn checkpoint_is_due(&self) -> bool {
+            false
+        }
+
+        fn checkpoint(&mut self, _settled: Settled) -> Result<()> {
+            Ok(())
         }
     }
 

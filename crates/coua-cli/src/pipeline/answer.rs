@@ -36,25 +36,19 @@ pub(crate) enum Flow {
 pub(crate) trait Answer {
     /// Asks about the records of a block, where the answer takes its time. Every block is asked about
     /// first; and all that were asked about are answered for later, in the same order, whatever happens.
-    fn ask(&mut self, _batch: &Batch) {}
+    fn ask(&mut self, batch: &Batch);
 
     /// Bytes of blocks that may have been asked about and not answered for; one block always.
-    fn most_asked(&self) -> usize {
-        0
-    }
+    fn most_asked(&self) -> usize;
 
     /// Answers for the records of a block.
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
 
     /// Whether it is time to make durable what was answered so far.
-    fn checkpoint_is_due(&self) -> bool {
-        false
-    }
+    fn checkpoint_is_due(&self) -> bool;
 
     /// Makes it durable; all of it is in the outputs, and settled there.
-    fn checkpoint(&mut self, _settled: Settled) -> Result<()> {
-        Ok(())
-    }
+    fn checkpoint(&mut self, settled: Settled) -> Result<()>;
 }
 
 /// What may be found out about a hashed block before its turn to be answered, by any thread.

@@ -6,16 +6,15 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
-pub(crate) fn count(text: &str) -> Result<u64, String> {
+pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
     let number = text.strip_suffix(|last: char| last.is_ascii_alphabetic()).unwrap_or(text);
     let multiplier = text[number.len()..].chars().next().map_or(Some(1), decimal_unit);
-    let wanted = "is not a whole number below 2^64, such as 1000, 20_000, 14M or 1e9";
-    multiplier.and_then(|m| whole(number, m)).ok_or_else(|| wanted.to_owned())
+    let count = multiplier.and_then(|m| whole(number, m));
+    count.ok_or("is not a whole number below 2^64, such as 1000, 20_000, 14M or 1e9")
 }
 
 /// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let wanted = "is not a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB";
+pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
     let end = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim_end_matches(['B', 'b']);
@@ -25,19 +24,18 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         [letter, b'i'] => unit_of(1024, char::from(*letter)),
         _ => None,
     };
-    multiplier.and_then(|m| whole(number, m)).ok_or_else(|| wanted.to_owned())
+    let bytes = multiplier.and_then(|m| whole(number, m));
+    bytes.ok_or("is not a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB")
 }
 
 /// A probability: `0.001`, `1e-6`, `0.1%`.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, &'static str> {
     let value = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
         None => text.parse::<f64>(),
     };
-    match value {
-        Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
-        _ => Err("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%".to_owned()),
-    }
+    let rate = value.ok().filter(|rate| *rate > 0.0 && *rate < 1.0);
+    rate.ok_or("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
 }
 
 /// A number from `least` to `most`.
@@ -52,12 +50,12 @@ where
 }
 
 /// A seed: decimal or `0x` and hexadecimal digits.
-pub(crate) fn seed(text: &str) -> Result<u64, String> {
+pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     }
-    .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f".to_owned())
+    .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f")
 }
 
 /// A value with its names, of which help shows the first, and what help says about it.
@@ -76,21 +74,18 @@ pub(crate) fn word<T: Copy + Send + Sync + 'static>(
 }
 
 /// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.
-pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        if first != b'\\' {
-            bytes.push(first);
-            rest = after;
-            continue;
-        }
-        let (byte, used) = escape(after)
-            .ok_or_else(|| r"has an escape other than \t \n \r \0 \\ \xHH".to_owned())?;
+        let (byte, used) = match first {
+            b'\\' => escape(after).ok_or(r"has an escape other than \t \n \r \0 \\ \xHH")?,
+            _ => (first, 0),
+        };
         bytes.push(byte);
         rest = &after[used..];
     }
-    if bytes.is_empty() { Err("is empty".to_owned()) } else { Ok(bytes) }
+    if bytes.is_empty() { Err("is empty") } else { Ok(bytes) }
 }
 
 /// What the characters after a backslash mean, and how many they are.
