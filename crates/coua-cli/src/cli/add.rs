@@ -51,7 +51,7 @@ impl Args {
             filter: self.filter.spec(),
             to: Destinations::default(),
             printed: None,
-            recorded: Some((target.input.describe(spec), self.work.checkpoints())),
+            recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         })
     }

@@ -99,7 +99,7 @@ impl Args {
             reading: self.input.reading(window.time_source())?,
             filter: self.filter.spec(),
             printed: Some(Found::from(repeats)),
-            recorded: Some((self.input.describe(spec), self.work.checkpoints())),
+            recorded: Some(self.work.checkpoints(self.input.describe(spec))),
             running: self.work.running(),
         })
     }

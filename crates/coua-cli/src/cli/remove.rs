@@ -71,7 +71,7 @@ impl Args {
             filter: self.filter.spec(),
             to: Destinations { main, tee: None },
             printed: report.map(|which| Found::from(which == Which::Found)),
-            recorded: Some((target.input.describe(spec), self.work.checkpoints())),
+            recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         })
     }

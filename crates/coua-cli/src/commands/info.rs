@@ -1,8 +1,7 @@
 //! `coua info`.
 
 use super::check_files;
-use crate::clock::moment_text;
-use crate::clock::window_text;
+use crate::clock::{moment_text, window_text};
 use crate::resume;
 use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{tell_layout, when_full_name};

@@ -11,7 +11,7 @@ pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod verify;
 
-use crate::output::OwnFiles;
+use crate::output::UsedFiles;
 use crate::run::{Job, Run};
 use crate::target::{Secret, file};
 use crate::terminal::{Exit, Result};
@@ -31,5 +31,5 @@ fn check_files<'a>(
 ) -> Result<()> {
     secret.key()?;
     sources.into_iter().try_for_each(file::check_there)?;
-    output.map_or(Ok(()), |output| OwnFiles::check_made(output, secret.file()))
+    output.map_or(Ok(()), |output| UsedFiles::check_made(output, secret.file()))
 }

@@ -44,7 +44,7 @@ enum Source {
 }
 
 /// What is known about the inputs before they are read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// Bytes in all inputs, as they are on disk; none if one of them is a pipe or the like.
     pub(crate) total_bytes: Option<u64>,

@@ -66,7 +66,7 @@ impl Output {
     /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
     fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<()> {
         let folder = self.new_in.insert(folder_of(&resolved(path)));
-        if let (Err(error), true) = (&*folder, opening.own.has_filter()) {
+        if let (Err(error), true) = (&*folder, opening.used.has_filter()) {
             let failure = Failure::at(&self.name, message::words(error));
             self.withdraw();
             return Err(failure);
@@ -83,7 +83,7 @@ impl Output {
 
     /// Complains if a file cannot be read of which the end is to be noted.
     fn check_readable(&self, path: &Path, opening: Opening<'_>) -> Result<()> {
-        if !opening.own.has_filter() || self.regular.is_none() {
+        if !opening.used.has_filter() || self.regular.is_none() {
             return Ok(());
         }
         File::open(path).map(drop).map_err(|error| {
@@ -137,7 +137,7 @@ impl Output {
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
         let regular = Identity::of(&file).map_err(failed)?;
-        opening.check(&name, None, regular)?;
+        opening.used.refuse(&name, None, regular)?;
         Ok(Self {
             name,
             path: path.map(Path::to_owned),
@@ -235,9 +235,7 @@ fn resolved(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::{Coding, Until};
-    use crate::output::Destinations;
-    use crate::output::own_files::OwnFiles;
+    use crate::output::{Destinations, UsedFiles};
     use crate::record::Format;
     use std::io::{Read, Seek};
 
@@ -254,12 +252,9 @@ mod tests {
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let inputs = crate::input::Inputs::new(&["/dev/null".into()], Coding::AsIs)
-            .survey(Until::End)
-            .unwrap();
         let format = &Format { separator: Separator::Byte(b'\n'), crlf: false };
-        let (to, own) = (&Destinations::default(), &OwnFiles::default());
-        let opening = Opening { format, to, inputs: &inputs, own };
+        let (to, used) = (&Destinations::default(), &UsedFiles::default());
+        let opening = Opening { format, to, used };
         let mut output = Output::new(None, Ok(handle), opening).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();

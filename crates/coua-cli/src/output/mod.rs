@@ -3,11 +3,9 @@
 mod destination;
 mod file;
 mod opening;
-mod own_files;
 mod several;
 
 pub(crate) use destination::{Destination, Destinations};
 pub(crate) use file::{Form, Settled};
-pub(crate) use opening::Opening;
-pub(crate) use own_files::{OwnFiles, refuse_filter};
+pub(crate) use opening::{Opening, UsedFiles, refuse_filter};
 pub(crate) use several::Outputs;

@@ -2,11 +2,13 @@
 
 use crate::input::Survey;
 use crate::output::Destinations;
-use crate::output::own_files::{self, OwnFiles};
 use crate::platform::{self, Identity};
 use crate::record::Format;
 use crate::terminal::{Failure, Result, Stream};
-use std::path::Path;
+use coua::LoadError;
+use coua::window::Generations;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// What opening outputs needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -15,10 +17,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) format: &'a Format,
     /// All outputs.
     pub(crate) to: &'a Destinations,
-    /// An output must not be an input.
-    pub(crate) inputs: &'a Survey,
-    /// Nor one of these, whether it exists already or not.
-    pub(crate) own: &'a OwnFiles,
+    /// An output must be none of these, whether it exists already or not.
+    pub(crate) used: &'a UsedFiles,
 }
 
 impl Opening<'_> {
@@ -26,31 +26,100 @@ impl Opening<'_> {
     /// puts its files into their places.
     pub(crate) fn check_all(&self) -> Result<()> {
         self.to.all().try_for_each(|output| match output.path() {
-            Some(path) => self.check_path(path),
-            None => self.check(Stream::Output.name(), None, standard_output()),
+            Some(path) => {
+                self.used.refuse_path(path)?;
+                refuse_filter(path)
+            }
+            None => self.used.refuse(Stream::Output.name(), None, standard_output()),
         })
-    }
-
-    fn check_path(&self, path: &Path) -> Result<()> {
-        self.check(&path.display().to_string(), Some(path), Identity::at(path))?;
-        own_files::refuse_filter(path)
-    }
-
-    /// Complains if a regular file must not be the output of this name.
-    pub(super) fn check(
-        &self,
-        name: &str,
-        path: Option<&Path>,
-        file: Option<Identity>,
-    ) -> Result<()> {
-        if file.is_some_and(|file| self.inputs.contains(file)) {
-            return Err(Failure::at(name, "is an input as well: name another output"));
-        }
-        self.own.refuse_output(name, path, file)
     }
 }
 
 /// Which regular file standard output is, if it is one.
 fn standard_output() -> Option<Identity> {
     Identity::of(&platform::standard_output().ok()?).ok()?
+}
+
+/// The files that a run reads, and those that it has for itself: its filter, and that of the secret key. Records are
+/// neither written to them nor, while the filter changes, read from the filter.
+#[derive(Debug, Default)]
+pub(crate) struct UsedFiles {
+    pub(crate) inputs: Survey,
+    /// As the user calls it, and with symbolic links resolved; names also where it would be made.
+    filter: Vec<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+impl UsedFiles {
+    /// With a filter, if there is one in a file, and the file of its secret key.
+    pub(crate) fn of(inputs: Survey, filter: Option<&Path>, key: Option<&Path>) -> Result<Self> {
+        let mut used = Self { inputs, filter: Vec::new(), key: key.map(Path::to_owned) };
+        if let Some(path) = filter {
+            let resolved = coua_store::resolved(path);
+            let resolved = resolved.map_err(|error| Failure::at(path.display(), error.reason))?;
+            used.filter = vec![path.to_owned(), resolved];
+        }
+        Ok(used)
+    }
+
+    /// Whether there is a filter in a file.
+    pub(crate) fn has_filter(&self) -> bool {
+        !self.filter.is_empty()
+    }
+
+    /// Complains if one of them is to be the output of this name, with this path if it has one, which is this
+    /// regular file if it is one.
+    pub(super) fn refuse(
+        &self,
+        name: &str,
+        path: Option<&Path>,
+        file: Option<Identity>,
+    ) -> Result<()> {
+        let is_one = |own: &PathBuf| {
+            file.is_some() && file == Identity::at(own)
+                || path.is_some_and(|path| platform::is_same_place(path, own))
+        };
+        let what = if file.is_some_and(|file| self.inputs.contains(file)) {
+            "is an input as well"
+        } else if self.filter.iter().any(is_one) {
+            "is the filter file as well"
+        } else if self.key.iter().any(is_one) {
+            "is the file of the secret key as well"
+        } else {
+            return Ok(());
+        };
+        Err(Failure::at(name, format_args!("{what}: name another output")))
+    }
+
+    fn refuse_path(&self, path: &Path) -> Result<()> {
+        self.refuse(&path.display().to_string(), Some(path), Identity::at(path))
+    }
+
+    /// Complains if a filter that is going to change is an input.
+    pub(crate) fn refuse_changed_input(&self) -> Result<()> {
+        let is_input =
+            |path: &&PathBuf| Identity::at(path).is_some_and(|file| self.inputs.contains(file));
+        self.filter.iter().find(is_input).map_or(Ok(()), |path| {
+            let reason = "is the filter file, which this run changes: name another input";
+            Err(Failure::at(path.display(), reason))
+        })
+    }
+
+    /// Complains if a filter is to be written to the file of the secret key.
+    pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<()> {
+        Self { key: key.map(Path::to_owned), ..Self::default() }.refuse_path(output)
+    }
+}
+
+/// Complains if there is a filter, whichever it is, where something else is to be written.
+pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
+    // Opening anything but a regular file may wait. One that cannot be read is told where it is written.
+    let file = Identity::at(path).and_then(|_| File::open(path).ok());
+    match file.map(|file| Generations::snapshot_bytes(&file)) {
+        None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))) => Ok(()),
+        Some(_) => {
+            let reason = "holds a filter, which would be lost: name another output, or remove the file first";
+            Err(Failure::at(path.display(), reason))
+        }
+    }
 }

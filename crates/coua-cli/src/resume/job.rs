@@ -4,11 +4,8 @@
 //! their defaults. An option that a later version adds leaves old descriptions equal unless it is given. The
 //! names of the options, and how their values are written, are part of the file format.
 
-use crate::output::Opening;
-use crate::terminal::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
 
 /// Of descriptions.
 const VERSION: u32 = 1;
@@ -138,17 +135,6 @@ impl Found {
             Self::Later => true,
         }
     }
-}
-
-/// What a run does to which inputs.
-#[derive(Debug)]
-pub(crate) struct Job<'a> {
-    pub(crate) spec: &'a JobSpec,
-    /// If all of them are files with names.
-    pub(crate) inputs: Option<Vec<PathBuf>>,
-    /// Of its outputs.
-    pub(crate) opening: Opening<'a>,
-    pub(crate) notes: Notes,
 }
 
 #[cfg(test)]

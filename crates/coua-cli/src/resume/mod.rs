@@ -4,39 +4,42 @@
 //! To resume a run, its inputs are read again from their beginning, and the records that were done are passed
 //! over: so it works for compressed inputs and every form of records, and inputs may have grown meanwhile.
 
+mod counts;
 mod describe;
 mod job;
 mod plan;
 mod positions;
 mod recorder;
 mod remembered;
-mod schedule;
 
+pub(crate) use counts::Counts;
 pub(crate) use describe::{in_words, tell};
-pub(crate) use job::{Job, JobSpec};
+pub(crate) use job::JobSpec;
 pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
 
-use crate::output::Outputs;
+use crate::output::{Opening, Outputs};
 use crate::target::{Kept, Stage};
 use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::{Place, Role, Run, Runs};
-use plan::{Plan, Wanted};
+use plan::{Job, Plan};
 use recorder::{AfterEnd, State};
 use remembered::{JobFile, Remembered};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// A run at its beginning, or where it is resumed; the last is what the command has counted so far.
-pub(crate) type Begun<C> = (Recorder, Outputs, C);
+/// A run at its beginning, or where it is resumed: who records how far it is, if it can be resumed, its outputs, and
+/// what was counted so far.
+pub(crate) type Begun = (Option<Recorder>, Outputs, Counts);
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
 const REST: u64 = 4096;
 
 /// How a run is kept from being lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Checkpoints {
+    /// What the run does, in words that outlast versions.
+    pub(crate) spec: JobSpec,
     pub(crate) mode: Mode,
     /// The time between two of them.
     pub(crate) every: Duration,
@@ -44,65 +47,59 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     /// Begins a run, or resumes the one that was interrupted. From here on the filter knows that the outputs are
-    /// being written.
-    pub(crate) fn begin<C: Default + Serialize + DeserializeOwned>(
-        self,
+    /// being written. `inputs` are there if all of them are files with names.
+    pub(crate) fn begin(
+        &self,
         kept: &mut Kept,
-        job: &Job<'_>,
-    ) -> Result<Begun<C>> {
-        let filter = kept.name();
-        let wanted = Wanted::new(&filter, job);
-        let plan = wanted.plan(self.mode, kept.store.runs())?;
-        let files = wanted.files;
-        match (plan.resumed, files) {
-            (Some(number), Some(files)) => self.resume(kept, number, files, job),
-            (_, files) => self.begin_new(kept, plan, files, job),
+        inputs: Option<Vec<PathBuf>>,
+        opening: Opening<'_>,
+        notes: Notes,
+    ) -> Result<Begun> {
+        let job = Job::new(kept.name(), &self.spec, inputs, opening, notes);
+        let plan = job.plan(self.mode, kept.store.runs())?;
+        match (plan.resumed, &job.files) {
+            (Some(number), Ok(files)) => self.resume(kept, number, files, &job),
+            _ => self.begin_new(kept, plan, &job),
         }
     }
 
-    fn begin_new<C: Default + Serialize>(
-        self,
-        kept: &mut Kept,
-        plan: Plan,
-        files: Option<Vec<JobFile>>,
-        job: &Job<'_>,
-    ) -> Result<Begun<C>> {
-        let run = files.map(|files| {
+    fn begin_new(&self, kept: &mut Kept, plan: Plan, job: &Job<'_>) -> Result<Begun> {
+        let run = job.files.as_ref().ok().map(|files| {
             let inputs = files.iter().filter(|(role, _)| *role == Role::Input);
             let places = inputs.map(|(role, path)| Place::start(*role, path)).collect();
             Run { job: job.spec.bytes(), places, ..Run::default() }
         });
         let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
         let mut outputs = Outputs::open(job.opening)?;
-        let counts = C::default();
+        let counts = Counts::default();
         let runs = kept.store.runs_mut();
         for number in plan.replaced {
             runs.remove(number);
         }
         let Some(run) = run.filter(|_| outputs.are_files()) else {
-            return Ok((Recorder::default(), outputs, counts));
+            return Ok((None, outputs, counts));
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
         let number = runs.add(run);
-        let has_outputs = !job.opening.to.paths().is_empty();
         let mut recorder = Recorder::new(runs, number, (self.every, after_end), job);
-        if has_outputs {
-            recorder.begin(kept, outputs.settle()?, &counts)?;
+        if !job.opening.to.paths().is_empty() {
+            recorder.note(runs, outputs.settle()?, &counts);
+            kept.commit(Stage::Begin)?;
         }
-        Ok((recorder, outputs, counts))
+        Ok((Some(recorder), outputs, counts))
     }
 
-    fn resume<C: DeserializeOwned>(
-        self,
+    fn resume(
+        &self,
         kept: &mut Kept,
         number: u64,
-        files: Vec<JobFile>,
+        files: &[JobFile],
         job: &Job<'_>,
-    ) -> Result<Begun<C>> {
+    ) -> Result<Begun> {
         let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.notes);
-        let counts = State::of(run).and_then(State::counts).ok_or_else(|| {
+        let state = State::of(run).ok_or_else(|| {
             let reason =
                 "what the interrupted run has counted cannot be understood: start over with --anew";
             Failure::at("--resume", reason)
@@ -120,11 +117,11 @@ impl Checkpoints {
         }
         let timing = (self.every, AfterEnd::Wanted);
         let recorder = Recorder::new(kept.store.runs(), number, timing, job);
-        Ok((recorder, outputs, counts))
+        Ok((Some(recorder), outputs, state.counts))
     }
 
     /// What cannot be kept is not recorded.
-    fn check_room(self, run: Run, notes: Notes) -> Result<Option<Run>> {
+    fn check_room(&self, run: Run, notes: Notes) -> Result<Option<Run>> {
         let bytes = run.bytes() + REST;
         if bytes <= Run::MOST_BYTES {
             return Ok(Some(run));
@@ -145,13 +142,13 @@ impl Checkpoints {
 }
 
 /// Gives a run the names that its files have now.
-fn rename(run: &mut Run, files: Vec<JobFile>, notes: Notes) {
+fn rename(run: &mut Run, files: &[JobFile], notes: Notes) {
     for (place, (_, path)) in
         run.places.iter_mut().zip(files).filter(|(place, (_, path))| place.path != *path)
     {
         let (new, old) = (path.display(), place.path.display());
         notes.say(format_args!("{new}: is what the run knows as {old}, which it continues"));
-        place.path = path;
+        place.path.clone_from(path);
     }
 }
 

@@ -1,8 +1,9 @@
 //! What becomes of the remembered runs when a run begins: one is resumed, some make room for it.
 
-use super::job::{Found, Job};
+use super::job::{Found, JobSpec};
 use super::remembered::{JobFile, Remembered, has_content};
-use crate::terminal::{Failure, Result, counted};
+use crate::output::Opening;
+use crate::terminal::{Failure, Notes, Result, counted};
 use coua_store::{Role, Runs};
 use std::path::{Path, PathBuf};
 
@@ -28,28 +29,43 @@ pub(super) struct Plan {
     pub(super) has_ended: bool,
 }
 
-/// A job and its files, as they are compared with those of remembered runs.
+/// What a run does to which files, as that is compared with remembered runs.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Job<'a> {
     /// The filter's name, for messages.
-    filter: &'a str,
-    job: &'a Job<'a>,
-    /// None if one of them is no file with a name.
-    pub(super) files: Option<Vec<JobFile>>,
+    filter: String,
+    pub(super) spec: &'a JobSpec,
+    /// Of its outputs.
+    pub(super) opening: Opening<'a>,
+    pub(super) notes: Notes,
+    /// Or why it cannot be resumed.
+    pub(super) files: Result<Vec<JobFile>, &'static str>,
     outputs: Vec<PathBuf>,
 }
 
-impl<'a> Wanted<'a> {
-    pub(super) fn new(filter: &'a str, job: &'a Job<'_>) -> Self {
+impl<'a> Job<'a> {
+    /// `inputs` are there if all of them are files with names.
+    pub(super) fn new(
+        filter: String,
+        spec: &'a JobSpec,
+        inputs: Option<Vec<PathBuf>>,
+        opening: Opening<'a>,
+        notes: Notes,
+    ) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let to = job.opening.to;
-        let outputs: Vec<_> = to.paths().into_iter().map(absolute).collect();
-        let inputs = job.inputs.clone().filter(|_| to.are_files());
+        let outputs: Vec<_> = opening.to.paths().into_iter().map(absolute).collect();
         let of_role = |role, paths: Vec<_>| paths.into_iter().map(move |path| (role, path));
-        let files = inputs.map(|inputs| {
-            of_role(Role::Input, inputs).chain(of_role(Role::Output, outputs.clone())).collect()
-        });
-        Self { filter, job, files, outputs }
+        let files = match inputs {
+            None => Err("needs inputs that are files with names: others cannot be read again"),
+            Some(_) if !opening.to.are_files() => {
+                Err("needs outputs that are files with names (-o): others cannot be cut")
+            }
+            Some(inputs) => {
+                let outputs = of_role(Role::Output, outputs.clone());
+                Ok(of_role(Role::Input, inputs).chain(outputs).collect())
+            }
+        };
+        Self { filter, spec, opening, notes, files, outputs }
     }
 
     pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
@@ -64,16 +80,16 @@ impl<'a> Wanted<'a> {
         if let Some(obstacle) = Remembered::all(runs).find_map(|run| self.obstacle(&run)) {
             return Err(obstacle);
         }
-        Ok(self.replacing(runs, |run| run.has_job(self.job.spec)))
+        Ok(self.replacing(runs, |run| run.has_job(self.spec)))
     }
 
     fn plan_to_start_over(&self, runs: &Runs) -> Plan {
         let command = |run: &Remembered<'_>| match &run.job {
-            Found::Known(known) => known.has_command_of(self.job.spec) && !run.has_ended(),
+            Found::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
             // Whatever it is, it has these files.
             Found::Earlier(_) | Found::Later => true,
         };
-        let mut plan = self.replacing(runs, |run| run.has_job(self.job.spec) || command(run));
+        let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
         let is_overwritten = |run: &Remembered<'_>| self.overwritten(run).is_some();
         let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
         plan.replaced.extend(overwritten);
@@ -96,21 +112,21 @@ impl<'a> Wanted<'a> {
             );
             return Some(Failure::at(path.display(), reason));
         }
-        let is_same = self.files.as_ref().is_some_and(|files| run.has_files(files));
-        let is_other = matches!(&run.job, Found::Known(known) if known != self.job.spec);
+        let is_same = self.files.as_ref().is_ok_and(|files| run.has_files(files));
+        let is_other = matches!(&run.job, Found::Known(known) if known != self.spec);
         (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
             let reason = format!(
                 "an interrupted {name} has done {records}, which would count twice: resume it by \
                  --resume, or discard it by --anew"
             );
-            Failure::at(self.filter, reason)
+            Failure::at(&self.filter, reason)
         })
     }
 
     /// A plan by which those runs with the same files are replaced for which `is_replaced` says so.
     fn replacing(&self, runs: &Runs, is_replaced: impl Fn(&Remembered<'_>) -> bool) -> Plan {
         let mut plan = Plan::default();
-        let Some(files) = &self.files else { return plan };
+        let Ok(files) = &self.files else { return plan };
         for run in Remembered::all(runs).filter(|run| run.has_files(files) && is_replaced(run)) {
             plan.replaced.push(run.number);
             plan.has_ended |= run.has_ended();
@@ -119,13 +135,13 @@ impl<'a> Wanted<'a> {
     }
 
     fn plan_to_resume(&self, runs: &Runs) -> Result<Plan> {
-        let files = self.resumable_files()?;
+        let files = self.files.as_ref().map_err(|reason| Failure::at("--resume", reason))?;
         let with_files = || Remembered::all(runs).filter(|run| run.has_files(files));
         if let Some(failure) = with_files().find_map(|run| run.of_another_version()) {
             return Err(failure);
         }
         let resumed = |run: &Remembered<'_>| Plan { resumed: Some(run.number), ..Plan::default() };
-        if let Some(run) = with_files().find(|run| run.has_job(self.job.spec)) {
+        if let Some(run) = with_files().find(|run| run.has_job(self.spec)) {
             return match run.check_places() {
                 Ok(()) => Ok(resumed(&run)),
                 // It has done nothing: a new one does as well.
@@ -135,8 +151,7 @@ impl<'a> Wanted<'a> {
                 Err(failure) => Err(failure),
             };
         }
-        let is_renamed =
-            |run: &Remembered<'_>| run.has_job(self.job.spec) && run.was_renamed_to(files);
+        let is_renamed = |run: &Remembered<'_>| run.has_job(self.spec) && run.was_renamed_to(files);
         if let Some(run) = Remembered::all(runs).find(is_renamed) {
             return Ok(resumed(&run));
         }
@@ -147,22 +162,10 @@ impl<'a> Wanted<'a> {
         Ok(Plan::default())
     }
 
-    /// Complains if this is no job that can be resumed.
-    fn resumable_files(&self) -> Result<&[JobFile]> {
-        self.files.as_deref().ok_or_else(|| {
-            let reason = if self.job.inputs.is_none() {
-                "needs inputs that are files with names: others cannot be read again"
-            } else {
-                "needs outputs that are files with names (-o): others cannot be cut"
-            };
-            Failure::at("--resume", reason)
-        })
-    }
-
     /// Complains if an interrupted run of the same files had other options: it is probably meant.
     fn check_options(&self, run: &Remembered<'_>) -> Result<()> {
         let Found::Known(known) = &run.job else { return Ok(()) };
-        known.first_difference(self.job.spec).map_or(Ok(()), |option| {
+        known.first_difference(self.spec).map_or(Ok(()), |option| {
             let reason = format!(
                 "--{option} is not as it was in the interrupted {}: give the same options, or start over with \
                  --anew",

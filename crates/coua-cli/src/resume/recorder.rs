@@ -1,19 +1,17 @@
 //! Records in the filter how far a run is, block by block.
 
-use super::job::Job;
+use super::counts::Counts;
+use super::plan::Job;
 use super::positions::Positions;
 use super::remembered::Remembered;
-use super::schedule::Schedule;
 use crate::output::Settled;
 use crate::record::{Block, Format};
 use crate::target::{Kept, Stage, Target};
 use crate::terminal::{Notes, Result};
 use coua_store::{Role, Run, Runs};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,16 +25,10 @@ pub(crate) enum Ending {
 /// Runs that have ended and are remembered.
 const MOST_ENDED: usize = 64;
 
-/// How far a run is, and where that is recorded.
-#[derive(Debug, Default)]
-pub(crate) struct Recorder {
-    /// None if the run cannot be resumed.
-    entry: Option<Entry>,
-}
-
-/// The run in the filter's table.
+/// How far a run is that can be resumed, and where that is recorded: in the filter's table of runs.
 #[derive(Debug)]
-struct Entry {
+pub(crate) struct Recorder {
+    /// Of the run.
     number: u64,
     positions: Positions,
     /// Of the inputs' records.
@@ -62,7 +54,8 @@ pub(super) enum AfterEnd {
 /// What is kept of a run, apart from its places.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
-    counts: Value,
+    /// What the command had counted.
+    pub(super) counts: Counts,
     after_end: AfterEnd,
 }
 
@@ -70,15 +63,27 @@ impl State {
     pub(super) fn of(run: &Run) -> Option<Self> {
         serde_json::from_slice(&run.state).ok()
     }
+}
 
-    /// What the command had counted.
-    pub(super) fn counts<C: DeserializeOwned>(self) -> Option<C> {
-        serde_json::from_value(self.counts).ok()
-    }
+/// Checkpoints take at most one part in so many of the time, unless they are to come all the time: a large
+/// filter that changes all over takes seconds to write.
+const SHARE: u32 = 10;
 
-    fn bytes(counts: &impl Serialize, after_end: AfterEnd) -> Vec<u8> {
-        let counts = serde_json::to_value(counts).unwrap_or_default();
-        serde_json::to_vec(&Self { counts, after_end }).unwrap_or_default()
+/// When checkpoints come.
+#[derive(Debug)]
+struct Schedule {
+    every: Duration,
+    /// When the last checkpoint began.
+    began: Instant,
+    /// When it was done.
+    last: Instant,
+}
+
+impl Schedule {
+    fn is_due(&self) -> bool {
+        let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
+        let took = self.last.saturating_duration_since(self.began);
+        self.last.elapsed() >= self.every.max(rest * took)
     }
 }
 
@@ -92,108 +97,82 @@ impl Recorder {
     ) -> Self {
         let places = runs.get(number).map_or(&[][..], |run| &run.places);
         let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
-        let (schedule, format, notes) = (Schedule::new(every), job.opening.format, job.notes);
-        let format = format.clone();
-        let entry = Entry { number, positions, format, schedule, after_end, notes, lost: None };
-        Self { entry: Some(entry) }
+        let (format, notes, now) = (job.opening.format.clone(), job.notes, Instant::now());
+        let schedule = Schedule { every, began: now, last: now };
+        Self { number, positions, format, schedule, after_end, notes, lost: None }
     }
 
     /// Takes a block in. Says how many of its records are done already.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<usize> {
-        let Some(entry) = &mut self.entry else { return Ok(0) };
-        entry.positions.enter(block, &entry.format)
+        self.positions.enter(block, &self.format)
     }
 
     /// The records of the block from `place` on are not done after all.
     pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        if let Some(entry) = &mut self.entry {
-            entry.positions.take_back(block, place);
-        }
+        self.positions.take_back(block, place);
     }
 
-    /// What to do about a full filter, to be said after what became of the records.
-    pub(crate) fn remedy_if_full(&self) -> &'static str {
-        if self.entry.as_ref().is_some_and(|entry| entry.lost.is_none()) {
-            "; make room (`coua remove`), then give the same command with --resume"
-        } else {
-            "; make room (`coua remove`), then give the records from that one on"
-        }
+    /// Whether the run can be resumed still.
+    pub(crate) fn is_resumable(&self) -> bool {
+        self.lost.is_none()
     }
 
     /// Whether records may come that were done before.
     pub(crate) fn may_repeat(&self) -> bool {
-        self.entry.as_ref().is_some_and(|entry| entry.positions.may_repeat())
+        self.positions.may_repeat()
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        self.entry.as_ref().is_some_and(|entry| {
-            !entry.positions.is_repeating() && entry.lost.is_none() && entry.schedule.is_due()
-        })
+        !self.positions.is_repeating() && self.lost.is_none() && self.schedule.is_due()
     }
 
-    /// Commits that the run begins, before anything is written to its outputs.
-    pub(super) fn begin(
-        &mut self,
-        kept: &mut Kept,
-        settled: Settled,
-        counts: &impl Serialize,
-    ) -> Result<()> {
-        if let Some(entry) = &mut self.entry {
-            entry.note(kept.store.runs_mut(), settled, counts);
-        }
-        kept.commit(Stage::Begin)
-    }
-
-    /// Commits how far the run is, if it can be resumed. All answers are in the outputs, and on the disk.
+    /// Commits how far the run is. All answers are in the outputs, and on the disk.
     pub(crate) fn commit(
         &mut self,
         kept: &mut Kept,
         settled: Settled,
-        counts: &impl Serialize,
+        counts: &Counts,
     ) -> Result<()> {
-        let Some(entry) = &mut self.entry else { return Ok(()) };
-        entry.schedule.begin();
-        if entry.after_end == AfterEnd::Forgotten && entry.positions.records() > 0 {
-            entry.after_end = AfterEnd::Kept;
+        self.schedule.began = Instant::now();
+        if self.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
+            self.after_end = AfterEnd::Kept;
         }
-        entry.note(kept.store.runs_mut(), settled, counts);
-        if entry.lost.is_some() {
+        self.note(kept.store.runs_mut(), settled, counts);
+        if self.lost.is_some() {
             return Ok(());
         }
         kept.commit(Stage::Checkpoint)?;
-        entry.schedule.done();
+        self.schedule.last = Instant::now();
         Ok(())
     }
 
-    /// Commits the end of the run, or if it can be resumed, where it was left. Gives the filter back.
+    /// Commits the end of a run, or if it can be resumed, where it was left. Gives the filter back.
     pub(crate) fn end(
-        self,
+        recorder: Option<Self>,
         ending: Ending,
         target: Target,
         settled: Settled,
-        counts: &impl Serialize,
+        counts: &Counts,
     ) -> Result<Target> {
         let Target::File(mut kept) = target else { return Ok(target) };
-        if let Some(mut entry) = self.entry {
+        if let Some(mut recorder) = recorder {
             if ending == Ending::Whole {
-                entry.positions.end()?;
+                recorder.positions.end()?;
             }
-            entry.note(kept.store.runs_mut(), settled, counts);
+            recorder.note(kept.store.runs_mut(), settled, counts);
             if ending == Ending::Early {
-                entry.leave(kept.store.runs_mut());
+                recorder.leave(kept.store.runs_mut());
                 kept.commit(Stage::Checkpoint)?;
                 return Ok(Target::File(kept));
             }
             let name = kept.name();
-            entry.end(&name, kept.store.runs_mut());
+            recorder.note_end(&name, kept.store.runs_mut());
         }
         Ok(Target::Done(Box::new(kept.finish()?)))
     }
-}
 
-impl Entry {
     /// Notes how far the run is, in the table that the next commit keeps.
-    fn note(&mut self, runs: &mut Runs, settled: Settled, counts: &impl Serialize) {
+    pub(super) fn note(&mut self, runs: &mut Runs, settled: Settled, counts: &Counts) {
         let Some(run) = runs.get_mut(self.number) else { return };
         if self.lost.is_none() {
             self.lost = self.positions.settle().err();
@@ -202,7 +181,8 @@ impl Entry {
         if run.records != self.positions.records() {
             (run.records, run.has_ended) = (self.positions.records(), false);
         }
-        run.state = State::bytes(counts, self.after_end);
+        let state = State { counts: *counts, after_end: self.after_end };
+        run.state = serde_json::to_vec(&state).unwrap_or_default();
     }
 
     /// The run is left before its end. If an input is lost, it stays in the table, so that nobody empties its
@@ -220,7 +200,7 @@ impl Entry {
     }
 
     /// The run has ended. Of more than are kept, the oldest are forgotten.
-    fn end(&self, filter: &str, runs: &mut Runs) {
+    fn note_end(&self, filter: &str, runs: &mut Runs) {
         if runs.get(self.number).is_none_or(|run| run.has_ended && self.lost.is_none()) {
             // It had ended before, and there was nothing more to do.
             return;

@@ -1,14 +1,14 @@
 //! What a command is to do with records.
 
-use super::counts::Counts;
-use super::reading::Reading;
-use crate::input::Survey;
-use crate::key::Found;
-use crate::output::{Destinations, Opening, Outputs, OwnFiles};
-use crate::resume::{self, Begun, Checkpoints, JobSpec, Recorder};
+use crate::input::{BlockReader, Inputs, Survey, Until};
+use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
+use crate::output::{Destinations, Opening, Outputs, UsedFiles};
+use crate::record::Header;
+use crate::resume::{Begun, Checkpoints, Counts};
 use crate::target::{FilterSpec, Location, Manners, Op, Target};
-use crate::terminal::{Format, Result, Shown};
+use crate::terminal::{Format, Result, Shown, Stop};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// How a command runs, apart from what it does.
 #[derive(Clone, Copy, Debug)]
@@ -31,25 +31,66 @@ pub(crate) struct Job {
     pub(crate) to: Destinations,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Found>,
-    /// What it does in words that outlast versions, and how that is recorded, if the run can be resumed.
-    pub(crate) recorded: Option<(JobSpec, Checkpoints)>,
+    /// How it is recorded, if the run can be resumed.
+    pub(crate) recorded: Option<Checkpoints>,
     pub(crate) running: Running,
 }
 
 impl Job {
-    /// What its outputs need to know, beside the run's own files.
-    pub(super) fn opening<'a>(&'a self, inputs: &'a Survey, own: &'a OwnFiles) -> Opening<'a> {
-        Opening { format: &self.reading.hashing.format, to: &self.to, inputs, own }
+    /// What its outputs need to know.
+    pub(super) fn opening<'a>(&'a self, used: &'a UsedFiles) -> Opening<'a> {
+        Opening { format: &self.reading.hashing.format, to: &self.to, used }
     }
 
     /// Begins the run, or resumes it, and opens its outputs.
-    pub(super) fn begin(&self, target: &mut Target, opening: Opening<'_>) -> Result<Begun<Counts>> {
-        if let (Some(kept), Some((spec, checkpoints))) = (target.kept(), &self.recorded) {
-            let (inputs, notes) = (self.reading.inputs.files(), self.running.manners.notes);
-            let job = resume::Job { spec, inputs, opening, notes };
-            return checkpoints.begin(kept, &job);
+    pub(super) fn begin(&self, target: &mut Target, opening: Opening<'_>) -> Result<Begun> {
+        let (Some(kept), Some(checkpoints)) = (target.kept(), &self.recorded) else {
+            return Ok((None, Outputs::open(opening)?, Counts::default()));
+        };
+        let notes = self.running.manners.notes;
+        checkpoints.begin(kept, self.reading.inputs.files(), opening, notes)
+    }
+}
+
+/// What to read, and how to understand it.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) inputs: Inputs,
+    /// Before it is known which filter the keys are for.
+    pub(crate) hashing: Hashing,
+    pub(crate) until: Until,
+}
+
+impl Reading {
+    /// Looks at all inputs, and at the headers of those that are CSV files.
+    pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
+        let inputs = self.inputs.survey(self.until)?;
+        if let (Some(headers), Until::End) = (self.headers(mixing), self.until) {
+            let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());
+            let (inputs, format) = (self.inputs.clone(), self.hashing.format.clone());
+            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
         }
-        let outputs = Outputs::open(opening)?;
-        Ok((Recorder::default(), outputs, Counts::default()))
+        Ok(inputs)
+    }
+
+    /// What is to know about the headers of CSV inputs, if they have such.
+    pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
+        let columns = self.hashing.keys.csv().filter(|columns| columns.need_header())?;
+        Some(Headers::new(columns.clone(), mixing))
+    }
+
+    /// Whether a record without an answer is printed, where records with this answer are: the first header
+    /// everywhere, a record without a key as one that was never seen.
+    pub(super) fn passes(&self, why: &Why, wanted: Found) -> bool {
+        match why {
+            Why::Header(header) => *header == Header::First,
+            Why::Missing(_) => wanted == Found::No && self.keeps_keyless(),
+            Why::OtherShard => false,
+        }
+    }
+
+    /// Whether a record without a key passes.
+    pub(super) fn keeps_keyless(&self) -> bool {
+        matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
     }
 }

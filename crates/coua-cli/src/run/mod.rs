@@ -1,20 +1,18 @@
 //! A command that reads records: set up, worked off and ended here, whatever it does and wherever the filter is.
 
-mod counts;
 mod ending;
 mod job;
-pub(crate) mod reading;
 mod session;
 #[cfg(test)]
 mod steps;
 mod work;
 
-pub(crate) use job::{Job, Running};
+pub(crate) use job::{Job, Reading, Running};
 pub(crate) use work::Run;
 
-use crate::output::{Form, Outputs, OwnFiles, Settled};
+use crate::output::{Form, Outputs, Settled, UsedFiles};
 use crate::pipeline::Pipeline;
-use crate::resume;
+use crate::resume::{self, Recorder};
 use crate::target::{Location, Op, Target};
 use crate::terminal::{Exit, Failure, Result, Stream, exit};
 use ending::Ending;
@@ -31,27 +29,28 @@ impl Run {
         job.to.check_open()?;
         job.filter.secret.key()?;
         let inputs = job.reading.survey(job.to.mixing())?;
-        let own =
-            OwnFiles::of(job.location.as_ref().and_then(Location::file), job.filter.secret.file())?;
+        let filter = job.location.as_ref().and_then(Location::file);
+        let used = UsedFiles::of(inputs, filter, job.filter.secret.file())?;
         if job.op.changes() {
-            own.refuse_inputs(&inputs)?;
+            used.refuse_changed_input()?;
         }
-        job.opening(&inputs, &own).check_all()?;
+        job.opening(&used).check_all()?;
         let Running { threads, manners, .. } = job.running;
         let at = (job.location.as_ref(), job.op);
-        let mut target = Target::open(at, &job.filter, &inputs, threads, manners)?;
-        let now = job.filter.now;
-        now.check_for(target.window())?;
-        job.reading.believe_times(now, target.window());
-        let opening = job.opening(&inputs, &own);
-        let (recorder, mut outputs, counts) = job.begin(&mut target, opening)?;
-        let session = Session::begin(counted(job.op), &job, &inputs)?;
+        let mut target = Target::open(at, &job.filter, &used.inputs, threads, manners)?;
+        let (now, window) = (job.filter.now, target.window());
+        now.check_for(window)?;
+        if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
+            // Times up to a generation after the present are believed: clocks differ.
+            times.believe(now, window.step());
+        }
+        let (recorder, mut outputs, counts) = job.begin(&mut target, job.opening(&used))?;
+        let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs)?;
         outputs.form = match job.op {
             Op::Count if job.reading.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
             _ => Form::Selected,
         };
-        target.heed(&session.stop);
         let pipeline = session.pipeline(&job, &target);
         let (ending, printed, settled) = (Ending::Whole, 0, Settled::default());
         let run = Self { job, target, session, recorder, counts, ending, printed, settled };
@@ -92,11 +91,19 @@ impl Run {
             return Err(Failure::ending(Exit::Error.or_signal(), &name, left));
         }
         target.tell_doubts(op, notes);
-        let remedy = target.kept().map_or("", |_| recorder.remedy_if_full());
+        let is_resumable = recorder.as_ref().is_some_and(Recorder::is_resumable);
+        let remedy = match target.kept() {
+            None => "",
+            Some(_) if is_resumable => {
+                "; make room (`coua remove`), then give the same command with --resume"
+            }
+            Some(_) => "; make room (`coua remove`), then give the records from that one on",
+        };
         let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
         let is_early = ending.is_full() || exit::caught().is_some();
         let how = if is_early { resume::Ending::Early } else { resume::Ending::Whole };
-        let mut target = match (recorder.end(how, target, settled, &counts), refusal.is_some()) {
+        let ended = Recorder::end(recorder, how, target, settled, &counts);
+        let mut target = match (ended, refusal.is_some()) {
             (Err(failure), true) => {
                 failure.told_if_unsynced()?;
                 return refusal.map_or(Ok(otherwise), Err);
@@ -120,15 +127,5 @@ impl Run {
             Some(refusal) => Err(refusal),
             None => printed.map(|()| otherwise.or_signal()),
         }
-    }
-}
-
-/// What progress shows beside the records.
-fn counted(op: Op) -> &'static str {
-    match op {
-        Op::Dedup => "unique",
-        Op::Add | Op::AddNew => "added",
-        Op::Remove => "removed",
-        Op::Check | Op::Count => "found",
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::input::{BlockReader, Coding, Inputs, Until};
 use crate::key::{Finder, Found, Hashing, Keys, Normalize, Wanted};
-use crate::output::{Destination, Destinations, Opening, Outputs, OwnFiles};
+use crate::output::{Destination, Destinations, Opening, Outputs, UsedFiles};
 use crate::pipeline::{Batch, Early};
 use crate::record::{Format, Separator};
 use crate::target::FilterSpec;
@@ -86,8 +86,7 @@ fn measure(prefix: &str, threads: usize) -> Times {
     let threads = NonZeroUsize::new(threads).unwrap();
     let parts = Parts::new(&FilterSpec::default(), &survey, threads).unwrap();
     let to = Destinations { main: Some(Destination::File(out)), tee: None };
-    let own = OwnFiles::default();
-    let opening = Opening { format: &format, to: &to, inputs: &survey, own: &own };
+    let opening = Opening { format: &format, to: &to, used: &UsedFiles::default() };
     let mut outputs = Outputs::open(opening).unwrap();
     let (mut times, mut batch) = (Times::default(), Batch::default());
     while times.add(0, || reader.next_block(&mut batch.block)).unwrap() {

@@ -1,6 +1,5 @@
 //! What is done with each block.
 
-use super::counts::Counts;
 use super::ending::Ending;
 use super::job::Job;
 use super::session::Session;
@@ -9,7 +8,7 @@ use crate::key::{Answers, Found, Why};
 use crate::output::Settled;
 use crate::pipeline::{Answer, Batch, Flow};
 use crate::record::Header;
-use crate::resume::Recorder;
+use crate::resume::{Counts, Recorder};
 use crate::target::{Op, Stop, Target};
 use crate::terminal::Result;
 use std::iter::repeat_n;
@@ -20,7 +19,8 @@ pub(crate) struct Run {
     pub(super) job: Job,
     pub(super) target: Target,
     pub(super) session: Session,
-    pub(super) recorder: Recorder,
+    /// If the run can be resumed.
+    pub(super) recorder: Option<Recorder>,
     pub(super) counts: Counts,
     pub(super) ending: Ending,
     /// Records selected for the main output.
@@ -61,7 +61,9 @@ impl Run {
             Stop::Full { nth, why } => {
                 let place = if self.ending.is_full() { 0 } else { batch.keyed.record_of_hash(nth) };
                 self.session.note(batch, place);
-                self.recorder.take_back(&batch.block, place);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.take_back(&batch.block, place);
+                }
                 batch.answers.selected.truncate(place);
                 batch.answers.also_selected.truncate(place);
                 if !self.ending.is_full() {
@@ -83,7 +85,8 @@ impl Answer for Run {
     }
 
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
-        let over = self.recorder.enter(&batch.block)?;
+        let recorder = self.recorder.as_mut();
+        let over = recorder.map_or(Ok(0), |recorder| recorder.enter(&batch.block))?;
         let known = batch.keyed.hashes_before(over);
         let answered = self.target.answer(self.job.op, batch, known);
         self.counts.note(self.job.op, &batch.answers);
@@ -92,23 +95,25 @@ impl Answer for Run {
             self.stop(batch, stop);
             return Ok(Flow::Enough);
         }
-        if !self.recorder.may_repeat() {
+        if !self.recorder.as_ref().is_some_and(Recorder::may_repeat) {
             self.target.divide(batch.keyed.hashes.len());
         }
         self.session.note(batch, batch.block.len());
         self.ending.note(0, &batch.block);
-        self.session.show(self.counts.shown(self.job.op), self.target.load());
+        self.session.show(self.counts.shown(self.job.op).1, self.target.load());
         let is_enough = self.job.reading.until == Until::FirstPrinted && self.printed > 0;
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.recorder.is_due() || self.target.settlement_is_due()
+        self.recorder.as_ref().is_some_and(Recorder::is_due) || self.target.settlement_is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<()> {
         self.target.note_settled();
-        let kept = self.target.kept();
-        kept.map_or(Ok(()), |kept| self.recorder.commit(kept, settled, &self.counts))
+        match (self.target.kept(), &mut self.recorder) {
+            (Some(kept), Some(recorder)) => recorder.commit(kept, settled, &self.counts),
+            _ => Ok(()),
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::key::{
 };
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
-use crate::run::reading::Reading;
+use crate::run::Reading;
 use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
@@ -173,19 +173,15 @@ impl TimeSource<'_> {
 impl InputArgs {
     /// Checks the options of records that may have times.
     pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
+        let KeyArgs { trim, url, ignore_case, on_missing, shard, .. } = self.keys;
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
-        let keys = Keys::new(finder, self.keys.normalize(), times);
+        let keys = Keys::new(finder, Normalize { trim, url, ignore_case }, times);
         let coding = if self.records.no_decompress { Coding::AsIs } else { Coding::Decompress };
         let inputs = Inputs::new(&self.files, coding);
-        let hashing = Hashing {
-            format: Format { separator: self.separator(&keys), crlf: self.records.crlf },
-            keys,
-            hasher: KeyHasher::default(),
-            on_missing: self.keys.on_missing,
-            shard: self.keys.shard,
-            wanted: Wanted::Hash,
-        };
+        let format = Format { separator: self.separator(&keys), crlf: self.records.crlf };
+        let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
+        let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted };
         Ok(Reading { inputs, hashing, until: Until::End })
     }
 
@@ -244,9 +240,5 @@ impl KeyArgs {
             Failure::at(format_args!("--time-field {}", time.field), reason)
         })?;
         Ok(Times::new(Some(finder), time.format))
-    }
-
-    fn normalize(&self) -> Normalize {
-        Normalize { trim: self.trim, url: self.url, ignore_case: self.ignore_case }
     }
 }

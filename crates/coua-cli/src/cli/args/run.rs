@@ -2,7 +2,7 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
-use crate::resume::{Checkpoints, Mode};
+use crate::resume::{Checkpoints, JobSpec, Mode};
 use crate::run::Running;
 use crate::target::file;
 use crate::terminal::{Format, Notes, Shown, Watch};
@@ -179,13 +179,14 @@ pub(crate) struct WorkArgs {
 
 impl WorkArgs {
     /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
-    pub(crate) fn checkpoints(&self) -> Checkpoints {
+    pub(crate) fn checkpoints(&self, spec: JobSpec) -> Checkpoints {
         let mode = match (self.resume, self.anew) {
             (true, _) => Mode::Resume,
             (_, true) => Mode::StartOver,
             _ => Mode::New,
         };
-        Checkpoints { mode, every: self.checkpoint_every.unwrap_or(Duration::from_secs(5)) }
+        let every = self.checkpoint_every.unwrap_or(Duration::from_secs(5));
+        Checkpoints { spec, mode, every }
     }
 
     pub(crate) fn running(&self) -> Running {

@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 /// From this share of the new records on it is worth a warning that they were taken for repeats.
 const HIGH_RATE: f64 = 0.02;
 
-/// What a run has counted; each command has its own. The names are part of the file format: a run that is resumed
-/// continues them.
+/// What a run has counted; each command has its own. The names, and their order, are part of the file format: a run that
+/// is resumed continues them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Counts {
-    #[serde(skip_serializing_if = "is_zero")]
-    unique: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    repeats: u64,
+pub(crate) struct Counts {
     #[serde(skip_serializing_if = "is_zero")]
     added: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    expected_wrongly_dropped: Expectation,
     #[serde(skip_serializing_if = "is_zero")]
     found: u64,
     #[serde(skip_serializing_if = "is_zero")]
     not_found: u64,
     #[serde(skip_serializing_if = "is_zero")]
-    expected_wrongly_dropped: Expectation,
+    repeats: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    unique: u64,
 }
 
 fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
@@ -34,7 +34,7 @@ fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
 
 impl Counts {
     /// Counts the answers to a block.
-    pub(super) fn note(&mut self, op: Op, answers: &Answers) {
+    pub(crate) fn note(&mut self, op: Op, answers: &Answers) {
         // Of each key there is either an answer or a number of copies.
         let absent = answers.counts.iter().filter(|count| **count == 0).count();
         let no = answers.count(Found::No) + absent as u64;
@@ -53,17 +53,18 @@ impl Counts {
         }
     }
 
-    /// What progress shows.
-    pub(super) fn shown(&self, op: Op) -> u64 {
+    /// What progress shows beside the records.
+    pub(crate) fn shown(&self, op: Op) -> (&'static str, u64) {
         match op {
-            Op::Dedup => self.unique,
-            Op::Add | Op::AddNew => self.added,
-            Op::Remove | Op::Check | Op::Count => self.found,
+            Op::Dedup => ("unique", self.unique),
+            Op::Add | Op::AddNew => ("added", self.added),
+            Op::Remove => ("removed", self.found),
+            Op::Check | Op::Count => ("found", self.found),
         }
     }
 
     /// What the filter has answered, and how many of the repeats were expected to be new records meanwhile.
-    pub(super) fn answered(&self) -> (Answered, f64) {
+    pub(crate) fn answered(&self) -> (Answered, f64) {
         let answered = Answered { new: self.unique, repeats: self.repeats };
         (answered, self.expected_wrongly_dropped.into())
     }
@@ -76,7 +77,7 @@ impl Counts {
 
     /// What to say if a filter of so many hash bits took more new records for repeats than the `rate` that was
     /// asked for.
-    pub(super) fn warning(
+    pub(crate) fn warning(
         &self,
         [expected, hash_bits]: [Option<f64>; 2],
         rate: Option<f64>,
@@ -94,20 +95,19 @@ impl Counts {
     }
 
     /// Adds the figures of a command.
-    pub(super) fn tell(&self, op: Op, expected: Option<f64>, report: &mut Report) {
+    pub(crate) fn tell(&self, op: Op, expected: Option<f64>, report: &mut Report) {
+        let (name, count) = self.shown(op);
+        report.number(name, name, count);
         match op {
             Op::Dedup => {
-                report.number("unique", "unique", self.unique);
                 report.number("repeats", "repeats", self.repeats);
                 if let Some(expected) = self.wrongly_dropped(expected) {
                     let name = "expected wrongly dropped";
                     report.measure("expected_wrongly_dropped", name, expected, significant);
                 }
             }
-            Op::Add | Op::AddNew => report.number("added", "added", self.added),
+            Op::Add | Op::AddNew => {}
             Op::Remove | Op::Check | Op::Count => {
-                let name = if op == Op::Remove { "removed" } else { "found" };
-                report.number(name, name, self.found);
                 report.number("not_found", "not found", self.not_found);
             }
         }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn counts_are_kept_as_earlier_versions_did() {
-        let earlier = r#"{"unique":3,"repeats":2,"expected_wrongly_dropped":0.5}"#;
+        let earlier = r#"{"expected_wrongly_dropped":0.5,"repeats":2,"unique":3}"#;
         let counts: Counts = serde_json::from_str(earlier).unwrap();
         assert_eq!((counts.unique, counts.repeats), (3, 2));
         assert_eq!(serde_json::to_string(&counts).unwrap(), earlier);
