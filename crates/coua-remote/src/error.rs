@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Program {
     /// Tells people what goes on, such as that a server is waited for.
     pub tell: fn(&str),
-    /// Whether the program is to stop: then whoever is silent is not waited for long.
+    /// Whether the program is to stop. Then a silent server is not waited for long.
     pub is_to_stop: fn() -> bool,
 }
 

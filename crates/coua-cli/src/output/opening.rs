@@ -45,13 +45,13 @@ fn standard_output() -> Option<Identity> {
 #[derive(Debug, Default)]
 pub(crate) struct UsedFiles {
     pub(crate) inputs: Survey,
-    /// As the user calls it, and with symbolic links resolved; names also where it would be made.
+    /// Its name as it was given, and with symbolic links resolved. It need not exist yet.
     filter: Vec<PathBuf>,
     key: Option<PathBuf>,
 }
 
 impl UsedFiles {
-    /// With a filter, if there is one in a file, and the file of its secret key.
+    /// The inputs, the filter if it is in a file, and the file of its secret key.
     pub(crate) fn of(inputs: Survey, filter: Option<&Path>, key: Option<&Path>) -> Result<Self> {
         let mut used = Self { inputs, filter: Vec::new(), key: key.map(Path::to_owned) };
         if let Some(path) = filter {

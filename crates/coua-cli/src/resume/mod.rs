@@ -28,8 +28,8 @@ use remembered::{JobFile, Remembered};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A run at its beginning, or where it is resumed: who records how far it is, if it can be resumed, its outputs, and
-/// what was counted so far.
+/// A run at its beginning, or where it is resumed: its recorder if it can be resumed, its outputs, and what was counted
+/// so far.
 pub(crate) type Begun = (Option<Recorder>, Outputs, Counts);
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
@@ -47,7 +47,7 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     /// Begins a run, or resumes the one that was interrupted. From here on the filter knows that the outputs are
-    /// being written. `inputs` are there if all of them are files with names.
+    /// being written. `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn begin(
         &self,
         kept: &mut Kept,

@@ -38,13 +38,13 @@ pub(super) struct Job<'a> {
     /// Of its outputs.
     pub(super) opening: Opening<'a>,
     pub(super) notes: Notes,
-    /// Or why it cannot be resumed.
+    /// Its inputs and outputs, or why it cannot be resumed.
     pub(super) files: Result<Vec<JobFile>, &'static str>,
     outputs: Vec<PathBuf>,
 }
 
 impl<'a> Job<'a> {
-    /// `inputs` are there if all of them are files with names.
+    /// `inputs` is `None` if one of them is not a file with a name.
     pub(super) fn new(
         filter: String,
         spec: &'a JobSpec,
