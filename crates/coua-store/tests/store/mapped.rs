@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
 
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
@@ -79,20 +81,20 @@ fn damaged(path: &Path) -> u64 {
 /// Whether the file system tells what is in the cache, where these files surely are.
 #[cfg(target_os = "linux")]
 fn tells(path: &Path) -> bool {
-    is_cached(path, 0)
-}
-
-/// Whether the byte at this place of the file is at hand.
-#[cfg(target_os = "linux")]
-fn is_cached(path: &Path, at: u64) -> bool {
     use rustix::io::{ReadWriteFlags, preadv2};
     let (file, mut byte) = (fs::File::open(path).unwrap(), [0]);
-    preadv2(file, &mut [std::io::IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT).is_ok()
+    preadv2(file, &mut [std::io::IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
 fn tells(_path: &Path) -> bool {
     false
+}
+
+/// A fast disk sometimes has fetched what is looked at before the look has ended.
+#[cfg(target_os = "linux")]
+fn sooner_or_later(mut is_so: impl FnMut() -> bool) {
+    assert!((0..20).any(|_| is_so()), "not once in twenty times");
 }
 
 /// A key may touch every generation: so their number counts too.
@@ -159,9 +161,10 @@ fn what_is_in_the_cache_is_mapped_for_more_work() {
     };
     forget();
     assert!(opens(few));
-    // Opening has fetched a part of it.
-    forget();
-    assert!(!opens(more));
+    sooner_or_later(|| {
+        forget();
+        !opens(more)
+    });
 }
 
 /// Much work for which little must be fetched: all of that is, once, and the file is mapped still.
@@ -172,36 +175,45 @@ fn what_is_missing_is_fetched_together_for_much_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let bytes = damaged(&path);
+    let tells_at_once = tells(&path);
     let forget_half = || {
         let file = fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
         fadvise(&file, 0, std::num::NonZeroU64::new(bytes / 2), Advice::DontNeed).unwrap();
     };
-    let cached = || (0..bytes).step_by(4096).filter(|at| is_cached(&path, *at)).count() as u64;
+    // It only looks: whoever asks by reading makes the system fetch what is missing.
+    let cached = || {
+        let fincore = Command::new("fincore").args(["-b", "-n", "-o", "PAGES"]).arg(&path).output();
+        String::from_utf8(fincore.ok()?.stdout).ok()?.trim().parse::<u64>().ok()
+    };
     let pages = bytes.div_ceil(4096);
-    let told = cached() == pages;
+    let before = cached();
     forget_half();
-    if !told || cached() == pages {
-        skipped("a file system that does not tell what is in the cache, or keeps all");
+    if !tells_at_once || before != Some(pages) || cached() == Some(pages) {
+        skipped("fincore, or a file system that tells what is in the cache and forgets it");
         return;
     }
     let comes_back = || {
-        let begin = std::time::Instant::now();
-        while cached() < pages {
-            assert!(begin.elapsed().as_secs() < 60, "{} pages of {pages}", cached());
-        }
+        let begin = Instant::now();
+        while cached() < Some(pages) && begin.elapsed().as_secs() < 3 {}
+        cached() == Some(pages)
     };
     // Each is asked of five generations: as many pages as there are, or more.
     let keys = pages / 5;
-    forget_half();
-    assert!(Options::new().expecting(keys).read(&path).is_ok(), "it was not read");
-    comes_back();
-    forget_half();
-    let mut view = Options::new().expecting(0).read(&path).unwrap();
-    assert!(view.asked_beside(1).is_none(), "keys wait for the disk");
-    view.asked(&hashes(77, keys));
-    assert!(view.asked_beside(1).is_some(), "all is on its way");
-    comes_back();
+    sooner_or_later(|| {
+        forget_half();
+        assert!(Options::new().expecting(keys).read(&path).is_ok(), "it was not read");
+        comes_back()
+    });
+    sooner_or_later(|| {
+        forget_half();
+        let mut view = Options::new().expecting(0).read(&path).unwrap();
+        view.asked_beside(1).is_none() && {
+            view.asked(&hashes(77, keys));
+            assert!(view.asked_beside(1).is_some(), "all is on its way");
+            comes_back()
+        }
+    });
 }
 
 /// Several threads ask a file in the cache, until so much was asked that it is to be read.
