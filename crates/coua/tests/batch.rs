@@ -2,11 +2,13 @@
 
 #[macro_use]
 mod keys;
+mod everyday;
 mod instruction_sets;
 mod layouts;
 mod random;
 
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
+use everyday::{sample, tries_all};
 use layouts::LAYOUTS;
 use random::Random;
 
@@ -134,14 +136,15 @@ fn run(builder: &CuckooFilterBuilder, size: usize, items: usize) -> Pair {
     pair
 }
 
-/// All sizes. With fewer instructions every seventh, unless `./test --all` asks for all.
-fn sizes() -> impl Iterator<Item = usize> {
-    (1..=1000).step_by(if instruction_sets::does_a_part() { 7 } else { 1 })
+/// Every size, in one of three tests or in each of them; with fewer instructions a sample.
+fn sizes(test: usize) -> impl Iterator<Item = usize> {
+    let first = if tries_all() { 1 } else { test };
+    sample(first..=1000, if instruction_sets::are_fewer() { 21 } else { 3 })
 }
 
 #[test]
 fn every_batch_size_while_a_filter_grows() {
-    for size in sizes() {
+    for size in sizes(1) {
         let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let bits = [64, 40, 24, 12][size % 4];
@@ -152,7 +155,7 @@ fn every_batch_size_while_a_filter_grows() {
 
 #[test]
 fn every_batch_size_to_refusal_at_a_capacity() {
-    for size in sizes() {
+    for size in sizes(2) {
         let builder = refusing(size).capacity(1_500).rate(0.001);
         assert!(run(&builder, size, 4_000).refused > 0);
     }
@@ -160,7 +163,7 @@ fn every_batch_size_to_refusal_at_a_capacity() {
 
 #[test]
 fn every_batch_size_to_refusal_with_few_hash_bits() {
-    for size in sizes() {
+    for size in sizes(3) {
         let builder = refusing(size).capacity(1_500).hash_bits(32);
         assert!(run(&builder, size, 5_000).refused > 0);
     }

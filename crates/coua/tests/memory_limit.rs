@@ -1,13 +1,15 @@
 //! A filter with a limit of memory: it keeps it and uses it, and what needs no memory goes on.
 
+mod everyday;
 mod layouts;
 mod random;
 
 use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
+use everyday::sample;
 use layouts::LAYOUTS;
 use random::Random;
 
-const LIMITS: [u64; 6] = [10_000, 100_000, 1_000_000, 2_150_000, 6_000_000, 12_000_000];
+const LIMITS: [u64; 5] = [10_000, 100_000, 1_000_000, 2_150_000, 6_000_000];
 
 fn growing(hash_bits: u32) -> CuckooFilter {
     CuckooFilter::builder().capacity(1024).hash_bits(hash_bits).build().expect("a good description")
@@ -83,7 +85,7 @@ fn what_needs_no_memory_is_not_refused() {
 /// As a replica, which is told what went in and has no limit of its own.
 #[test]
 fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
-    for (seed, limit) in (0..).zip(LIMITS) {
+    for (seed, limit) in sample((0..).zip(LIMITS), 2) {
         let random = &mut Random::new(seed);
         let mut limited = growing(64);
         limited.set_memory_limit(Some(limit));
@@ -189,16 +191,18 @@ fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
     for merge in merges {
         let mut free = one.clone();
         merge(&mut free, &two).unwrap();
-        let mut accepted = 0;
-        for limit in (800..1_600).step_by(4) {
+        let (mut accepted, mut refused) = (0, 0);
+        for limit in sample((800..1_600).step_by(4), 7) {
             let mut limited = one.clone();
             limited.set_memory_limit(Some(limit << 10));
             if merge(&mut limited, &two).is_ok() {
                 assert!(snapshot(&limited) == snapshot(&free), "{limit} KiB");
                 accepted += 1;
+            } else {
+                refused += 1;
             }
         }
-        assert!((1..200).contains(&accepted), "{accepted}");
+        assert!(accepted > 0 && refused > 0, "{accepted} {refused}");
     }
 }
 

@@ -9,7 +9,7 @@ use coua::{
 };
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
-const ITEMS: u64 = 4_000_000;
+const ITEMS: u64 = 3_200_000;
 
 fn keys(numbers: Range<u64>) -> Vec<[u8; 8]> {
     numbers.map(u64::to_le_bytes).collect()
@@ -60,14 +60,14 @@ fn merged() {
 
 #[test]
 fn shared() {
-    let keys = keys(0..3 * ITEMS);
+    let keys = keys(0..2 * ITEMS);
     let filter = SharedCuckooFilter::new();
     filter.insert_batch(&keys).unwrap();
     let mut snapshot = filter.snapshot().unwrap();
     snapshot.compact();
     assert_holds(&snapshot, &keys, "a copy of all shards, compacted");
     let mut joined = filter.into_filter();
-    joined.reserve(4 * ITEMS).unwrap();
+    joined.reserve(3 * ITEMS).unwrap();
     assert_holds(&joined, &keys, "joined and enlarged");
 }
 

@@ -15,7 +15,7 @@ on_both!(
 );
 
 fn random_commands(kind: Kind) {
-    run(kind, 1, 1_500);
+    run(kind, 1, 700);
 }
 
 fn many_random_commands(kind: Kind) {

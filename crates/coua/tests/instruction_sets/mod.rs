@@ -39,9 +39,9 @@ pub(crate) fn run_again_with_fewer(filter: &str, caller: &str) {
     });
 }
 
-/// Whether this program is such a repetition that need not do all: `./test --all` has the whole.
-pub(crate) fn does_a_part() -> bool {
-    env::var_os(VARIABLE).is_some() && env::var_os("COUA_TEST_ALL").is_none()
+/// Whether this program is such a repetition.
+pub(crate) fn are_fewer() -> bool {
+    env::var_os(VARIABLE).is_some()
 }
 
 const WIDEST: &str = "avx512";

@@ -6,6 +6,7 @@ use std::time::Instant;
 use coua::{Conversion, CuckooFilter, Layout, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
+use crate::everyday::sample;
 use crate::forge::{FIELDS, Forgery, HEADER, ROW};
 use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
@@ -99,7 +100,8 @@ fn every_field_with_every_extreme_value() {
         for (field, at, width) in FIELDS {
             let real = original.read(at, width);
             let mask = u64::MAX >> (64 - 8 * width);
-            for value in extremes(real).map(|value| value & mask).filter(|&value| value != real) {
+            let values = sample(extremes(real), 4).map(|value| value & mask);
+            for value in values.filter(|&value| value != real) {
                 let mut forged = original.clone();
                 forged.write(at, width, value);
                 let what = || format!("{name}: {field} {real} -> {value}");
@@ -174,7 +176,7 @@ fn rows_with_extreme_values() {
         for row in 0..original.rows() {
             for (at, width) in [(0, 4), (4, 4), (8, 4), (12, 4), (16, 8)] {
                 let at = HEADER + row * ROW + at;
-                for value in extremes(original.read(at, width)) {
+                for value in sample(extremes(original.read(at, width)), 4) {
                     let mut forged = original.clone();
                     forged.write(at, width, value);
                     survive(forged.seal(), &|| format!("{name}: row {row} at {at}: {value}"));

@@ -1,5 +1,7 @@
 //! Snapshots: what they must refuse, what they must survive, and what their bytes are.
 
+#[path = "../everyday/mod.rs"]
+mod everyday;
 #[path = "../instruction_sets/mod.rs"]
 mod instruction_sets;
 #[path = "../random/mod.rs"]
