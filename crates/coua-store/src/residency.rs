@@ -38,7 +38,8 @@ impl Missing {
     }
 }
 
-/// Whether a byte of a file is in the cache. Some file systems refuse to say.
+/// Whether a byte of a file is in the cache. Some file systems refuse to say. The question starts to fetch it, and a fast
+/// disk may be done before the answer: then it counts as there, for nobody has to wait for it.
 #[cfg(target_os = "linux")]
 fn is_cached(file: &File, at: u64) -> bool {
     use std::io::IoSliceMut;

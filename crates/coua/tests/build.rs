@@ -7,7 +7,7 @@ mod random;
 use coua::{
     BuildError, CuckooFilter, CuckooFilterBuilder, Full, FullReason, KeyHash, KeyHasher, WhenFull,
 };
-use everyday::sample;
+use everyday::{sample, usual_or_all};
 use layouts::{LAYOUTS, with_each};
 use proptest::prelude::*;
 use random::Random;
@@ -103,11 +103,12 @@ fn all_layouts_from_one_key_on() {
 }
 
 #[test]
-fn a_million_keys() {
-    let hashes = keys(&mut Random::new(2), 1_000_000, 5);
-    let fixed = CuckooFilter::builder().capacity(1_000_000).rate(1e-4);
+fn millions_of_keys() {
+    let count = usual_or_all(1_000_000, 3_000_000);
+    let hashes = keys(&mut Random::new(2), count, 5);
+    let fixed = CuckooFilter::builder().capacity(count as u64).rate(1e-4);
     assert!(!compare(&fixed, &hashes, &[2]));
-    let growing = CuckooFilter::builder().capacity(1_000_000).hash_bits(40);
+    let growing = CuckooFilter::builder().capacity(count as u64).hash_bits(40);
     assert!(!compare(&growing, &hashes, &[2]));
 }
 

@@ -5,11 +5,15 @@ mod layouts;
 mod random;
 
 use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
-use everyday::sample;
+use everyday::{sample, usual_or_all};
 use layouts::LAYOUTS;
 use random::Random;
 
-const LIMITS: [u64; 5] = [10_000, 100_000, 1_000_000, 2_150_000, 6_000_000];
+/// The largest takes as long as the others together.
+fn limits() -> impl Iterator<Item = u64> {
+    let all = [10_000, 100_000, 1_000_000, 2_150_000, 6_000_000, 12_000_000];
+    all.into_iter().take(usual_or_all(5, 6))
+}
 
 fn growing(hash_bits: u32) -> CuckooFilter {
     CuckooFilter::builder().capacity(1024).hash_bits(hash_bits).build().expect("a good description")
@@ -42,7 +46,7 @@ fn fill(filter: &mut CuckooFilter, random: &mut Random) -> Vec<KeyHash> {
 
 #[test]
 fn the_limit_is_kept_and_used() {
-    for (seed, limit) in (0..).zip(LIMITS) {
+    for (seed, limit) in (0..).zip(limits()) {
         for hash_bits in [30, 64] {
             let mut filter = growing(hash_bits);
             filter.set_memory_limit(Some(limit));
@@ -60,7 +64,7 @@ fn the_limit_is_kept_and_used() {
 
 #[test]
 fn what_needs_no_memory_is_not_refused() {
-    for limit in LIMITS {
+    for limit in limits() {
         let mut filter = growing(64);
         filter.set_memory_limit(Some(limit));
         let random = &mut Random::new(limit);
@@ -85,7 +89,7 @@ fn what_needs_no_memory_is_not_refused() {
 /// As a replica, which is told what went in and has no limit of its own.
 #[test]
 fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
-    for (seed, limit) in sample((0..).zip(LIMITS), 2) {
+    for (seed, limit) in sample((0..).zip(limits()), 2) {
         let random = &mut Random::new(seed);
         let mut limited = growing(64);
         limited.set_memory_limit(Some(limit));
@@ -113,7 +117,7 @@ fn the_items_that_went_in_make_the_same_filter_without_the_limit() {
 
 #[test]
 fn batches_are_single_inserts_at_the_limit() {
-    for (seed, limit) in (0..).zip(LIMITS) {
+    for (seed, limit) in (0..).zip(limits()) {
         let random = &mut Random::new(seed);
         let (mut batch, mut single) = (growing(64), growing(64));
         batch.set_memory_limit(Some(limit));

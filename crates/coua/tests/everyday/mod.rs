@@ -11,6 +11,11 @@ pub(crate) fn sample<T>(
     cases.into_iter().step_by(if tries_all() { 1 } else { step })
 }
 
+/// The first, or where all cases are tried the second.
+pub(crate) fn usual_or_all<T>(usual: T, all: T) -> T {
+    if tries_all() { all } else { usual }
+}
+
 pub(crate) fn tries_all() -> bool {
     std::env::var_os("COUA_TEST_ALL").is_some()
 }
