@@ -67,7 +67,7 @@ pub(super) struct Arena {
 enum Memory {
     Heap(Layout),
     #[cfg(feature = "mmap")]
-    #[cfg_attr(not(unix), expect(dead_code, reason = "it only unmaps what it maps"))]
+    #[cfg_attr(windows, expect(dead_code, reason = "it only unmaps what it maps"))]
     Mapped(MmapRaw),
 }
 
