@@ -1,8 +1,9 @@
 //! Room for more items than any machine has memory for: an error, whatever the layout.
 
-use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
+mod layouts;
 
-use crate::layouts::LAYOUTS;
+use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
+use layouts::LAYOUTS;
 
 /// More than the address space has room for, up to the last number.
 fn counts() -> impl Iterator<Item = u64> {

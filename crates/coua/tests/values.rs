@@ -2,8 +2,11 @@
 
 use coua::{CuckooFilter, FullReason, KeyHash, Layout, WhenFull};
 
-use crate::layouts::LAYOUTS;
-use crate::random::Random;
+mod layouts;
+mod random;
+
+use layouts::LAYOUTS;
+use random::Random;
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -6,6 +6,8 @@ mod file;
 mod forge;
 mod mapped;
 mod plain;
+#[path = "../random/mod.rs"]
+mod random;
 mod rates;
 mod reference;
 mod year;
