@@ -30,12 +30,17 @@ impl Position {
     }
 
     /// Moves the place. Complains about an input that has lost its name to another file or to none, as logs do that
-    /// are rotated: nobody can resume the run.
-    fn settle(&mut self) -> Result<(), PathBuf> {
-        if self.place.offset == self.offset {
+    /// are rotated: nobody can resume the run. Of the inputs that have not moved, only the one that is being read
+    /// is looked at.
+    fn settle(&mut self, is_current: bool) -> Result<(), PathBuf> {
+        let looked = if self.place.offset != self.offset {
+            self.place.move_to(self.offset)
+        } else if is_current && self.offset > 0 {
+            self.place.path.metadata().map(drop)
+        } else {
             return Ok(());
-        }
-        match self.place.move_to(self.offset) {
+        };
+        match looked {
             Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
             // It may be that file still, which whoever resumes the run will see.
             Err(error) if !is_missing(&error) => Ok(()),
@@ -148,11 +153,45 @@ impl Positions {
 
     /// Moves the places to what was done, up to an input that has lost its name.
     pub(super) fn settle(&mut self) -> Result<(), PathBuf> {
-        self.inputs.iter_mut().try_for_each(Position::settle)
+        let current = self.current;
+        let mut inputs = self.inputs.iter_mut().enumerate();
+        inputs.try_for_each(|(number, position)| position.settle(number == current))
     }
 
     /// In the order of the inputs.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.inputs.iter().map(|position| position.place.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coua_store::Role;
+    use std::fs;
+
+    /// Between two looks at an input nothing may have been read of it.
+    #[test]
+    fn an_input_that_is_replaced_after_it_was_settled_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["read", "current"].map(|name| folder.path().join(name));
+        for path in &paths {
+            fs::write(path, "a\nb\n").unwrap();
+        }
+        let places = paths.each_ref().map(|path| Place::start(Role::Input, path));
+        let mut positions = Positions::at(places.iter());
+        positions.inputs.iter_mut().for_each(|position| position.offset = 4);
+        positions.current = 1;
+        assert_eq!(positions.settle(), Ok(()));
+        let replace = |path: &PathBuf| {
+            fs::write(folder.path().join("new"), "c\n").unwrap();
+            fs::rename(folder.path().join("new"), path).unwrap();
+        };
+        replace(&paths[0]);
+        assert_eq!(positions.settle(), Ok(()), "that one was read to its end");
+        replace(&paths[1]);
+        assert_eq!(positions.settle(), Err(paths[1].clone()));
+        fs::remove_file(&paths[1]).unwrap();
+        assert_eq!(positions.settle(), Err(paths[1].clone()));
     }
 }
