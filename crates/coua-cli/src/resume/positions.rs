@@ -7,6 +7,7 @@ use crate::platform::Identity;
 use crate::record::{Block, Ending, Format};
 use crate::terminal::{Failure, Result, counted, grouped};
 use coua_store::Place;
+use std::io;
 use std::path::PathBuf;
 
 /// How far a run is in an input.
@@ -29,18 +30,26 @@ impl Position {
         Self { place: place.clone(), offset, identity, met: 0 }
     }
 
-    /// Moves the place. Complains about an input that has lost its name to another file or to none, as logs do that
-    /// are rotated: nobody can resume the run. Of the inputs that have not moved, only the one that is being read
-    /// is looked at.
-    fn settle(&mut self, is_current: bool) -> Result<(), PathBuf> {
-        let looked = if self.place.offset != self.offset {
-            self.place.move_to(self.offset)
-        } else if is_current && self.offset > 0 {
-            self.place.path.metadata().map(drop)
-        } else {
+    /// Moves the place. Complains as [`look`](Self::look) does.
+    fn settle(&mut self) -> Result<(), PathBuf> {
+        if self.place.offset == self.offset {
             return Ok(());
-        };
-        match looked {
+        }
+        let moved = self.place.move_to(self.offset);
+        self.judge(moved)
+    }
+
+    /// Complains about an input that has lost its name to another file or to none, as logs do that are rotated:
+    /// nobody can resume the run.
+    fn look(&self) -> Result<(), PathBuf> {
+        if self.offset == 0 {
+            return Ok(());
+        }
+        self.judge(self.place.path.metadata().map(drop))
+    }
+
+    fn judge(&self, found: io::Result<()>) -> Result<(), PathBuf> {
+        match found {
             Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
             // It may be that file still, which whoever resumes the run will see.
             Err(error) if !is_missing(&error) => Ok(()),
@@ -151,11 +160,11 @@ impl Positions {
         self.inputs.iter().map(|position| position.place.records).sum()
     }
 
-    /// Moves the places to what was done, up to an input that has lost its name.
+    /// Moves the places to what was done, up to an input that has lost its name. The one that is being read is looked
+    /// at even if it has not moved.
     pub(super) fn settle(&mut self) -> Result<(), PathBuf> {
-        let current = self.current;
-        let mut inputs = self.inputs.iter_mut().enumerate();
-        inputs.try_for_each(|(number, position)| position.settle(number == current))
+        self.inputs.iter_mut().try_for_each(Position::settle)?;
+        self.inputs.get(self.current).map_or(Ok(()), Position::look)
     }
 
     /// In the order of the inputs.
