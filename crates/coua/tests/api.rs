@@ -1,7 +1,7 @@
 //! What the library promises: a listing of its public interface, so that a change of it is seen.
 //!
 //! Whatever is written `pub` is public, which the lint `unreachable_pub` sees to. To write it again:
-//! `COUA_WRITE_API=1 cargo test -p coua --test api`.
+//! `COUA_WRITE_API=1 cargo test -p coua --test library api::`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,16 +1,11 @@
 //! One by one or in batches: the same answers and the same bytes, whatever the batch size.
 
-#[macro_use]
-mod keys;
-mod everyday;
-mod instruction_sets;
-mod layouts;
-mod random;
-
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
-use everyday::{sample, tries_all};
-use layouts::LAYOUTS;
-use random::Random;
+
+use crate::everyday::{sample, tries_all};
+use crate::instruction_sets;
+use crate::layouts::LAYOUTS;
+use crate::random::Random;
 
 /// The same filter twice: one takes keys singly, the other in batches.
 struct Pair {
@@ -240,5 +235,5 @@ fn empty_batches_do_nothing() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("batch::", "all_of_this_with_fewer_instructions");
 }

@@ -1,7 +1,5 @@
 //! What a set must keep: nothing lost, unions, batches, bytes, errors.
 
-mod instruction_sets;
-
 use std::thread;
 
 use coua::Insertion::{AlreadyPresent, Inserted};
@@ -11,6 +9,8 @@ use coua::bloom::{
 };
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::{Insertion, Key, KeyHash, KeyHasher};
+
+use crate::instruction_sets;
 
 fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
     range.map(|number| KeyHasher::default().hash(number)).collect()
@@ -410,5 +410,5 @@ fn cleared_filters_are_empty() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("bloom_sets::", "all_of_this_with_fewer_instructions");
 }

@@ -1,18 +1,15 @@
 //! The classic failures of cuckoo filters, each as a test that the usual implementations fail.
 
-mod layouts;
-mod random;
-mod skipped;
-
 use std::time::Duration;
 
 use coua::{
     BuildError, Conversion, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher,
     Layout, Load, MergeError, WhenFull,
 };
-use layouts::LAYOUTS;
-use random::Random;
-use skipped::skipped;
+
+use crate::layouts::LAYOUTS;
+use crate::random::Random;
+use crate::skipped::skipped;
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();

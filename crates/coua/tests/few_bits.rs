@@ -1,12 +1,10 @@
 //! Filters whose fingerprints have no bit left to give: they grow all the same.
 
-mod instruction_sets;
-mod layouts;
-mod random;
-
 use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
-use layouts::LAYOUTS;
-use random::Random;
+
+use crate::instruction_sets;
+use crate::layouts::LAYOUTS;
+use crate::random::Random;
 
 const HASH_BITS: u32 = 20;
 const ITEMS: u64 = 150_000;
@@ -117,5 +115,5 @@ fn keys_of_one_prefix_do_not_rebuild_the_filter() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("few_bits::", "all_of_this_with_fewer_instructions");
 }

@@ -1,13 +1,11 @@
 //! Files read by `docs/format.md` alone: a reference implementation of the reader, and of the place of every key.
 
-mod instruction_sets;
-mod random;
-
 use std::collections::BTreeMap;
 
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
 
-use random::nth as hash;
+use crate::instruction_sets;
+use crate::random::nth as hash;
 
 fn checksum(bytes: &[u8]) -> u64 {
     KeyHasher::xxh3(0).hash(bytes).to_u64()
@@ -264,5 +262,5 @@ fn a_secret_key_is_not_in_the_file() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("format::", "all_of_this_with_fewer_instructions");
 }

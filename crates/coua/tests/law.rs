@@ -1,17 +1,14 @@
 //! The law: with n items, a filter of H hash bits says "yes" to an absent key with probability
 //! n / 2^H. And the plan: a filter made for n items takes them, in the bytes that were planned.
 
-mod everyday;
-mod instruction_sets;
-mod layouts;
-mod random;
-
 use std::ops::RangeInclusive;
 
 use coua::{Conversion, CuckooFilter, Insertion, Layout, WhenFull};
-use everyday::sample;
-use layouts::LAYOUTS;
-use random::Random;
+
+use crate::everyday::sample;
+use crate::instruction_sets;
+use crate::layouts::LAYOUTS;
+use crate::random::Random;
 
 /// All, or with fewer instructions a sample.
 fn layouts() -> impl Iterator<Item = (Layout, u32)> {
@@ -335,5 +332,5 @@ fn reserved_memory_follows_the_items() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("law::", "all_of_this_with_fewer_instructions");
 }

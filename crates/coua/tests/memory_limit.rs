@@ -1,13 +1,10 @@
 //! A filter with a limit of memory: it keeps it and uses it, and what needs no memory goes on.
 
-mod everyday;
-mod layouts;
-mod random;
-
 use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
-use everyday::{sample, usual_or_all};
-use layouts::LAYOUTS;
-use random::Random;
+
+use crate::everyday::{sample, usual_or_all};
+use crate::layouts::LAYOUTS;
+use crate::random::{Random, nth};
 
 /// The largest takes as long as the others together.
 fn limits() -> impl Iterator<Item = u64> {
@@ -138,7 +135,7 @@ fn repeats_keep_the_limit() {
     let limit = 1_000_000;
     let mut filter = growing(64);
     filter.set_memory_limit(Some(limit));
-    let keys: Vec<_> = (0..100_000).map(|n| KeyHash::from_u64(random::nth(n))).collect();
+    let keys: Vec<_> = (0..100_000).map(|n| KeyHash::from_u64(nth(n))).collect();
     let mut inserted = vec![0u64; keys.len()];
     for _ in 0..8 {
         for (&key, inserted) in keys.iter().zip(&mut inserted) {
@@ -171,7 +168,7 @@ fn a_limit_changes_no_bytes_of_what_is_compacted() {
     for copies in [1, 3, 4] {
         let mut free = growing(64);
         for _ in 0..copies {
-            (0..60_000).for_each(|n| free.insert(KeyHash::from_u64(random::nth(n))).unwrap());
+            (0..60_000).for_each(|n| free.insert(KeyHash::from_u64(nth(n))).unwrap());
         }
         let mut limited = free.clone();
         limited.set_memory_limit(Some(1));
@@ -185,7 +182,7 @@ fn a_limit_changes_no_bytes_of_what_is_compacted() {
 fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
     let [one, two] = [0..90_000, 40_000..138_000].map(|numbers| {
         let mut filter = growing(64);
-        let hashes = numbers.map(|n| KeyHash::from_u64(random::nth(n)));
+        let hashes = numbers.map(|n| KeyHash::from_u64(nth(n)));
         for hash in hashes {
             filter.insert_unique(hash).unwrap();
         }

@@ -1,14 +1,12 @@
 //! What a plan or an error says in advance, against the filter that is built.
 
-mod layouts;
-mod random;
-
 use coua::bloom::{BloomBuildError, ScalableBloomFilter};
 use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::{BuildError, CuckooFilter, Layout};
-use layouts::LAYOUTS;
-use random::Random;
+
+use crate::layouts::LAYOUTS;
+use crate::random::Random;
 
 /// Every small number of items, and many of all sizes.
 fn item_counts() -> impl Iterator<Item = u64> {

@@ -1,9 +1,8 @@
 //! Room for more items than any machine has memory for: an error, whatever the layout.
 
-mod layouts;
-
 use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
-use layouts::LAYOUTS;
+
+use crate::layouts::LAYOUTS;
 
 /// More than the address space has room for, up to the last number.
 fn counts() -> impl Iterator<Item = u64> {

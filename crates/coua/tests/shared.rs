@@ -2,11 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[macro_use]
-mod keys;
-mod layouts;
-mod random;
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -15,8 +10,9 @@ use coua::{
     CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout, Load,
     SharedCuckooFilter, WhenFull,
 };
-use layouts::LAYOUTS;
-use random::{Random, nth_hash as hash};
+
+use crate::layouts::LAYOUTS;
+use crate::random::{Random, nth_hash as hash};
 
 const THREADS: u64 = 8;
 

@@ -2,11 +2,8 @@
 
 use coua::{CuckooFilter, FullReason, KeyHash, Layout, WhenFull};
 
-mod layouts;
-mod random;
-
-use layouts::LAYOUTS;
-use random::Random;
+use crate::layouts::LAYOUTS;
+use crate::random::Random;
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();

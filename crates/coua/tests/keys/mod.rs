@@ -20,8 +20,8 @@ macro_rules! check_batches_of_keys {
             for size in [1, 2, 63, 64, 65, 500, 1000] {
                 #[allow(unused_mut, reason = "some filters are changed through shared references")]
                 let [mut single, mut batched] = [(); 2].map(|()| $build(builder.clone()));
-                let keys = keys::keys(size);
-                let (more, gone) = (keys::more(&keys), &keys::more(&keys)[..=size]);
+                let keys = crate::keys::keys(size);
+                let (more, gone) = (crate::keys::more(&keys), &crate::keys::more(&keys)[..=size]);
 
                 batched.insert_batch(&keys).unwrap();
                 for key in &keys {

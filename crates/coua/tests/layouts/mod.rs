@@ -1,7 +1,5 @@
 //! Every layout that a filter can have, with its slots per bucket.
 
-#![allow(dead_code, reason = "each test binary uses its own part of it")]
-
 use coua::Layout;
 
 pub(crate) const LAYOUTS: [(Layout, u32); 5] = [

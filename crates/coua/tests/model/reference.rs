@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Load, WhenFull};
 
-use crate::counts::{Counts, Event};
+use super::counts::{Counts, Event};
 
 /// A call that inserts one key.
 type Insert = fn(&mut CuckooFilter, KeyHash) -> Result<Insertion, Full>;

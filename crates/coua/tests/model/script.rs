@@ -6,10 +6,10 @@ use coua::{
     Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Layout, Load, MergeError, WhenFull,
 };
 
-use crate::case::{Case, Size};
-use crate::counts::{Counts, Event};
+use super::case::{Case, Size};
+use super::counts::{Counts, Event};
+use super::reference::{Reference, bytes_of};
 use crate::random::Random;
-use crate::reference::{Reference, bytes_of};
 
 /// Runs a case; returns what happened: nothing if there is no such filter.
 pub(crate) fn run(case: &Case) -> Counts {

@@ -7,8 +7,8 @@ use coua::snapshot::Part;
 use coua::window::{Clock, Generations, When, Window};
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout, Load, LoadError, WhenFull};
 
-use crate::forge::{Forgery, write};
-use crate::plain::{bytes_of, hash};
+use super::forge::{Forgery, write};
+use super::plain::{bytes_of, hash};
 
 fn template() -> CuckooFilter {
     CuckooFilter::builder().capacity(20).max_items(1000).hash_bits(32).build().unwrap()

@@ -7,8 +7,8 @@ use std::io::Write;
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash, Load, LoadError};
 
-use crate::file::made;
-use crate::plain::{bytes_of, hash};
+use super::file::made;
+use super::plain::{bytes_of, hash};
 
 const STEP: u64 = 100;
 

@@ -3,7 +3,7 @@
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, Full, KeyHash};
 
-use crate::plain::hash;
+use super::plain::hash;
 use crate::random::nth;
 
 #[test]

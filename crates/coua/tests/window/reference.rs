@@ -6,7 +6,7 @@ use coua::window::{Change, ChangeLog, Clock, Generations, When, Window};
 use coua::{CuckooFilter, Insertion, KeyHash, Load};
 use proptest::prelude::*;
 
-use crate::plain::{Copies, Outcome, Plain, bytes_of, hash};
+use super::plain::{Copies, Outcome, Plain, bytes_of, hash};
 
 const MOST_ITEMS: u64 = 60;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use coua::window::{Clock, Generations, When, Window};
 use coua::{CuckooFilter, Insertion, KeyHash};
 
-use crate::plain::hash;
+use super::plain::hash;
 use crate::random::nth;
 
 const MINUTE: u64 = 60_000;

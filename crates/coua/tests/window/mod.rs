@@ -6,8 +6,6 @@ mod file;
 mod forge;
 mod mapped;
 mod plain;
-#[path = "../random/mod.rs"]
-mod random;
 mod rates;
 mod reference;
 mod year;

@@ -7,21 +7,14 @@
 //!
 //! Every case is drawn from its seed. A failure prints it: `COUA_CASE=small:123` runs that one again.
 
-#[path = "../everyday/mod.rs"]
-mod everyday;
-
-#[path = "../instruction_sets/mod.rs"]
-mod instruction_sets;
-
-#[path = "../random/mod.rs"]
-mod random;
-
 mod case;
 mod counts;
 mod reference;
 mod script;
 
 use std::time::Instant;
+
+use crate::{everyday, instruction_sets};
 
 use case::{Case, Size};
 use counts::{Counts, Event};
@@ -196,5 +189,5 @@ fn a_billion_operations_agree_with_the_model() {
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("", "all_of_this_with_fewer_instructions");
+    instruction_sets::run_again_with_fewer("model::", "all_of_this_with_fewer_instructions");
 }

@@ -1,0 +1,36 @@
+//! The tests of the library from outside. What needs a process of its own is a program of its own.
+
+#[macro_use]
+mod keys;
+
+mod everyday;
+mod instruction_sets;
+mod layouts;
+mod random;
+
+mod api;
+mod batch;
+mod bloom_counting;
+mod bloom_rates;
+mod bloom_sets;
+mod build;
+mod classic;
+mod few_bits;
+mod format;
+mod hostile_keys;
+mod inspect;
+mod join;
+mod law;
+mod layers;
+mod memory_limit;
+mod model;
+mod plans;
+mod rebuilt;
+mod reserve;
+#[cfg(feature = "serde")]
+mod serde;
+mod shared;
+mod values;
+mod window;
+
+use instruction_sets::skipped;
