@@ -266,7 +266,7 @@ fn nothing_grows_beyond_the_servers_memory(kind: Kind) {
     client.good("CF.RESERVE c 1000");
     client.good("BF.RESERVE b 0.001 100000");
     zoo::insert(&mut client, "c", 0..10_000);
-    let all = used(&mut client) + (4 << 20);
+    let all = used(&mut client) + (2 << 20);
     client.good(&format!("CONFIG SET maxmemory {all}"));
     for (command, exists) in [("CF.MADD c", "CF.MEXISTS c"), ("BF.MADD b", "BF.MEXISTS b")] {
         let mut refused = false;

@@ -295,7 +295,7 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
 fn chunks_reach_the_replica(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut client = pair.primary.client();
-    client.good("CF.RESERVE large 3000000 EXPANSION 0");
+    client.good("CF.RESERVE large 1000000 EXPANSION 0");
     client.good("CF.ADD large a");
     for (number, chunk) in crate::chunks::scan(&mut client, "large").iter().enumerate() {
         let reply = crate::chunks::load(&mut client, "loaded", chunk);
