@@ -122,14 +122,18 @@ fn keys_made_to_collide_end_a_build_as_soon_as_inserts() {
     for rate in [None, Some(0.01)] {
         let builder = CuckooFilter::builder().capacity(keys).threads(2);
         let builder = rate.map_or(builder.clone(), |rate| builder.rate(rate));
-        let mut filter = builder.clone().build().unwrap();
-        let start = Instant::now();
-        let inserted = filter.insert_batch(&hashes).map_err(|stopped| stopped.full);
-        let inserting = start.elapsed();
-        let start = Instant::now();
-        let built = builder.build_from(&hashes);
-        let building = start.elapsed();
-        assert_eq!(built.err(), inserted.err().map(BuildError::Full));
-        assert!(building < 5 * inserting, "{inserting:?} {building:?}");
+        let is_as_soon = || {
+            let mut filter = builder.clone().build().unwrap();
+            let start = Instant::now();
+            let inserted = filter.insert_batch(&hashes).map_err(|stopped| stopped.full);
+            let inserting = start.elapsed();
+            let start = Instant::now();
+            let built = builder.clone().build_from(&hashes);
+            let building = start.elapsed();
+            assert_eq!(built.err(), inserted.err().map(BuildError::Full));
+            building < 5 * inserting
+        };
+        // One of the two may have to wait for other tests.
+        assert!((0..3).any(|_| is_as_soon()), "{rate:?}");
     }
 }
