@@ -53,6 +53,8 @@ impl Kind {
         let mut command = Command::new(if self.checked { "valgrind" } else { self.program });
         if self.checked {
             command.args(["--quiet", "--error-limit=no", "--log-file=memcheck"]);
+            // A server that is killed would leave its debugger's pipes in the folder for temporary files.
+            command.arg("--vgdb=no");
             command.args(["--soname-synonyms=somalloc=libjemalloc*", self.program]);
         }
         command
