@@ -1,7 +1,6 @@
 //! A few changes to a large filter cost a few pages and a few bytes.
 
 use std::fs;
-use std::time::Instant;
 
 use coua::CuckooFilter;
 use coua_store::{Options, Store};
@@ -19,7 +18,6 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     drop(large);
     let before = fs::metadata(&path).unwrap().len();
     assert!(before > 250_000_000, "{before}");
-    let begin = Instant::now();
     let mut store = Options::new().expecting(10_000).write(&path).unwrap();
     for round in 1..=10 {
         store.insert_batch(&hashes(1 + round, 1_000)).unwrap();
@@ -28,10 +26,8 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
     }
     store.finish().unwrap();
-    let took = begin.elapsed();
     let written = fs::metadata(&path).unwrap().len() - before;
     assert!((80_000..1_000_000).contains(&written), "{written}");
-    assert!(took.as_secs() < 10, "{took:?}");
     let view = Options::new().expecting(1).read(&path).unwrap();
     assert_eq!((view.snapshot_bytes, view.log_bytes, view.transactions), (before, written, 10));
     assert_eq!((view.filter.len(), round_of(&view.runs)), (1_010_000, 10));
