@@ -1,7 +1,7 @@
 //! Describing a filter before it exists.
 
-use crate::cuckoo::{CuckooFilter, Policy, WhenFull};
 use crate::error::BuildError;
+use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::hash::KeyHasher;
 use crate::kernel::{Geometry, LOW_BITS, Layout};
 use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};

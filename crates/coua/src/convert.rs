@@ -3,8 +3,8 @@
 //! As in growth, representatives are inserted into another table. But here the target may refuse, and it may tell
 //! fewer hashes apart, so that different items become copies of one.
 
-use crate::cuckoo::CuckooFilter;
 use crate::error::{ConvertError, Full, FullReason};
+use crate::filter::CuckooFilter;
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, IfPresent, Layout, Resolution};
 use crate::sizing::{self, fitted};
@@ -53,7 +53,7 @@ impl CuckooFilter {
             Conversion::Layout { layout, slots_per_bucket } => {
                 sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
                 self.remembered()?;
-                let like = Geometry { layout, slots_per_bucket, ..*self.geometry() };
+                let like = Geometry { layout, slots_per_bucket, ..*self.as_segments().geometry() };
                 fitted(like, self.items_to_copy())
             }
         };
@@ -62,7 +62,7 @@ impl CuckooFilter {
 
     /// The hash bits that the filter remembers; a whole number if it can grow.
     fn remembered(&self) -> Result<u32, ConvertError> {
-        match self.geometry().resolution {
+        match self.as_segments().geometry().resolution {
             Resolution::Prefix { bits } => Ok(bits),
             Resolution::Cells { .. } => {
                 Err(ConvertError::FixedSize { smallest: self.smallest_rate() })
@@ -83,13 +83,13 @@ impl CuckooFilter {
             return Err(ConvertError::Finer { wanted, remembered });
         }
         let resolution = Resolution::Prefix { bits };
-        Ok(fitted(Geometry { resolution, ..*self.geometry() }, self.items_to_copy()))
+        Ok(fitted(Geometry { resolution, ..*self.as_segments().geometry() }, self.items_to_copy()))
     }
 
     /// The most items that may be in slots of a coarser copy, at least 1.
     fn most_items(&self) -> f64 {
         // Copies from the overflow table may find free slots in the new table.
-        let copies = u64::from(self.geometry().slots_per_bucket);
+        let copies = u64::from(self.as_segments().geometry().slots_per_bucket);
         let more: u64 = self.overflow().iter().map(|(_, entry)| entry.extra.min(copies)).sum();
         (self.stored() + more).max(1) as f64
     }
@@ -107,7 +107,7 @@ impl CuckooFilter {
             return Err(ConvertError::FinerRate { rate, smallest });
         }
         let wanted = (self.most_items() / rate).log2();
-        match self.geometry().resolution {
+        match self.as_segments().geometry().resolution {
             Resolution::Prefix { bits } => {
                 self.with_hash_bits((wanted.ceil().max(8.0) as u32).min(bits))
             }
@@ -115,14 +115,14 @@ impl CuckooFilter {
                 let spare = self.hash_bits() - wanted;
                 let resolution =
                     Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
-                Ok(Geometry { resolution, ..*self.geometry() })
+                Ok(Geometry { resolution, ..*self.as_segments().geometry() })
             }
         }
     }
 
     /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
     pub(crate) fn absorb(&mut self, other: &Self, if_present: IfPresent) -> Result<(), Full> {
-        for index in other.directory().in_hash_order() {
+        for index in other.as_segments().in_hash_order() {
             let hashes =
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
             self.insert_all(&hashes, if_present, &mut []).map_err(|stopped| stopped.full)?;
@@ -144,10 +144,10 @@ impl CuckooFilter {
 
     fn insert_copies(&mut self, hash: KeyHash, copies: u64) -> Result<(), Full> {
         for left in (1..=copies).rev() {
-            let probe = self.locate(hash);
-            let has_bucketful = self.slots_holding(&probe) >= self.geometry().slots_per_bucket;
-            if has_bucketful || self.overflow_copies(&probe) > 0 {
-                return self.add_extra_copies(&probe, left);
+            let place = self.as_segments().locate(hash);
+            let has_bucketful = self.as_segments().copies(&place) >= self.slots_per_bucket();
+            if has_bucketful || self.overflow_copies(&place) > 0 {
+                return self.add_extra_copies(&place, left);
             }
             self.insert(hash)?;
         }
@@ -162,8 +162,8 @@ impl CuckooFilter {
             let Err(full) = filter.absorb(self, IfPresent::AddCopy) else { return Ok(filter) };
             // Duplicates compete for two buckets, and small tables vary; retry with more slots.
             let larger = fitted(geometry, geometry.slots());
-            let may_try = matches!(full.reason, FullReason::NoRoom | FullReason::Crowded)
-                && geometry.slots() < 2 * self.slots();
+            let may_try =
+                matches!(full.reason, FullReason::NoRoom) && geometry.slots() < 2 * self.slots();
             if !may_try || larger.slots() <= geometry.slots() {
                 return Err(ConvertError::Full(full));
             }

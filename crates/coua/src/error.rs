@@ -45,9 +45,6 @@ pub enum FullReason {
     MaxItems,
     /// No slot can be freed, and the filter may not grow.
     NoRoom,
-    /// No slot can be freed, and growth would not help: the hashes of too many keys share a prefix, or the filter
-    /// tells too few hashes apart.
-    Crowded,
     /// There is not enough memory for growth.
     OutOfMemory,
     /// Growth would exceed [the limit of memory](crate::CuckooFilter::set_memory_limit).
@@ -67,12 +64,6 @@ impl fmt::Display for Full {
                 f,
                 "filter is full: no free slot can be reached with {items} items stored; \
                  build it for more items, or let it grow"
-            ),
-            FullReason::Crowded => write!(
-                f,
-                "filter is full: it holds {items} items, and growth makes no room for this one, because the \
-                 hashes of too many keys begin alike; if others choose the keys, build it with a secret key, \
-                 else with more hash bits"
             ),
             FullReason::OutOfMemory => {
                 write!(f, "filter cannot grow beyond {items} items: not enough memory")

@@ -28,19 +28,20 @@
 
 mod batch;
 pub mod bloom;
-mod build;
 mod builder;
 mod convert;
-mod cuckoo;
 mod error;
 #[cfg(doctest)]
 mod examples;
+mod filter;
 mod hash;
 pub mod inspect;
 mod kernel;
 mod merge;
+mod segments;
 #[cfg(feature = "serde")]
 mod serde;
+mod shards;
 mod shared;
 pub mod sizing;
 #[cfg(test)]
@@ -52,10 +53,10 @@ pub mod window;
 
 pub use builder::CuckooFilterBuilder;
 pub use convert::Conversion;
-pub use cuckoo::{CuckooFilter, WhenFull};
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };
+pub use filter::{CuckooFilter, WhenFull};
 pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher};
 pub use kernel::Layout;
 pub use shared::{BatchRefused, SharedCuckooFilter};

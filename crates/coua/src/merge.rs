@@ -1,7 +1,7 @@
 //! Union of filters, and filters from iterators.
 
-use crate::cuckoo::CuckooFilter;
 use crate::error::{FullReason, MergeError};
+use crate::filter::CuckooFilter;
 use crate::hash::Key;
 use crate::kernel::IfPresent;
 
@@ -46,7 +46,7 @@ impl CuckooFilter {
         if self.hasher() != other.hasher() {
             return Err(MergeError::Hasher);
         }
-        if !other.geometry().resolves(self.geometry()) {
+        if !other.as_segments().geometry().resolves(self.as_segments().geometry()) {
             return Err(MergeError::Resolution {
                 into_bits: self.hash_bits(),
                 from_bits: other.hash_bits(),

@@ -4,7 +4,7 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{self, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::snapshot::Load;
 use crate::window::Generations;
 

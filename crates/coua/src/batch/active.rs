@@ -1,7 +1,7 @@
 //! Active eviction chains, in groups that step together.
 
-use crate::cuckoo::EvictionChain;
 use crate::kernel::{GROUP, GroupMoves};
+use crate::segments::EvictionChain;
 
 /// Groups of active chains.
 pub(super) const GROUPS: usize = 4;

@@ -5,13 +5,13 @@
 //! its memory, the others step.
 
 use std::mem::take;
-use std::ops::ControlFlow;
 
 use super::active::{Active, ChainGroup, Chains, GROUPS};
 use super::insert::InsertBatch;
-use crate::cuckoo::{EvictionChain, WhenBlocked};
 use crate::error::Insertion;
-use crate::kernel::{GROUP, Levels, uniform};
+use crate::filter::Decision;
+use crate::kernel::{GROUP, Levels};
+use crate::segments::EvictionChain;
 
 /// Fewer chains than these find their moves one after the other.
 const FEW_IN_GROUP: usize = 3;
@@ -50,9 +50,7 @@ impl InsertBatch<'_> {
         else {
             return;
         };
-        let table = self.filter.uniform_table();
-        group.are_moves_found =
-            table.is_some_and(|table| uniform::find_moves(table, &mut group.moves));
+        group.are_moves_found = self.filter.as_segments().find_moves(&mut group.moves);
     }
 
     /// Begins the next run that has a chain.
@@ -62,7 +60,7 @@ impl InsertBatch<'_> {
             let run = *begun;
             *begun += 1;
             if let Some(number) = self.deferred.first(run + RUNS_AHEAD) {
-                self.filter.locate_and_prefetch(levels, self.hashes[number]);
+                self.filter.as_segments().locate_and_prefetch(levels, self.hashes[number]);
             }
             // Nothing has changed in its segment since the first key found both buckets full.
             let chain = self.chain_of_first(levels, run).or_else(|| self.next_chain(levels, run));
@@ -77,14 +75,14 @@ impl InsertBatch<'_> {
     #[inline(always)]
     fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         let number = self.deferred.first(run)?;
-        let probe = self.filter.locate_by(levels, self.hashes[number]);
-        let may_be_there = self.filter.table().segment(probe.segment).has_overflow();
-        if may_be_there || self.filter.when_blocked(probe.segment, 0) != WhenBlocked::Evict {
+        let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
+        let may_be_there = self.filter.as_segments().get(place.segment).has_overflow();
+        if may_be_there || self.when_blocked(levels, place.segment) != Some(Decision::Evict) {
             return None;
         }
         self.deferred.pop(run);
         self.note(number, Insertion::Inserted);
-        Some(self.filter.start_chain(&probe))
+        Some(self.filter.start_chain(&place))
     }
 
     /// Inserts the keys of a run up to the next one that starts a chain; `None` if all are in, which ends the
@@ -92,22 +90,43 @@ impl InsertBatch<'_> {
     #[inline(always)]
     fn next_chain(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         while let Some(number) = self.deferred.first(run) {
-            let probe = self.filter.locate_by(levels, self.hashes[number]);
-            match self.filter.try_place(levels, &probe, self.if_present) {
+            let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
+            match self.filter.try_place(levels, &place, self.if_present) {
                 Ok(Some(insertion)) => self.note(number, insertion),
-                Ok(None) if self.filter.when_blocked(probe.segment, 0) == WhenBlocked::Evict => {
-                    self.deferred.pop(run);
-                    self.note(number, Insertion::Inserted);
-                    return Some(self.filter.start_chain(&probe));
-                }
-                _ => {
-                    self.deferred.is_stuck = true;
-                    return None;
-                }
+                Ok(None) => match self.when_blocked(levels, place.segment) {
+                    Some(Decision::Evict) => {
+                        self.deferred.pop(run);
+                        self.note(number, Insertion::Inserted);
+                        return Some(self.filter.start_chain(&place));
+                    }
+                    Some(Decision::Overflow) => {
+                        let chain = self.filter.start_chain(&place);
+                        self.filter.overflow_chain(chain);
+                        self.note(number, Insertion::Inserted);
+                    }
+                    _ => return self.wait(),
+                },
+                Err(_) => return self.wait(),
             }
             self.deferred.pop(run);
         }
         self.deferred.end(run);
+        None
+    }
+
+    /// What the filter does with a key whose buckets are full. It is left for later where that depends on keys of other
+    /// segments, which may not be in yet.
+    #[inline(always)]
+    fn when_blocked(&self, levels: impl Levels, segment: u32) -> Option<Decision> {
+        let level = self.filter.as_segments().level_in(levels, segment);
+        let is_known = !self.filter.depends_on_share(&level, segment);
+        is_known.then(|| self.filter.when_blocked(segment))
+    }
+
+    /// The keys that are left of a run wait until all others are in.
+    #[cold]
+    fn wait(&mut self) -> Option<EvictionChain> {
+        self.deferred.is_stuck = true;
         None
     }
 
@@ -120,10 +139,8 @@ impl InsertBatch<'_> {
         let group = &mut groups[number];
         let all = ((1u16 << count) - 1) as u8;
         let mut free = 0;
-        if let Some(table) =
-            self.filter.uniform_table().filter(|_| count > 0 && group.are_moves_found)
-        {
-            uniform::test_moves(table, &mut group.moves);
+        if count > 0 && group.are_moves_found {
+            self.filter.as_segments().test_moves(&mut group.moves);
             free = group.moves.free & all;
         }
         let mut prefetched = 0;
@@ -154,17 +171,16 @@ impl InsertBatch<'_> {
         place: usize,
     ) -> Option<Active> {
         let (mut chain, run) = group.chains[place];
+        let segments = self.filter.as_segments();
         let candidate = if group.are_moves_found {
-            let level = self.filter.level_in(levels, chain.segment);
-            let codec = &level.codec;
-            group.moves.next(codec, place, chain.victim(codec.slots))
+            segments.tested_move(levels, &group.moves, place, &chain)
         } else {
-            self.filter.next_move(levels, &chain)
+            segments.next_move(levels, &chain)
         };
-        match self.filter.step(levels, &mut chain, candidate) {
-            ControlFlow::Continue(()) => Some((chain, run)),
-            ControlFlow::Break(()) => self.next_chain(levels, run).map(|chain| (chain, run)),
+        if self.filter.step_chain(levels, &mut chain, &candidate) {
+            return Some((chain, run));
         }
+        self.next_chain(levels, run).map(|chain| (chain, run))
     }
 
     /// Prefetches what the next step of a chain needs.
@@ -174,12 +190,7 @@ impl InsertBatch<'_> {
             return;
         }
         let (chain, _) = &group.chains[place];
-        let level = self.filter.level_in(levels, chain.segment);
-        let segment = self.filter.table().segment(chain.segment);
-        if group.are_moves_found {
-            group.moves.prefetch(&level.codec, segment, place);
-        } else {
-            level.prefetch_moves(segment, chain.bucket);
-        }
+        let moves = group.are_moves_found.then_some((&group.moves, place));
+        self.filter.as_segments().prefetch_moves(levels, chain, moves);
     }
 }

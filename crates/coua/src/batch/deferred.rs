@@ -18,6 +18,8 @@ struct Run {
     segment: u32,
     first: u32,
     last: u32,
+    /// How many are left.
+    keys: u32,
 }
 
 /// The runs of a chunk, in the order of their first keys.
@@ -33,14 +35,17 @@ pub(super) struct Deferred {
     pub(super) blocked: usize,
     /// Keys that are still to be inserted.
     pub(super) waiting: usize,
-    /// A run needs its segment to split.
+    /// A run needs its segment to split, or must know first which others do.
     pub(super) is_stuck: bool,
+    /// The next key may be refused: it is not deferred.
+    pub(super) may_be_refused: bool,
 }
 
 impl Deferred {
-    /// Begins a chunk of keys for a filter of so many segments.
+    /// Begins a chunk of keys for a filter of `segments` segments.
     pub(super) fn begin_chunk(&mut self, first: usize, segments: usize) {
         self.chunk = first;
+        self.may_be_refused = false;
         if self.run_of.len() < segments {
             self.run_of.resize(segments, 0);
         }
@@ -59,7 +64,7 @@ impl Deferred {
         self.waiting += 1;
         let run = &mut self.run_of[segment as usize];
         if *run == 0 {
-            self.runs.push(Run { segment, first: place, last: place });
+            self.runs.push(Run { segment, first: place, last: place, keys: 1 });
             *run = self.runs.len() as u16;
             self.blocked += 1;
         } else {
@@ -70,7 +75,14 @@ impl Deferred {
                 self.keys[run.last as usize].next = place;
             }
             run.last = place;
+            run.keys += 1;
         }
+    }
+
+    /// Keys of a segment that are left.
+    pub(super) fn waiting_in(&self, segment: u32) -> u32 {
+        let run = usize::from(self.run_of[segment as usize]);
+        run.checked_sub(1).map_or(0, |run| self.runs[run].keys)
     }
 
     /// Runs so far.
@@ -95,8 +107,9 @@ impl Deferred {
     /// Takes the first key out of a run.
     #[inline(always)]
     pub(super) fn pop(&mut self, run: usize) {
-        let first = &mut self.runs[run].first;
-        *first = self.keys[*first as usize].next;
+        let run = &mut self.runs[run];
+        run.first = self.keys[run.first as usize].next;
+        run.keys -= 1;
         self.waiting -= 1;
     }
 

@@ -5,17 +5,16 @@
 //! many eviction chains active ([`chains`](super::chains)). So the order within a segment is that of single calls, and
 //! because segments are independent, so are the bytes.
 //!
-//! Growth and refusal depend on more than a segment. Keys that make a segment split come last, in the order of
-//! the keys. Near a limit of the filter all keys are inserted in order, one by one.
+//! Keys that make a segment split come last, in the order of the keys. Near a limit of the whole filter all keys are
+//! inserted in order, one by one. In a filter that may not grow, so is a key that its segment may refuse.
 
 use super::active::{Chains, MOST_CHAINS};
 use super::deferred::Deferred;
-use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
+use crate::filter::{CuckooFilter, WhenFull};
 use crate::hash::KeyHash;
-use crate::kernel::{
-    IfPresent, Levels, Probe, Probes, Task, WIDTH, Wanted, dispatch, has, uniform,
-};
+use crate::kernel::{IfPresent, Levels, Place, Preview, Task, Wanted, dispatch, has};
+use crate::segments::Prefetcher;
 
 /// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
@@ -41,6 +40,8 @@ pub(super) struct InsertBatch<'a> {
     outcomes: &'a mut [Insertion],
     pub(super) deferred: Deferred,
     pub(super) chains: Chains,
+    /// Segments refuse keys that find no slot.
+    can_refuse: bool,
     /// Space for answers.
     present: Vec<bool>,
 }
@@ -53,15 +54,27 @@ impl CuckooFilter {
         if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
-        let (deferred, chains, present) = (Deferred::default(), Chains::default(), Vec::new());
-        let (filter, done) = (self, 0);
-        let mut batch =
-            InsertBatch { filter, hashes, done, if_present, outcomes, deferred, chains, present };
+        let mut batch = InsertBatch {
+            can_refuse: self.when_full() == WhenFull::Refuse,
+            filter: self,
+            hashes,
+            done: 0,
+            if_present,
+            outcomes,
+            deferred: Deferred::default(),
+            chains: Chains::default(),
+            present: Vec::new(),
+        };
         while batch.done < hashes.len() {
             let left = hashes.len() - batch.done;
             let mut chunks = [CHUNK, SHORT_CHUNK].into_iter().map(|chunk| left.min(chunk));
             match chunks.find(|&keys| batch.filter.is_far_from_limits(keys)) {
-                Some(keys) => batch.insert_in_passes(batch.done + keys),
+                Some(keys) => {
+                    batch.insert_in_passes(batch.done + keys);
+                    if batch.deferred.may_be_refused {
+                        batch.insert_in_order(1)?;
+                    }
+                }
                 None => batch.insert_in_order(left.min(SHORT_CHUNK))?,
             }
         }
@@ -86,10 +99,11 @@ impl InsertBatch<'_> {
         Ok(())
     }
 
-    /// Inserts keys, none of which can be refused, up to the one of number `end` or until a segment is to split.
+    /// Inserts keys, none of which can be refused, up to the one of number `end`, to one that may be refused, or until
+    /// a segment is to split.
     fn insert_in_passes(&mut self, end: usize) {
         self.deferred.begin_chunk(self.done, self.filter.segments());
-        let uniform = self.filter.uniform();
+        let uniform = self.filter.as_segments().uniform().copied();
         for number in dispatch(Passes { batch: self, end }, uniform) {
             let insertion = self.insert_accepted(self.hashes[number]);
             self.note(number, insertion);
@@ -102,49 +116,71 @@ impl InsertBatch<'_> {
         if let Ok(insertion) = self.filter.insert_one(hash, self.if_present) {
             return insertion;
         }
-        let chain = self.filter.start_chain(&self.filter.locate(hash));
+        let chain = self.filter.start_chain(&self.filter.as_segments().locate(hash));
         self.filter.finish_chain(chain);
         Insertion::Inserted
     }
 
-    /// Inserts the keys of a group, or defers them.
+    /// Inserts the keys of a group, or defers them. Stops at one that may be refused.
     #[inline(always)]
-    fn place_group(&mut self, levels: impl Levels, prefetcher: &Prefetcher, probes: &mut Probes) {
+    fn place_group(&mut self, levels: impl Levels, prefetcher: &Prefetcher, preview: &mut Preview) {
         let (keys, numbers) = prefetcher.group();
         let due = prefetcher.due();
-        let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
-        if !table.is_some_and(|table| uniform::probe(table, keys, Wanted::Free, probes)) {
-            probes.forget();
-        }
+        self.filter.as_segments().preview(keys, numbers.len(), Wanted::Free, preview);
         // Inserts take no key away: those are still there.
-        let held = if self.if_present == IfPresent::Skip { probes.held } else { 0 };
+        let held = if self.if_present == IfPresent::Skip { preview.held } else { 0 };
         let first = self.done - numbers.start;
         self.done = first + numbers.end;
         for number in numbers {
             if let Some(due) = due {
-                self.filter.prefetch_key(levels, due, number);
+                self.filter.as_segments().prefetch_key(levels, due, number);
             }
             if has(held, number) {
                 continue;
             }
             let segment = keys.segment(number);
-            if self.deferred.is_blocked(segment) || has(probes.full, number) {
-                self.deferred.push(first + number, segment);
-            } else if self.filter.insert_probed(levels, keys, number, probes) {
+            let is_done = if self.deferred.is_blocked(segment) || has(preview.full, number) {
+                self.defer(first + number, segment)
+            } else if self.filter.insert_previewed(levels, keys, number, preview) {
                 self.note(first + number, Insertion::Inserted);
+                true
             } else {
-                self.place_or_defer(levels, &keys.probe(number), first + number);
+                self.place_or_defer(levels, &keys.place(number), first + number)
+            };
+            if !is_done {
+                self.done = first + number;
+                return;
             }
         }
     }
 
-    /// Inserts one key, or defers it.
+    /// Inserts one key, or defers it; false if it may be refused.
     #[inline(always)]
-    fn place_or_defer(&mut self, levels: impl Levels, probe: &Probe, number: usize) {
-        match self.filter.try_place(levels, probe, self.if_present) {
-            Ok(Some(insertion)) => self.note(number, insertion),
-            _ => self.deferred.push(number, probe.segment),
+    fn place_or_defer(&mut self, levels: impl Levels, place: &Place, number: usize) -> bool {
+        match self.filter.try_place(levels, place, self.if_present) {
+            Ok(Some(insertion)) => {
+                self.note(number, insertion);
+                true
+            }
+            _ => self.defer(number, place.segment),
         }
+    }
+
+    /// Defers a key, unless its segment may refuse it: then false.
+    #[inline(always)]
+    fn defer(&mut self, number: usize, segment: u32) -> bool {
+        if self.can_refuse && self.may_be_refused(segment) {
+            self.deferred.may_be_refused = true;
+            return false;
+        }
+        self.deferred.push(number, segment);
+        true
+    }
+
+    /// Each deferred key may come to need the overflow table, and so may one whose chain is active.
+    #[cold]
+    fn may_be_refused(&self, segment: u32) -> bool {
+        self.deferred.waiting_in(segment) + 1 >= self.filter.overflow_left(segment)
     }
 
     #[inline(always)]
@@ -171,21 +207,23 @@ impl Task for Passes<'_, '_> {
     fn run(self, levels: impl Levels) -> Vec<usize> {
         let Self { batch, end } = self;
         let hashes = &batch.hashes[..end];
-        let mut prefetcher = Prefetcher::new(batch.filter, levels, hashes, batch.done);
-        let mut probes = Probes::default();
+        let mut prefetcher =
+            Prefetcher::new(batch.filter.as_segments(), levels, hashes, batch.done);
+        let mut preview = Preview::default();
         let segments = batch.filter.segments();
         let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
         let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
         let mut is_ending = false;
         while !is_ending {
-            let mut has_enough = batch.deferred.is_stuck;
+            let mut has_enough = batch.deferred.is_stuck || batch.deferred.may_be_refused;
             while batch.done < end && !has_enough {
-                batch.place_group(levels, &prefetcher, &mut probes);
-                prefetcher.next_group(batch.filter, levels);
-                has_enough =
-                    batch.deferred.blocked >= most_runs && batch.deferred.waiting >= least_keys;
+                batch.place_group(levels, &prefetcher, &mut preview);
+                prefetcher.next_group(batch.filter.as_segments(), levels);
+                has_enough = batch.deferred.may_be_refused
+                    || batch.deferred.blocked >= most_runs && batch.deferred.waiting >= least_keys;
             }
-            is_ending = batch.done == end || batch.deferred.is_stuck;
+            is_ending =
+                batch.done == end || batch.deferred.is_stuck || batch.deferred.may_be_refused;
             let few = batch.deferred.blocked.min(MOST_CHAINS) / FEW;
             batch.insert_runs(levels, if is_ending { 0 } else { few });
         }

@@ -10,10 +10,11 @@ mod deferred;
 mod insert;
 mod remove;
 
-use crate::cuckoo::{CuckooFilter, Prefetcher};
 use crate::error::{BatchFull, Insertion};
+use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{AnyLevel, IfPresent, Levels, Task, dispatch};
+use crate::segments::Prefetcher;
 use remove::Remove;
 
 impl CuckooFilter {
@@ -29,8 +30,9 @@ impl CuckooFilter {
     pub(crate) fn contains_hashes(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         present.resize(hashes.len(), false);
-        if !self.contains_in_uniform_table(hashes, present) {
-            dispatch(Lookup { filter: self, hashes, present }, self.uniform());
+        if !self.contains_in_vectors(hashes, present) {
+            let uniform = self.as_segments().uniform().copied();
+            dispatch(Lookup { filter: self, hashes, present }, uniform);
         }
     }
 
@@ -45,9 +47,9 @@ impl CuckooFilter {
     pub(crate) fn count_hashes(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
         counts.clear();
         counts.reserve(hashes.len());
-        let mut prefetcher = Prefetcher::new(self, AnyLevel, hashes, 0);
-        while let Some(probe) = prefetcher.next(self, AnyLevel) {
-            counts.push(self.count_at(&probe));
+        let mut prefetcher = Prefetcher::new(self.as_segments(), AnyLevel, hashes, 0);
+        while let Some(place) = prefetcher.next(self.as_segments(), AnyLevel) {
+            counts.push(self.count_at(&place));
         }
     }
 
@@ -116,7 +118,7 @@ impl CuckooFilter {
     pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        let uniform = self.uniform();
+        let uniform = self.as_segments().uniform().copied();
         dispatch(Remove { filter: self, hashes, removed }, uniform);
     }
 }
@@ -133,10 +135,11 @@ impl Task for Lookup<'_> {
 
     #[inline(always)]
     fn run(self, levels: impl Levels) {
-        let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
+        let segments = self.filter.as_segments();
+        let mut prefetcher = Prefetcher::new(segments, levels, self.hashes, 0);
         for present in self.present {
-            let Some(probe) = prefetcher.next(self.filter, levels) else { break };
-            *present = self.filter.contains_at(levels, &probe);
+            let Some(place) = prefetcher.next(segments, levels) else { break };
+            *present = self.filter.contains_at(levels, &place);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Removing many keys.
 
-use crate::cuckoo::{CuckooFilter, Prefetcher};
+use crate::filter::CuckooFilter;
 use crate::hash::KeyHash;
-use crate::kernel::{Levels, Probes, Task, WIDTH, Wanted, uniform};
+use crate::kernel::{Levels, Preview, Task, Wanted};
+use crate::segments::Prefetcher;
 
 /// A batch of keys to be taken out of a filter.
 pub(super) struct Remove<'a> {
@@ -14,21 +15,22 @@ pub(super) struct Remove<'a> {
 impl Remove<'_> {
     /// Removes the keys of a group.
     #[inline(always)]
-    fn remove_group(&mut self, levels: impl Levels, prefetcher: &Prefetcher, probes: &mut Probes) {
+    fn remove_group(
+        &mut self,
+        levels: impl Levels,
+        prefetcher: &Prefetcher,
+        preview: &mut Preview,
+    ) {
         let (keys, numbers) = prefetcher.group();
-        let table = self.filter.uniform_table().filter(|_| numbers.len() == WIDTH);
-        if !table.is_some_and(|table| uniform::probe(table, keys, Wanted::Key, probes)) {
-            probes.forget();
-        }
+        self.filter.as_segments().preview(keys, numbers.len(), Wanted::Key, preview);
         let due = prefetcher.due();
         for number in numbers {
             if let Some(due) = due {
-                self.filter.prefetch_key(levels, due, number);
+                self.filter.as_segments().prefetch_key(levels, due, number);
             }
-            let place = (keys.segment(number), number);
-            let is_removed = match self.filter.remove_probed(levels, place, probes) {
+            let is_removed = match self.filter.remove_previewed(levels, keys, number, preview) {
                 Some(is_removed) => is_removed,
-                None => self.filter.remove_at(levels, &keys.probe(number)),
+                None => self.filter.remove_at(levels, &keys.place(number)),
             };
             self.removed.push(is_removed);
         }
@@ -40,11 +42,11 @@ impl Task for Remove<'_> {
 
     #[inline(always)]
     fn run(mut self, levels: impl Levels) {
-        let mut prefetcher = Prefetcher::new(self.filter, levels, self.hashes, 0);
-        let mut probes = Probes::default();
+        let mut prefetcher = Prefetcher::new(self.filter.as_segments(), levels, self.hashes, 0);
+        let mut preview = Preview::default();
         while self.removed.len() < self.hashes.len() {
-            self.remove_group(levels, &prefetcher, &mut probes);
-            prefetcher.next_group(self.filter, levels);
+            self.remove_group(levels, &prefetcher, &mut preview);
+            prefetcher.next_group(self.filter.as_segments(), levels);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::cuckoo::WhenFull;
+use crate::filter::WhenFull;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{ALTERNATE, Layout, Resolution};
 use crate::snapshot::{Front, LoadError, entries};
@@ -198,13 +198,13 @@ impl TableView {
         let segment = self.front.rows.partition_point(|row| row.prefix <= hash.to_u64()) - 1;
         let row = &self.front.rows[segment];
         let level = self.front.level_of(row);
-        let probe = level.locate(hash, segment as u32);
+        let place = level.locate(hash, segment as u32);
         Place {
             segment,
-            primary: probe.primary,
-            alternate: probe.alternate,
-            fingerprint: level.fingerprint(probe.value),
-            representative: level.representative(row.prefix, probe.primary, probe.value),
+            primary: place.primary,
+            alternate: place.alternate,
+            fingerprint: level.fingerprint(place.value),
+            representative: level.representative(row.prefix, place.primary, place.value),
         }
     }
 

@@ -143,7 +143,7 @@ impl Geometry {
 mod tests {
     use super::*;
     use crate::KeyHash;
-    use crate::kernel::probe::ALTERNATE;
+    use crate::kernel::place::ALTERNATE;
     use crate::smoke::few_in_miri;
 
     /// Odd, even, prime, one, and the largest: 2^32 buckets of 8 are 2^35 slots.
@@ -195,8 +195,8 @@ mod tests {
     }
 
     fn place(level: &LevelGeometry, hash: u64) -> (u64, u64, u64) {
-        let probe = level.locate(KeyHash::from_u64(hash), 0);
-        (probe.primary, probe.alternate, probe.value)
+        let place = level.locate(KeyHash::from_u64(hash), 0);
+        (place.primary, place.alternate, place.value)
     }
 
     #[test]

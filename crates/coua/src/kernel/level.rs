@@ -22,7 +22,7 @@ use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::codec::{Encoding, SlotCodec};
-use super::probe::{ALTERNATE, Probe};
+use super::place::{ALTERNATE, Place};
 use crate::hash::KeyHash;
 use crate::table::Segment;
 
@@ -78,7 +78,7 @@ impl LevelGeometry {
 
     /// From hash to buckets and slot value. The caller has found the segment.
     #[inline(always)]
-    pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Probe {
+    pub(crate) fn locate(&self, hash: KeyHash, segment: u32) -> Place {
         let suffix = hash.to_u64() & self.suffix_mask;
         let (primary, rest) = multiply_high(suffix, self.scaled_buckets);
         // The fingerprint is top * 2^g + low + 1, and the cell's number in its bucket is top * (2^g - 1) + low.
@@ -86,7 +86,7 @@ impl LevelGeometry {
         let (cell, _) = multiply_high(rest, self.scaled_low_range);
         let fingerprint = cell + top + 1;
         let alternate = self.wrapped(primary + self.offset(fingerprint));
-        Probe { segment, primary, alternate, value: fingerprint * self.codec.tag_factor }
+        Place { segment, primary, alternate, value: fingerprint * self.codec.tag_factor }
     }
 
     /// A bucket number below twice the number of buckets, modulo that number.

@@ -1,7 +1,7 @@
 //! What slots mean: a key is located, compared and written here, all slots of a bucket at once.
 //!
-//! A key's hash becomes a [`Probe`] by the [`LevelGeometry`] of its segment. A [`Pair`] of buckets answers
-//! for the probe. A [`SlotCodec`] reads and writes the slots of a bucket.
+//! A key's hash becomes a [`Place`] by the [`LevelGeometry`] of its segment. A [`Pair`] of buckets answers
+//! for the place. A [`SlotCodec`] reads and writes the slots of a bucket.
 //!
 //! [`uniform`] does the same for many keys at once, in the widest [`vector`]s of the processor.
 
@@ -15,8 +15,8 @@ mod level;
 mod moves;
 mod pack;
 mod pair;
-mod probe;
-mod probes;
+mod place;
+mod preview;
 mod slots;
 mod split;
 pub(crate) mod uniform;
@@ -30,6 +30,6 @@ pub(crate) use layout::{LOW_BITS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
 pub(crate) use level::LevelGeometry;
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
-pub(crate) use probe::{ALTERNATE, Probe};
-pub(crate) use probes::{IfPresent, KeyGroup, Lookups, Probes, UniformTable, WIDTH, Wanted, has};
+pub(crate) use place::{ALTERNATE, Place};
+pub(crate) use preview::{IfPresent, KeyGroup, Lookups, Preview, UniformTable, WIDTH, Wanted, has};
 pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

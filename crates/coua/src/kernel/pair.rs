@@ -4,7 +4,7 @@ use std::hint::select_unpredictable;
 
 use super::codec::{Encoding, SlotCodec};
 use super::compare::Marks;
-use super::probe::{ALTERNATE, Probe};
+use super::place::{ALTERNATE, Place};
 use super::slots::Bucket;
 use crate::table::{Segment, SegmentMut};
 
@@ -33,28 +33,28 @@ pub(crate) struct Pair {
 
 impl Pair {
     #[inline(always)]
-    pub(crate) fn read(codec: &SlotCodec, segment: &Segment, probe: &Probe) -> Self {
-        let primary = codec.read(segment, probe.primary);
-        let alternate = codec.read(segment, probe.alternate);
+    pub(crate) fn read(codec: &SlotCodec, segment: &Segment, place: &Place) -> Self {
+        let primary = codec.read(segment, place.primary);
+        let alternate = codec.read(segment, place.alternate);
         Self { codec: *codec, primary, alternate }
     }
 
     /// The slots that hold the key, in the primary and in the alternate bucket.
-    fn matches(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
-        let primary = self.codec.matches(segment, &self.primary, probe.value);
-        let alternate = self.codec.matches(segment, &self.alternate, probe.alternate_value());
+    fn matches(&self, segment: &Segment, place: &Place) -> (Marks, Marks) {
+        let primary = self.codec.matches(segment, &self.primary, place.value);
+        let alternate = self.codec.matches(segment, &self.alternate, place.alternate_value());
         (primary, alternate)
     }
 
     /// The slots whose lanes are the key's, of which only the first of each bucket is certain.
     #[inline(always)]
-    fn candidates(&self, segment: &Segment, probe: &Probe) -> (Marks, Marks) {
+    fn candidates(&self, segment: &Segment, place: &Place) -> (Marks, Marks) {
         let Self { codec, primary, alternate } = self;
         if codec.encoding == Encoding::WideOverlapping {
-            let here = codec.candidates(segment, primary, probe.value);
-            return (here, codec.candidates(segment, alternate, probe.alternate_value()));
+            let here = codec.candidates(segment, primary, place.value);
+            return (here, codec.candidates(segment, alternate, place.alternate_value()));
         }
-        let here = codec.repeated(probe.value);
+        let here = codec.repeated(place.value);
         // The choice bit is the lowest of a lane.
         let there = here | (codec.ones * ALTERNATE);
         let zero_lane = |bucket: &Bucket, lanes| codec.lowest_zero_lane(bucket.lanes() ^ lanes);
@@ -63,8 +63,8 @@ impl Pair {
 
     /// The first slot that holds the key, in the primary bucket or else in the alternate one.
     #[inline(always)]
-    fn find(&self, segment: &Segment, probe: &Probe) -> Found {
-        let (primary, alternate) = self.candidates(segment, probe);
+    fn find(&self, segment: &Segment, place: &Place) -> Found {
+        let (primary, alternate) = self.candidates(segment, place);
         // The bucket is unpredictable: no branch on it.
         let in_alternate = !primary.any();
         let candidates = select_unpredictable(in_alternate, alternate, primary);
@@ -72,7 +72,7 @@ impl Pair {
             return Found::Nowhere;
         };
         let bucket = select_unpredictable(in_alternate, self.alternate, self.primary);
-        let value = probe.value | (u64::from(in_alternate) * ALTERNATE);
+        let value = place.value | (u64::from(in_alternate) * ALTERNATE);
         if self.codec.confirms(segment, &bucket, position, value) {
             Found::At(Slot { in_alternate, position })
         } else {
@@ -82,27 +82,27 @@ impl Pair {
 
     /// Whether a slot holds the key; `None` where [`count`](Self::count) must tell.
     #[inline(always)]
-    pub(crate) fn contains(&self, segment: &Segment, probe: &Probe) -> Option<bool> {
+    pub(crate) fn contains(&self, segment: &Segment, place: &Place) -> Option<bool> {
         if self.codec.encoding == Encoding::Wide {
-            return match self.find(segment, probe) {
+            return match self.find(segment, place) {
                 Found::Nowhere => Some(false),
                 Found::At(_) => Some(true),
                 Found::Unclear => None,
             };
         }
-        let (primary, alternate) = self.candidates(segment, probe);
+        let (primary, alternate) = self.candidates(segment, place);
         Some(primary.any() | alternate.any())
     }
 
     /// How many slots hold the key.
-    pub(crate) fn count(&self, segment: &Segment, probe: &Probe) -> u32 {
-        let (primary, alternate) = self.matches(segment, probe);
+    pub(crate) fn count(&self, segment: &Segment, place: &Place) -> u32 {
+        let (primary, alternate) = self.matches(segment, place);
         primary.count() + alternate.count()
     }
 
     /// Puts the item into a free slot of the emptier bucket; false if both buckets are full.
     #[inline(always)]
-    pub(crate) fn insert(&self, segment: &mut SegmentMut<'_>, probe: &Probe) -> bool {
+    pub(crate) fn insert(&self, segment: &mut SegmentMut<'_>, place: &Place) -> bool {
         let primary = self.codec.free_slots(segment, &self.primary);
         let alternate = self.codec.free_slots(segment, &self.alternate);
         // Which bucket is emptier is unpredictable: no branch on it.
@@ -112,7 +112,7 @@ impl Pair {
         let Some(position) = self.codec.first(free_slots) else {
             return false;
         };
-        let value = probe.value | (u64::from(to_alternate) * ALTERNATE);
+        let value = place.value | (u64::from(to_alternate) * ALTERNATE);
         self.codec.fill(segment, &bucket, position, value);
         segment.count_filled();
         true
@@ -120,14 +120,14 @@ impl Pair {
 
     /// Takes one copy out of its slot; `None` where [`remove_any`](Self::remove_any) must look.
     #[inline(always)]
-    pub(crate) fn remove(&self, segment: &mut SegmentMut<'_>, probe: &Probe) -> Option<bool> {
+    pub(crate) fn remove(&self, segment: &mut SegmentMut<'_>, place: &Place) -> Option<bool> {
         if self.codec.encoding == Encoding::Narrow {
-            return Some(self.remove_lane(segment, probe));
+            return Some(self.remove_lane(segment, place));
         }
-        match self.find(segment, probe) {
+        match self.find(segment, place) {
             Found::Nowhere => Some(false),
             Found::At(slot) => {
-                self.clear(segment, probe, &slot);
+                self.clear(segment, place, &slot);
                 Some(true)
             }
             Found::Unclear => None,
@@ -136,8 +136,8 @@ impl Pair {
 
     /// [`remove`](Self::remove) for narrow buckets, in fewer instructions: the slot's position is not needed.
     #[inline(always)]
-    fn remove_lane(&self, segment: &mut SegmentMut<'_>, probe: &Probe) -> bool {
-        let (primary, alternate) = self.candidates(segment, probe);
+    fn remove_lane(&self, segment: &mut SegmentMut<'_>, place: &Place) -> bool {
+        let (primary, alternate) = self.candidates(segment, place);
         // The bucket is unpredictable: no branch on it.
         let in_alternate = !primary.any();
         let marks = select_unpredictable(in_alternate, alternate, primary);
@@ -151,21 +151,21 @@ impl Pair {
     }
 
     /// [`remove`](Self::remove) that looks at every candidate.
-    pub(crate) fn remove_any(&self, segment: &mut SegmentMut<'_>, probe: &Probe) -> bool {
-        let (primary, alternate) = self.matches(segment, probe);
+    pub(crate) fn remove_any(&self, segment: &mut SegmentMut<'_>, place: &Place) -> bool {
+        let (primary, alternate) = self.matches(segment, place);
         let in_alternate = !primary.any();
         let position = self.codec.first(if in_alternate { alternate } else { primary });
         if let Some(position) = position {
-            self.clear(segment, probe, &Slot { in_alternate, position });
+            self.clear(segment, place, &Slot { in_alternate, position });
         }
         position.is_some()
     }
 
     #[inline(always)]
-    fn clear(&self, segment: &mut SegmentMut<'_>, probe: &Probe, slot: &Slot) {
+    fn clear(&self, segment: &mut SegmentMut<'_>, place: &Place, slot: &Slot) {
         let &Slot { in_alternate, position } = slot;
         let bucket = select_unpredictable(in_alternate, self.alternate, self.primary);
-        let value = probe.value | (u64::from(in_alternate) * ALTERNATE);
+        let value = place.value | (u64::from(in_alternate) * ALTERNATE);
         let stored = self.codec.at_position(value, position);
         self.codec.replace(segment, &bucket, position, (stored, 0));
         segment.count_cleared();

@@ -122,7 +122,7 @@ mod tests {
     use super::super::codec::tests::all_codecs;
     use super::*;
     use crate::Layout;
-    use crate::kernel::{Pair, Probe};
+    use crate::kernel::{Pair, Place};
     use crate::smoke::few_in_miri;
     use crate::table::Table;
 
@@ -185,8 +185,8 @@ mod tests {
                 assert_eq!(found.count() as usize, expected.len(), "{codec:?}");
                 assert_eq!(codec.first(found), expected.first().copied());
                 // No value here is one in its alternate bucket.
-                let probe = Probe { segment: 0, primary: bucket, alternate: bucket, value: wanted };
-                let is_held = Pair::read(&codec, segment, &probe).contains(segment, &probe);
+                let place = Place { segment: 0, primary: bucket, alternate: bucket, value: wanted };
+                let is_held = Pair::read(&codec, segment, &place).contains(segment, &place);
                 assert!(is_held.is_none_or(|is_held| is_held != expected.is_empty()));
                 let free_slots = codec.free_slots(segment, &read);
                 assert_eq!(free_slots.count() as usize, marks(&|_| 0).len());

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::level::LevelGeometry;
-use super::probe::ALTERNATE;
+use super::place::ALTERNATE;
 use super::uniform::{Items, LevelVectors, SegmentSlots};
 use super::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::table::Segment;
@@ -210,7 +210,9 @@ mod tests {
     fn items_are_divided_as_single_ones_would_be() {
         let mut divided = 0;
         for filter in grown() {
-            for parent in (0..filter.segments() as u32).filter_map(|it| filter.parent(it)) {
+            for parent in
+                (0..filter.segments() as u32).filter_map(|it| filter.as_segments().parent(it))
+            {
                 for chunk in parent.chunks() {
                     let mut moved = MovedItems::none();
                     parent.divide(chunk.clone(), &mut moved);

@@ -2,9 +2,10 @@
 
 use thiserror::Error;
 
-use crate::cuckoo::{ByShard, CuckooFilter};
 use crate::error::{BatchFull, Full, Insertion};
+use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
+use crate::shards::ByShard;
 use crate::shared::{Busy, SharedCuckooFilter};
 
 /// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its

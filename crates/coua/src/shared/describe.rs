@@ -1,7 +1,7 @@
 //! Descriptions of a shared filter. While other threads write, the parts of a sum are from slightly different
 //! moments.
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::shared::{Shard, SharedCuckooFilter};
 use crate::sizing::design_load;

@@ -17,16 +17,16 @@ mod batch;
 mod describe;
 mod parts;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use allowance::Allowance;
 pub use batch::BatchRefused;
 
 use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::{CuckooFilter, ShardPlan, shard_of, within_shard};
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
+use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
+use crate::shards::ShardPlan;
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -39,8 +39,8 @@ use crate::hash::{Key, KeyHash};
 /// grows has room for 240,000 items from the start. One of fixed size is split along its segments of up to 65,536
 /// slots, so a small one has a single lock. Answers and bytes do not depend on the number of shards. Only
 /// which keys of a batch are refused at a limit does.
-/// Shards grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter is full
-/// before `max_items`, unless it was made with the `capacity`.
+/// Shards grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter takes 40 bytes
+/// for each that finds no slot, unless it was made with the `capacity`.
 ///
 /// Operations on one key take O(1) expected time, as those of [`CuckooFilter`] do, and wait while another
 /// thread changes the key's shard; changes also wait for lookups there. Making a filter takes O(segments). What
@@ -66,10 +66,6 @@ pub struct SharedCuckooFilter {
     shards: Box<[Shard]>,
     plan: ShardPlan,
     allowance: Allowance,
-    /// Segments of all shards together.
-    segments: AtomicUsize,
-    /// Overflowed items that each shard takes beyond its own limit.
-    spare_overflow: u64,
 }
 
 /// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
@@ -225,7 +221,7 @@ impl SharedCuckooFilter {
     #[inline]
     fn place<K: Key>(&self, key: K) -> (usize, KeyHash) {
         let hash = key.hash_with(self.plan.hasher);
-        (shard_of(hash, self.plan.bits), within_shard(hash, self.plan.bits))
+        (hash.first_bits(self.plan.bits), hash.without_first(self.plan.bits))
     }
 
     fn read(&self, index: usize) -> RwLockReadGuard<'_, CuckooFilter> {
@@ -264,22 +260,17 @@ impl SharedCuckooFilter {
         done.map_err(|full| self.full(full.reason))
     }
 
-    /// Runs inserts in a locked shard: tells it its limits and the size of the others, and the others what it
-    /// took.
+    /// Runs inserts in a locked shard, which may store as many items as are permitted.
     fn with_permit<T>(
         &self,
         shard: &mut CuckooFilter,
         permit: &mut allowance::Permit<'_>,
         insert: impl FnOnce(&mut CuckooFilter) -> T,
     ) -> T {
-        let (stored, segments) = (shard.stored(), shard.segments());
-        // Relaxed: others may have split since; then this shard is only held to a stricter limit.
-        let other_segments = self.segments.load(Ordering::Relaxed) - segments;
-        let limits = self.plan.limits(other_segments, self.spare_overflow);
-        shard.set_limits(limits, stored.saturating_add(permit.items()));
+        let stored = shard.stored();
+        shard.limit_shard(self.plan.shard(), stored.saturating_add(permit.items()));
         let done = insert(shard);
         permit.spend(shard.stored() - stored);
-        self.segments.fetch_add(shard.segments() - segments, Ordering::Relaxed);
         done
     }
 

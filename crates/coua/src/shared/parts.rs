@@ -1,17 +1,18 @@
 //! From a plain filter to one for many threads, and back.
 
-use crate::cuckoo::{CuckooFilter, ShardPlan, WhenFull, deepest, segments_below};
 use crate::error::OutOfMemory;
+use crate::filter::{CuckooFilter, SHARE_BITS, WhenFull, inserts_before_rebuilding};
 use crate::kernel::{Geometry, IfPresent};
+use crate::shards::ShardPlan;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
-/// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards.
-const MOST_BITS: u32 = 6;
+/// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards. A shard has whole shares,
+/// so that it decides as the whole filter would.
+const MOST_BITS: u32 = SHARE_BITS;
 /// Shards for each processor: threads seldom meet, and continue with another shard where they do.
 /// More would cost speed: eviction chains of a batch are interleaved only in different segments of a shard.
 const SHARDS_PER_PROCESSOR: usize = 4;
@@ -40,55 +41,46 @@ impl SharedCuckooFilter {
 
     /// The filter in 2^`bits` shards, or one for each segment that it began with.
     fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
-        let bits = filter.geometry().base_depth.min(bits);
+        let bits = filter.as_segments().geometry().base_depth.min(bits);
         Self::in_shards(filter, bits)
     }
 
     fn in_shards(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let plan = ShardPlan::of(&filter, bits);
-        let segments = AtomicUsize::new(filter.segments());
         let parts = plan.split(filter)?;
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let allowance = Allowance::new(plan.policy.limit(), stored);
         let shards = parts.into_iter().map(|part| Shard(RwLock::new(part))).collect();
-        Ok(Self { shards, plan, allowance, segments, spare_overflow: 0 })
+        Ok(Self { shards, plan, allowance })
     }
 
-    /// The filter in 2^`bits` shards, by the first bits of a key's hash. Nothing is copied, and its segments stay as
-    /// they are: after batches that [meet no limit](Self::accepted_keys), [`into_filter`](Self::into_filter) gives
-    /// what one thread would have made of them. O(segments).
+    /// The filter in 2^`bits` shards, at most 64, by the first bits of a key's hash. Nothing is copied, and its segments
+    /// stay as they are: after batches that [meet no limit](Self::accepted_keys), [`into_filter`](Self::into_filter)
+    /// gives what one thread would have made of them. O(segments).
     ///
     /// # Errors
     ///
-    /// The filter, if it is too small for so many shards, or has a limit of memory.
+    /// The filter, if it is too small for so many shards, has a limit of memory, or may not grow.
     ///
     /// # Panics
     ///
     /// If there is no memory for directories: 4 bytes a segment.
     pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, Box<CuckooFilter>> {
-        let spare_overflow = filter.overflow_limit();
-        if !(filter.memory_left() == u64::MAX && ShardPlan::of(&filter, bits).fits(&filter)) {
+        let can_refuse = filter.memory_left() != u64::MAX || filter.when_full() == WhenFull::Refuse;
+        if can_refuse || bits > MOST_BITS || !ShardPlan::of(&filter, bits).fits(&filter) {
             return Err(Box::new(filter));
         }
-        let divided = Self::in_shards(filter, bits).expect("a directory takes little memory");
-        Ok(Self { spare_overflow, ..divided })
+        Ok(Self::in_shards(filter, bits).expect("a directory takes little memory"))
     }
 
-    /// How many keys of one batch meet no limit, however they fall to the shards: none is refused, and the
-    /// order in which shards take theirs does not matter. No other thread may insert meanwhile.
+    /// How many keys of one batch meet no limit of the whole filter, however they fall to the shards: none is refused,
+    /// and the order in which shards take theirs does not matter. No other thread may insert meanwhile.
     pub fn accepted_keys(&self) -> usize {
-        let segments = self.segments.load(Ordering::Relaxed);
-        let deepest = deepest(segments);
-        if self.plan.geometry.level(deepest + 1).is_none() {
-            return 0;
-        }
-        // Each key may split a segment, but how deep they may lie stays the same.
-        let splits = segments_below(deepest).saturating_sub(segments + 1) as u64;
-        let overflowed = self.sum(|shard| shard.overflow().overflowed());
-        let overflow = self.spare_overflow.saturating_sub(overflowed + 1);
         let items = self.plan.policy.limit().saturating_sub(self.sum(CuckooFilter::stored));
-        usize::try_from(splits.min(overflow).min(items)).unwrap_or(usize::MAX)
+        let segments = self.sum(|shard| shard.segments() as u64);
+        let splits = inserts_before_rebuilding(&self.plan.geometry, segments);
+        usize::try_from(items.min(splits)).unwrap_or(usize::MAX)
     }
 }
 
@@ -102,11 +94,11 @@ fn wished_bits() -> u32 {
 /// `None` if it has them already.
 fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
     let may_grow = filter.is_resizable() && filter.policy().when_full != WhenFull::Refuse;
-    if !may_grow || filter.geometry().base_depth >= MOST_BITS {
+    if !may_grow || filter.as_segments().geometry().base_depth >= MOST_BITS {
         return None;
     }
     let items = filter.capacity().max(SMALLEST_GROWING);
-    let fit = fitted(*filter.geometry(), items);
+    let fit = fitted(*filter.as_segments().geometry(), items);
     let missing = MOST_BITS.saturating_sub(fit.base_depth);
     let buckets = fit.buckets.div_ceil(1 << missing);
     Some(Geometry { buckets, base_depth: fit.base_depth + missing, ..fit })
@@ -116,7 +108,6 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
 mod tests {
     use super::*;
     use crate::KeyHash;
-    use crate::cuckoo::filter_and_crowd;
     use crate::error::Insertion;
 
     fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
@@ -138,25 +129,15 @@ mod tests {
             assert!(expected.contains(&Insertion::AlreadyPresent));
             for bits in 0..=MOST_BITS {
                 let shared = SharedCuckooFilter::split(empty.clone(), bits).unwrap();
-                assert_eq!(shared.shards.len(), 1 << bits.min(empty.geometry().base_depth));
+                assert_eq!(
+                    shared.shards.len(),
+                    1 << bits.min(empty.as_segments().geometry().base_depth)
+                );
                 let outcomes = shared.insert_unique_batch(&keys).unwrap();
                 assert!(outcomes == expected, "{bits} bits");
                 assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
             }
         }
-    }
-
-    /// A shard knows how many segments the others have.
-    #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn segments_of_shards_may_lie_as_deep_as_those_of_the_whole() {
-        let (empty, crowd) = filter_and_crowd();
-        let mut alone = empty.try_clone().unwrap();
-        alone.insert_batch(&crowd).unwrap();
-        assert_eq!(alone.table().deepest_level(), 4);
-        let shared = SharedCuckooFilter::split(empty, MOST_BITS).unwrap();
-        shared.insert_batch(&crowd).unwrap();
-        assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone));
     }
 
     /// Whatever it held before, and however often it is divided.
@@ -205,7 +186,7 @@ mod tests {
         let mut alone = CuckooFilter::builder().hash_bits(64).capacity(50_000).build().unwrap();
         // First the upper half of the segments splits, so that its segments are all deeper.
         alone.insert_batch(&upper).unwrap();
-        let levels = alone.table().iter().map(crate::table::Segment::level);
+        let levels = alone.as_segments().iter().map(crate::table::Segment::level);
         assert!(levels.clone().any(|level| level == 0) && levels.max() > Some(0));
         let filter = alone.try_clone().unwrap();
         let divided = SharedCuckooFilter::divide(filter, 1).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::cuckoo::OverflowEntry;
+use crate::filter::OverflowEntry;
 use crate::hash::KeyHash;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};

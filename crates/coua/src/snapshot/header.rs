@@ -3,7 +3,7 @@
 //! `docs/format.md` is the normative description.
 
 use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::{self, CuckooFilter, MAX_DEPTH, Policy, WhenFull};
+use crate::filter::{CuckooFilter, MAX_DEPTH, Policy, WhenFull, deepest};
 use crate::hash::{HashAlgorithm, KeyHasher};
 use crate::kernel::{Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution};
 use crate::sizing::check_slots;
@@ -81,7 +81,7 @@ impl Header {
     pub(super) fn of(filter: &CuckooFilter) -> Self {
         let header = Self {
             hash: StoredHash::of(filter.hasher()),
-            geometry: *filter.geometry(),
+            geometry: *filter.as_segments().geometry(),
             policy: *filter.policy(),
             len: filter.len(),
             stored: filter.stored(),
@@ -90,7 +90,7 @@ impl Header {
             overflow_entries: filter.overflow().len() as u64,
             overflow: 0,
         };
-        let data: u64 = filter.table().iter().map(|it| filter.segment_bytes(it)).sum();
+        let data = filter.as_segments().slot_bytes();
         Self { overflow: header.first_segment() + data, ..header }
     }
 
@@ -168,7 +168,7 @@ impl Header {
 
     /// Depth that no segment exceeds.
     pub(super) fn deepest(&self) -> u32 {
-        cuckoo::deepest(self.segments as usize)
+        deepest(self.segments as usize)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use crate::cuckoo::{CuckooFilter, OverflowEntry, OverflowTable};
+use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{checksum_of, expect, intact, wrong};
 use crate::snapshot::front::{Front, entries, read_header};
@@ -14,8 +14,8 @@ use crate::snapshot::header::SecretKey;
 use crate::snapshot::slots;
 use crate::table::{SegmentMut, Table};
 
-/// Overflowed items that are allowed beyond the number of slots, for small filters.
-const SPARE_OVERFLOWED: u64 = 1024;
+/// Overflowed copies that a key may have. Filters have no more than twice as many as a bucket has slots.
+const MOST_OVERFLOWED: u64 = 1024;
 
 /// Reads a snapshot of `length` bytes.
 pub(crate) fn load(
@@ -30,7 +30,8 @@ pub(crate) fn load(
     let filter = front.finish(&mut input, key, table)?;
     // Extra copies of a key that is in no slot.
     let without_item = filter.overflow().iter().find(|&(hash, entry)| {
-        entry.overflowed == 0 && filter.slots_holding(&filter.locate(hash)) == 0
+        let segments = filter.as_segments();
+        entry.overflowed == 0 && segments.copies(&segments.locate(hash)) == 0
     });
     match without_item {
         Some((hash, _)) => wrong("overflow table entry", hash.to_u64()),
@@ -98,14 +99,13 @@ impl Front {
         let mut filter = CuckooFilter::of_table(header.geometry, table, header.policy, hasher)?;
         let entries = entries(&overflow);
         OverflowTable::check_memory(entries.len())?;
-        let most_overflowed = filter.slots() + SPARE_OVERFLOWED;
         let mut last = None;
         for (hash, entry) in entries {
-            let probe = filter.locate(hash);
+            let segments = filter.as_segments();
             let sound = last.replace(hash) < Some(hash)
                 && entry != OverflowEntry::default()
-                && filter.representative(&probe) == hash
-                && entry.overflowed <= most_overflowed - filter.overflow().overflowed();
+                && segments.representative(&segments.locate(hash)) == hash
+                && entry.overflowed <= MOST_OVERFLOWED;
             if !sound {
                 return wrong("overflow table entry", hash.to_u64());
             }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::kernel::Layout;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::fields::wrong;

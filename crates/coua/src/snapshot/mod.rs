@@ -45,8 +45,7 @@ pub(crate) use verify::verify;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::cuckoo::CuckooFilter;
-use crate::table::Segment;
+use crate::filter::CuckooFilter;
 use header::{Header, trailer};
 
 /// Bytes of the overflow table that are written at a time: whole entries.
@@ -82,8 +81,9 @@ impl CuckooFilter {
             rest.write_all(&rows)?;
             rest.pad()?;
         }
-        for index in self.directory().in_hash_order() {
-            rest.write_all(self.packed(self.table().segment(index)))?;
+        let segments = self.as_segments();
+        for index in segments.in_hash_order() {
+            rest.write_all(segments.packed(segments.get(index)))?;
         }
         let overflow_sum = self.write_overflow(&mut rest)?;
         rest.write_all(&trailer(&head, &rows, overflow_sum))?;
@@ -95,17 +95,13 @@ impl CuckooFilter {
         Header::of(self).end()
     }
 
-    fn packed<'a>(&'a self, segment: &'a Segment) -> &'a [u8] {
-        segment.bytes(self.segment_bytes(segment) as usize)
-    }
-
     fn segment_rows(&self, header: &Header) -> Vec<u8> {
         let mut rows = Vec::with_capacity(self.segments() * header::ROW_BYTES as usize);
         let mut offset = header.first_segment();
-        for index in self.directory().in_hash_order() {
-            let segment = self.table().segment(index);
-            let packed = self.packed(segment);
-            let depth = self.level_of(index).depth;
+        let segments = self.as_segments();
+        for index in segments.in_hash_order() {
+            let segment = segments.get(index);
+            let (packed, depth) = (segments.packed(segment), segments.depth_of(index));
             let flags = u32::from(segment.is_overfull());
             put_u32(&mut rows, &[depth, segment.occupied(), flags, 0]);
             put_u64(&mut rows, &[offset, checksum_of(packed)]);
@@ -134,13 +130,14 @@ impl PartialEq for CuckooFilter {
     /// Whether the snapshots of both would be equal: the same parameters, and the same items in the same
     /// slots. The same keys in another order usually make an unequal filter with the same answers. O(bytes).
     fn eq(&self, other: &Self) -> bool {
+        let [my, their] = [self, other].map(Self::as_segments);
         let is_same = |(mine, theirs)| {
-            let (mine, theirs) = (self.table().segment(mine), other.table().segment(theirs));
+            let (mine, theirs) = (my.get(mine), their.get(theirs));
             mine.level() == theirs.level()
                 && mine.is_overfull() == theirs.is_overfull()
-                && self.packed(mine) == other.packed(theirs)
+                && my.packed(mine) == their.packed(theirs)
         };
-        let mut segments = self.directory().in_hash_order().zip(other.directory().in_hash_order());
+        let mut segments = my.in_hash_order().zip(their.in_hash_order());
         self.hasher() == other.hasher()
             && Header::of(self).encode() == Header::of(other).encode()
             && segments.all(is_same)

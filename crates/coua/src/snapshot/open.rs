@@ -4,7 +4,7 @@ use std::io::Read;
 #[cfg(feature = "file")]
 use std::{fs::File, path::Path};
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::header::SecretKey;
 use crate::snapshot::load::{load, load_stream};

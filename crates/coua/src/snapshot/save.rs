@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::snapshot::folder::{Folder, follow_links};
 
 impl CuckooFilter {

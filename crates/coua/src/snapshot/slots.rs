@@ -81,8 +81,8 @@ mod tests {
             let mut filter = builder.hash_bits(bits).capacity(500).build().unwrap();
             // Few, so that there are free slots to be damaged.
             (0..300_u64).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
-            let level = *filter.level_of(0);
-            let mut table = filter.table().try_clone(|segment| segment.len() as u64).unwrap();
+            let level = *filter.as_segments().level_of(0);
+            let (mut table, _) = filter.into_parts();
             let segment = &mut table.segment_mut(0);
             assert_eq!(in_use(&level, segment), Some(u64::from(segment.occupied())));
             let mut sound = 0;

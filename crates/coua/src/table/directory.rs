@@ -60,6 +60,13 @@ impl Directory {
         self.entries.chunk_by(u32::eq).map(|entries| entries[0])
     }
 
+    /// How many segments hold hashes that begin with the first `bits` bits of `prefix`. O(entries / 2^`bits`).
+    pub(crate) fn segments_under(&self, prefix: u64, bits: u32) -> usize {
+        let entries = 1 << self.bits.saturating_sub(bits);
+        let first = self.index(prefix) / entries * entries;
+        self.entries[first..first + entries].chunk_by(u32::eq).count()
+    }
+
     /// Bytes of memory that a split of a segment of this depth takes.
     pub(crate) fn bytes_to_split(&self, depth: u32) -> u64 {
         if depth == self.bits { self.memory_bytes() as u64 } else { 0 }
@@ -129,6 +136,9 @@ mod tests {
         assert_eq!(prefixes.map(|prefix| directory.segment_of(prefix)), [0, 1, 3, 2]);
         assert_eq!(directory.segment_of(KeyHash::from_u64(u64::MAX)), 2);
         assert_eq!(directory.segment_of(KeyHash::from_u64(0)), 0);
+        let counted = |bits| prefixes.map(|prefix| directory.segments_under(prefix.to_u64(), bits));
+        assert_eq!([counted(0), counted(1), counted(2)], [[4; 4], [1, 3, 3, 3], [1, 2, 2, 1]]);
+        assert_eq!([counted(3), counted(9)], [[1; 4]; 2]);
         let segments = [(0, 1), (upper_half, 3), (5 << 61, 3), (6 << 61, 2)];
         let same = Directory::of(segments.into_iter()).unwrap();
         assert_eq!(same.entries, [0, 0, 0, 0, 1, 2, 3, 3]);

@@ -16,6 +16,8 @@ pub(crate) struct Segment {
     prefix: u64,
     /// Slots in use.
     occupied: u32,
+    /// Copies of its keys that are without a slot.
+    overflowed: u32,
     /// Depth below the geometry's base depth.
     level: u8,
     has_overflow: bool,
@@ -26,7 +28,8 @@ impl Segment {
     /// An empty segment of `bytes` bytes from `base` on: zeros that nothing else uses.
     pub(super) fn new(base: NonNull<u8>, bytes: usize, prefix: u64, level: u8) -> Self {
         let last = bytes.checked_sub(WORD).expect("a segment has space for a word");
-        Self { base, last, prefix, occupied: 0, level, has_overflow: false, is_overfull: false }
+        let (has_overflow, is_overfull) = (false, false);
+        Self { base, last, prefix, occupied: 0, overflowed: 0, level, has_overflow, is_overfull }
     }
 
     /// Where its memory begins, to be given to another one.
@@ -59,7 +62,14 @@ impl Segment {
         self.level
     }
 
-    /// Whether some key of this segment has copies in the overflow table.
+    /// Copies of its keys that are without a slot; as many as a `u32` can tell.
+    #[inline(always)]
+    pub(crate) fn overflowed(&self) -> u32 {
+        self.overflowed
+    }
+
+    /// Whether some key of this segment may have copies outside of its slots.
+    #[inline(always)]
     pub(crate) fn has_overflow(&self) -> bool {
         self.has_overflow
     }
@@ -152,12 +162,22 @@ impl SegmentMut<'_> {
         self.0.occupied = slots;
     }
 
-    pub(crate) fn mark_overflow(&mut self) {
+    /// Keys have copies outside of the slots, `overflowed` of them more without any slot.
+    pub(crate) fn add_overflow(&mut self, overflowed: u64) {
+        let more = u32::try_from(overflowed).unwrap_or(u32::MAX);
+        self.0.overflowed = self.0.overflowed.saturating_add(more);
         self.0.has_overflow = true;
     }
 
-    pub(crate) fn unmark_overflow(&mut self) {
-        self.0.has_overflow = false;
+    /// So many copies without a slot are gone.
+    pub(crate) fn take_overflow(&mut self, overflowed: u64) {
+        let fewer = u32::try_from(overflowed).unwrap_or(u32::MAX);
+        self.0.overflowed = self.0.overflowed.saturating_sub(fewer);
+    }
+
+    /// All copies are in slots.
+    pub(crate) fn clear_overflow(&mut self) {
+        (self.0.overflowed, self.0.has_overflow) = (0, false);
     }
 
     pub(crate) fn mark_overfull(&mut self) {
@@ -168,8 +188,8 @@ impl SegmentMut<'_> {
     pub(crate) fn clear(&mut self) {
         self.bytes_mut(self.len()).fill(0);
         self.0.occupied = 0;
-        self.0.has_overflow = false;
         self.0.is_overfull = false;
+        self.clear_overflow();
     }
 
     /// Puts the segment a level further below the base.
@@ -185,7 +205,7 @@ impl SegmentMut<'_> {
             self.bytes_mut(self.len()).copy_from_slice(source.bytes(bytes));
         }
         self.0.occupied = source.occupied;
-        self.0.has_overflow = source.has_overflow;
+        (self.0.overflowed, self.0.has_overflow) = (source.overflowed, source.has_overflow);
         self.0.is_overfull = source.is_overfull;
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::cuckoo::CuckooFilter;
 use crate::error::{BatchFull, Full, Insertion};
+use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
 use crate::window::{Clock, Generations, Window};

@@ -1,6 +1,6 @@
 //! Descriptions: sums over all generations.
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::summary::summary;
 use crate::window::Generations;

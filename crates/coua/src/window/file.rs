@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::snapshot::{PAGE, Rest};
 use crate::window::Generations;
 use crate::window::header::{

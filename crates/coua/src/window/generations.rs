@@ -1,8 +1,8 @@
 //! The fields of a filter that forgets.
 
 use crate::builder::CuckooFilterBuilder;
-use crate::cuckoo::CuckooFilter;
 use crate::error::{BuildError, Full, FullReason};
+use crate::filter::CuckooFilter;
 use crate::window::{Clock, Window};
 
 /// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so

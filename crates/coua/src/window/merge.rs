@@ -1,7 +1,7 @@
 //! Copies, unions, and memory: its limit, and how it comes back.
 
-use crate::cuckoo::CuckooFilter;
 use crate::error::{FullReason, MergeError, OutOfMemory};
+use crate::filter::CuckooFilter;
 use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use crate::cuckoo::CuckooFilter;
+use crate::filter::CuckooFilter;
 use crate::snapshot::{
     END_MAGIC, LoadError, MAGIC, PAGE, Part, Reader, SecretKey, Summed, expect, load, load_stream,
     read_exactly, read_padding, sealed, snapshot_end, wrong,
@@ -126,8 +126,8 @@ impl Generations {
             && filter.policy() == template.policy()
             && filter.layout() == template.layout()
             && filter.slots_per_bucket() == template.slots_per_bucket()
-            && filter.geometry().resolves(template.geometry())
-            && template.geometry().resolves(filter.geometry())
+            && filter.as_segments().geometry().resolves(template.as_segments().geometry())
+            && template.as_segments().geometry().resolves(filter.as_segments().geometry())
     }
 }
 

@@ -298,7 +298,10 @@ impl Reference {
                 assert!(self.len >= self.filter.max_items());
                 assert_ne!(self.filter.when_full(), WhenFull::ExceedRate);
             }
-            FullReason::NoRoom | FullReason::Crowded => assert!(self.filter.load() > 0.0),
+            FullReason::NoRoom => {
+                assert_eq!(self.filter.when_full(), WhenFull::Refuse);
+                assert!(self.filter.load() > 0.0);
+            }
             _ => panic!("{full}"),
         }
         if let Some(before) = before {

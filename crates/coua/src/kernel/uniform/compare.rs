@@ -2,7 +2,7 @@
 
 use super::{Buckets, LevelVectors};
 use crate::kernel::codec::{Encoding, SlotCodec};
-use crate::kernel::probe::ALTERNATE;
+use crate::kernel::place::ALTERNATE;
 use crate::kernel::vector::{Isa, Vector};
 
 /// The lookup results of a vector of keys, a bit for each.

@@ -3,7 +3,7 @@
 
 use crate::kernel::codec::{Encoding, POSITION, SlotCodec};
 use crate::kernel::level::LevelGeometry;
-use crate::kernel::probe::ALTERNATE;
+use crate::kernel::place::ALTERNATE;
 use crate::kernel::vector::{Isa, MOST_LANES, Vector};
 use crate::table::Segment;
 

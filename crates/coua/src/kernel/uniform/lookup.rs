@@ -4,7 +4,7 @@ use super::compare::LookupResult;
 use super::{Buckets, Uniform};
 use crate::hash::KeyHash;
 use crate::kernel::codec::Encoding;
-use crate::kernel::probes::{Lookups, UniformTable, WIDTH};
+use crate::kernel::preview::{Lookups, UniformTable, WIDTH};
 use crate::kernel::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
 /// Groups of keys that are prefetched: 64 keys.
@@ -262,7 +262,7 @@ mod tests {
                 let inserted = filter.insert_batch(&keys[..items as usize]);
                 assert!(inserted.is_ok() || most == 3);
                 let mut present = vec![false; keys.len()];
-                let table = filter.uniform_table().unwrap();
+                let table = filter.as_segments().uniform_table().unwrap();
                 if contains(table, &lookups(&filter, &keys), &mut present) {
                     compared += 1;
                     with_overflow += usize::from(filter.overflow().has_overflowed());
@@ -289,7 +289,7 @@ mod tests {
             (100_000, 1e-9, 1, true),
         ] {
             let filter = CuckooFilter::with_capacity(items, rate).unwrap();
-            let table = filter.uniform_table().unwrap();
+            let table = filter.as_segments().uniform_table().unwrap();
             let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / tables);
             assert_eq!(last_bit.is_some(), is_prefetched, "{tables} {filter:?}");
         }

@@ -9,11 +9,11 @@ mod compare;
 mod level;
 mod lookup;
 mod moves;
-mod probes;
+mod preview;
 
 use std::ops::Deref;
 
-use super::probes::{KeyGroup, UniformTable, WIDTH};
+use super::preview::{KeyGroup, UniformTable, WIDTH};
 use super::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::hash::KeyHash;
 use crate::table::{Directory, Table};
@@ -22,7 +22,7 @@ use level::Buckets;
 pub(super) use level::{Items, LevelVectors, SegmentSlots};
 pub(crate) use lookup::contains;
 pub(crate) use moves::{find_moves, test_moves};
-pub(crate) use probes::probe;
+pub(crate) use preview::preview;
 
 /// Locates a group of keys. Their buckets are to be prefetched next.
 #[inline]
@@ -149,7 +149,7 @@ mod tests {
     #[should_panic(expected = "no such segment")]
     fn segments_that_do_not_exist_are_not_read() {
         let filter = CuckooFilter::new();
-        let table = filter.uniform_table().unwrap();
+        let table = filter.as_segments().uniform_table().unwrap();
         with_vectors(ReadSegment(table, filter.segments() as u64));
     }
 
@@ -164,9 +164,10 @@ mod tests {
                     let hashes =
                         std::array::from_fn(|number| random_hash(group << 8 | number as u64));
                     let mut keys = KeyGroup::default();
-                    locate(filter.uniform_table().unwrap(), &hashes, &mut keys);
+                    locate(filter.as_segments().uniform_table().unwrap(), &hashes, &mut keys);
                     for (number, &hash) in hashes.iter().enumerate() {
-                        let (found, single) = (keys.probe(number), filter.locate(hash));
+                        let (found, single) =
+                            (keys.place(number), filter.as_segments().locate(hash));
                         assert_eq!(format!("{found:?}"), format!("{single:?}"));
                     }
                 }

@@ -2,8 +2,8 @@
 
 use super::Uniform;
 use crate::kernel::moves::{GROUP, GroupMoves};
-use crate::kernel::probe::ALTERNATE;
-use crate::kernel::probes::UniformTable;
+use crate::kernel::place::ALTERNATE;
+use crate::kernel::preview::UniformTable;
 use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
 
 /// Finds the moves of a group; false if that does not pay.
@@ -87,25 +87,26 @@ impl<I: Isa> Uniform<'_, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::EvictionChain;
-    use crate::kernel::{AnyLevel, Probe};
+    use crate::kernel::{AnyLevel, Place};
+    use crate::segments::EvictionChain;
     use crate::{CuckooFilter, KeyHash, Layout, WhenFull};
 
     /// Full buckets of a filter, as eviction chains that are there.
     fn chains(filter: &CuckooFilter) -> Vec<EvictionChain> {
         let places = (0..filter.segments() as u32).flat_map(|segment| {
-            let (level, place) = (filter.level_of(segment), filter.table().segment(segment));
+            let (level, place) =
+                (filter.as_segments().level_of(segment), filter.as_segments().get(segment));
             let is_full = move |bucket: &u64| {
                 let read = level.codec.read(place, *bucket);
                 !level.codec.free_slots(place, &read).any()
             };
             (0..level.buckets).filter(is_full).map(move |primary| (segment, primary))
         });
-        let probes = places.zip(0..).map(|((segment, primary), number)| {
-            let value = number << filter.level_of(segment).codec.tag_bits;
-            Probe { segment, primary, alternate: 0, value }
+        let preview = places.zip(0..).map(|((segment, primary), number)| {
+            let value = number << filter.as_segments().level_of(segment).codec.tag_bits;
+            Place { segment, primary, alternate: 0, value }
         });
-        probes.map(|probe| EvictionChain::new(&probe)).collect()
+        preview.map(|place| EvictionChain::new(&place)).collect()
     }
 
     /// Fails if vectors were compared with single words fewer times than `least`, unless they do not look ahead.
@@ -144,7 +145,7 @@ mod tests {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
                 }
-                let table = filter.uniform_table().unwrap();
+                let table = filter.as_segments().uniform_table().unwrap();
                 for group in chains(&filter).as_chunks::<GROUP>().0 {
                     let mut moves = GroupMoves {
                         segment: group.map(|it| it.segment.into()),
@@ -156,9 +157,13 @@ mod tests {
                     }
                     test_moves(table, &mut moves);
                     for (number, chain) in group.iter().enumerate() {
-                        let codec = &filter.level_of(chain.segment).codec;
+                        let codec = &filter.as_segments().level_of(chain.segment).codec;
                         let candidate = moves.next(codec, number, chain.victim(codec.slots));
-                        assert_eq!(candidate, filter.next_move(AnyLevel, chain), "{filter:?}");
+                        assert_eq!(
+                            candidate,
+                            filter.as_segments().next_move(AnyLevel, chain),
+                            "{filter:?}"
+                        );
                         *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;
                     }
                 }

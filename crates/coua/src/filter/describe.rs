@@ -2,7 +2,7 @@
 
 use super::{CuckooFilter, WhenFull};
 use crate::hash::KeyHasher;
-use crate::kernel::{Layout, LevelGeometry, Resolution};
+use crate::kernel::{Layout, Resolution};
 use crate::sizing;
 use crate::summary::summary;
 
@@ -19,7 +19,7 @@ impl CuckooFilter {
 
     /// Items the memory taken so far is planned for; a growing filter takes more when it needs it.
     pub fn capacity(&self) -> u64 {
-        let load = sizing::design_load(&self.geometry);
+        let load = sizing::design_load(self.segments.geometry());
         ((self.slots() as f64 * load) as u64).min(self.policy.max_items)
     }
 
@@ -35,27 +35,27 @@ impl CuckooFilter {
 
     /// Slots of all segments.
     pub fn slots(&self) -> u64 {
-        self.table.len() as u64 * self.geometry.segment_slots()
+        self.segments.slots()
     }
 
     /// Segments: independent runs of buckets.
     pub fn segments(&self) -> usize {
-        self.table.len()
+        self.segments.len()
     }
 
     /// Bits of a slot in the segments that were split most. O(segments).
     pub fn slot_bits(&self) -> u32 {
-        self.levels[usize::from(self.table.deepest_level())].codec.slot_bits
+        self.segments.slot_bits()
     }
 
     /// Slots of a bucket.
     pub fn slots_per_bucket(&self) -> u32 {
-        self.geometry.slots_per_bucket
+        self.segments.geometry().slots_per_bucket
     }
 
     /// Disjoint buckets or overlapping buckets.
     pub fn layout(&self) -> Layout {
-        self.geometry.layout
+        self.segments.geometry().layout
     }
 
     /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
@@ -72,32 +72,28 @@ impl CuckooFilter {
     /// Bits of every key's hash that the filter remembers. The false-positive rate with n items is
     /// n / 2^`hash_bits`.
     pub fn hash_bits(&self) -> f64 {
-        self.geometry.cells().log2()
+        self.segments.geometry().cells().log2()
     }
 
     /// Probability that `contains` is true for a key that is absent, with the items stored now.
     pub fn false_positive_rate(&self) -> f64 {
-        (self.stored as f64 / self.geometry.cells()).min(1.0)
+        (self.stored as f64 / self.segments.geometry().cells()).min(1.0)
     }
 
     /// Whether the filter can be rebuilt to any size: it was made without a rate, or to grow.
     pub fn is_resizable(&self) -> bool {
-        matches!(self.geometry.resolution, Resolution::Prefix { .. })
+        matches!(self.segments.geometry().resolution, Resolution::Prefix { .. })
     }
 
     /// Bytes of memory: table, directory, overflow table, and this value itself.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.levels.capacity() * size_of::<LevelGeometry>()
-            + self.table.memory_bytes()
-            + self.directory.memory_bytes()
-            + self.overflow.memory_bytes()
+        size_of::<Self>() + self.segments.memory_bytes() + self.overflow.memory_bytes()
     }
 
     /// The part of [`memory_bytes`](Self::memory_bytes) that the process's allocator knows nothing of:
     /// tables of 2 MiB or more are mappings. O(number of mappings), at most some hundreds.
     pub fn mapped_bytes(&self) -> usize {
-        self.table.mapped_bytes()
+        self.segments.mapped_bytes()
     }
 }
 

@@ -5,8 +5,8 @@
 #[non_exhaustive]
 pub enum WhenFull {
     /// Grow, up to `max_items`; then refuse with [`Full`](crate::Full). The stated rate always holds. Keys that
-    /// were made to share a long prefix of their hashes are refused earlier, and so are those of a
-    /// [`SharedCuckooFilter`](crate::SharedCuckooFilter) of few hash bits.
+    /// were made to share a long prefix of their hashes take 40 bytes each, once there are too many of them for
+    /// their segments.
     #[default]
     Grow,
     /// Never take more memory: refuse when no slot can be found, or at `max_items`.
@@ -31,46 +31,34 @@ impl Policy {
     }
 }
 
+/// Bits of the hash that name a share: what is decided in a filter depends on the segments of one share alone, so that
+/// 2^`SHARE_BITS` threads may each take one.
+pub(crate) const SHARE_BITS: u32 = 6;
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
 const MAX_IMBALANCE: u32 = 4;
 /// Every segment may lie as deep, so that keys may come in the order of their hashes: a directory of
 /// 256 KiB.
-const FREE_DEPTH: u32 = 16;
+pub(crate) const FREE_DEPTH: u32 = 16;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
 pub(crate) const MAX_DEPTH: u32 = 28;
 
-/// The depth that no segment of a filter with so many segments exceeds. Keys that share a long prefix
-/// (made by somebody who knows the seed) end in `Full`, and not in splits without end.
+/// The depth that no segment exceeds in a share of `segments` segments. Keys that share a long prefix (made by
+/// somebody who knows the seed) end in the overflow table, and not in splits without end.
 pub(crate) fn deepest(segments: usize) -> u32 {
-    (segments.ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
+    (SHARE_BITS + segments.max(1).ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
 }
 
-/// The least number of segments of which one may lie deeper than this.
-pub(crate) fn segments_below(depth: u32) -> usize {
-    if depth < MAX_DEPTH { 1 << (depth + 1 - MAX_IMBALANCE) } else { usize::MAX }
-}
-
-/// What a shard must know of the filter that it is a part of. The default is that of a filter which is no
-/// shard.
+/// Which part of a larger filter a filter is. The default is that of a filter which is whole.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ShardLimits {
+pub(crate) struct Shard {
     /// Bits of the hash that choose the shard; the shard does not see them.
-    pub(crate) shard_bits: u32,
-    /// Segments of the other shards.
-    pub(crate) other_segments: usize,
-    /// Overflowed items that this shard takes beyond its own limit.
-    pub(crate) spare_overflow: u64,
+    pub(crate) bits: u32,
     /// How much deeper than the filter's base its least deep segments may lie.
     pub(crate) levels_above: u8,
 }
 
-impl ShardLimits {
-    pub(crate) fn is_shard(&self) -> bool {
-        self.shard_bits > 0
-    }
-
-    /// Whether a segment of this depth may split, in a filter or shard with so many segments.
-    pub(crate) fn allow_split(&self, depth: u32, segments: usize) -> bool {
-        depth + self.shard_bits < deepest(segments + self.other_segments)
+impl Shard {
+    pub(crate) fn is_part(self) -> bool {
+        self.bits > 0
     }
 }

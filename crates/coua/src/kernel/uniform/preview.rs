@@ -1,44 +1,44 @@
-//! Probing what the inserts or removals of a group of keys will find.
+//! previewing what the inserts or removals of a group of keys will find.
 
 use super::compare::LookupResult;
 use super::{Buckets, Uniform};
 use crate::kernel::codec::{Encoding, SlotCodec};
-use crate::kernel::probe::ALTERNATE;
-use crate::kernel::probes::{KeyGroup, Probes, UniformTable, WIDTH, Wanted};
+use crate::kernel::place::ALTERNATE;
+use crate::kernel::preview::{KeyGroup, Preview, UniformTable, WIDTH, Wanted};
 use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
 
 /// Looks at the buckets of a group of located keys as they are now; false if that does not pay.
 #[inline]
-pub(crate) fn probe(
+pub(crate) fn preview(
     table: UniformTable<'_>,
     keys: &KeyGroup,
     wanted: Wanted,
-    probes: &mut Probes,
+    preview: &mut Preview,
 ) -> bool {
     table.has_lanes()
         && match wanted {
-            Wanted::Free => with_vectors(ProbeGroup::<true> { table, keys, probes }),
-            Wanted::Key => with_vectors(ProbeGroup::<false> { table, keys, probes }),
+            Wanted::Free => with_vectors(PreviewGroup::<true> { table, keys, preview }),
+            Wanted::Key => with_vectors(PreviewGroup::<false> { table, keys, preview }),
         }
 }
 
 /// `FREE`: free slots are [`Wanted`].
-struct ProbeGroup<'a, const FREE: bool> {
+struct PreviewGroup<'a, const FREE: bool> {
     table: UniformTable<'a>,
     keys: &'a KeyGroup,
-    probes: &'a mut Probes,
+    preview: &'a mut Preview,
 }
 
-impl<const FREE: bool> Kernel for ProbeGroup<'_, FREE> {
+impl<const FREE: bool> Kernel for PreviewGroup<'_, FREE> {
     type Output = bool;
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
         if I::LOOKS_AHEAD {
             let uniform = Uniform::new(isa, self.table);
-            self.probes.forget();
+            self.preview.forget();
             for first in (0..WIDTH).step_by(I::LANES) {
-                uniform.probe::<FREE>(self.keys, self.probes, first);
+                uniform.preview::<FREE>(self.keys, self.preview, first);
             }
         }
         I::LOOKS_AHEAD
@@ -68,36 +68,36 @@ impl<I: Isa> Uniform<'_, I> {
     }
 
     #[inline(always)]
-    fn probe<const FREE: bool>(&self, keys: &KeyGroup, probes: &mut Probes, first: usize) {
+    fn preview<const FREE: bool>(&self, keys: &KeyGroup, preview: &mut Preview, first: usize) {
         let pairs = self.read_pairs(keys, first);
         let Pairs { value, primary, alternate, .. } = &pairs;
         let LookupResult { found, doubtful, in_alternate, marks } =
             self.lookup(primary, alternate, *value);
         let bits = |mask: u8| u16::from(mask & I::Vector::ALL) << first;
         let absent = !(found | doubtful);
-        probes.held |= bits(found);
+        preview.held |= bits(found);
         if !FREE {
-            probes.absent |= bits(absent);
+            preview.absent |= bits(absent);
             let word = I::Vector::select(in_alternate, alternate.word, primary.word);
-            word.store(&mut probes.before[first..]);
-            return self.note(probes, first, &pairs, (in_alternate, marks));
+            word.store(&mut preview.before[first..]);
+            return self.note(preview, first, &pairs, (in_alternate, marks));
         }
-        primary.word.store(&mut probes.primary_word[first..]);
-        alternate.word.store(&mut probes.alternate_word[first..]);
+        primary.word.store(&mut preview.primary_word[first..]);
+        alternate.word.store(&mut preview.alternate_word[first..]);
         let (here, there) = (self.free_slots(primary), self.free_slots(alternate));
         let in_alternate = self.sum(here).is_below(self.sum(there));
         let free_slots = I::Vector::select(in_alternate, there, here);
-        self.note(probes, first, &pairs, (in_alternate, free_slots));
+        self.note(preview, first, &pairs, (in_alternate, free_slots));
         let is_full = I::Vector::bits(free_slots.is_zero());
-        probes.full |= bits(absent & is_full);
-        probes.placeable |= bits(absent & !is_full);
+        preview.full |= bits(absent & is_full);
+        preview.placeable |= bits(absent & !is_full);
     }
 
     /// Notes the change of each key's first marked slot, in the alternate bucket or in the primary one.
     #[inline(always)]
     fn note(
         &self,
-        probes: &mut Probes,
+        preview: &mut Preview,
         first: usize,
         pairs: &Pairs<I::Vector>,
         (in_alternate, marks): (<I::Vector as Vector>::Mask, I::Vector),
@@ -120,10 +120,10 @@ impl<I: Isa> Uniform<'_, I> {
             // The two words may share bytes; what is shifted by more than a word is 0.
             let between = rest_word - (bit & self.splat(!7));
             change = change ^ rest.shl_each(between);
-            rest_word.store(&mut probes.rest_word[first..]);
-            rest.store(&mut probes.rest_change[first..]);
+            rest_word.store(&mut preview.rest_word[first..]);
+            rest.store(&mut preview.rest_change[first..]);
         }
-        bit.store(&mut probes.bit[first..]);
-        (bucket.word ^ change).store(&mut probes.word[first..]);
+        bit.store(&mut preview.bit[first..]);
+        (bucket.word ^ change).store(&mut preview.word[first..]);
     }
 }

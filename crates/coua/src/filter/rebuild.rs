@@ -3,54 +3,60 @@
 //! A slot's cell has a representative hash. Putting it into another geometry that tells the same hashes apart
 //! gives the same answers.
 
-use super::{CuckooFilter, WhenFull};
+use super::{CuckooFilter, Decision, WhenFull};
 use crate::error::{Full, FullReason, OutOfMemory, with_room};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution};
 use crate::sizing::{self, OVERFLOW_ENTRY_BYTES, fitted};
 use crate::table::Segment;
 
+/// The most that a table may become by splits while it is filled.
+#[derive(Clone, Copy)]
+struct Most {
+    slots: u64,
+    bytes: u64,
+}
+
 impl CuckooFilter {
+    /// Grows as was decided. Places that were found before are stale.
+    pub(super) fn grow(&mut self, how: Decision, segment: u32) -> Result<(), OutOfMemory> {
+        match how {
+            Decision::Rebuild => self.move_to(self.doubled()),
+            _ => self.split(segment),
+        }
+    }
+
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let mut hashes = with_room(self.table.segment(index).occupied() as usize)?;
-        self.hashes_in_slots(index).for_each(|hash| hashes.push(hash));
+        let mut hashes = with_room(self.segments.get(index).occupied() as usize)?;
+        self.segments.representatives(index).for_each(|hash| hashes.push(hash));
         Ok(hashes)
     }
 
     /// The representative of every item, once for each copy: the smallest hash that the filter cannot tell from
     /// the key's. A filter of as many hash bits into which they are inserted gives the same answers.
     pub fn iter_hashes(&self) -> impl Iterator<Item = KeyHash> + '_ {
-        let in_slots = self.directory.in_hash_order().flat_map(|index| self.hashes_in_slots(index));
+        let order = self.segments.in_hash_order();
+        let in_slots = order.flat_map(|index| self.segments.representatives(index));
         let in_overflow = self.overflow.iter().flat_map(|(hash, entry)| {
             (0..entry.extra).chain(0..entry.overflowed).map(move |_| hash)
         });
         in_slots.chain(in_overflow)
     }
 
-    fn hashes_in_slots(&self, index: u32) -> impl Iterator<Item = KeyHash> + '_ {
-        let (segment, level) = (self.table.segment(index), self.level_of(index));
-        let items = level.items(segment, 0..level.slots()).filter(|&(_, value)| value != 0);
-        items.map(|(bucket, value)| level.representative(segment.prefix(), bucket, value))
-    }
-
     /// The geometry that fits `items` and tells the same hashes apart as this filter.
     fn geometry_for(&self, items: u64) -> Geometry {
-        match self.geometry.resolution {
-            Resolution::Prefix { .. } => fitted(self.geometry, items),
-            Resolution::Cells { top_bits } => {
-                let load = sizing::design_load(&self.geometry);
-                let wanted = items as f64 / load / self.geometry.segment_slots() as f64;
-                let depth = (wanted.max(1.0).log2().ceil() as u32).min(self.geometry.base_depth);
-                let top_bits = top_bits + self.geometry.base_depth - depth;
-                let joined = Geometry {
-                    base_depth: depth,
-                    resolution: Resolution::Cells { top_bits },
-                    ..self.geometry
-                };
-                if joined.level(depth).is_some() { joined } else { self.geometry }
-            }
-        }
+        let geometry = *self.segments.geometry();
+        let Resolution::Cells { top_bits } = geometry.resolution else {
+            return fitted(geometry, items);
+        };
+        let load = sizing::design_load(&geometry);
+        let wanted = items as f64 / load / geometry.segment_slots() as f64;
+        let base_depth = (wanted.max(1.0).log2().ceil() as u32).min(geometry.base_depth);
+        let top_bits = top_bits + geometry.base_depth - base_depth;
+        let resolution = Resolution::Cells { top_bits };
+        let joined = Geometry { base_depth, resolution, ..geometry };
+        if joined.level(base_depth).is_some() { joined } else { geometry }
     }
 
     /// Takes the memory for `additional` items at once, and no more than they need. O(slots).
@@ -111,14 +117,15 @@ impl CuckooFilter {
     /// a sixteenth of the items. O(slots).
     fn gains_by(&self, geometry: &Geometry) -> Result<bool, OutOfMemory> {
         // Fewer segments have wider slots.
-        let is_smaller = |more| geometry.slot_bytes().saturating_add(more) < self.slot_bytes();
+        let is_smaller =
+            |more| geometry.slot_bytes().saturating_add(more) < self.segments.slot_bytes();
         if geometry.slots() >= self.slots() || !is_smaller(0) || !self.is_even_in(geometry) {
             return Ok(false);
         }
         let mut trial = Self::empty(*geometry, self.policy, self.hasher)?;
         let (mut last, mut tried) = (0, 0);
-        for index in self.directory.in_hash_order() {
-            let prefix = self.table.segment(index).prefix();
+        for index in self.segments.in_hash_order() {
+            let prefix = self.segments.get(index).prefix();
             let target = prefix.unbounded_shr(64 - geometry.base_depth);
             if target != last && tried >= self.stored / 16 {
                 break;
@@ -129,7 +136,8 @@ impl CuckooFilter {
         }
         let overflowed = u128::from(trial.overflow.overflowed()) * u128::from(self.stored);
         let overflowed = (overflowed / u128::from(tried.max(1))) as u64;
-        Ok(overflowed <= trial.overflow_limit() / 4
+        let most = trial.segments.len() as u64 * u64::from(trial.thresholds.most_overflowed);
+        Ok(overflowed <= most / 4
             && is_smaller(overflowed.saturating_mul(OVERFLOW_ENTRY_BYTES as u64)))
     }
 
@@ -138,48 +146,54 @@ impl CuckooFilter {
     fn is_even_in(&self, geometry: &Geometry) -> bool {
         let target = |prefix: u64| prefix.unbounded_shr(64 - geometry.base_depth);
         let (mut last, mut items) = (0, 0);
-        self.directory.in_hash_order().all(|index| {
-            let segment = self.table.segment(index);
+        self.segments.in_hash_order().all(|index| {
+            let segment = self.segments.get(index);
             if target(segment.prefix()) != last {
                 (last, items) = (target(segment.prefix()), 0);
             }
             // A segment that becomes several gives each a share.
-            let depth = self.level_of(index).depth;
+            let depth = self.segments.depth_of(index);
             items += u64::from(segment.occupied()) >> geometry.base_depth.saturating_sub(depth);
             items <= geometry.segment_slots()
         })
     }
 
-    /// Bytes of the slots of all segments: equal in equal filters, however they became so.
-    fn slot_bytes(&self) -> u64 {
-        self.table.iter().map(|segment| self.segment_bytes(segment)).sum()
-    }
-
-    /// Splits segments in which evictions failed, as far as that is allowed, until few items are overflowed or
-    /// there would be more slots, or bytes of them, than these. The limit of memory has no say: with and
-    /// without it, what is rebuilt must have the same bytes.
-    fn split_overfull(&mut self, most_slots: u64, most_bytes: u64) {
-        let slots = self.geometry.segment_slots();
-        let mut bytes = self.slot_bytes();
-        let mut index = 0;
-        while (index as usize) < self.table.len()
-            && self.overflow.overflowed() > self.overflow_limit() / 2
-        {
-            let segment = self.table.segment(index);
-            let is_tried = segment.is_overfull() && self.policy.when_full != WhenFull::Refuse;
-            if !(is_tried && self.may_split(index)) {
-                index += 1;
+    /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as that is allowed. The
+    /// limit of memory has no say: with and without it, what is rebuilt must have the same bytes.
+    fn split_overfull(&mut self, prefix: u64, depth: u32, most: Most) {
+        let last = prefix | u64::MAX.unbounded_shr(depth);
+        let mut next = Some(prefix);
+        while let Some(first) = next.filter(|&first| first <= last) {
+            let index = self.segments.segment_of(KeyHash::from_u64(first));
+            if self.must_split(index) && self.has_room_to_split(index, most) {
+                // Without memory it stays as it is.
+                if self.split(index).is_err() {
+                    return;
+                }
                 continue;
             }
-            let level = usize::from(segment.level());
-            let [whole, half] = [level, level + 1].map(|level| self.levels[level].bytes(slots));
-            bytes += 2 * half - whole;
-            let is_allowed = bytes <= most_bytes && self.slots() + slots <= most_slots;
-            // Without memory they stay as they are.
-            if !is_allowed || self.split(index).is_err() {
-                break;
-            }
+            let end = self.segments.get(index).prefix()
+                | u64::MAX.unbounded_shr(self.segments.depth_of(index));
+            next = end.checked_add(1);
         }
+    }
+
+    /// Whether half as many evictions have failed in a segment as make it full, and it may be split.
+    fn must_split(&self, index: u32) -> bool {
+        let segment = self.segments.get(index);
+        segment.overflowed() > self.thresholds.most_overflowed / 2
+            && segment.is_overfull()
+            && self.policy.when_full != WhenFull::Refuse
+            && self.may_split(index)
+    }
+
+    fn has_room_to_split(&self, index: u32, most: Most) -> bool {
+        if most.bytes == u64::MAX {
+            return true;
+        }
+        let [whole, half] = self.segments.bytes_before_and_after(index);
+        self.segments.slot_bytes() + 2 * half - whole <= most.bytes
+            && self.slots() + self.segments.geometry().segment_slots() <= most.slots
     }
 
     /// Moves all items to a table of another geometry that tells the same hashes apart. Takes all
@@ -187,36 +201,35 @@ impl CuckooFilter {
     /// moved is given back.
     pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
-        let fullest = self.table.iter().map(Segment::occupied).max();
+        let fullest = self.segments.iter().map(Segment::occupied).max();
         let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
-        target.splits = self.splits + 1;
         target.memory_limit = self.memory_limit;
         target.stored = self.stored;
         target.overflow = std::mem::take(&mut self.overflow);
-        let order: Vec<u32> = self.directory.in_hash_order().collect();
-        let lowest = self.table.lowest_from(&order);
-        let mut tolerable = target.overflow_limit() / 2;
+        for index in 0..target.segments.len() as u32 {
+            target.count_overflow(index);
+        }
+        let order: Vec<u32> = self.segments.in_hash_order().collect();
+        let lowest = self.segments.lowest_from(&order);
         // A filter that shrinks stays smaller.
-        let shrinks = target.slots() < self.slots();
-        let [slots, bytes] =
-            if shrinks { [self.slots(), self.slot_bytes()] } else { [u64::MAX; 2] };
+        let most = if target.slots() < self.slots() {
+            Most { slots: self.slots(), bytes: self.segments.slot_bytes() }
+        } else {
+            Most { slots: u64::MAX, bytes: u64::MAX }
+        };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
-            self.hashes_in_slots(index).for_each(|hash| hashes.push(hash));
+            self.segments.representatives(index).for_each(|hash| hashes.push(hash));
             target.reinsert_batch(&hashes);
-            if target.overflow.overflowed() > tolerable {
-                target.split_overfull(slots, bytes);
-                tolerable = target.overflow.overflowed() + target.overflow_limit() / 2;
-            }
+            let (prefix, depth) =
+                (self.segments.get(index).prefix(), self.segments.depth_of(index));
+            target.split_overfull(prefix, depth, most);
             if let Some(&address) = lowest.get(number + 1) {
-                self.table.discard_before(address);
+                self.segments.discard_before(address);
             }
         }
         target.reinsert_overflowed(0, 0);
-        for (hash, _) in target.overflow.iter() {
-            let segment = target.directory.segment_of(hash);
-            target.table.segment_mut(segment).mark_overflow();
-        }
+        target.segments = target.segments.in_place_of(&self.segments);
         *self = target;
         Ok(())
     }

@@ -32,8 +32,6 @@ impl OverflowEntry {
 pub(crate) struct OverflowTable {
     entries: BTreeMap<u64, OverflowEntry>,
     overflowed: u64,
-    /// The most that `overflowed` ever was.
-    peak: u64,
     /// Extra copies over all keys.
     extra: u128,
 }
@@ -63,10 +61,9 @@ impl OverflowTable {
         held.extra = extra;
         held.overflowed += entry.overflowed;
         self.overflowed += entry.overflowed;
-        self.peak = self.peak.max(self.overflowed);
     }
 
-    /// Takes so many copies away, if there are as many; whether there were.
+    /// Removes these copies, or returns false and changes nothing.
     pub(crate) fn take(&mut self, representative: KeyHash, copies: OverflowEntry) -> bool {
         let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) else {
             return false;
@@ -100,11 +97,6 @@ impl OverflowTable {
         self.overflowed > 0
     }
 
-    /// The most overflowed copies that there ever were at a time.
-    pub(crate) fn peak(&self) -> u64 {
-        self.peak
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -133,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_outlasts_what_made_it() {
+    fn copies_are_taken_or_nothing_changes() {
         let (mut table, hash) = (OverflowTable::default(), KeyHash::from_u64(7));
         table.add(hash, OverflowEntry { extra: 1, overflowed: 3 });
         for copy in [OverflowEntry::ONE_OVERFLOWED, OverflowEntry::ONE_EXTRA] {
@@ -141,7 +133,8 @@ mod tests {
         }
         assert!(!table.take(hash, OverflowEntry::ONE_EXTRA));
         assert!(table.take(hash, OverflowEntry::ONE_OVERFLOWED));
-        table.add(hash, OverflowEntry::ONE_OVERFLOWED);
-        assert_eq!((table.overflowed(), table.peak(), table.of(hash).copies()), (2, 3, 2));
+        assert_eq!((table.overflowed(), table.extra(), table.of(hash).copies()), (1, 0, 1));
+        assert!(table.take(hash, OverflowEntry::ONE_OVERFLOWED));
+        assert_eq!((table.overflowed(), table.len()), (0, 0));
     }
 }

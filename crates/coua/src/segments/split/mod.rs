@@ -8,14 +8,26 @@
 
 mod halves;
 
-use super::CuckooFilter;
+use super::Segments;
 use crate::error::{OutOfMemory, reserve};
-use crate::kernel::{AnyLevel, MovedItem, Parent, Probe};
+use crate::kernel::{LevelGeometry, MovedItem, Parent, Place};
 use halves::Halves;
 
-impl CuckooFilter {
-    /// Splits a segment in two. O(slots of a segment), well under a millisecond.
-    pub(super) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
+/// A segment that was split.
+pub(crate) struct Split {
+    /// What its keys have in common: the first `depth` bits of this.
+    pub(crate) prefix: u64,
+    pub(crate) depth: u32,
+    /// The numbers of its halves, the lower one first.
+    pub(crate) halves: [u32; 2],
+    /// Items both of whose buckets are full; they are in no slot any more.
+    pub(crate) unplaced: Vec<Place>,
+}
+
+impl Segments {
+    /// Splits a segment in two, in at most `most` bytes more if that is possible. O(slots of a segment), well under a
+    /// millisecond. Takes all memory first. What was noted of its overflow must be noted of the halves.
+    pub(crate) fn split(&mut self, index: u32, most: u64) -> Result<Split, OutOfMemory> {
         self.add_level_below(self.table.segment(index).level() + 1)?;
         let parent = self.parent(index).expect("a segment of the last level does not split");
         let (prefix, level) = (parent.segment.prefix(), parent.segment.level());
@@ -23,30 +35,48 @@ impl CuckooFilter {
         let upper = prefix | (1 << (63 - depth));
         let bytes = child.bytes(self.geometry.segment_slots());
         // All memory is taken first: where there is none, each insert that needs it tries again.
-        let most = self.memory_left().saturating_sub(self.directory.bytes_to_split(depth));
+        let most = most.saturating_sub(self.directory.bytes_to_split(depth));
         self.table.reserve_segment(bytes, most)?;
         self.directory.reserve_split(depth)?;
-        let halves = Halves::of(&self.parent(index).expect("it has a level below"))?;
+        let filled = Halves::of(&self.parent(index).expect("it has a level below"))?;
         let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
         self.directory.split(prefix, depth, upper_index);
         // It is the lower half from now on.
         self.table.segment_mut(index).clear();
         self.table.segment_mut(index).deepen();
         self.uniform = self.find_uniform();
-        self.splits += 1;
-        let indices = [index, upper_index];
-        for item in halves.write(self.table.two_mut(indices)) {
-            self.reinsert_into(indices, &item);
-        }
-        self.reinsert_overflowed(prefix, depth);
-        for (index, prefix) in [(index, prefix), (upper_index, upper)] {
-            let mut segment = self.table.segment_mut(index);
-            match self.overflow.under(prefix, depth + 1).next() {
-                Some(_) => segment.mark_overflow(),
-                None => segment.unmark_overflow(),
-            }
-        }
-        Ok(())
+        self.changes += 1;
+        let halves = [index, upper_index];
+        let unplaced = filled.write(self.table.two_mut(halves));
+        let unplaced = unplaced.iter().map(|item| self.place_in_halves(halves, item)).collect();
+        Ok(Split { prefix, depth, halves, unplaced })
+    }
+
+    /// Bytes that a split of a segment takes at least.
+    pub(crate) fn bytes_to_split(&self, index: u32) -> u64 {
+        let level = usize::from(self.table.segment(index).level());
+        let bytes = self.levels[level + 1].bytes(self.geometry.segment_slots());
+        let directory = self.directory.bytes_to_split(self.levels[level].depth);
+        let is_deepest = level + 2 == self.levels.len();
+        let list = if is_deepest { size_of::<LevelGeometry>() as u64 } else { 0 };
+        self.table.bytes_for(bytes).saturating_add(directory + list)
+    }
+
+    /// Bytes of a segment's slots before a split, and of one of its halves.
+    pub(crate) fn bytes_before_and_after(&self, index: u32) -> [u64; 2] {
+        let level = usize::from(self.table.segment(index).level());
+        let slots = self.geometry.segment_slots();
+        [level, level + 1].map(|level| self.levels[level].bytes(slots))
+    }
+
+    /// Whether a segment has no level below it.
+    pub(crate) fn is_last_level(&self, index: u32) -> bool {
+        usize::from(self.table.segment(index).level()) + 1 == self.levels.len()
+    }
+
+    /// Whether some segments have no level below them. O(1).
+    pub(crate) fn are_some_at_last_level(&self) -> bool {
+        self.directory.depth() == self.levels[self.levels.len() - 1].depth
     }
 
     /// A segment with its level and the one below; `None` if there is none below.
@@ -69,23 +99,21 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Puts an item into one of two halves, by eviction.
-    fn reinsert_into(&mut self, [lower, upper]: [u32; 2], item: &MovedItem) {
+    /// The place of an item in one of two halves.
+    fn place_in_halves(&self, [lower, upper]: [u32; 2], item: &MovedItem) -> Place {
         let &MovedItem { primary, alternate, value } = item;
         let buckets = self.geometry.buckets;
         let (segment, first) = if primary >= buckets { (upper, buckets) } else { (lower, 0) };
-        let probe =
-            Probe { segment, primary: primary - first, alternate: alternate - first, value };
-        self.reinsert(AnyLevel, &probe);
+        Place { segment, primary: primary - first, alternate: alternate - first, value }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{ALTERNATE, LevelGeometry};
+    use crate::kernel::ALTERNATE;
     use crate::smoke::few_in_miri;
-    use crate::{KeyHash, Layout};
+    use crate::{CuckooFilter, KeyHash, Layout};
 
     /// Filters with room in their segments, and with items in the lower halves only: when those
     /// split, items have to give way.
@@ -99,10 +127,10 @@ mod tests {
                 let builder = builder.layout(layout);
                 let mut filter = builder.slots_per_bucket(slots).build().unwrap();
                 filter.reserve(if cfg!(miri) { 20_000 } else { 40_000 }).unwrap();
-                let depth = filter.table.len().ilog2();
+                let depth = filter.segments().ilog2();
                 let lower = if is_lower { !(1 << (63 - depth)) } else { u64::MAX };
                 let items = if cfg!(miri) { 100 } else { filter.slots() * 8 / 10 };
-                let hashes = (0..items).map(|number| {
+                let hashes = (0..items).map(|number: u64| {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     KeyHash::from_u64((hash ^ (hash >> 31)) & lower)
                 });
@@ -156,56 +184,46 @@ mod tests {
         let mut filter = CuckooFilter::new();
         let before = filter.memory_bytes();
         for number in 0..200_000_u64 {
-            let deepest = usize::from(filter.table.deepest_level());
-            assert_eq!((filter.levels.len(), filter.levels.capacity()), (deepest + 2, deepest + 2));
+            let segments = filter.as_segments();
+            let levels = usize::from(segments.table.deepest_level()) + 2;
+            assert_eq!((segments.levels.len(), segments.levels.capacity()), (levels, levels));
             let hash = KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             filter.insert(hash).unwrap();
         }
-        assert!(filter.table.deepest_level() > 1 && filter.memory_bytes() > before);
-        let bytes = filter.memory_bytes();
-        filter.levels.reserve_exact(10);
-        assert_eq!(
-            filter.memory_bytes(),
-            bytes + 10 * size_of::<LevelGeometry>(),
-            "they are counted"
-        );
+        let mut segments = filter.as_segments().try_clone().unwrap();
+        assert!(segments.table.deepest_level() > 1 && filter.memory_bytes() > before);
+        let bytes = segments.memory_bytes();
+        let levels = segments.levels.capacity();
+        segments.levels.reserve_exact(10);
+        let more = (segments.levels.capacity() - levels) * size_of::<LevelGeometry>();
+        assert_eq!(segments.memory_bytes(), bytes + more, "they are counted");
     }
 
     #[test]
     fn a_split_keeps_items_in_their_primary_buckets_and_places_the_others() {
         let (mut unplaced, mut filled) = (0, 0);
-        for mut filter in few_in_miri(filters(), 2) {
-            let parent = filter.parent(0).unwrap();
+        for filter in few_in_miri(filters(), 2) {
+            let mut segments = filter.as_segments().try_clone().unwrap();
+            let parent = segments.parent(0).unwrap();
             let (child, (slots, waiting)) = (parent.child, plainly_halved(&parent));
-            if filter.overflow.has_overflowed() {
-                // A split gives them a slot.
-                continue;
-            }
-            let halves = [0, filter.table.len() as u32];
-            let bytes = child.bytes(child.slots()) as usize;
-            let contents = |filter: &CuckooFilter| {
-                let segment = |index| filter.table.segment(index);
-                halves
-                    .map(|index| (segment(index).occupied(), segment(index).bytes(bytes).to_vec()))
-            };
-            filter.split(0).unwrap();
-            let split = contents(&filter);
+            let halves = [0, segments.len() as u32];
+            let split = segments.split(0, u64::MAX).unwrap();
+            assert_eq!((split.halves, split.prefix), (halves, 0));
             for (index, slots) in halves.into_iter().zip(slots.chunks(child.slots() as usize)) {
-                let half = &mut filter.table.segment_mut(index);
-                half.clear();
+                let half = segments.get(index);
                 let runs = child.codec.runs(0..child.slots());
                 let all = runs.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));
-                for ((number, position), &value) in all.zip(slots).filter(|(_, it)| **it != 0) {
+                for ((number, position), &value) in all.zip(slots) {
                     let bucket = child.codec.read(half, number);
-                    child.codec.fill(half, &bucket, position, value);
-                    half.count_filled();
-                    filled += 1;
+                    assert_eq!(child.codec.stored(half, &bucket, position), value, "{filter:?}");
                 }
+                let used = slots.iter().filter(|&&value| value != 0).count();
+                assert_eq!(half.occupied() as usize, used);
+                filled += used;
             }
-            for item in &waiting {
-                filter.reinsert_into(halves, item);
-            }
-            assert!(contents(&filter) == split, "{filter:?}");
+            let expected = waiting.iter().map(|item| segments.place_in_halves(halves, item));
+            let shown = |place: Place| format!("{place:?}");
+            assert!(split.unplaced.into_iter().map(shown).eq(expected.map(shown)), "{filter:?}");
             unplaced += waiting.len();
         }
         let least = if cfg!(miri) { (50, 0) } else { (50_000, 500) };

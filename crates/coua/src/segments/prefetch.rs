@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::CuckooFilter;
+use super::Segments;
 use crate::hash::KeyHash;
-use crate::kernel::{KeyGroup, Levels, Probe, WIDTH, uniform};
+use crate::kernel::{KeyGroup, Levels, Place, WIDTH};
 use crate::table::prefetch;
 
 /// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first
@@ -26,7 +26,7 @@ pub(crate) struct Prefetcher<'a> {
 impl<'a> Prefetcher<'a> {
     #[inline(always)]
     pub(crate) fn new(
-        filter: &CuckooFilter,
+        segments: &Segments,
         levels: impl Levels,
         hashes: &'a [KeyHash],
         taken: usize,
@@ -35,8 +35,8 @@ impl<'a> Prefetcher<'a> {
         let mut prefetcher = Self { hashes, ring, taken, last: 0, is_last_due: false };
         let group = taken / WIDTH;
         for group in group..group + PREFETCH_DISTANCE {
-            prefetcher.locate_group(filter, levels, group);
-            prefetcher.prefetch_last(filter, levels);
+            prefetcher.locate_group(segments, levels, group);
+            prefetcher.prefetch_last(segments, levels);
         }
         prefetcher
     }
@@ -49,10 +49,10 @@ impl<'a> Prefetcher<'a> {
     }
 
     #[inline(always)]
-    fn prefetch_last(&mut self, filter: &CuckooFilter, levels: impl Levels) {
+    fn prefetch_last(&mut self, segments: &Segments, levels: impl Levels) {
         if let Some(keys) = self.due() {
             for number in 0..WIDTH {
-                filter.prefetch_key(levels, keys, number);
+                segments.prefetch_key(levels, keys, number);
             }
             self.is_last_due = false;
         }
@@ -69,29 +69,29 @@ impl<'a> Prefetcher<'a> {
 
     /// Goes on to the next group.
     #[inline(always)]
-    pub(crate) fn next_group(&mut self, filter: &CuckooFilter, levels: impl Levels) {
+    pub(crate) fn next_group(&mut self, segments: &Segments, levels: impl Levels) {
         let group = self.taken / WIDTH;
         self.taken = (group + 1) * WIDTH;
-        self.locate_group(filter, levels, group + PREFETCH_DISTANCE);
+        self.locate_group(segments, levels, group + PREFETCH_DISTANCE);
     }
 
     /// The next key's place.
     #[inline(always)]
-    pub(crate) fn next(&mut self, filter: &CuckooFilter, levels: impl Levels) -> Option<Probe> {
+    pub(crate) fn next(&mut self, segments: &Segments, levels: impl Levels) -> Option<Place> {
         self.hashes.get(self.taken)?;
         let number = self.taken % WIDTH;
         let group = self.taken / WIDTH;
-        let probe = self.ring[group % PREFETCH_DISTANCE].probe(number);
+        let place = self.ring[group % PREFETCH_DISTANCE].place(number);
         self.taken += 1;
         if number == WIDTH - 1 {
-            self.locate_group(filter, levels, group + PREFETCH_DISTANCE);
-            self.prefetch_last(filter, levels);
+            self.locate_group(segments, levels, group + PREFETCH_DISTANCE);
+            self.prefetch_last(segments, levels);
         }
-        Some(probe)
+        Some(place)
     }
 
     #[inline(always)]
-    fn locate_group(&mut self, filter: &CuckooFilter, levels: impl Levels, group: usize) {
+    fn locate_group(&mut self, segments: &Segments, levels: impl Levels, group: usize) {
         self.last = group;
         self.is_last_due = false;
         let keys = &mut self.ring[group % PREFETCH_DISTANCE];
@@ -103,32 +103,12 @@ impl<'a> Prefetcher<'a> {
                 prefetch(std::ptr::from_ref(hash).cast());
             }
         }
-        if let (Some(hashes), Some(table)) = (rest.first_chunk(), filter.uniform_table()) {
-            uniform::locate(table, hashes, keys);
+        if rest.first_chunk().is_some_and(|hashes| segments.locate_group(hashes, keys)) {
             self.is_last_due = true;
             return;
         }
         for (number, &hash) in rest.iter().take(WIDTH).enumerate() {
-            keys.set(number, &filter.locate_and_prefetch(levels, hash));
+            keys.set(number, &segments.locate_and_prefetch(levels, hash));
         }
-    }
-}
-
-impl CuckooFilter {
-    /// Locates a key by what a task knows of all levels, and prefetches its buckets.
-    #[inline(always)]
-    pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Probe {
-        let probe = self.locate_by(levels, hash);
-        let level = self.level_in(levels, probe.segment);
-        let segment = self.table.segment(probe.segment);
-        level.codec.prefetch(segment, probe.primary);
-        level.codec.prefetch(segment, probe.alternate);
-        probe
-    }
-
-    /// Prefetches the buckets of one key of a group.
-    #[inline(always)]
-    pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {
-        keys.prefetch(&self.level_in(levels, keys.segment(number)).codec, number);
     }
 }

@@ -1,11 +1,11 @@
-//! Precomputed probes: what the inserts or removals of a group of keys will find.
+//! Precomputed preview: what the inserts or removals of a group of keys will find.
 //!
 //! Vectors of buckets are looked at before the first key of a group is served. Serving one key may change
 //! what the later ones find, so each first makes sure that its buckets are still as they were.
 
 use super::codec::{Encoding, SlotCodec};
 use super::level::LevelGeometry;
-use super::probe::Probe;
+use super::place::Place;
 use crate::hash::KeyHash;
 use crate::table::{Directory, Segment, SegmentMut, Table, prefetch};
 
@@ -65,8 +65,8 @@ impl KeyGroup {
     }
 
     #[inline(always)]
-    pub(crate) fn probe(&self, number: usize) -> Probe {
-        Probe {
+    pub(crate) fn place(&self, number: usize) -> Place {
+        Place {
             segment: self.segment(number),
             primary: self.primary[number],
             alternate: self.alternate[number],
@@ -75,11 +75,11 @@ impl KeyGroup {
     }
 
     #[inline(always)]
-    pub(crate) fn set(&mut self, number: usize, probe: &Probe) {
-        self.segment[number] = u64::from(probe.segment);
-        self.primary[number] = probe.primary;
-        self.alternate[number] = probe.alternate;
-        self.value[number] = probe.value;
+    pub(crate) fn set(&mut self, number: usize, place: &Place) {
+        self.segment[number] = u64::from(place.segment);
+        self.primary[number] = place.primary;
+        self.alternate[number] = place.alternate;
+        self.value[number] = place.value;
     }
 
     /// Prefetches the buckets of a key that vectors have located.
@@ -95,7 +95,7 @@ impl KeyGroup {
     }
 }
 
-/// Which slot of a key's buckets its probe is to find.
+/// Which slot of a key's buckets its place is to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// The first free one of the emptier bucket, for an insert.
@@ -109,15 +109,15 @@ pub(crate) fn has(mask: u16, number: usize) -> bool {
     mask >> number & 1 == 1
 }
 
-/// Probes of a group of keys, field by field as vectors write them; in the masks, each bit is a key's.
+/// Preview of a group of keys, field by field as vectors write them; in the masks, each bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Probes {
+pub(crate) struct Preview {
     /// The words of both buckets; set where a free slot is wanted.
     pub(super) primary_word: [u64; WIDTH],
     pub(super) alternate_word: [u64; WIDTH],
     /// Where the bucket of the slot that is wanted begins.
     pub(super) bit: [u64; WIDTH],
-    /// The bucket's word as it was probed (for removals), and after the change.
+    /// The bucket's word as it was previewed (for removals), and after the change.
     pub(super) before: [u64; WIDTH],
     pub(super) word: [u64; WIDTH],
     /// In wide buckets: where the word with the slot's rest begins, and what changes in it.
@@ -133,13 +133,13 @@ pub(crate) struct Probes {
     pub(crate) placeable: u16,
 }
 
-impl Probes {
+impl Preview {
     /// Nothing is known any more.
     pub(crate) fn forget(&mut self) {
         (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
     }
 
-    /// Whether both buckets of a key are as they were probed.
+    /// Whether both buckets of a key are as they were previewed.
     #[inline(always)]
     pub(crate) fn is_current(&self, keys: &KeyGroup, number: usize, segment: &Segment) -> bool {
         let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];

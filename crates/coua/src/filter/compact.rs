@@ -1,0 +1,72 @@
+//! Giving memory back in steps, by joining segments, for filters that have become mostly empty.
+
+use super::{CuckooFilter, deepest};
+use crate::error::OutOfMemory;
+use crate::hash::{Key, KeyHash};
+use crate::sizing;
+
+/// Segments join of their own accord while their items fill this part of one: its splits are far off.
+const PART_WHEN_REMOVING: f64 = 0.5;
+/// When memory is asked for, they may fill this part of what a segment is planned for.
+const PART_OF_PLANNED: f64 = 0.85;
+/// Keys in the overflow table with which two segments may join: their copies have few buckets.
+const MOST_OVERFLOW_ENTRIES: usize = 64;
+
+impl CuckooFilter {
+    /// Gives memory back where a key was removed: if the segment that it lies in is so empty that it joins its
+    /// sibling, they become one. Tells whether they did. O(1), or O(slots of a segment), well under a millisecond.
+    ///
+    /// Whatever the order of removals, a filter of many segments that is told each removed key keeps about four
+    /// times the slots that its items need at most. It must be [resizable](Self::is_resizable).
+    pub fn compact_at<K: Key>(&mut self, key: K) -> bool {
+        let segment = self.segments.segment_of(key.hash_with(self.hasher));
+        let most = self.segments.geometry().segment_slots() as f64 * PART_WHEN_REMOVING;
+        self.join(segment, most as u64).unwrap_or(false)
+    }
+
+    /// A step of [`compact`](Self::compact) for filters that are too large to be rebuilt as a whole in the time
+    /// that there is: the segment that the hash `from` lies in joins its sibling, if both are so empty that they
+    /// should. Returns the hash from which to go on, which lies in the segment that they have become, or else in the
+    /// next one; nothing after the last. O(1), or O(slots of a segment).
+    ///
+    /// Steps from hash 0 to the end leave up to twice the slots that a rebuilt filter would have.
+    pub fn compact_step(&mut self, from: KeyHash) -> Option<KeyHash> {
+        let geometry = self.segments.geometry();
+        let load = sizing::design_load(geometry) * PART_OF_PLANNED;
+        let most = (geometry.segment_slots() as f64 * load) as u64;
+        // Without memory for a segment nothing is joined.
+        let has_joined = self.join(self.segments.segment_of(from), most).unwrap_or(false);
+        let index = self.segments.segment_of(from);
+        let (prefix, depth) = (self.segments.get(index).prefix(), self.segments.depth_of(index));
+        let next = 1_u64.checked_shl(64 - depth).and_then(|width| prefix.checked_add(width));
+        if has_joined { Some(prefix) } else { next }.map(KeyHash::from_u64)
+    }
+
+    /// Joins a segment with its sibling, if both together use at most `most` slots and can be joined.
+    fn join(&mut self, index: u32, most: u64) -> Result<bool, OutOfMemory> {
+        let Some(pair) = self.segments.siblings(index) else { return Ok(false) };
+        let occupied = pair.map(|index| u64::from(self.segments.get(index).occupied()));
+        if occupied.iter().sum::<u64>() > most || !self.may_join(pair[0]) {
+            return Ok(false);
+        }
+        let mut hashes = self.representatives(pair[0])?;
+        hashes.extend(self.representatives(pair[1])?);
+        let joined = self.segments.join(pair)?;
+        self.count_overflow(joined);
+        let (prefix, depth) = (self.segments.get(joined).prefix(), self.segments.depth_of(joined));
+        self.reinsert_batch(&hashes);
+        self.reinsert_overflowed(prefix, depth);
+        Ok(true)
+    }
+
+    /// Whether these segments may become one: a level above theirs exists, their overflowed items are few, and no segment
+    /// lies deeper than so few may.
+    fn may_join(&self, lower: u32) -> bool {
+        let (prefix, depth) = (self.segments.get(lower).prefix(), self.segments.depth_of(lower));
+        let can_join = self.is_resizable() && !self.shard.is_part();
+        can_join
+            && self.segments.depth() <= deepest(self.segments.len() - 1)
+            && self.segments.has_level_above(lower)
+            && self.overflow.under(prefix, depth - 1).nth(MOST_OVERFLOW_ENTRIES).is_none()
+    }
+}

@@ -1,0 +1,70 @@
+//! Making a filter: empty, of segments that exist, or as a copy.
+
+use super::{CuckooFilter, OverflowTable, Policy, Shard, Thresholds};
+use crate::error::OutOfMemory;
+use crate::hash::KeyHasher;
+use crate::kernel::Geometry;
+use crate::segments::Segments;
+use crate::table::Table;
+
+impl CuckooFilter {
+    /// An empty filter of this geometry.
+    pub(crate) fn empty(
+        geometry: Geometry,
+        policy: Policy,
+        hasher: KeyHasher,
+    ) -> Result<Self, OutOfMemory> {
+        Ok(Self::of_segments(Segments::empty(geometry)?, policy, hasher))
+    }
+
+    /// A filter with the segments of a table, and the items in their slots.
+    pub(crate) fn of_table(
+        geometry: Geometry,
+        table: Table,
+        policy: Policy,
+        hasher: KeyHasher,
+    ) -> Result<Self, OutOfMemory> {
+        Ok(Self::of_segments(Segments::of_table(geometry, table)?, policy, hasher))
+    }
+
+    fn of_segments(segments: Segments, policy: Policy, hasher: KeyHasher) -> Self {
+        Self {
+            stored: segments.iter().map(|segment| u64::from(segment.occupied())).sum(),
+            overflow: OverflowTable::default(),
+            policy,
+            hasher,
+            shard: Shard::default(),
+            thresholds: Thresholds::of(segments.geometry()),
+            memory_limit: u64::MAX,
+            segments,
+        }
+    }
+
+    /// The segments' table, and the overflow table.
+    pub(crate) fn into_parts(self) -> (Table, OverflowTable) {
+        (self.segments.into_table(), self.overflow)
+    }
+
+    /// A copy in memory of its own. O(bytes); segments without items are not copied.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is not enough memory for the copy.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let segments = self.segments.try_clone()?;
+        Ok(Self { segments, overflow: self.overflow.try_clone()?, ..*self })
+    }
+
+    /// Makes this filter a shard, or tells a shard how many items it may hold.
+    pub(crate) fn limit_shard(&mut self, shard: Shard, max_items: u64) {
+        self.shard = shard;
+        self.policy.max_items = max_items;
+    }
+}
+
+impl Clone for CuckooFilter {
+    /// Panics if there is no memory; [`try_clone`](CuckooFilter::try_clone) does not.
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|error| panic!("{error}"))
+    }
+}

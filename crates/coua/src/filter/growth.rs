@@ -1,0 +1,353 @@
+//! What an insert does whose buckets are full, and what growth may take.
+//!
+//! A split divides one segment into two, one bit deeper. A small filter is rebuilt instead, and so is one whose
+//! fingerprints have no bit left to give.
+//!
+//! An insert whose buckets are full evicts other items. After an eviction has failed, the next such insert
+//! makes the filter grow first, unless chance explains the failure in a filter that holds no more than it
+//! was planned for. Where a segment cannot grow, items go to the overflow table once evictions have failed too often;
+//! a filter that may not grow refuses them.
+//!
+//! The decision depends on the segment, and on how many others are in its share: so the order does not matter in which
+//! shares take their keys. Only the limits of items and of memory count the whole filter, and the rebuilding
+//! of filters that are small, or short of bits.
+
+use super::policy::{MAX_DEPTH, WhenFull, deepest};
+use crate::error::FullReason;
+use crate::kernel::{Geometry, Resolution};
+use crate::sizing::{GROWING_SEGMENT_SLOTS, OVERFLOW_ENTRY_BYTES, loads};
+
+/// A segment with less than this part of its slots in use does not split, nor does such a filter double: keys made to
+/// collide fill two buckets, not a segment, and must not buy memory.
+const LEAST_USE: u64 = 4;
+/// Entries of the overflow table that chance may give a segment which holds what it is planned for. With more,
+/// its keys have many copies.
+pub(super) const MOST_ENTRIES_BY_CHANCE: usize = 4;
+/// Standard deviations by which a segment exceeds its share: once in 300,000.
+const MOST_DEVIATION: f64 = 4.5;
+/// Items of a segment that go to the overflow table because their eviction failed, before that counts as full: some,
+/// and one for this many slots.
+const FEW_OVERFLOWED: u64 = 16;
+const SLOTS_PER_OVERFLOWED: u64 = 64;
+
+/// What an insert does whose buckets are full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Evict,
+    /// Put the item into the overflow table: evictions would fail.
+    Overflow,
+    /// Split the segment.
+    Split,
+    /// Move all items to twice the slots.
+    Rebuild,
+    Refuse(FullReason),
+}
+
+/// The numbers that decide, in slots or items of a segment. They follow from the geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Thresholds {
+    /// Slots in use from which a segment splits rather than evicts.
+    split_at: u32,
+    /// Slots in use below which it does not split.
+    least_used: u32,
+    /// The most slots in use that chance brings about in a segment which was not split, while the filter holds
+    /// what it is planned for.
+    most_by_chance: u32,
+    /// Overflowed items of a full segment.
+    pub(super) most_overflowed: u32,
+}
+
+impl Thresholds {
+    pub(super) fn of(geometry: &Geometry) -> Self {
+        let (slots, loads) = (geometry.segment_slots(), loads(geometry));
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let planned = slots as f64 * loads.growing;
+        Self {
+            split_at: number((slots as f64 * loads.split) as u64),
+            least_used: number(slots / LEAST_USE),
+            most_by_chance: number((planned + MOST_DEVIATION * planned.sqrt()) as u64),
+            most_overflowed: number(FEW_OVERFLOWED + slots / SLOTS_PER_OVERFLOWED),
+        }
+    }
+}
+
+/// What is in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fill {
+    /// Slots in use.
+    pub(super) occupied: u32,
+    /// Items whose eviction failed.
+    pub(super) overflowed: u32,
+    /// An eviction failed since the segment was made.
+    pub(super) is_overfull: bool,
+}
+
+impl Fill {
+    pub(super) fn is_crowded(&self, thresholds: &Thresholds) -> bool {
+        self.overflowed >= thresholds.most_overflowed
+    }
+
+    fn is_used(&self, thresholds: &Thresholds) -> bool {
+        self.occupied >= thresholds.least_used
+    }
+
+    /// Whether a segment that may grow should, unless chance explains it.
+    pub(super) fn is_filled(&self, thresholds: &Thresholds) -> bool {
+        self.occupied >= thresholds.split_at || self.is_overfull && self.is_used(thresholds)
+    }
+}
+
+/// What is around the segment: only asked for where its fill does not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Surroundings {
+    pub(super) when_full: WhenFull,
+    /// Of the filter.
+    pub(super) stored: u64,
+    pub(super) capacity: u64,
+    pub(super) slots: u64,
+    /// The filter can be rebuilt to any size, unless it is a part of a larger one.
+    pub(super) is_resizable: bool,
+    pub(super) is_part: bool,
+    /// How often the segment was split: never, if it may hold what was planned.
+    pub(super) splits: u8,
+    /// Entries of the overflow table for its keys, as far as they matter.
+    pub(super) entries: usize,
+    /// Its depth in the whole filter, and the segments of its share.
+    pub(super) depth: u32,
+    pub(super) share: usize,
+    /// Its fingerprints have no bit left to give.
+    pub(super) is_last_level: bool,
+    /// Segments of the filter, and as many as there would be if all were as deep as this one.
+    pub(super) segments: u64,
+    pub(super) segments_if_all_as_deep: u64,
+    /// Bytes that a split takes, that a rebuilt table takes, and that there are.
+    pub(super) split_bytes: u64,
+    pub(super) rebuild_bytes: u64,
+    pub(super) memory_left: u64,
+}
+
+impl Surroundings {
+    /// The shards of a filter must keep segments of one size.
+    fn can_rebuild(&self) -> bool {
+        self.is_resizable && !self.is_part
+    }
+
+    /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
+    fn is_small(&self) -> bool {
+        self.can_rebuild() && self.slots <= GROWING_SEGMENT_SLOTS
+    }
+
+    /// Whether chance explains what a segment holds while the filter holds what it was planned for. A small filter is
+    /// judged as a whole.
+    fn is_as_planned(&self, thresholds: &Thresholds, fill: &Fill) -> bool {
+        if self.is_small() {
+            return self.stored < self.capacity;
+        }
+        self.splits == 0
+            && fill.occupied < thresholds.most_by_chance
+            && self.entries <= MOST_ENTRIES_BY_CHANCE
+    }
+
+    /// Whether the fingerprints have no bit left to give, in a filter that is used and most of whose segments are as
+    /// deep: keys that share a prefix must not buy memory for all. Twice the slots then hold all items, however they
+    /// are spread.
+    fn lacks_bits(&self) -> bool {
+        self.is_last_level
+            && 2 * self.segments >= self.segments_if_all_as_deep
+            && self.stored >= self.slots / LEAST_USE
+    }
+
+    /// How to grow, and the bytes that it takes; `None` if that is not possible.
+    fn growth(&self) -> Option<(Decision, u64)> {
+        if self.when_full == WhenFull::Refuse {
+            None
+        } else if self.is_small() || self.can_rebuild() && self.lacks_bits() {
+            Some((Decision::Rebuild, self.rebuild_bytes))
+        } else if !self.is_last_level && self.depth < deepest(self.share) {
+            Some((Decision::Split, self.split_bytes))
+        } else {
+            None
+        }
+    }
+}
+
+/// Decides what an insert does in a segment where both its buckets are full.
+#[inline(always)]
+pub(super) fn decide(
+    thresholds: &Thresholds,
+    fill: &Fill,
+    memory_limit: u64,
+    surroundings: impl FnOnce() -> Surroundings,
+) -> Decision {
+    if !(fill.is_crowded(thresholds) || fill.is_filled(thresholds) || memory_limit != u64::MAX) {
+        return Decision::Evict;
+    }
+    decide_crowded(thresholds, fill, &surroundings())
+}
+
+/// [`decide`] for segments that are full, or nearly so.
+fn decide_crowded(thresholds: &Thresholds, fill: &Fill, around: &Surroundings) -> Decision {
+    let is_crowded = fill.is_crowded(thresholds);
+    // A filter of exactly planned size splits only when it must.
+    let prefers_split = around.is_resizable
+        && fill.is_filled(thresholds)
+        && !around.is_as_planned(thresholds, fill);
+    if (is_crowded && fill.is_used(thresholds) || prefers_split)
+        && let Some((growth, bytes)) = around.growth()
+    {
+        let is_allowed = bytes <= around.memory_left;
+        return if is_allowed { growth } else { Decision::Refuse(FullReason::MemoryLimit) };
+    }
+    if is_crowded && around.when_full == WhenFull::Refuse {
+        return Decision::Refuse(FullReason::NoRoom);
+    }
+    // Beyond what its memory was planned for, an item may come to need an entry of the overflow table.
+    let has_memory = around.memory_left >= OVERFLOW_ENTRY_BYTES as u64;
+    if !has_memory && (is_crowded || around.stored >= around.capacity) {
+        return Decision::Refuse(FullReason::MemoryLimit);
+    }
+    if is_crowded { Decision::Overflow } else { Decision::Evict }
+}
+
+/// Inserts, each of which may split a segment, after which no filter of this geometry that has had `segments` segments
+/// is rebuilt as a whole because its fingerprints lack bits.
+pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64) -> u64 {
+    if !matches!(geometry.resolution, Resolution::Prefix { .. }) {
+        return u64::MAX;
+    }
+    if segments * geometry.segment_slots() <= GROWING_SEGMENT_SLOTS {
+        return 0;
+    }
+    // Half of the segments must be of the last level.
+    let mut depths = geometry.base_depth..=MAX_DEPTH;
+    let last = depths.find(|depth| geometry.level(depth + 1).is_none());
+    last.map_or(u64::MAX, |last| (1_u64 << last).div_ceil(2).saturating_sub(segments + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Layout;
+
+    const SLOTS: u32 = 1 << 14;
+
+    /// A segment of a growing filter, whose surroundings let it split.
+    fn growing() -> Surroundings {
+        Surroundings {
+            when_full: WhenFull::Grow,
+            stored: 1_000_000,
+            capacity: 1_000_000,
+            slots: 100 << 14,
+            is_resizable: true,
+            is_part: false,
+            splits: 1,
+            entries: 0,
+            depth: 7,
+            share: 0,
+            is_last_level: false,
+            segments: 100,
+            segments_if_all_as_deep: 128,
+            split_bytes: 100_000,
+            rebuild_bytes: 10_000_000,
+            memory_left: u64::MAX,
+        }
+    }
+
+    fn check(cases: &[(&str, Fill, Surroundings, Decision)]) {
+        let buckets = u64::from(SLOTS) / 4;
+        let thresholds =
+            Thresholds::of(&Geometry { buckets, ..Geometry::of_buckets(Layout::Buckets, 4) });
+        for (what, fill, around, expected) in cases {
+            let decided = decide(&thresholds, fill, around.memory_left, || *around);
+            assert_eq!(decided, *expected, "{what}");
+        }
+    }
+
+    const NEARLY_FULL: Fill = Fill { occupied: SLOTS * 9 / 10, overflowed: 0, is_overfull: false };
+    /// From its split load on.
+    const FILLED: Fill = Fill { occupied: SLOTS * 95 / 100, ..NEARLY_FULL };
+    const FULL: Fill = Fill { occupied: SLOTS * 97 / 100, ..NEARLY_FULL };
+    const FAILED: Fill = Fill { overflowed: 1, is_overfull: true, ..NEARLY_FULL };
+    /// Collisions in a segment that is nearly empty.
+    const FEW: Fill = Fill { occupied: 100, overflowed: 5, is_overfull: true };
+    const CROWDED: Fill = Fill { overflowed: 16 + SLOTS / 64, ..FAILED };
+    const CROWDED_FEW: Fill = Fill { overflowed: 16 + SLOTS / 64, ..FEW };
+
+    #[test]
+    fn a_growing_filter_splits_when_it_should() {
+        use Decision::{Evict, Overflow, Rebuild, Refuse, Split};
+        let growing = growing();
+        let planned = Surroundings { splits: 0, ..growing };
+        let small = Surroundings { slots: 1 << 14, segments: 1, depth: 0, ..growing };
+        let deep = Surroundings { depth: 16, share: 10, ..growing };
+        let last = Surroundings { is_last_level: true, ..growing };
+        let part = Surroundings { is_part: true, ..last };
+        let tight = Surroundings { memory_left: 99_999, ..growing };
+        let no_memory = Refuse(FullReason::MemoryLimit);
+        check(&[
+            ("room for evictions", NEARLY_FULL, growing, Evict),
+            ("filled", FILLED, growing, Split),
+            ("an eviction failed", FAILED, growing, Split),
+            ("few items, of which some failed", FEW, growing, Evict),
+            ("few items, of which many failed", CROWDED_FEW, growing, Overflow),
+            ("by chance", FAILED, planned, Evict),
+            ("copies, not chance", FAILED, Surroundings { entries: 5, ..planned }, Split),
+            ("more than chance", FULL, planned, Split),
+            ("a small filter that holds more than planned", FAILED, small, Rebuild),
+            ("one that does not", FAILED, Surroundings { capacity: 1_000_001, ..small }, Evict),
+            ("a small shard", FAILED, Surroundings { is_part: true, ..small }, Split),
+            ("deep in a share of few", FILLED, deep, Evict),
+            ("and crowded", CROWDED, deep, Overflow),
+            ("deep in a share of many", FILLED, Surroundings { share: 128, ..deep }, Split),
+            ("no bit left", FILLED, last, Rebuild),
+            ("in a shard", FILLED, part, Evict),
+            ("and crowded", CROWDED, part, Overflow),
+            ("in few segments", FILLED, Surroundings { segments: 63, ..last }, Evict),
+            ("in an empty filter", FILLED, Surroundings { stored: 400_000, ..last }, Evict),
+            ("memory for no split", FILLED, tight, no_memory),
+            ("room for evictions", NEARLY_FULL, tight, Evict),
+            (
+                "no memory at all",
+                NEARLY_FULL,
+                Surroundings { memory_left: 39, ..growing },
+                no_memory,
+            ),
+            (
+                "but planned for",
+                NEARLY_FULL,
+                Surroundings { memory_left: 39, capacity: 1_000_001, ..growing },
+                Evict,
+            ),
+        ]);
+    }
+
+    #[test]
+    fn a_filter_of_planned_size_splits_when_it_must() {
+        use Decision::{Evict, Overflow, Refuse, Split};
+        let fixed = Surroundings { is_resizable: false, splits: 0, ..growing() };
+        let refusing = Surroundings { when_full: WhenFull::Refuse, ..fixed };
+        check(&[
+            ("an eviction failed", FAILED, fixed, Evict),
+            ("filled", FILLED, fixed, Evict),
+            ("crowded", CROWDED, fixed, Split),
+            ("crowded by few", CROWDED_FEW, fixed, Overflow),
+            ("may not grow", FAILED, refusing, Evict),
+            ("and crowded", CROWDED, refusing, Refuse(FullReason::NoRoom)),
+            ("by few", CROWDED_FEW, refusing, Refuse(FullReason::NoRoom)),
+        ]);
+    }
+
+    #[test]
+    fn a_filter_of_few_bits_tells_how_far_it_is_from_its_last_doubling() {
+        let geometry = |bits| Geometry {
+            buckets: 4096,
+            resolution: Resolution::Prefix { bits },
+            ..Geometry::of_buckets(Layout::Buckets, 4)
+        };
+        // The last level is that of depth 3, and half of its segments are 4.
+        assert_eq!([2, 3, 9].map(|it| inserts_before_rebuilding(&geometry(20), it)), [1, 0, 0]);
+        assert_eq!(inserts_before_rebuilding(&geometry(30), 2), 4093);
+        assert_eq!(inserts_before_rebuilding(&geometry(64), 2), u64::MAX);
+        assert_eq!(inserts_before_rebuilding(&geometry(64), 1), 0, "a small one doubles");
+    }
+}

@@ -1,0 +1,193 @@
+//! Inserting one key.
+
+use super::{CuckooFilter, Decision, WhenFull};
+use crate::error::{Full, FullReason, Insertion};
+use crate::hash::{Key, KeyHash};
+use crate::kernel::{
+    AnyLevel, Encoding, IfPresent, KeyGroup, LevelGeometry, Levels, Place, Preview,
+};
+use crate::segments::{Attempt, EvictionChain, IfAbsent};
+
+impl CuckooFilter {
+    /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
+    /// filter: some 2 ms at the longest, and more where the system has to find new memory. A filter of few
+    /// hash bits, whose fingerprints have no bit left to give, is rebuilt each time it doubles: O(slots).
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room: nothing has changed then.
+    #[inline]
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
+        self.insert_one(key.hash_with(self.hasher), IfPresent::AddCopy).map(drop)
+    }
+
+    /// Adds the key if it is absent, and says which. O(1) expected.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    #[inline]
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        self.insert_one(key.hash_with(self.hasher), IfPresent::Skip)
+    }
+
+    /// Only the common case is inlined, so rare cases add no register pressure.
+    #[inline]
+    pub(crate) fn insert_one(
+        &mut self,
+        hash: KeyHash,
+        if_present: IfPresent,
+    ) -> Result<Insertion, Full> {
+        match self.segments.uniform() {
+            Some(level) if level.codec.encoding == Encoding::Narrow => {
+                self.insert_at_level(level.with_encoding(Encoding::Narrow), hash, if_present)
+            }
+            Some(level) if level.codec.encoding == Encoding::Wide => {
+                self.insert_at_level(level.with_encoding(Encoding::Wide), hash, if_present)
+            }
+            _ => self.insert_in_any(hash, if_present),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_in_any(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
+        self.insert_at_level(*self.segments.level_for(hash), hash, if_present)
+    }
+
+    #[inline(always)]
+    fn insert_at_level(
+        &mut self,
+        level: LevelGeometry,
+        hash: KeyHash,
+        if_present: IfPresent,
+    ) -> Result<Insertion, Full> {
+        let place = self.segments.locate_in(&level, hash);
+        match self.try_place(&level, &place, if_present)? {
+            Some(insertion) => Ok(insertion),
+            None => self.insert_blocked(hash, place),
+        }
+    }
+
+    /// Inserts a key whose buckets are full.
+    #[inline(never)]
+    fn insert_blocked(&mut self, hash: KeyHash, place: Place) -> Result<Insertion, Full> {
+        let reason = match self.when_blocked(place.segment) {
+            Decision::Evict => {
+                let chain = self.start_chain(&place);
+                self.finish_chain(chain);
+                return Ok(Insertion::Inserted);
+            }
+            Decision::Overflow => {
+                let chain = self.start_chain(&place);
+                self.overflow_chain(chain);
+                return Ok(Insertion::Inserted);
+            }
+            growth @ (Decision::Split | Decision::Rebuild) => {
+                if self.grow(growth, place.segment).is_ok() {
+                    // The key is elsewhere now, and is not refused any more: the filter has changed.
+                    self.stored += 1;
+                    self.reinsert(AnyLevel, &self.segments.locate(hash));
+                    return Ok(Insertion::Inserted);
+                }
+                FullReason::OutOfMemory
+            }
+            Decision::Refuse(reason) => reason,
+        };
+        // A key that is there already is not refused. But at a limit of memory, the filter would grow with a
+        // higher one, and equal items are to make equal filters.
+        if reason == FullReason::MemoryLimit || self.segments.copies(&place) == 0 {
+            return Err(self.full(reason));
+        }
+        self.add_extra_copies(&place, 1)?;
+        Ok(Insertion::Inserted)
+    }
+
+    /// Starts the eviction chain of a key that is not refused.
+    pub(crate) fn start_chain(&mut self, place: &Place) -> EvictionChain {
+        self.stored += 1;
+        EvictionChain::new(place)
+    }
+
+    /// Everything that an insert does before it has to move other items; `None` if both buckets are full, and
+    /// nothing was changed yet.
+    #[inline(always)]
+    pub(crate) fn try_place(
+        &mut self,
+        levels: impl Levels,
+        place: &Place,
+        if_present: IfPresent,
+    ) -> Result<Option<Insertion>, Full> {
+        let if_absent = if self.is_at_max_items() { IfAbsent::Leave } else { IfAbsent::Place };
+        match self.segments.place_if_absent(levels, place, if_absent) {
+            Attempt::Placed => {
+                self.stored += 1;
+                Ok(Some(Insertion::Inserted))
+            }
+            Attempt::Held if if_present == IfPresent::Skip => Ok(Some(Insertion::AlreadyPresent)),
+            Attempt::Blocked => Ok(None),
+            Attempt::Held | Attempt::Unclear => self.try_place_slow(*place, if_present),
+        }
+    }
+
+    /// [`try_place`](Self::try_place) for keys that may be there or have copies, and for filters at their
+    /// limit.
+    #[cold]
+    fn try_place_slow(
+        &mut self,
+        place: Place,
+        if_present: IfPresent,
+    ) -> Result<Option<Insertion>, Full> {
+        let place = &place;
+        let held = self.segments.copies(place);
+        let has_bucketful = held >= self.slots_per_bucket();
+        // Most repeats are of keys with many copies: for those the overflow table need not be read.
+        let is_in_overflow = || self.overflow_copies(place) > 0;
+        if if_present == IfPresent::Skip && (held > 0 || is_in_overflow()) {
+            return Ok(Some(Insertion::AlreadyPresent));
+        }
+        let has_all_its_slots = has_bucketful || is_in_overflow();
+        if !has_all_its_slots && !self.is_at_max_items() {
+            if !self.segments.place(AnyLevel, place) {
+                return Ok(None);
+            }
+            self.stored += 1;
+            return Ok(Some(Insertion::Inserted));
+        }
+        // A key that is there already is not refused.
+        if !has_all_its_slots && held == 0 {
+            return Err(self.full(FullReason::MaxItems));
+        }
+        self.add_extra_copies(place, 1)?;
+        Ok(Some(Insertion::Inserted))
+    }
+
+    /// Whether one more item would exceed the stated rate, and may not.
+    #[inline(always)]
+    fn is_at_max_items(&self) -> bool {
+        self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
+    }
+
+    /// Adds copies of a key that take no slots. The first of them is a new entry, which takes memory.
+    pub(crate) fn add_extra_copies(&mut self, place: &Place, copies: u64) -> Result<(), Full> {
+        if !self.has_memory_for_overflow() && self.overflow_copies(place) == 0 {
+            return Err(self.full(FullReason::MemoryLimit));
+        }
+        self.add_copies(place, copies);
+        Ok(())
+    }
+
+    /// Puts a key into the free slot that its preview found; false if it found none or is stale, or items of its
+    /// segment are in no slot.
+    #[inline(always)]
+    pub(crate) fn insert_previewed(
+        &mut self,
+        levels: impl Levels,
+        keys: &KeyGroup,
+        number: usize,
+        preview: &Preview,
+    ) -> bool {
+        let is_placed = self.segments.place_previewed(levels, keys, number, preview);
+        self.stored += u64::from(is_placed);
+        is_placed
+    }
+}

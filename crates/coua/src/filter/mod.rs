@@ -1,0 +1,96 @@
+//! The cuckoo filter: contains, insert, remove, count.
+//!
+//! Fan, Andersen, Kaminsky, Mitzenmacher 2014, "Cuckoo Filter: Practically Better Than Bloom", with
+//! segments, any number of buckets, a choice bit in every slot and an exact overflow table. See
+//! `docs/theory.md` for the formulas.
+//!
+//! [`Segments`] know what is in their slots. A filter adds to them what is in no slot, counts, limits, and the decision
+//! what an insert does whose buckets are full ([`growth`]).
+
+mod compact;
+mod copies;
+mod create;
+mod describe;
+mod growth;
+mod insert;
+mod limits;
+mod lookup;
+mod overflow;
+mod policy;
+mod rebuild;
+mod reinsert;
+mod remove;
+
+use crate::error::{Full, FullReason};
+use crate::hash::KeyHasher;
+use crate::segments::Segments;
+
+use growth::Thresholds;
+pub(crate) use growth::{Decision, inserts_before_rebuilding};
+pub(crate) use overflow::{OverflowEntry, OverflowTable};
+pub use policy::WhenFull;
+pub(crate) use policy::{FREE_DEPTH, MAX_DEPTH, Policy, SHARE_BITS, Shard, deepest};
+
+/// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.
+///
+/// * `contains` is never wrong about a key that was inserted and not removed. About other keys it
+///   errs with probability [`false_positive_rate`](Self::false_positive_rate).
+/// * A key may be inserted any number of times and removed as often.
+/// * Removing a key that was never inserted returns false, but with the false-positive rate's
+///   probability removes another key's copy: remove only what you inserted.
+///
+/// All operations on one key take O(1) expected time, and O(log k) where k keys have more copies than
+/// a bucket has slots. Batches are several times faster than single calls once the table is
+/// larger than the processor's caches. Making a filter takes O(segments), and describing it O(1) unless a
+/// method says otherwise.
+///
+/// ```
+/// use coua::CuckooFilter;
+///
+/// let mut seen = CuckooFilter::with_capacity(1_000_000, 0.001)?;
+/// seen.insert("kestrel")?;
+/// assert!(seen.contains("kestrel"));
+/// assert!(seen.remove("kestrel"));
+/// assert!(seen.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CuckooFilter {
+    segments: Segments,
+    overflow: OverflowTable,
+    /// Items in slots, and overflowed ones: what `max_items` limits. Further copies of a key are counted in
+    /// the overflow table.
+    stored: u64,
+    policy: Policy,
+    hasher: KeyHasher,
+    /// What of a larger filter this is.
+    shard: Shard,
+    thresholds: Thresholds,
+    /// Bytes of memory up to which it grows; `u64::MAX`: no limit.
+    memory_limit: u64,
+}
+
+/// What the layers above ask.
+impl CuckooFilter {
+    #[inline(always)]
+    pub(crate) fn as_segments(&self) -> &Segments {
+        &self.segments
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn overflow(&self) -> &OverflowTable {
+        &self.overflow
+    }
+
+    /// Items that take a slot, and overflowed ones.
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    #[cold]
+    pub(crate) fn full(&self, reason: FullReason) -> Full {
+        Full { items: self.len(), max_items: self.policy.max_items, reason }
+    }
+}

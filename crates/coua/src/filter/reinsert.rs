@@ -1,0 +1,123 @@
+//! Putting items back that are counted already, after a split or when the filter is rebuilt; and what becomes of those
+//! for which no slot is found.
+
+use super::{CuckooFilter, OverflowEntry};
+use crate::error::OutOfMemory;
+use crate::hash::KeyHash;
+use crate::kernel::{AnyLevel, CandidateMove, Levels, Place, Task, dispatch};
+use crate::segments::{EvictionChain, Prefetcher, Split, Step};
+
+/// Overflowed items whose eviction may fail before the others are left in the overflow table.
+const MOST_UNPLACED: u32 = 64;
+
+impl CuckooFilter {
+    /// Runs an eviction chain to its end. An item that finds no slot goes to the overflow table.
+    pub(crate) fn finish_chain(&mut self, chain: EvictionChain) {
+        if let Some(failed) = self.segments.run_chain(chain, self.policy.max_evictions) {
+            self.overflow_chain(failed);
+        }
+    }
+
+    /// Lets an eviction chain move one item; whether it goes on.
+    #[inline(always)]
+    pub(crate) fn step_chain(
+        &mut self,
+        levels: impl Levels,
+        chain: &mut EvictionChain,
+        candidate: &CandidateMove,
+    ) -> bool {
+        match self.segments.step(levels, chain, self.policy.max_evictions, candidate) {
+            Step::Continues => return true,
+            Step::Placed => {}
+            Step::Failed => self.overflow_chain(*chain),
+        }
+        false
+    }
+
+    /// Puts a chain's item into the overflow table.
+    #[cold]
+    pub(crate) fn overflow_chain(&mut self, chain: EvictionChain) {
+        let EvictionChain { segment, bucket, value, .. } = chain;
+        self.segments.mark_overfull(segment);
+        // In a forged table it may be an item that no hash leads to. The overflow table has none of those: it
+        // becomes a copy of the item that its hash leads to.
+        let hash = self.segments.representative_in(segment, bucket, value);
+        self.add_overflow(hash, OverflowEntry::ONE_OVERFLOWED);
+    }
+
+    /// Splits a segment. Places that were found before are stale.
+    pub(super) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
+        let Split { prefix, depth, halves, unplaced } =
+            self.segments.split(index, self.memory_left())?;
+        for half in halves {
+            self.count_overflow(half);
+        }
+        for place in unplaced {
+            self.reinsert(AnyLevel, &place);
+        }
+        self.reinsert_overflowed(prefix, depth);
+        for half in halves {
+            self.count_overflow(half);
+        }
+        Ok(())
+    }
+
+    /// Puts an item into a slot.
+    #[inline(always)]
+    pub(super) fn reinsert(&mut self, levels: impl Levels, place: &Place) {
+        if self.segments.place(levels, place) {
+            return;
+        }
+        let chain = EvictionChain::new(place);
+        let segment = self.segments.get(place.segment);
+        // Where many evictions have failed, one more would take all its steps and fail too.
+        let is_hopeless =
+            segment.is_overfull() && segment.overflowed() >= self.thresholds.most_overflowed;
+        if is_hopeless { self.overflow_chain(chain) } else { self.finish_chain(chain) }
+    }
+
+    /// Puts items into slots.
+    pub(super) fn reinsert_batch(&mut self, hashes: &[KeyHash]) {
+        let uniform = self.segments.uniform().copied();
+        dispatch(Reinsert { filter: self, hashes }, uniform);
+    }
+
+    /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
+    /// forged snapshot may have millions of them, and each would take all its steps.
+    pub(super) fn reinsert_overflowed(&mut self, prefix: u64, depth: u32) {
+        let overflowed: Vec<_> =
+            self.overflow.under(prefix, depth).filter(|(_, entry)| entry.overflowed > 0).collect();
+        let mut unplaced = 0;
+        for (hash, entry) in overflowed {
+            for _ in 0..entry.overflowed {
+                if unplaced == MOST_UNPLACED {
+                    return;
+                }
+                let before = self.overflow.overflowed();
+                let place = self.segments.locate(hash);
+                self.take_overflowed(place.segment, hash);
+                self.reinsert(AnyLevel, &place);
+                unplaced += u32::from(self.overflow.overflowed() == before);
+            }
+        }
+    }
+}
+
+/// A batch of items to be put into slots.
+struct Reinsert<'a> {
+    filter: &'a mut CuckooFilter,
+    hashes: &'a [KeyHash],
+}
+
+impl Task for Reinsert<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) {
+        let Self { filter, hashes } = self;
+        let mut prefetcher = Prefetcher::new(&filter.segments, levels, hashes, 0);
+        while let Some(place) = prefetcher.next(&filter.segments, levels) {
+            filter.reinsert(levels, &place);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Taking a copy of a key away.
+
+use super::{CuckooFilter, OverflowEntry, OverflowTable};
+use crate::hash::{Key, KeyHash};
+use crate::kernel::{Encoding, KeyGroup, LevelGeometry, Levels, Place, Preview};
+
+impl CuckooFilter {
+    /// Takes one copy of the key away; false if there is none. O(1).
+    ///
+    /// With the false-positive rate's probability, a key that was never inserted is taken for another one, whose
+    /// copy is then removed.
+    #[inline]
+    pub fn remove<K: Key>(&mut self, key: K) -> bool {
+        self.remove_one(key.hash_with(self.hasher))
+    }
+
+    /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back. O(bytes).
+    pub fn clear(&mut self) {
+        self.segments.clear();
+        self.overflow = OverflowTable::default();
+        self.stored = 0;
+    }
+
+    /// Only the common case is inlined, so rare cases add no register pressure.
+    #[inline(always)]
+    fn remove_one(&mut self, hash: KeyHash) -> bool {
+        match self.segments.uniform() {
+            Some(level) if level.codec.encoding == Encoding::Narrow => {
+                self.remove_at_level(level.with_encoding(Encoding::Narrow), hash)
+            }
+            _ => self.remove_in_any(hash),
+        }
+    }
+
+    #[inline(never)]
+    fn remove_in_any(&mut self, hash: KeyHash) -> bool {
+        match self.segments.uniform() {
+            Some(level) if level.codec.encoding == Encoding::Wide => {
+                self.remove_at_level(level.with_encoding(Encoding::Wide), hash)
+            }
+            _ => self.remove_at_level(*self.segments.level_for(hash), hash),
+        }
+    }
+
+    #[inline(always)]
+    fn remove_at_level(&mut self, level: LevelGeometry, hash: KeyHash) -> bool {
+        let place = self.segments.locate_in(&level, hash);
+        self.remove_at(&level, &place)
+    }
+
+    /// Takes one copy away, from the overflow table first: slots are the cheaper place.
+    #[inline(always)]
+    pub(crate) fn remove_at(&mut self, levels: impl Levels, place: &Place) -> bool {
+        if self.segments.get(place.segment).has_overflow() {
+            return self.remove_beside_overflow(*place);
+        }
+        let is_taken = match self.segments.take(levels, place) {
+            Some(is_taken) => is_taken,
+            None => self.segments.take_slow(*place),
+        };
+        self.count_removed(u64::from(is_taken));
+        is_taken
+    }
+
+    /// Takes a copy away whose slot was found by a preview; `None` if the preview is stale, or the copy may be in
+    /// the overflow table.
+    #[inline(always)]
+    pub(crate) fn remove_previewed(
+        &mut self,
+        levels: impl Levels,
+        keys: &KeyGroup,
+        number: usize,
+        preview: &Preview,
+    ) -> Option<bool> {
+        let is_taken = self.segments.take_previewed(levels, keys, number, preview)?;
+        self.count_removed(u64::from(is_taken));
+        Some(is_taken)
+    }
+
+    /// A mapped file may have said that fewer items are stored.
+    #[inline(always)]
+    fn count_removed(&mut self, items: u64) {
+        self.stored = self.stored.saturating_sub(items);
+    }
+
+    #[cold]
+    fn remove_beside_overflow(&mut self, place: Place) -> bool {
+        let is_in_slot = self.segments.holds(self.segments.level_of(place.segment), &place);
+        // Extra copies always have one in a slot.
+        if is_in_slot == Some(false) && self.segments.get(place.segment).overflowed() == 0 {
+            return false;
+        }
+        let hash = self.segments.representative(&place);
+        // Most keys have no entry: they are looked up once.
+        let held = self.overflow.of(hash);
+        if held.extra > 0 {
+            return self.overflow.take(hash, OverflowEntry::ONE_EXTRA);
+        }
+        let is_taken = if held.overflowed > 0 {
+            self.take_overflowed(place.segment, hash)
+        } else {
+            self.segments.take_slow(place)
+        };
+        self.count_removed(u64::from(is_taken));
+        is_taken
+    }
+}

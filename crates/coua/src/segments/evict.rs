@@ -1,0 +1,115 @@
+//! Eviction: items move to their alternate buckets until one finds a free slot.
+//!
+//! An eviction chain is a small state machine, so that a batch can keep many of them active and none waits
+//! for memory. Each step looks at a full bucket and at the other buckets of all its items. If one of these
+//! has a free slot, that item moves there, and the chain's item takes its place. If not, the chain's item
+//! evicts a victim, which then looks for a slot in its other bucket. A chain has its segment to itself while
+//! it is active, because its item is in no bucket. Victims are chosen by the item's value and the step
+//! number, so the same inserts always give the same bytes.
+//!
+//! A chain that has taken all the steps that it may take fails. It then holds an item without a slot, which may be
+//! another one than at first: the caller decides where that goes.
+
+use super::Segments;
+use crate::kernel::{CandidateMove, Levels, Place, Task, dispatch};
+
+/// An item on its way to `bucket`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EvictionChain {
+    pub(crate) segment: u32,
+    steps: u32,
+    /// The full bucket that it is at.
+    pub(crate) bucket: u64,
+    pub(crate) value: u64,
+}
+
+impl EvictionChain {
+    /// A chain for an item both of whose buckets are full.
+    pub(crate) fn new(place: &Place) -> Self {
+        Self { segment: place.segment, steps: 0, bucket: place.primary, value: place.value }
+    }
+
+    /// The position of the item that is evicted where none can move, in a bucket of `slots` slots: a mix of the chain's
+    /// item and of how often this was tried.
+    #[inline(always)]
+    pub(crate) fn victim(&self, slots: u32) -> u32 {
+        let step = u64::from(self.steps) + 1;
+        let mixed = (self.value + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
+        mixed as u32 & (slots - 1)
+    }
+}
+
+/// What came of a chain's step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Continues,
+    /// All items have a slot.
+    Placed,
+    /// The chain has taken all its steps, and its item has no slot.
+    Failed,
+}
+
+impl Segments {
+    /// Runs a chain to its end, which it reaches after `most` steps. Returns it if its item has no slot.
+    #[inline(never)]
+    pub(crate) fn run_chain(&mut self, chain: EvictionChain, most: u32) -> Option<EvictionChain> {
+        let level = *self.level_of(chain.segment);
+        dispatch(RunChain { segments: self, chain, most }, Some(level))
+    }
+
+    /// The next move of a chain.
+    #[inline(always)]
+    pub(crate) fn next_move(&self, levels: impl Levels, chain: &EvictionChain) -> CandidateMove {
+        let level = self.level_in(levels, chain.segment);
+        let victim = chain.victim(level.codec.slots);
+        level.next_move(self.table.segment(chain.segment), chain.bucket, victim)
+    }
+
+    /// Moves one item, unless the chain has taken `most` steps.
+    #[inline(always)]
+    pub(crate) fn step(
+        &mut self,
+        levels: impl Levels,
+        chain: &mut EvictionChain,
+        most: u32,
+        candidate: &CandidateMove,
+    ) -> Step {
+        let level = self.level_in(levels, chain.segment);
+        if chain.steps == most {
+            return Step::Failed;
+        }
+        chain.steps += 1;
+        let segment = &mut self.table.segment_mut(chain.segment);
+        if candidate.has_free_slot {
+            level.move_to_free_slot(segment, chain.bucket, chain.value, candidate);
+            return Step::Placed;
+        }
+        level.exchange(segment, chain.bucket, chain.value, candidate);
+        (chain.bucket, chain.value) = (candidate.bucket, candidate.value);
+        Step::Continues
+    }
+}
+
+/// A chain that runs to its end. It touches no other segment than its own.
+struct RunChain<'a> {
+    segments: &'a mut Segments,
+    chain: EvictionChain,
+    most: u32,
+}
+
+impl Task for RunChain<'_> {
+    type Output = Option<EvictionChain>;
+
+    #[inline(always)]
+    fn run(self, levels: impl Levels) -> Option<EvictionChain> {
+        let Self { segments, mut chain, most } = self;
+        loop {
+            let candidate = segments.next_move(levels, &chain);
+            match segments.step(levels, &mut chain, most, &candidate) {
+                Step::Continues => {}
+                Step::Placed => return None,
+                Step::Failed => return Some(chain),
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Groups of keys and of eviction chains, in vectors, while all segments have one level.
+
+use super::Segments;
+use crate::hash::KeyHash;
+use crate::kernel::{
+    CandidateMove, GroupMoves, KeyGroup, Levels, Lookups, Place, Preview, WIDTH, Wanted, uniform,
+};
+use crate::segments::EvictionChain;
+
+impl Segments {
+    /// Looks many keys up, with one answer for each; false, and none, if that cannot be done in vectors.
+    pub(crate) fn contains_in_vectors<F: Fn(KeyHash) -> bool>(
+        &self,
+        lookups: &Lookups<'_, F>,
+        present: &mut [bool],
+    ) -> bool {
+        self.uniform_table().is_some_and(|table| uniform::contains(table, lookups, present))
+    }
+
+    /// Locates a group of keys; false if that cannot be done in vectors.
+    #[inline(always)]
+    pub(crate) fn locate_group(&self, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) -> bool {
+        let table = self.uniform_table();
+        table.is_some_and(|table| {
+            uniform::locate(table, hashes, keys);
+            true
+        })
+    }
+
+    /// Locates a key by what a loop knows of all levels, and prefetches its buckets.
+    #[inline(always)]
+    pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Place {
+        let place = self.locate_by(levels, hash);
+        let level = self.level_in(levels, place.segment);
+        let segment = self.table.segment(place.segment);
+        level.codec.prefetch(segment, place.primary);
+        level.codec.prefetch(segment, place.alternate);
+        place
+    }
+
+    /// Prefetches the buckets of one key of a group.
+    #[inline(always)]
+    pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {
+        keys.prefetch(&self.level_in(levels, keys.segment(number)).codec, number);
+    }
+
+    /// Looks at the buckets of a group of `count` keys before the first of them is served; forgets what was previewed if
+    /// that does not pay, as in groups that are not full.
+    #[inline(always)]
+    pub(crate) fn preview(
+        &self,
+        keys: &KeyGroup,
+        count: usize,
+        wanted: Wanted,
+        preview: &mut Preview,
+    ) {
+        let table = self.uniform_table().filter(|_| count == WIDTH);
+        if !table.is_some_and(|table| uniform::preview(table, keys, wanted, preview)) {
+            preview.forget();
+        }
+    }
+
+    /// Finds the moves of a group of chains; false if that does not pay.
+    #[inline(always)]
+    pub(crate) fn find_moves(&self, moves: &mut GroupMoves) -> bool {
+        self.uniform_table().is_some_and(|table| uniform::find_moves(table, moves))
+    }
+
+    /// Finds out which of the moves that were found lead to free slots.
+    #[inline(always)]
+    pub(crate) fn test_moves(&self, moves: &mut GroupMoves) {
+        if let Some(table) = self.uniform_table() {
+            uniform::test_moves(table, moves);
+        }
+    }
+
+    /// The next move of a chain, one of a group whose moves were tested.
+    #[inline(always)]
+    pub(crate) fn tested_move(
+        &self,
+        levels: impl Levels,
+        moves: &GroupMoves,
+        number: usize,
+        chain: &EvictionChain,
+    ) -> CandidateMove {
+        let level = self.level_in(levels, chain.segment);
+        moves.next(&level.codec, number, chain.victim(level.codec.slots))
+    }
+
+    /// Prefetches all buckets that the items of a chain's bucket could move to; `moves` are those that were found.
+    #[inline(always)]
+    pub(crate) fn prefetch_moves(
+        &self,
+        levels: impl Levels,
+        chain: &EvictionChain,
+        moves: Option<(&GroupMoves, usize)>,
+    ) {
+        let level = self.level_in(levels, chain.segment);
+        let segment = self.table.segment(chain.segment);
+        match moves {
+            Some((moves, number)) => moves.prefetch(&level.codec, segment, number),
+            None => level.prefetch_moves(segment, chain.bucket),
+        }
+    }
+}

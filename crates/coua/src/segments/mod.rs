@@ -1,0 +1,293 @@
+//! The segments of a filter: where a key lies, and what is in its two buckets.
+//!
+//! [`Segments`] locate a key, put it into a slot, take it out, evict, split and join. They know no limit, no count of
+//! items and no overflow table: an eviction chain that fails returns its item, and segments split when they are told.
+//! What an insert does is decided above, in the filter.
+
+mod evict;
+mod group;
+mod join;
+mod prefetch;
+mod slots;
+mod split;
+
+use crate::error::OutOfMemory;
+use crate::hash::KeyHash;
+use crate::kernel::{Geometry, LevelGeometry, Levels, Place, UniformTable};
+use crate::table::{Directory, Segment, Table};
+
+pub(crate) use evict::{EvictionChain, Step};
+pub(crate) use prefetch::Prefetcher;
+pub(crate) use slots::{Attempt, IfAbsent};
+pub(crate) use split::Split;
+
+/// Independent runs of buckets, which cover all hashes.
+pub(crate) struct Segments {
+    geometry: Geometry,
+    /// By level (depth below the base depth): all levels in use, and the one below, to which segments may split.
+    levels: Vec<LevelGeometry>,
+    /// The level of all segments, while they have the same.
+    uniform: Option<LevelGeometry>,
+    directory: Directory,
+    table: Table,
+    /// How often depths changed so far: a [`Place`] is stale once this has changed.
+    changes: u64,
+}
+
+/// Making them.
+impl Segments {
+    /// Empty segments of this geometry.
+    pub(crate) fn empty(geometry: Geometry) -> Result<Self, OutOfMemory> {
+        // More than 2^64 slots have no level.
+        let level = geometry.level(geometry.base_depth).ok_or(OutOfMemory { bytes: u64::MAX })?;
+        let bytes = level.bytes(geometry.segment_slots());
+        Self::of_table(geometry, Table::new(geometry.base_depth, bytes)?)
+    }
+
+    /// The segments of a table.
+    pub(crate) fn of_table(geometry: Geometry, table: Table) -> Result<Self, OutOfMemory> {
+        let levels = geometry.levels_below(table.deepest_level());
+        let directory = table.directory(geometry.base_depth)?;
+        let mut segments = Self { geometry, levels, uniform: None, directory, table, changes: 0 };
+        segments.uniform = segments.find_uniform();
+        // Where the list of segments is in the order of their hashes, the directory need not be read.
+        if segments.directory.is_in_order() {
+            segments.table.detect_spacing();
+        }
+        Ok(segments)
+    }
+
+    /// The table, without what leads to its segments.
+    pub(crate) fn into_table(self) -> Table {
+        self.table
+    }
+
+    /// A copy in memory of its own. O(bytes); segments without items are not copied.
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let table = self.table.try_clone(|segment| self.bytes_of(segment))?;
+        let copy = Self::of_table(self.geometry, table)?;
+        Ok(Self { changes: self.changes, ..copy })
+    }
+
+    /// Segments that take the place of others, for which all places are stale.
+    pub(crate) fn in_place_of(self, others: &Self) -> Self {
+        Self { changes: others.changes + 1, ..self }
+    }
+
+    /// Empties all segments.
+    pub(crate) fn clear(&mut self) {
+        self.table.iter_mut().for_each(|mut segment| segment.clear());
+    }
+}
+
+/// Where a key lies.
+impl Segments {
+    #[inline(always)]
+    pub(crate) fn locate(&self, hash: KeyHash) -> Place {
+        self.locate_in(self.level_for(hash), hash)
+    }
+
+    /// Locates a key whose segment has this level.
+    #[inline(always)]
+    pub(crate) fn locate_in(&self, level: &LevelGeometry, hash: KeyHash) -> Place {
+        level.locate(hash, self.directory.segment_of(hash))
+    }
+
+    /// Locates a key by what a loop knows of all levels.
+    #[inline(always)]
+    pub(crate) fn locate_by(&self, levels: impl Levels, hash: KeyHash) -> Place {
+        let segment = self.directory.segment_of(hash);
+        self.level_in(levels, segment).locate(hash, segment)
+    }
+
+    /// The number of a key's segment.
+    pub(crate) fn segment_of(&self, hash: KeyHash) -> u32 {
+        self.directory.segment_of(hash)
+    }
+
+    /// The level of a key's segment. Where all have one, it is known before the segment is.
+    #[inline(always)]
+    pub(crate) fn level_for(&self, hash: KeyHash) -> &LevelGeometry {
+        let depth = |level: Option<LevelGeometry>| level.map(|level| level.depth);
+        debug_assert_eq!(depth(self.uniform), depth(self.find_uniform()));
+        match &self.uniform {
+            Some(level) => level,
+            None => self.level_by_segment(hash),
+        }
+    }
+
+    /// Out of line, or the compiler reads the level through the segment in all cases.
+    #[inline(never)]
+    fn level_by_segment(&self, hash: KeyHash) -> &LevelGeometry {
+        self.level_of(self.directory.segment_of(hash))
+    }
+
+    /// The level of a segment.
+    #[inline(always)]
+    pub(crate) fn level_of(&self, segment: u32) -> &LevelGeometry {
+        &self.levels[usize::from(self.table.segment(segment).level())]
+    }
+
+    /// The level of a segment, by what a loop knows of all levels.
+    #[inline(always)]
+    pub(crate) fn level_in(&self, levels: impl Levels, segment: u32) -> LevelGeometry {
+        levels.uniform_or(|| *self.level_of(segment))
+    }
+
+    /// The level of all segments, while they have the same.
+    #[inline(always)]
+    pub(crate) fn uniform(&self) -> Option<&LevelGeometry> {
+        self.uniform.as_ref()
+    }
+
+    /// The table, while all its segments have the same level.
+    #[inline(always)]
+    pub(crate) fn uniform_table(&self) -> Option<UniformTable<'_>> {
+        let level = self.uniform.as_ref()?;
+        Some(UniformTable { table: &self.table, directory: &self.directory, level })
+    }
+
+    /// The value of `uniform`; to be computed again after every change of a segment's depth.
+    fn find_uniform(&self) -> Option<LevelGeometry> {
+        self.directory.is_uniform(self.table.len()).then(|| *self.level_of(0))
+    }
+
+    /// The smallest hash of a key's cell.
+    pub(crate) fn representative(&self, place: &Place) -> KeyHash {
+        self.representative_in(place.segment, place.primary, place.value)
+    }
+
+    /// The smallest hash of the cell that a value in a bucket stands for.
+    pub(crate) fn representative_in(&self, segment: u32, bucket: u64, value: u64) -> KeyHash {
+        let prefix = self.table.segment(segment).prefix();
+        self.level_of(segment).representative(prefix, bucket, value)
+    }
+
+    /// The representatives of all items in a segment's slots, in the order of the slots.
+    pub(crate) fn representatives(&self, index: u32) -> impl Iterator<Item = KeyHash> + '_ {
+        let (segment, level) = (self.table.segment(index), self.level_of(index));
+        let items = level.items(segment, 0..level.slots()).filter(|&(_, value)| value != 0);
+        items.map(|(bucket, value)| level.representative(segment.prefix(), bucket, value))
+    }
+}
+
+/// What they are.
+impl Segments {
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// One of them, by its number.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> &Segment {
+        self.table.segment(index)
+    }
+
+    /// All of them, in the order in which they were made.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Segment> {
+        self.table.iter()
+    }
+
+    /// Their numbers, in the order of their hashes.
+    pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = u32> + '_ {
+        self.directory.in_hash_order()
+    }
+
+    /// How many of them hold hashes that begin with the first `bits` bits of `prefix`. O(directory / 2^`bits`).
+    pub(crate) fn count_under(&self, prefix: u64, bits: u32) -> usize {
+        self.directory.segments_under(prefix, bits)
+    }
+
+    /// Slots of all segments.
+    pub(crate) fn slots(&self) -> u64 {
+        self.table.len() as u64 * self.geometry.segment_slots()
+    }
+
+    /// The depth of a segment: the bits of the hash that all its keys share.
+    pub(crate) fn depth_of(&self, index: u32) -> u32 {
+        self.level_of(index).depth
+    }
+
+    /// The depth of the deepest segments.
+    pub(crate) fn depth(&self) -> u32 {
+        self.directory.depth()
+    }
+
+    /// Bits of a slot in the segments that were split most. O(segments).
+    pub(crate) fn slot_bits(&self) -> u32 {
+        self.levels[usize::from(self.table.deepest_level())].codec.slot_bits
+    }
+
+    /// How often depths changed so far: a [`Place`] is stale once this has changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Bytes of a segment's slots.
+    pub(crate) fn bytes_of(&self, segment: &Segment) -> u64 {
+        self.levels[usize::from(segment.level())].bytes(self.geometry.segment_slots())
+    }
+
+    /// A segment's packed slots.
+    pub(crate) fn packed<'a>(&self, segment: &'a Segment) -> &'a [u8] {
+        segment.bytes(self.bytes_of(segment) as usize)
+    }
+
+    /// Bytes of the slots of all segments: equal in equal filters, however they became so.
+    pub(crate) fn slot_bytes(&self) -> u64 {
+        self.table.iter().map(|segment| self.bytes_of(segment)).sum()
+    }
+
+    /// Bytes of memory: table, directory and levels.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let levels = self.levels.capacity() * size_of::<LevelGeometry>();
+        self.table_bytes() + levels
+    }
+
+    /// Bytes of the table and the directory.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.directory.memory_bytes()
+    }
+
+    /// Bytes of them that do not come from the heap. O(number of mappings).
+    pub(crate) fn mapped_bytes(&self) -> usize {
+        self.table.mapped_bytes()
+    }
+
+    /// For each of these segments, the lowest address of itself and of those after it.
+    pub(crate) fn lowest_from(&self, order: &[u32]) -> Vec<*const u8> {
+        self.table.lowest_from(order)
+    }
+
+    /// Gives back the memory before an address, in the arena that it lies in: no segment there may be used any more.
+    pub(crate) fn discard_before(&mut self, address: *const u8) {
+        self.table.discard_before(address);
+    }
+}
+
+/// What is noted of a segment's items outside of its slots.
+impl Segments {
+    /// An eviction failed there.
+    pub(crate) fn mark_overfull(&mut self, index: u32) {
+        self.table.segment_mut(index).mark_overfull();
+    }
+
+    /// Keys of the segment have copies outside of its slots, `overflowed` of them more without any slot.
+    pub(crate) fn add_overflow(&mut self, index: u32, overflowed: u64) {
+        self.table.segment_mut(index).add_overflow(overflowed);
+    }
+
+    /// So many copies without a slot are gone.
+    pub(crate) fn take_overflow(&mut self, index: u32, overflowed: u64) {
+        self.table.segment_mut(index).take_overflow(overflowed);
+    }
+
+    /// No key of the segment has copies outside of its slots.
+    pub(crate) fn clear_overflow(&mut self, index: u32) {
+        self.table.segment_mut(index).clear_overflow();
+    }
+}

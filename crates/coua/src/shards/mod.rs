@@ -1,0 +1,244 @@
+//! Splitting a filter into shards, and joining them again; sorting keys by shard.
+//!
+//! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the last
+//! `d - bits` bits of `p` in the shard that its first `bits` bits name: where a key lies in a segment depends
+//! only on the hash bits after the prefix. So a shard is a filter of its own, which sees hashes without those
+//! bits (shifted out to the left).
+//!
+//! Threads share a filter by shards ([`SharedCuckooFilter`](crate::SharedCuckooFilter)), and fill them when all keys are
+//! known ([`build`]).
+
+mod build;
+
+use std::ops::Range;
+
+use crate::error::OutOfMemory;
+use crate::filter::{CuckooFilter, Policy, Shard};
+use crate::hash::{KeyHash, KeyHasher};
+use crate::kernel::{Geometry, Resolution};
+use crate::table::{Segment, Table};
+
+/// How a filter is split: into 2^`bits` shards, by the first bits of the hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardPlan {
+    pub(crate) bits: u32,
+    /// Of the whole filter, as are the policy and the hasher.
+    pub(crate) geometry: Geometry,
+    pub(crate) policy: Policy,
+    pub(crate) hasher: KeyHasher,
+}
+
+impl KeyHash {
+    /// The number that its first `bits` bits make.
+    #[inline(always)]
+    pub(crate) fn first_bits(self, bits: u32) -> usize {
+        // Two shifts, because a shift by 64 is not defined.
+        ((self.to_u64() >> 1) >> (63 - bits)) as usize
+    }
+
+    /// The hash without its first `bits` bits, as a shard sees it.
+    #[inline(always)]
+    pub(crate) fn without_first(self, bits: u32) -> Self {
+        Self::from_u64(self.to_u64() << bits)
+    }
+}
+
+/// Some keys, sorted by shard; those of one shard are in order, and as their shard knows them.
+#[derive(Default)]
+pub(crate) struct ByShard {
+    hashes: Vec<KeyHash>,
+    /// Where each shard's keys end.
+    ends: Vec<usize>,
+}
+
+impl ByShard {
+    /// Takes other keys, sorts them into 2^`bits` shards, and tells the place of each in its turn. Counting sort:
+    /// two passes, no comparison.
+    pub(crate) fn fill(&mut self, hashes: &[KeyHash], bits: u32, mut tell: impl FnMut(usize)) {
+        self.ends.clear();
+        self.ends.resize(1 << bits, 0);
+        for &hash in hashes {
+            self.ends[hash.first_bits(bits)] += 1;
+        }
+        let mut next = 0;
+        for end in &mut self.ends {
+            next += std::mem::replace(end, next);
+        }
+        self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
+        for &hash in hashes {
+            let place = &mut self.ends[hash.first_bits(bits)];
+            self.hashes[*place] = hash.without_first(bits);
+            tell(*place);
+            // In the end it has moved on to where the next shard's keys begin.
+            *place += 1;
+        }
+    }
+
+    /// The places of a shard's keys.
+    pub(crate) fn places(&self, shard: usize) -> Range<usize> {
+        let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
+        first..self.ends[shard]
+    }
+
+    /// The keys of a shard.
+    pub(crate) fn of_shard(&self, shard: usize) -> &[KeyHash] {
+        &self.hashes[self.places(shard)]
+    }
+}
+
+impl ShardPlan {
+    pub(crate) fn of(filter: &CuckooFilter, bits: u32) -> Self {
+        let geometry = *filter.as_segments().geometry();
+        Self { bits, geometry, policy: *filter.policy(), hasher: filter.hasher() }
+    }
+
+    /// The shards of a filter: their geometry is that of the whole, `bits` bits less deep.
+    pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
+        let resolution = match self.geometry.resolution {
+            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
+            cells @ Resolution::Cells { .. } => cells,
+        };
+        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
+        let geometry = Geometry { base_depth, resolution, ..self.geometry };
+        let (table, overflow) = filter.into_parts();
+        let shard_of = |prefix| KeyHash::from_u64(prefix).first_bits(self.bits);
+        let shard = |mut table: Table| {
+            let above = self.shard().levels_above;
+            table.map_places(|prefix, level| (prefix << self.bits, level - above));
+            let mut shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
+            shard.limit_shard(self.shard(), self.policy.max_items);
+            Ok(shard)
+        };
+        let tables = table.split(1 << self.bits, shard_of).into_iter();
+        let mut shards = tables.map(shard).collect::<Result<Vec<_>, _>>()?;
+        for (hash, entry) in overflow.iter() {
+            let shard = &mut shards[hash.first_bits(self.bits)];
+            shard.adopt_overflow(hash.without_first(self.bits), entry);
+        }
+        Ok(shards)
+    }
+
+    /// What a shard must know.
+    pub(crate) fn shard(&self) -> Shard {
+        // Levels of the filter whose segments are not as deep as a shard.
+        let levels_above = self.bits.saturating_sub(self.geometry.base_depth) as u8;
+        Shard { bits: self.bits, levels_above }
+    }
+
+    /// Whether each segment of a filter lies in one shard.
+    pub(crate) fn fits(&self, filter: &CuckooFilter) -> bool {
+        let depth = |segment: &Segment| self.geometry.base_depth + u32::from(segment.level());
+        let has_levels = self.shard().levels_above == 0 || filter.is_resizable();
+        has_levels && filter.as_segments().iter().all(|segment| depth(segment) >= self.bits)
+    }
+
+    /// The filter of all shards, in their order.
+    pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
+        let mut overflow = Vec::new();
+        let mut tables = Vec::with_capacity(shards.len());
+        let above = self.shard().levels_above;
+        for (number, shard) in (0_u64..).zip(shards) {
+            // The smallest hash of the shard.
+            let first = (number << 1) << (63 - self.bits);
+            let (mut table, part) = shard.into_parts();
+            table.map_places(|prefix, level| (first | (prefix >> self.bits), level + above));
+            overflow.extend(part.iter().map(|(hash, entry)| {
+                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
+                let smallest = hash.to_u64().div_ceil(1 << self.bits);
+                (KeyHash::from_u64(first | smallest), entry)
+            }));
+            tables.push(table);
+        }
+        let table = Table::joined(tables);
+        let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
+        for (hash, entry) in overflow {
+            whole.adopt_overflow(hash, entry);
+        }
+        Ok(whole)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::filter::FREE_DEPTH;
+    use crate::{Layout, SharedCuckooFilter};
+
+    /// 2^`depth` segments of 16 slots.
+    pub(crate) fn many_small_segments(depth: u32) -> Geometry {
+        Geometry { buckets: 4, base_depth: depth, ..Geometry::of_buckets(Layout::Buckets, 4) }
+    }
+
+    pub(crate) fn empty(geometry: Geometry) -> CuckooFilter {
+        CuckooFilter::empty(geometry, *CuckooFilter::new().policy(), KeyHasher::default()).unwrap()
+    }
+
+    pub(crate) fn mix(n: u64) -> u64 {
+        let n = (n ^ (n >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        n ^ (n >> 29)
+    }
+
+    /// Keys that share the first `bits` bits of their hashes.
+    pub(crate) fn crowd(keys: u64, bits: u32) -> Vec<KeyHash> {
+        (1..=keys).map(|n| KeyHash::from_u64(mix(mix(n)) >> bits)).collect()
+    }
+
+    fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        filter.write_to(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// What a filter does with a key depends on the segments of the key's share alone: whichever share takes its keys
+    /// first, the bytes are the same. In filters of as many segments as make the depth of one matter, with keys that
+    /// share prefixes of several lengths, and segments too full to take more.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn the_order_of_shares_does_not_matter() {
+        let (mut deepest, mut overflowed) = (0, 0);
+        for (depth, keys) in [(11, 40_000), (12, 50_000), (13, 90_000)] {
+            let mut hashes: Vec<_> = (0..keys).map(|n| KeyHash::from_u64(mix(mix(n)))).collect();
+            for (n, bits) in (0..).zip([3, 9, 14, 20, 27, 40]) {
+                // In other shares each.
+                let begin = mix(n) & 63 << 58;
+                let crowd = crowd(400, bits.max(6)).into_iter();
+                hashes.extend(crowd.map(|hash| KeyHash::from_u64(hash.to_u64() | begin)));
+            }
+            let mut order: Vec<_> = (0..hashes.len()).collect();
+            order.sort_by_key(|&n| mix(n as u64));
+            let hashes: Vec<_> = order.into_iter().map(|n| hashes[n]).collect();
+            let make = || empty(many_small_segments(depth));
+            let mut one_by_one = make();
+            for &hash in &hashes {
+                one_by_one.insert(hash).unwrap();
+            }
+            let expected = bytes_of(&one_by_one);
+            let mut in_batches = make();
+            hashes.chunks(777).for_each(|batch| in_batches.insert_batch(batch).unwrap());
+            assert!(bytes_of(&in_batches) == expected, "{depth}");
+            for reversed in [false, true] {
+                let mut by_share = hashes.clone();
+                let share = |hash: &KeyHash| hash.first_bits(6);
+                by_share.sort_by_key(|hash| if reversed { 63 - share(hash) } else { share(hash) });
+                let mut filter = make();
+                filter.insert_batch(&by_share).unwrap();
+                assert!(bytes_of(&filter) == expected, "{depth} {reversed}");
+            }
+            for bits in [1, 4, 6] {
+                let shared = SharedCuckooFilter::divide(make(), bits).unwrap();
+                std::thread::scope(|scope| {
+                    for part in 0..1 << bits {
+                        let own =
+                            hashes.iter().copied().filter(move |it| it.first_bits(bits) == part);
+                        let (own, shared) = (own.collect::<Vec<_>>(), &shared);
+                        scope.spawn(move || shared.insert_batch(&own).unwrap());
+                    }
+                });
+                assert!(bytes_of(&shared.into_filter()) == expected, "{depth} {bits}");
+            }
+            deepest = deepest.max(one_by_one.as_segments().depth());
+            overflowed = overflowed.max(one_by_one.overflow().overflowed());
+        }
+        assert!(deepest > FREE_DEPTH && overflowed > 300, "{deepest} {overflowed}");
+    }
+}
