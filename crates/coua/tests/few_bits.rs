@@ -103,7 +103,9 @@ fn keys_of_one_prefix_do_not_rebuild_the_filter() {
         let mut filter = builder.build().unwrap();
         let random = &mut Random::new(5);
         let hashes: Vec<_> = (0..ITEMS).map(|_| KeyHash::from_u64(random.next() >> 5)).collect();
-        hashes.iter().for_each(|&hash| filter.insert(hash).unwrap());
+        for &hash in &hashes {
+            filter.insert(hash).unwrap();
+        }
         assert!(hashes.iter().all(|&hash| filter.contains(hash)));
         assert!(filter.slots() < 16 * filter.len().max(15_000), "{filter:?}");
         // Those that find no slot take 40 bytes each.

@@ -80,9 +80,10 @@ impl Deferred {
     }
 
     /// Keys of a segment that are left.
+    #[inline(always)]
     pub(super) fn waiting_in(&self, segment: u32) -> u32 {
         let run = usize::from(self.run_of[segment as usize]);
-        run.checked_sub(1).map_or(0, |run| self.runs[run].keys)
+        self.runs.get(run.wrapping_sub(1)).map_or(0, |run| run.keys)
     }
 
     /// Runs so far.

@@ -178,7 +178,7 @@ impl InsertBatch<'_> {
     }
 
     /// Each deferred key may come to need the overflow table, and so may one whose chain is active.
-    #[cold]
+    #[inline(always)]
     fn may_be_refused(&self, segment: u32) -> bool {
         self.deferred.waiting_in(segment) + 1 >= self.filter.overflow_left(segment)
     }

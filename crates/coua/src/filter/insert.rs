@@ -187,7 +187,9 @@ impl CuckooFilter {
         preview: &Preview,
     ) -> bool {
         let is_placed = self.segments.place_previewed(levels, keys, number, preview);
-        self.stored += u64::from(is_placed);
+        if is_placed {
+            self.stored += 1;
+        }
         is_placed
     }
 }

@@ -33,6 +33,7 @@ impl CuckooFilter {
     }
 
     /// Items of a segment that may be left without a slot before it is full.
+    #[inline(always)]
     pub(crate) fn overflow_left(&self, index: u32) -> u32 {
         let overflowed = self.segments.get(index).overflowed();
         self.thresholds.most_overflowed.saturating_sub(overflowed)

@@ -73,7 +73,9 @@ impl CuckooFilter {
         preview: &Preview,
     ) -> Option<bool> {
         let is_taken = self.segments.take_previewed(levels, keys, number, preview)?;
-        self.count_removed(u64::from(is_taken));
+        if is_taken {
+            self.count_removed(1);
+        }
         Some(is_taken)
     }
 
