@@ -4,9 +4,9 @@
 //! fewer hashes apart, so that different items become copies of one.
 
 use crate::error::{ConvertError, Full, FullReason};
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::KeyHash;
-use crate::kernel::{Geometry, IfPresent, Layout, Resolution};
+use crate::kernel::{Geometry, Layout, Resolution};
 use crate::sizing::{self, fitted};
 
 /// What [`CuckooFilter::convert`] makes.

@@ -43,6 +43,7 @@ mod segments;
 mod serde;
 mod shards;
 mod shared;
+mod simd;
 pub mod sizing;
 #[cfg(test)]
 mod smoke;

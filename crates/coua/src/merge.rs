@@ -2,8 +2,8 @@
 
 use crate::error::{FullReason, MergeError};
 use crate::filter::CuckooFilter;
+use crate::filter::IfPresent;
 use crate::hash::Key;
-use crate::kernel::IfPresent;
 
 /// Keys that `extend` inserts together.
 const EXTEND_BATCH: usize = 1 << 13;

@@ -6,7 +6,7 @@ use graph::{check, check_circles};
 
 /// From below to above. What stands in one row may not import from each other, but within a folder.
 const LAYERS: [&[&str]; 14] = [
-    &["hash", "error", "summary"],
+    &["hash", "error", "summary", "simd"],
     &["table", "bloom::error"],
     &["kernel"],
     &["sizing"],

@@ -11,10 +11,11 @@
 use super::active::{Chains, MOST_CHAINS};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
-use crate::filter::{CuckooFilter, WhenFull};
+use crate::filter::{CuckooFilter, IfPresent, WhenFull};
 use crate::hash::KeyHash;
-use crate::kernel::{IfPresent, Levels, Place, Preview, Task, Wanted, dispatch, has};
-use crate::segments::Prefetcher;
+use crate::kernel::{Levels, Place, with_levels};
+use crate::segments::{Prefetcher, Preview, Wanted, has};
+use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
@@ -103,8 +104,7 @@ impl InsertBatch<'_> {
     /// a segment is to split.
     fn insert_in_passes(&mut self, end: usize) {
         self.deferred.begin_chunk(self.done, self.filter.segments());
-        let uniform = self.filter.as_segments().uniform().copied();
-        for number in dispatch(Passes { batch: self, end }, uniform) {
+        for number in with_bit_instructions(Passes { batch: self, end }) {
             let insertion = self.insert_accepted(self.hashes[number]);
             self.note(number, insertion);
         }
@@ -200,11 +200,19 @@ struct Passes<'a, 'b> {
     end: usize,
 }
 
-impl Task for Passes<'_, '_> {
+impl Kernel for Passes<'_, '_> {
     type Output = Vec<usize>;
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) -> Vec<usize> {
+    fn run<I: Isa>(self, _: I) -> Vec<usize> {
+        let uniform = self.batch.filter.as_segments().uniform().copied();
+        with_levels!(uniform, |levels| self.insert(levels))
+    }
+}
+
+impl Passes<'_, '_> {
+    #[inline(always)]
+    fn insert(self, levels: impl Levels) -> Vec<usize> {
         let Self { batch, end } = self;
         let hashes = &batch.hashes[..end];
         let mut prefetcher =

@@ -11,10 +11,11 @@ mod insert;
 mod remove;
 
 use crate::error::{BatchFull, Insertion};
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, IfPresent, Levels, Task, dispatch};
+use crate::kernel::{AnyLevel, Levels, with_levels};
 use crate::segments::Prefetcher;
+use crate::simd::{Isa, Kernel, with_bit_instructions};
 use remove::Remove;
 
 impl CuckooFilter {
@@ -31,8 +32,7 @@ impl CuckooFilter {
         present.clear();
         present.resize(hashes.len(), false);
         if !self.contains_in_vectors(hashes, present) {
-            let uniform = self.as_segments().uniform().copied();
-            dispatch(Lookup { filter: self, hashes, present }, uniform);
+            with_bit_instructions(Lookup { filter: self, hashes, present });
         }
     }
 
@@ -118,8 +118,7 @@ impl CuckooFilter {
     pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
         removed.reserve(hashes.len());
-        let uniform = self.as_segments().uniform().copied();
-        dispatch(Remove { filter: self, hashes, removed }, uniform);
+        with_bit_instructions(Remove { filter: self, hashes, removed });
     }
 }
 
@@ -130,11 +129,18 @@ struct Lookup<'a> {
     present: &'a mut [bool],
 }
 
-impl Task for Lookup<'_> {
+impl Kernel for Lookup<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) {
+    fn run<I: Isa>(self, _: I) {
+        with_levels!(self.filter.as_segments().uniform().copied(), |levels| self.look_up(levels));
+    }
+}
+
+impl Lookup<'_> {
+    #[inline(always)]
+    fn look_up(self, levels: impl Levels) {
         let segments = self.filter.as_segments();
         let mut prefetcher = Prefetcher::new(segments, levels, self.hashes, 0);
         for present in self.present {

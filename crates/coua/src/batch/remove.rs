@@ -2,8 +2,9 @@
 
 use crate::filter::CuckooFilter;
 use crate::hash::KeyHash;
-use crate::kernel::{Levels, Preview, Task, Wanted};
-use crate::segments::Prefetcher;
+use crate::kernel::{Levels, with_levels};
+use crate::segments::{Prefetcher, Preview, Wanted};
+use crate::simd::{Isa, Kernel};
 
 /// A batch of keys to be taken out of a filter.
 pub(super) struct Remove<'a> {
@@ -37,11 +38,19 @@ impl Remove<'_> {
     }
 }
 
-impl Task for Remove<'_> {
+impl Kernel for Remove<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self, levels: impl Levels) {
+    fn run<I: Isa>(self, _: I) {
+        with_levels!(self.filter.as_segments().uniform().copied(), |levels| self
+            .remove_all(levels));
+    }
+}
+
+impl Remove<'_> {
+    #[inline(always)]
+    fn remove_all(mut self, levels: impl Levels) {
         let mut prefetcher = Prefetcher::new(self.filter.as_segments(), levels, self.hashes, 0);
         let mut preview = Preview::default();
         while self.removed.len() < self.hashes.len() {

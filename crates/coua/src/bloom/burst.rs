@@ -6,8 +6,8 @@ use std::ops::Deref;
 use super::block::Block;
 use crate::error::Insertion;
 use crate::hash::KeyHash;
-use crate::kernel::instructions::Compiled;
-pub(super) use crate::kernel::instructions::with_block_vectors as run;
+pub(super) use crate::simd::with_avx2 as run;
+use crate::simd::{Isa, Kernel};
 use crate::table::prefetch;
 
 /// Prefetch distance in blocks: about as many as a core can have outstanding.
@@ -52,20 +52,20 @@ pub(super) struct Many<'a, B: Blocks> {
     pub(super) answers: &'a mut [B::Answer],
 }
 
-impl<B: Blocks> Compiled for One<B> {
+impl<B: Blocks> Kernel for One<B> {
     type Output = B::Answer;
 
     #[inline(always)]
-    fn run(mut self) -> B::Answer {
+    fn run<I: Isa>(mut self, _: I) -> B::Answer {
         self.0.visit(self.1)
     }
 }
 
-impl<B: Blocks> Compiled for Many<'_, B> {
+impl<B: Blocks> Kernel for Many<'_, B> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<I: Isa>(self, _: I) {
         let Self { blocks, hashes, answers } = self;
         prefetch_blocks(blocks, hashes.iter().take(PREFETCH_DISTANCE));
         let mut later = hashes.iter().skip(PREFETCH_DISTANCE);

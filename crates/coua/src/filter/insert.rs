@@ -1,12 +1,10 @@
 //! Inserting one key.
 
-use super::{CuckooFilter, Decision, WhenFull};
+use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{
-    AnyLevel, Encoding, IfPresent, KeyGroup, LevelGeometry, Levels, Place, Preview,
-};
-use crate::segments::{Attempt, EvictionChain, IfAbsent};
+use crate::kernel::{AnyLevel, Encoding, LevelGeometry, Levels, Place};
+use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
 
 impl CuckooFilter {
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small

@@ -2,7 +2,8 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, LevelGeometry, Levels, Lookups, Place};
+use crate::kernel::{Encoding, LevelGeometry, Levels, Place};
+use crate::segments::Lookups;
 
 impl CuckooFilter {
     /// Whether the key was inserted and not removed; true for another key with the false-positive

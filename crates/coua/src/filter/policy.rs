@@ -15,6 +15,13 @@ pub enum WhenFull {
     ExceedRate,
 }
 
+/// What an insert does with a key that is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfPresent {
+    AddCopy,
+    Skip,
+}
+
 /// Limits chosen at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Policy {

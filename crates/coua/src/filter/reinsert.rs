@@ -4,8 +4,9 @@
 use super::{CuckooFilter, OverflowEntry};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{AnyLevel, CandidateMove, Levels, Place, Task, dispatch};
+use crate::kernel::{AnyLevel, CandidateMove, Levels, Place, with_levels};
 use crate::segments::{EvictionChain, Prefetcher, Split, Step};
+use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Overflowed items whose eviction may fail before the others are left in the overflow table.
 const MOST_UNPLACED: u32 = 64;
@@ -78,8 +79,7 @@ impl CuckooFilter {
 
     /// Puts items into slots.
     pub(super) fn reinsert_batch(&mut self, hashes: &[KeyHash]) {
-        let uniform = self.segments.uniform().copied();
-        dispatch(Reinsert { filter: self, hashes }, uniform);
+        with_bit_instructions(Reinsert { filter: self, hashes });
     }
 
     /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
@@ -109,11 +109,18 @@ struct Reinsert<'a> {
     hashes: &'a [KeyHash],
 }
 
-impl Task for Reinsert<'_> {
+impl Kernel for Reinsert<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) {
+    fn run<I: Isa>(self, _: I) {
+        with_levels!(self.filter.segments.uniform().copied(), |levels| self.reinsert(levels));
+    }
+}
+
+impl Reinsert<'_> {
+    #[inline(always)]
+    fn reinsert(self, levels: impl Levels) {
         let Self { filter, hashes } = self;
         let mut prefetcher = Prefetcher::new(&filter.segments, levels, hashes, 0);
         while let Some(place) = prefetcher.next(&filter.segments, levels) {

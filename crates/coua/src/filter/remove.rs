@@ -2,7 +2,8 @@
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, KeyGroup, LevelGeometry, Levels, Place, Preview};
+use crate::kernel::{Encoding, LevelGeometry, Levels, Place};
+use crate::segments::{KeyGroup, Preview};
 
 impl CuckooFilter {
     /// Takes one copy of the key away; false if there is none. O(1).

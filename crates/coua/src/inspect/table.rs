@@ -235,7 +235,7 @@ impl TableView {
             bucket,
             fingerprint: level.fingerprint(value),
             choice: if value & ALTERNATE == 0 { Choice::Primary } else { Choice::Alternate },
-            other_bucket: level.alternate(bucket, value).0,
+            other_bucket: level.on_words().other_bucket(bucket, value),
             representative: level.representative(row.prefix, bucket, value),
         });
         Ok(slots.collect())

@@ -1,4 +1,4 @@
-//! How slots are encoded in words. [`slots`](super::slots) reads and writes them.
+//! How slots are encoded in words. [`LevelVectors`](super::LevelVectors) read and write them.
 //!
 //! A slot value is `fingerprint << tag_bits | position | choice`; 0 is an empty slot. Disjoint buckets
 //! need no position. Where buckets overlap, the slot alone does not tell which bucket its item belongs to,
@@ -13,14 +13,31 @@
 //! ```
 //!
 //! What one load holds of a slot is its *lane*. All lanes of a bucket are compared at once
-//! ([`compare`](super::compare)); a rest is read only where its lane fits. The low bits of a value are
+//! ([`LevelVectors::lookup`](super::LevelVectors::lookup)); a rest is read only where its lane fits. The low bits of a value are
 //! never all 0, so empty slots show in the lanes alone. Wide buckets that overlap cannot be laid out like
 //! that: they take one load a slot.
 
 use std::ops::Range;
 
-use super::layout::{LOW_BITS, Layout, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS};
-use crate::table::WORD;
+use crate::table::{Segment, WORD};
+
+/// How slots are shared between buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Disjoint buckets of 1, 2, 4 or 8 slots: the fewest evictions, the default.
+    Buckets,
+    /// Overlapping buckets of two slots (Schmitz, Zentgraf, Rahmann 2025, arXiv 2505.05847):
+    /// about one bit an item smaller at the same rate, more evictions per insert.
+    Overlapping,
+}
+
+/// Widest slot that one unaligned 8-byte load can hold at any bit offset.
+pub(crate) const MAX_SLOT_BITS: u32 = 57;
+/// Bits of the fingerprint's scaled low part; also the narrowest fingerprint that can still split.
+pub(crate) const LOW_BITS: u32 = 6;
+/// Narrowest fingerprint of all.
+pub(crate) const MIN_FINGERPRINT_BITS: u32 = 3;
 
 /// How the slots of one layout and width are encoded.
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +46,15 @@ pub(crate) struct SlotCodec {
     pub(crate) slots: u32,
     pub(crate) slot_bits: u32,
     /// The choice bit, and the position bit where buckets overlap.
-    pub(super) tag_bits: u32,
+    pub(crate) tag_bits: u32,
     /// 2^`tag_bits`: in portable code a multiplication takes fewer instructions than a shift by a variable.
     pub(super) tag_factor: u64,
     pub(crate) encoding: Encoding,
     /// Bits from one bucket to the next.
-    pub(super) bucket_bits: u64,
+    pub(crate) bucket_bits: u64,
     /// Distance from a bucket's first bit to its last, or to the last byte of the load that reads it, which
     /// may lie in the next cache line even if the bucket does not. `None` where every bucket lies in one line.
-    pub(super) last_bit: Option<u64>,
+    pub(crate) last_bit: Option<u64>,
     pub(super) lane_bits: u32,
     pub(super) lane_mask: u64,
     pub(super) rest_bits: u32,
@@ -147,20 +164,19 @@ impl SlotCodec {
         buckets.map(move |bucket| (bucket, 0..positions))
     }
 
-    /// The value as it is stored at `position` of its bucket.
+    /// Where the rest of a position begins in its bucket.
     #[inline(always)]
-    pub(crate) fn at_position(&self, value: u64, position: u32) -> u64 {
-        if self.tag_bits == 2 { value | (u64::from(position) * POSITION) } else { value }
+    pub(super) fn rest_bit(&self, position: u32) -> u64 {
+        u64::from(self.slots * self.lane_bits + position * self.rest_bits)
     }
 
-    /// The bucket that a stored value belongs to, and the value without its position.
+    /// Prefetches a bucket.
     #[inline(always)]
-    pub(crate) fn own_bucket(&self, bucket: u64, position: u32, stored: u64) -> (u64, u64) {
-        if self.tag_bits == 2 {
-            let slot = bucket + u64::from(position);
-            (slot.wrapping_sub((stored & POSITION) / POSITION), stored & !POSITION)
-        } else {
-            (bucket, stored)
+    pub(crate) fn prefetch(&self, segment: &Segment, bucket: u64) {
+        let bit = bucket * self.bucket_bits;
+        segment.prefetch(bit);
+        if let Some(last_bit) = self.last_bit {
+            segment.prefetch(bit + last_bit);
         }
     }
 
@@ -188,6 +204,7 @@ fn worst_misalignment(step: u32) -> u32 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::kernel::{Geometry, LevelGeometry, Resolution};
     use crate::smoke::few_in_miri;
 
     pub(in crate::kernel) fn all_codecs() -> impl Iterator<Item = (Layout, SlotCodec)> {
@@ -196,6 +213,13 @@ pub(super) mod tests {
             few_in_miri(3..=56, 9)
                 .filter_map(move |bits| Some((layout, SlotCodec::new(layout, slots, bits)?)))
         })
+    }
+
+    /// A level whose slots are so encoded.
+    pub(in crate::kernel) fn level_with(codec: SlotCodec) -> LevelGeometry {
+        let resolution = Resolution::Cells { top_bits: 4 };
+        let like = Geometry { buckets: 9, resolution, ..Geometry::of_buckets(Layout::Buckets, 4) };
+        LevelGeometry { codec, ..like.level(0).unwrap() }
     }
 
     #[test]

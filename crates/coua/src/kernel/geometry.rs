@@ -3,8 +3,7 @@
 //! Pure arithmetic. A [`LevelGeometry`] is what the operations work with; a [`Geometry`] makes one for
 //! each depth.
 
-use super::codec::SlotCodec;
-use super::layout::{LOW_BITS, Layout};
+use super::codec::{LOW_BITS, Layout, SlotCodec};
 use super::level::LevelGeometry;
 
 /// Buckets of a segment stay below this, so that the alternate bucket takes two short multiplications.
@@ -143,7 +142,7 @@ impl Geometry {
 mod tests {
     use super::*;
     use crate::KeyHash;
-    use crate::kernel::place::ALTERNATE;
+    use crate::kernel::ALTERNATE;
     use crate::smoke::few_in_miri;
 
     /// Odd, even, prime, one, and the largest: 2^32 buckets of 8 are 2^35 slots.
@@ -208,8 +207,9 @@ mod tests {
                     let (primary, alternate, value) = place(level, hash);
                     assert!(primary < level.buckets && alternate < level.buckets);
                     assert!(value >> level.codec.tag_bits != 0 && value & ALTERNATE == 0);
-                    assert_eq!(level.alternate(primary, value), (alternate, value | ALTERNATE));
-                    assert_eq!(level.alternate(alternate, value | ALTERNATE), (primary, value));
+                    let words = level.on_words();
+                    assert_eq!(words.other_bucket(primary, value), alternate);
+                    assert_eq!(words.other_bucket(alternate, value | ALTERNATE), primary);
                     tried += 1;
                 }
             }

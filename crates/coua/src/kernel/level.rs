@@ -18,13 +18,25 @@
 //! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the alternate bucket. It is compared
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
+#[cfg(test)]
 use std::hint::select_unpredictable;
-use std::ops::Range;
 
 use super::codec::{Encoding, SlotCodec};
-use super::place::{ALTERNATE, Place};
 use crate::hash::KeyHash;
-use crate::table::Segment;
+use crate::simd::{Isa, Words};
+
+/// Choice bit of a slot value: 0 in the primary bucket, 1 in the alternate bucket.
+pub(crate) const ALTERNATE: u64 = 1;
+
+/// Where a key lies, and the slot value that stands for it there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) segment: u32,
+    pub(crate) primary: u64,
+    pub(crate) alternate: u64,
+    /// The slot value in the primary bucket; in the alternate bucket, the choice bit is set.
+    pub(crate) value: u64,
+}
 
 /// Geometry of the segments of one depth, ready for use.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +46,7 @@ pub(crate) struct LevelGeometry {
     /// Bits of the hash that choose a segment.
     pub(crate) depth: u32,
     /// The bits of a hash after the segment's prefix, as far as the filter tells them apart.
-    pub(super) suffix_mask: u64,
+    pub(crate) suffix_mask: u64,
     /// `buckets`, as many places higher as the suffix lies below the top of a word.
     pub(super) scaled_buckets: u64,
     /// Bits of the hash after the prefix: the resolution of a representative within the segment.
@@ -85,22 +97,16 @@ impl LevelGeometry {
         let (top, _) = multiply_high(rest, self.top_factor);
         let (cell, _) = multiply_high(rest, self.scaled_low_range);
         let fingerprint = cell + top + 1;
-        let alternate = self.wrapped(primary + self.offset(fingerprint));
+        let [at, mixed] = [primary, fingerprint].map(|number| Words.splat(number));
+        let alternate = self.on_words().alternate_of(at, mixed).number();
         Place { segment, primary, alternate, value: fingerprint * self.codec.tag_factor }
-    }
-
-    /// A bucket number below twice the number of buckets, modulo that number.
-    #[inline(always)]
-    fn wrapped(&self, bucket: u64) -> u64 {
-        let (wrapped, is_below) = bucket.overflowing_sub(self.buckets);
-        select_unpredictable(is_below, bucket, wrapped)
     }
 
     /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
     /// consecutively.
     #[cfg(test)]
     pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
-        let (other, _) = self.alternate(bucket, value);
+        let other = self.on_words().other_bucket(bucket, value);
         let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
         // Bucket and top bits together are one number in the order of the hash: the first of the top bits goes to
         // the bucket.
@@ -113,28 +119,19 @@ impl LevelGeometry {
     #[cfg(test)]
     pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
         let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
-        let offset = self.offset(value >> self.codec.tag_bits);
-        first + self.wrapped(primary - first + offset)
-    }
-
-    /// Distance from the primary to the alternate bucket: a mix of the whole fingerprint, below `buckets`.
-    #[inline(always)]
-    fn offset(&self, fingerprint: u64) -> u64 {
-        ((fingerprint.wrapping_mul(Self::OFFSET_FACTOR) >> 32) * self.buckets) >> 32
-    }
-
-    /// The other bucket of an item that has this value in `bucket`, and its value there.
-    #[inline(always)]
-    pub(crate) fn alternate(&self, bucket: u64, value: u64) -> (u64, u64) {
-        let offset = self.offset(value >> self.codec.tag_bits);
-        let distance = if value & ALTERNATE == 0 { offset } else { self.buckets - offset };
-        (self.wrapped(bucket + distance), value ^ ALTERNATE)
+        let fingerprint = Words.splat(value >> self.codec.tag_bits);
+        let in_child = Words.splat(primary - first);
+        first + self.on_words().alternate_of(in_child, fingerprint).number()
     }
 
     /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's
     /// hash prefix, in the most significant bits.
     pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
-        let primary = if value & ALTERNATE == 0 { bucket } else { self.alternate(bucket, value).0 };
+        let primary = if value & ALTERNATE == 0 {
+            bucket
+        } else {
+            self.on_words().other_bucket(bucket, value)
+        };
         let fingerprint = value >> self.codec.tag_bits;
         let range = u128::from(self.low_range);
         let top = fingerprint >> self.low_bits;
@@ -159,23 +156,6 @@ impl LevelGeometry {
         } else {
             self.buckets * u64::from(self.codec.slots)
         }
-    }
-
-    /// The bucket and the value of each of these slots; the value of a free slot is 0. Disjoint buckets are visited
-    /// whole.
-    #[inline(always)]
-    pub(crate) fn items(
-        &self,
-        segment: &Segment,
-        slots: Range<u64>,
-    ) -> impl Iterator<Item = (u64, u64)> {
-        self.codec.runs(slots).flat_map(move |(number, positions)| {
-            let bucket = self.codec.read(segment, number);
-            positions.map(move |position| {
-                let stored = self.codec.stored(segment, &bucket, position);
-                self.codec.own_bucket(number, position, stored)
-            })
-        })
     }
 
     /// Bytes of a segment with so many slots, with the tail that lets every load read eight bytes.

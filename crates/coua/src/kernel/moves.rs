@@ -3,7 +3,9 @@
 use std::hint::select_unpredictable;
 
 use super::codec::SlotCodec;
-use super::level::LevelGeometry;
+use super::level::ALTERNATE;
+use super::vectors::{Items, LevelVectors};
+use crate::simd::{Isa, Words};
 use crate::table::{Segment, SegmentMut};
 
 /// Eviction chains that step together.
@@ -29,10 +31,10 @@ pub(crate) struct GroupMoves {
     pub(crate) segment: [u64; GROUP],
     /// The full buckets.
     pub(crate) from: [u64; GROUP],
-    pub(super) bucket: [[u64; GROUP]; MOST_MOVES],
-    pub(super) value: [[u64; GROUP]; MOST_MOVES],
+    pub(crate) bucket: [[u64; GROUP]; MOST_MOVES],
+    pub(crate) value: [[u64; GROUP]; MOST_MOVES],
     /// The first move of each chain to a free slot, if it has one.
-    pub(super) first: [u64; GROUP],
+    pub(crate) first: [u64; GROUP],
     /// A bit for each chain that has one.
     pub(crate) free: u8,
 }
@@ -64,45 +66,51 @@ impl GroupMoves {
     }
 }
 
-impl LevelGeometry {
+impl LevelVectors<Words> {
     /// The next move from a full bucket: of the first item for which another slot is free, or else of the item
     /// at `victim` to its other bucket.
     #[inline(always)]
     pub(crate) fn next_move(&self, segment: &Segment, number: u64, victim: u32) -> CandidateMove {
-        let codec = &self.codec;
-        let full = codec.read(segment, number);
+        let full = self.bucket(segment, number);
         let (mut free, mut evicting) = ((0, 0, 0), (victim, 0, 0));
         let mut has_free_slot = false;
         // Which item can move is unpredictable: all are looked at, the first one last.
-        for position in (0..codec.slots).rev() {
-            let stored = codec.stored(segment, &full, position);
-            let (own, value) = codec.own_bucket(number, position, stored);
-            let mut test = |bucket, value| {
-                let target = codec.read(segment, bucket);
-                let is_free = codec.free_slots(segment, &target).any();
-                free = select_unpredictable(is_free, (position, bucket, value), free);
+        for position in (0..self.codec().slots).rev() {
+            let (own, value) = self.item_at(segment, number, &full, position);
+            let moved = (position, self.other_bucket(own, value), value ^ ALTERNATE);
+            let is_free = self.has_free_slot(segment, moved.1);
+            free = select_unpredictable(is_free, moved, free);
+            has_free_slot |= is_free;
+            if self.codec().overlap() {
+                let is_free = self.has_free_slot(segment, own);
+                free = select_unpredictable(is_free, (position, own, value), free);
                 has_free_slot |= is_free;
-            };
-            let (other, other_value) = self.alternate(own, value);
-            test(other, other_value);
-            if codec.overlap() {
-                test(own, value);
             }
-            let is_victim = position == victim;
-            evicting = select_unpredictable(is_victim, (position, other, other_value), evicting);
+            evicting = select_unpredictable(position == victim, moved, evicting);
         }
         let (position, bucket, value) = select_unpredictable(has_free_slot, free, evicting);
         CandidateMove { position, bucket, value, has_free_slot }
     }
 
+    #[inline(always)]
+    fn has_free_slot(&self, segment: &Segment, bucket: u64) -> bool {
+        self.free_slots(segment, &self.bucket(segment, bucket)).number() != 0
+    }
+
+    /// The other bucket of an item that has this value in `bucket`.
+    #[inline(always)]
+    pub(crate) fn other_bucket(&self, bucket: u64, value: u64) -> u64 {
+        let items = Items { own: Words.splat(bucket), value: Words.splat(value) };
+        self.alternates(&items).number()
+    }
+
     /// Prefetches all buckets that the items of a full bucket could move to.
     #[inline(always)]
     pub(crate) fn prefetch_moves(&self, segment: &Segment, number: u64) {
-        let full = self.codec.read(segment, number);
-        for position in 0..self.codec.slots {
-            let stored = self.codec.stored(segment, &full, position);
-            let (own, value) = self.codec.own_bucket(number, position, stored);
-            self.codec.prefetch(segment, self.alternate(own, value).0);
+        let full = self.bucket(segment, number);
+        for position in 0..self.codec().slots {
+            let (own, value) = self.item_at(segment, number, &full, position);
+            self.codec().prefetch(segment, self.other_bucket(own, value));
         }
     }
 
@@ -115,9 +123,14 @@ impl LevelGeometry {
         value: u64,
         candidate: &CandidateMove,
     ) {
-        let target = self.codec.read(segment, candidate.bucket);
-        if let Some(free) = self.codec.first(self.codec.free_slots(segment, &target)) {
-            self.codec.fill(segment, &target, free, candidate.value);
+        let source: &Segment = segment;
+        let target = self.bucket(source, candidate.bucket);
+        let free = self.free_slots(source, &target);
+        if free.number() != 0 {
+            let position = self.first_position(free);
+            let arriving = self.at_position(Words.splat(candidate.value), position);
+            let change = self.change(source, &target, position, arriving);
+            self.write(segment, &change);
             self.exchange(segment, from, value, candidate);
             segment.count_filled();
         }
@@ -132,9 +145,12 @@ impl LevelGeometry {
         value: u64,
         candidate: &CandidateMove,
     ) {
-        let bucket = self.codec.read(segment, from);
-        let stored = self.codec.stored(segment, &bucket, candidate.position);
-        let arriving = self.codec.at_position(value, candidate.position);
-        self.codec.replace(segment, &bucket, candidate.position, (stored, arriving));
+        let source: &Segment = segment;
+        let (bucket, position) =
+            (self.bucket(source, from), Words.splat(candidate.position.into()));
+        let stored = self.stored(source, &bucket, position);
+        let arriving = self.at_position(Words.splat(value), position);
+        let change = self.change(source, &bucket, position, stored ^ arriving);
+        self.write(segment, &change);
     }
 }

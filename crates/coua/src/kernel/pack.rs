@@ -80,7 +80,8 @@ impl Stream<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::tests::all_codecs;
+    use super::super::codec::tests::{all_codecs, level_with};
+    use crate::simd::{Isa, Words};
     use crate::table::Table;
 
     #[test]
@@ -96,12 +97,15 @@ mod tests {
                 .collect();
             let bytes = ((values.len() as u64 * u64::from(codec.slot_bits)).div_ceil(8) + 8)
                 .next_multiple_of(64);
+            let level = level_with(codec).on_words();
             let [mut filled, mut packed] = [(); 2].map(|()| Table::new(0, bytes).unwrap());
             let places = codec.runs(0..values.len() as u64);
             let places = places.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));
             for ((bucket, position), &value) in places.zip(&values) {
-                let read = codec.read(filled.segment(0), bucket);
-                codec.fill(&mut filled.segment_mut(0), &read, position, value);
+                let segment = filled.segment(0);
+                let [place, value] = [position.into(), value].map(|it| Words.splat(it));
+                let change = level.change(segment, &level.bucket(segment, bucket), place, value);
+                level.write(&mut filled.segment_mut(0), &change);
             }
             codec.pack(&mut packed.segment_mut(0), &values);
             let all = bytes as usize;

@@ -1,173 +1,125 @@
 //! Both buckets of a key: finding it there, putting it in, taking it out.
 
-use std::hint::select_unpredictable;
-
-use super::codec::{Encoding, SlotCodec};
-use super::compare::Marks;
-use super::place::{ALTERNATE, Place};
-use super::slots::Bucket;
+use super::codec::Encoding;
+use super::level::LevelGeometry;
+use super::level::{ALTERNATE, Place};
+use super::vectors::{Buckets, LevelVectors, LookupResult};
+use crate::simd::{Isa, Vector, Word, Words};
 use crate::table::{Segment, SegmentMut};
 
-/// The slot of a key.
-struct Slot {
-    in_alternate: bool,
-    position: u32,
-}
-
-/// What the first look at both buckets tells.
-enum Found {
-    Nowhere,
-    At(Slot),
-    /// The first candidate is another key, and there may be more. This is rare, so its code stands apart
-    /// from the rest.
-    Unclear,
-}
+/// Whether it is the alternate bucket.
+type Mask = <Word as Vector>::Mask;
 
 /// Both buckets of a key, read at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
-    codec: SlotCodec,
-    primary: Bucket,
-    alternate: Bucket,
+    level: LevelVectors<Words>,
+    primary: Buckets<Word>,
+    alternate: Buckets<Word>,
+    /// The slot value in the primary bucket.
+    value: Word,
 }
 
 impl Pair {
     #[inline(always)]
-    pub(crate) fn read(codec: &SlotCodec, segment: &Segment, place: &Place) -> Self {
-        let primary = codec.read(segment, place.primary);
-        let alternate = codec.read(segment, place.alternate);
-        Self { codec: *codec, primary, alternate }
+    pub(crate) fn read(level: &LevelGeometry, segment: &Segment, place: &Place) -> Self {
+        let level = level.on_words();
+        let bucket = |bucket: u64| level.read(segment, level.first_bits(Words.splat(bucket)));
+        let (primary, alternate) = (bucket(place.primary), bucket(place.alternate));
+        Self { level, primary, alternate, value: Words.splat(place.value) }
     }
 
-    /// The slots that hold the key, in the primary and in the alternate bucket.
-    fn matches(&self, segment: &Segment, place: &Place) -> (Marks, Marks) {
-        let primary = self.codec.matches(segment, &self.primary, place.value);
-        let alternate = self.codec.matches(segment, &self.alternate, place.alternate_value());
-        (primary, alternate)
-    }
-
-    /// The slots whose lanes are the key's, of which only the first of each bucket is certain.
     #[inline(always)]
-    fn candidates(&self, segment: &Segment, place: &Place) -> (Marks, Marks) {
-        let Self { codec, primary, alternate } = self;
-        if codec.encoding == Encoding::WideOverlapping {
-            let here = codec.candidates(segment, primary, place.value);
-            return (here, codec.candidates(segment, alternate, place.alternate_value()));
-        }
-        let here = codec.repeated(place.value);
-        // The choice bit is the lowest of a lane.
-        let there = here | (codec.ones * ALTERNATE);
-        let zero_lane = |bucket: &Bucket, lanes| codec.lowest_zero_lane(bucket.lanes() ^ lanes);
-        (zero_lane(primary, here), zero_lane(alternate, there))
+    fn lookup(&self, segment: &Segment) -> LookupResult<Word> {
+        self.level.lookup(segment, &self.primary, &self.alternate, self.value)
     }
 
-    /// The first slot that holds the key, in the primary bucket or else in the alternate one.
+    /// One of the buckets, and the key's value there.
     #[inline(always)]
-    fn find(&self, segment: &Segment, place: &Place) -> Found {
-        let (primary, alternate) = self.candidates(segment, place);
-        // The bucket is unpredictable: no branch on it.
-        let in_alternate = !primary.any();
-        let candidates = select_unpredictable(in_alternate, alternate, primary);
-        let Some(position) = self.codec.first(candidates) else {
-            return Found::Nowhere;
-        };
-        let bucket = select_unpredictable(in_alternate, self.alternate, self.primary);
-        let value = place.value | (u64::from(in_alternate) * ALTERNATE);
-        if self.codec.confirms(segment, &bucket, position, value) {
-            Found::At(Slot { in_alternate, position })
-        } else {
-            Found::Unclear
-        }
+    fn bucket(&self, in_alternate: Mask) -> (Buckets<Word>, Word) {
+        // Which it is is unpredictable: no branch on it.
+        let bucket = Buckets::select(in_alternate, &self.alternate, &self.primary);
+        let choice = u64::from(in_alternate) * ALTERNATE;
+        (bucket, Words.splat(self.value.number() | choice))
     }
 
     /// Whether a slot holds the key; `None` where [`count`](Self::count) must tell.
     #[inline(always)]
-    pub(crate) fn contains(&self, segment: &Segment, place: &Place) -> Option<bool> {
-        if self.codec.encoding == Encoding::Wide {
-            return match self.find(segment, place) {
-                Found::Nowhere => Some(false),
-                Found::At(_) => Some(true),
-                Found::Unclear => None,
-            };
+    pub(crate) fn contains(&self, segment: &Segment) -> Option<bool> {
+        if self.level.codec().encoding == Encoding::Narrow {
+            let found = self.level.any_candidate(&self.primary, &self.alternate, self.value);
+            return Some(found != 0);
         }
-        let (primary, alternate) = self.candidates(segment, place);
-        Some(primary.any() | alternate.any())
+        let LookupResult { found, doubtful, .. } = self.lookup(segment);
+        (doubtful == 0).then_some(found != 0)
     }
 
     /// How many slots hold the key.
-    pub(crate) fn count(&self, segment: &Segment, place: &Place) -> u32 {
-        let (primary, alternate) = self.matches(segment, place);
-        primary.count() + alternate.count()
+    pub(crate) fn count(&self, segment: &Segment) -> u32 {
+        let marks = [false, true].map(|in_alternate| self.matches(segment, in_alternate));
+        marks.iter().map(|marks| marks.number().count_ones()).sum()
+    }
+
+    /// Marks the slots of one of the buckets that hold the key.
+    fn matches(&self, segment: &Segment, in_alternate: Mask) -> Word {
+        let (bucket, value) = self.bucket(in_alternate);
+        self.level.slots_with(segment, &bucket, value)
     }
 
     /// Puts the item into a free slot of the emptier bucket; false if both buckets are full.
     #[inline(always)]
-    pub(crate) fn insert(&self, segment: &mut SegmentMut<'_>, place: &Place) -> bool {
-        let primary = self.codec.free_slots(segment, &self.primary);
-        let alternate = self.codec.free_slots(segment, &self.alternate);
-        // Which bucket is emptier is unpredictable: no branch on it.
-        let to_alternate = self.codec.has_more(alternate, primary);
-        let free_slots = select_unpredictable(to_alternate, alternate, primary);
-        let bucket = select_unpredictable(to_alternate, self.alternate, self.primary);
-        let Some(position) = self.codec.first(free_slots) else {
+    pub(crate) fn insert(&self, segment: &mut SegmentMut<'_>) -> bool {
+        let source: &Segment = segment;
+        let (in_alternate, free_slots) = self.level.emptier(source, &self.primary, &self.alternate);
+        if free_slots.number() == 0 {
             return false;
-        };
-        let value = place.value | (u64::from(to_alternate) * ALTERNATE);
-        self.codec.fill(segment, &bucket, position, value);
+        }
+        self.toggle(segment, in_alternate, self.level.first_position(free_slots));
         segment.count_filled();
         true
     }
 
-    /// Takes one copy out of its slot; `None` where [`remove_any`](Self::remove_any) must look.
+    /// Takes one copy out of its slot; `None` where [`remove_slow`](Self::remove_slow) must look.
     #[inline(always)]
-    pub(crate) fn remove(&self, segment: &mut SegmentMut<'_>, place: &Place) -> Option<bool> {
-        if self.codec.encoding == Encoding::Narrow {
-            return Some(self.remove_lane(segment, place));
+    pub(crate) fn remove(&self, segment: &mut SegmentMut<'_>) -> Option<bool> {
+        let LookupResult { found, doubtful, in_alternate, marks } = self.lookup(segment);
+        if doubtful != 0 {
+            return None;
         }
-        match self.find(segment, place) {
-            Found::Nowhere => Some(false),
-            Found::At(slot) => {
-                self.clear(segment, place, &slot);
-                Some(true)
-            }
-            Found::Unclear => None,
+        if found == 0 {
+            return Some(false);
         }
+        if self.level.codec().encoding == Encoding::Narrow {
+            // The slot's position is not needed.
+            let (bucket, _) = self.bucket(in_alternate);
+            let word = self.level.cleared(&bucket, marks);
+            segment.set_word_at(bucket.at.number(), word.number());
+        } else {
+            self.toggle(segment, in_alternate, self.level.first_position(marks));
+        }
+        segment.count_cleared();
+        Some(true)
     }
 
-    /// [`remove`](Self::remove) for narrow buckets, in fewer instructions: the slot's position is not needed.
-    #[inline(always)]
-    fn remove_lane(&self, segment: &mut SegmentMut<'_>, place: &Place) -> bool {
-        let (primary, alternate) = self.candidates(segment, place);
-        // The bucket is unpredictable: no branch on it.
-        let in_alternate = !primary.any();
-        let marks = select_unpredictable(in_alternate, alternate, primary);
-        if !marks.any() {
-            return false;
-        }
-        let bucket = select_unpredictable(in_alternate, self.alternate, self.primary);
-        self.codec.clear_first(segment, &bucket, marks);
+    /// [`remove`](Self::remove) that looks at every candidate.
+    pub(crate) fn remove_slow(&self, segment: &mut SegmentMut<'_>) -> bool {
+        let found = [false, true].into_iter().find_map(|in_alternate| {
+            let marks = self.matches(segment, in_alternate);
+            (marks.number() != 0).then_some((in_alternate, marks))
+        });
+        let Some((in_alternate, marks)) = found else { return false };
+        self.toggle(segment, in_alternate, self.level.first_position(marks));
         segment.count_cleared();
         true
     }
 
-    /// [`remove`](Self::remove) that looks at every candidate.
-    pub(crate) fn remove_any(&self, segment: &mut SegmentMut<'_>, place: &Place) -> bool {
-        let (primary, alternate) = self.matches(segment, place);
-        let in_alternate = !primary.any();
-        let position = self.codec.first(if in_alternate { alternate } else { primary });
-        if let Some(position) = position {
-            self.clear(segment, place, &Slot { in_alternate, position });
-        }
-        position.is_some()
-    }
-
+    /// Fills the slot at `position` with the key, or clears it if it holds the key.
     #[inline(always)]
-    fn clear(&self, segment: &mut SegmentMut<'_>, place: &Place, slot: &Slot) {
-        let &Slot { in_alternate, position } = slot;
-        let bucket = select_unpredictable(in_alternate, self.alternate, self.primary);
-        let value = place.value | (u64::from(in_alternate) * ALTERNATE);
-        let stored = self.codec.at_position(value, position);
-        self.codec.replace(segment, &bucket, position, (stored, 0));
-        segment.count_cleared();
+    fn toggle(&self, segment: &mut SegmentMut<'_>, in_alternate: Mask, position: Word) {
+        let (bucket, value) = self.bucket(in_alternate);
+        let stored = self.level.at_position(value, position);
+        let source: &Segment = segment;
+        let change = self.level.change(source, &bucket, position, stored);
+        self.level.write(segment, &change);
     }
 }

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
+use super::level::ALTERNATE;
 use super::level::LevelGeometry;
-use super::place::ALTERNATE;
-use super::uniform::{Items, LevelVectors, SegmentSlots};
-use super::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
+use super::vectors::{Items, LevelVectors, Source};
+use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::table::Segment;
 
 /// Slots that are divided at a time: whole buckets, whatever their size.
@@ -81,6 +81,49 @@ impl Parent<'_> {
     }
 }
 
+/// The slots of one segment, a vector of them at a time.
+struct SegmentSlots<'a, I> {
+    level: LevelVectors<I>,
+    segment: &'a Segment,
+}
+
+/// A segment that holds all keys of a vector.
+#[derive(Clone, Copy)]
+struct OneSegment<'a, I>(I, &'a Segment);
+
+impl<I: Isa> Source<I::Vector> for OneSegment<'_, I> {
+    #[inline(always)]
+    fn load(self, at: I::Vector) -> I::Vector {
+        let Self(isa, segment) = self;
+        let mut places = [0; MOST_LANES];
+        at.store(&mut places);
+        isa.collect(|lane| segment.word_at(places[lane]))
+    }
+}
+
+impl<'a, I: Isa> SegmentSlots<'a, I> {
+    #[inline(always)]
+    fn new(isa: I, level: &LevelGeometry, segment: &'a Segment) -> Self {
+        Self { level: LevelVectors::new(isa, level), segment }
+    }
+
+    /// What is in the slots from `first` on; the value of a free slot is 0, and so is that of one at `end` or after.
+    #[inline(always)]
+    fn items(&self, first: u64, end: u64) -> Items<I::Vector> {
+        let Self { level, segment } = self;
+        let splat = |value| level.splat(value);
+        let source = OneSegment(level.isa, segment);
+        let wanted = splat(first) + level.isa.collect(|lane| lane as u64);
+        let slot = wanted.min(splat(end - 1));
+        let slots = if level.codec().overlap() { 1 } else { level.codec().slots };
+        let (number, position) = (slot >> slots.ilog2(), slot & splat(u64::from(slots) - 1));
+        let bucket = level.read(source, level.first_bits(number));
+        let stored = level.stored(source, &bucket, position);
+        let stored = I::Vector::select(wanted.is_below(splat(end)), stored, splat(0));
+        level.items_at(number, position, stored)
+    }
+}
+
 /// Finds the items in some slots that move, and places them in the children: [`LevelGeometry::in_children`].
 struct Divide<'a> {
     parent: &'a Parent<'a>,
@@ -117,8 +160,8 @@ impl Parent<'_> {
     /// The places in the children, and the alternate buckets there.
     #[inline(always)]
     fn place_moved<I: Isa>(&self, isa: I, moved: &mut MovedItems) {
-        let level = LevelVectors::new(isa, &self.level, 0);
-        let child = LevelVectors::new(isa, &self.child, 0);
+        let level = LevelVectors::new(isa, &self.level);
+        let child = LevelVectors::new(isa, &self.child);
         let first_bit = self.level.codec.slot_bits - 1;
         let (buckets, zero) = (isa.splat(self.level.buckets), isa.splat(0));
         let rest = isa.splat(((1 << first_bit) - 1) & !ALTERNATE);

@@ -11,7 +11,8 @@
 //! another one than at first: the caller decides where that goes.
 
 use super::Segments;
-use crate::kernel::{CandidateMove, Levels, Place, Task, dispatch};
+use crate::kernel::{CandidateMove, LevelGeometry, Levels, Place, with_levels};
+use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +55,7 @@ impl Segments {
     #[inline(never)]
     pub(crate) fn run_chain(&mut self, chain: EvictionChain, most: u32) -> Option<EvictionChain> {
         let level = *self.level_of(chain.segment);
-        dispatch(RunChain { segments: self, chain, most }, Some(level))
+        with_bit_instructions(RunChain { segments: self, level, chain, most })
     }
 
     /// The next move of a chain.
@@ -62,7 +63,7 @@ impl Segments {
     pub(crate) fn next_move(&self, levels: impl Levels, chain: &EvictionChain) -> CandidateMove {
         let level = self.level_in(levels, chain.segment);
         let victim = chain.victim(level.codec.slots);
-        level.next_move(self.table.segment(chain.segment), chain.bucket, victim)
+        level.on_words().next_move(self.table.segment(chain.segment), chain.bucket, victim)
     }
 
     /// Moves one item, unless the chain has taken `most` steps.
@@ -74,7 +75,7 @@ impl Segments {
         most: u32,
         candidate: &CandidateMove,
     ) -> Step {
-        let level = self.level_in(levels, chain.segment);
+        let level = self.level_in(levels, chain.segment).on_words();
         if chain.steps == most {
             return Step::Failed;
         }
@@ -93,16 +94,24 @@ impl Segments {
 /// A chain that runs to its end. It touches no other segment than its own.
 struct RunChain<'a> {
     segments: &'a mut Segments,
+    level: LevelGeometry,
     chain: EvictionChain,
     most: u32,
 }
 
-impl Task for RunChain<'_> {
+impl Kernel for RunChain<'_> {
     type Output = Option<EvictionChain>;
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) -> Option<EvictionChain> {
-        let Self { segments, mut chain, most } = self;
+    fn run<I: Isa>(self, _: I) -> Option<EvictionChain> {
+        with_levels!(Some(self.level), |levels| self.step_to_end(levels))
+    }
+}
+
+impl RunChain<'_> {
+    #[inline(always)]
+    fn step_to_end(self, levels: impl Levels) -> Option<EvictionChain> {
+        let Self { segments, mut chain, most, .. } = self;
         loop {
             let candidate = segments.next_move(levels, &chain);
             match segments.step(levels, &mut chain, most, &candidate) {

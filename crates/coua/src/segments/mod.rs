@@ -10,16 +10,19 @@ mod join;
 mod prefetch;
 mod slots;
 mod split;
+mod vectors;
 
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{Geometry, LevelGeometry, Levels, Place, UniformTable};
+use crate::kernel::{Geometry, LevelGeometry, Levels, Place};
 use crate::table::{Directory, Segment, Table};
 
 pub(crate) use evict::{EvictionChain, Step};
 pub(crate) use prefetch::Prefetcher;
 pub(crate) use slots::{Attempt, IfAbsent};
 pub(crate) use split::Split;
+use vectors::UniformTable;
+pub(crate) use vectors::{KeyGroup, Lookups, Preview, Wanted, has};
 
 /// Independent runs of buckets, which cover all hashes.
 pub(crate) struct Segments {

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::Segments;
+use super::vectors::{KeyGroup, WIDTH};
 use crate::hash::KeyHash;
-use crate::kernel::{KeyGroup, Levels, Place, WIDTH};
+use crate::kernel::{Levels, Place};
 use crate::table::prefetch;
 
 /// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first

@@ -1,7 +1,8 @@
 //! One key in the slots of its two buckets.
 
 use super::Segments;
-use crate::kernel::{KeyGroup, LevelGeometry, Levels, Pair, Place, Preview, has};
+use super::vectors::{KeyGroup, Preview, has};
+use crate::kernel::{LevelGeometry, Levels, Pair, Place};
 
 /// What came of placing a key that may be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +29,13 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn holds(&self, level: &LevelGeometry, place: &Place) -> Option<bool> {
         let segment = self.table.segment(place.segment);
-        Pair::read(&level.codec, segment, place).contains(segment, place)
+        Pair::read(level, segment, place).contains(segment)
     }
 
     /// How many slots hold the key.
     pub(crate) fn copies(&self, place: &Place) -> u32 {
         let segment = self.table.segment(place.segment);
-        Pair::read(&self.level_of(place.segment).codec, segment, place).count(segment, place)
+        Pair::read(self.level_of(place.segment), segment, place).count(segment)
     }
 
     /// Puts a key that is in no slot into a free slot of the emptier of its buckets; not where items of its segment are in
@@ -48,13 +49,13 @@ impl Segments {
     ) -> Attempt {
         let level = self.level_in(levels, place.segment);
         let segment = &mut self.table.segment_mut(place.segment);
-        let pair = Pair::read(&level.codec, segment, place);
-        let Some(is_held) = pair.contains(segment, place) else { return Attempt::Unclear };
+        let pair = Pair::read(&level, segment, place);
+        let Some(is_held) = pair.contains(segment) else { return Attempt::Unclear };
         if is_held {
             Attempt::Held
         } else if if_absent == IfAbsent::Leave || segment.overflowed() > 0 {
             Attempt::Unclear
-        } else if pair.insert(segment, place) {
+        } else if pair.insert(segment) {
             Attempt::Placed
         } else {
             Attempt::Blocked
@@ -66,7 +67,7 @@ impl Segments {
     pub(crate) fn place(&mut self, levels: impl Levels, place: &Place) -> bool {
         let level = self.level_in(levels, place.segment);
         let segment = &mut self.table.segment_mut(place.segment);
-        Pair::read(&level.codec, segment, place).insert(segment, place)
+        Pair::read(&level, segment, place).insert(segment)
     }
 
     /// Takes a copy of the key out of its slot; `None` where [`take_slow`](Self::take_slow) must look.
@@ -74,15 +75,15 @@ impl Segments {
     pub(crate) fn take(&mut self, levels: impl Levels, place: &Place) -> Option<bool> {
         let level = self.level_in(levels, place.segment);
         let segment = &mut self.table.segment_mut(place.segment);
-        Pair::read(&level.codec, segment, place).remove(segment, place)
+        Pair::read(&level, segment, place).remove(segment)
     }
 
     /// [`take`](Self::take) that looks at every candidate.
     #[cold]
     pub(crate) fn take_slow(&mut self, place: Place) -> bool {
-        let codec = self.level_of(place.segment).codec;
+        let level = *self.level_of(place.segment);
         let segment = &mut self.table.segment_mut(place.segment);
-        Pair::read(&codec, segment, &place).remove_any(segment, &place)
+        Pair::read(&level, segment, &place).remove_slow(segment)
     }
 
     /// Puts a key into the free slot that its preview found; false if it found none or is stale, or items of its

@@ -17,9 +17,9 @@ use std::thread;
 use super::{ByShard, ShardPlan};
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BatchFull, BuildError};
-use crate::filter::{CuckooFilter, FREE_DEPTH, SHARE_BITS, inserts_before_rebuilding};
+use crate::filter::{CuckooFilter, FREE_DEPTH, IfPresent, SHARE_BITS, inserts_before_rebuilding};
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::kernel::{IfPresent, Resolution};
+use crate::kernel::Resolution;
 
 /// Keys of a batch, where they are inserted without sorting; and of a chunk at least.
 const BATCH: usize = 1 << 16;

@@ -1,8 +1,8 @@
 //! From a plain filter to one for many threads, and back.
 
 use crate::error::OutOfMemory;
-use crate::filter::{CuckooFilter, SHARE_BITS, WhenFull, inserts_before_rebuilding};
-use crate::kernel::{Geometry, IfPresent};
+use crate::filter::{CuckooFilter, IfPresent, SHARE_BITS, WhenFull, inserts_before_rebuilding};
+use crate::kernel::Geometry;
 use crate::shards::ShardPlan;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;

@@ -1,12 +1,13 @@
 //! Checks the slots of a segment that was read.
 
-use crate::kernel::{LevelGeometry, Levels, Task, dispatch};
+use crate::kernel::{LevelGeometry, Levels, with_levels};
+use crate::simd::{Isa, Kernel, with_bit_instructions};
 use crate::table::Segment;
 
 /// Slots of a segment that are in use; `None` if one names a bucket that does not exist, or the low part
 /// of a fingerprint is 0. Only forged bytes do that.
 pub(crate) fn in_use(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
-    dispatch(Check { level, segment }, Some(*level))
+    with_bit_instructions(Check { level, segment })
 }
 
 struct Check<'a> {
@@ -14,11 +15,18 @@ struct Check<'a> {
     segment: &'a Segment,
 }
 
-impl Task for Check<'_> {
+impl Kernel for Check<'_> {
     type Output = Option<u64>;
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) -> Option<u64> {
+    fn run<I: Isa>(self, _: I) -> Option<u64> {
+        with_levels!(Some(*self.level), |levels| self.check(levels))
+    }
+}
+
+impl Check<'_> {
+    #[inline(always)]
+    fn check(self, levels: impl Levels) -> Option<u64> {
         let level = levels.uniform_or(|| *self.level);
         if level.codec.overlap() {
             by_slot(&level, self.segment)
@@ -31,12 +39,13 @@ impl Task for Check<'_> {
 /// All slots of a bucket at once.
 #[inline(always)]
 fn by_bucket(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
-    let (codec, low_part) = (&level.codec, level.low_part());
+    let words = level.on_words();
     let (mut used, mut sound) = (0, true);
-    for bucket in 0..level.buckets {
-        let bucket = codec.read(segment, bucket);
-        used += u64::from(codec.slots - codec.free_slots(segment, &bucket).count());
-        sound &= codec.is_sound(segment, &bucket, low_part);
+    for number in 0..level.buckets {
+        let bucket = words.bucket(segment, number);
+        let free_slots = words.free_slots(segment, &bucket);
+        used += u64::from(level.codec.slots - free_slots.number().count_ones());
+        sound &= words.is_sound(segment, &bucket, free_slots);
     }
     sound.then_some(used)
 }
@@ -44,15 +53,15 @@ fn by_bucket(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
 /// Slot by slot, as overlapping buckets need it.
 #[inline(always)]
 fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
-    let (codec, low_part) = (&level.codec, level.low_part());
+    let (words, low_part) = (level.on_words(), level.low_part());
     let (mut used, mut sound) = (0, true);
-    for (number, positions) in codec.runs(0..level.slots()) {
-        let bucket = codec.read(segment, number);
+    for (number, positions) in level.codec.runs(0..level.slots()) {
+        let bucket = words.bucket(segment, number);
         for position in positions {
             // A slot with only a position bit is not free, and an insert would follow the bit: from the first
             // slot, out of the segment.
-            let stored = codec.stored(segment, &bucket, position);
-            let (own, value) = codec.own_bucket(number, position, stored);
+            let stored = words.stored_at(segment, &bucket, position);
+            let (own, value) = words.item_at(segment, number, &bucket, position);
             used += u64::from(stored != 0);
             sound &= stored == 0 || own < level.buckets && value & low_part != 0;
         }
@@ -63,6 +72,7 @@ fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::Words;
     use crate::smoke::few_in_miri;
     use crate::{CuckooFilter, Layout};
 
@@ -100,10 +110,14 @@ mod tests {
             if layout == Layout::Overlapping {
                 // A position that in the first slot leads out of the segment, with an item or without.
                 for value in [0, 4] {
-                    let first = level.codec.read(segment, 0);
-                    let stored = level.codec.stored(segment, &first, 0);
-                    let forged = level.codec.at_position(value, 1);
-                    level.codec.replace(segment, &first, 0, (stored, forged));
+                    let words = level.on_words();
+                    let first = words.bucket(segment, 0);
+                    let stored = Words.splat(words.stored_at(segment, &first, 0));
+                    let [value, zero, one] = [value, 0, 1].map(|it| Words.splat(it));
+                    let forged = words.at_position(value, one);
+                    let source: &Segment = segment;
+                    let change = words.change(source, &first, zero, stored ^ forged);
+                    words.write(segment, &change);
                     assert_eq!(in_use(&level, segment), None, "{layout:?} {slots} {bits}");
                 }
             }

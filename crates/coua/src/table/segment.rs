@@ -79,17 +79,17 @@ impl Segment {
         self.is_overfull
     }
 
-    /// The bits from `bit` on; at least 57 of them.
-    #[inline(always)]
-    pub(crate) fn load(&self, bit: u64) -> u64 {
-        self.word(bit) >> (bit & 7)
-    }
-
     /// The eight bytes from the one on that holds `bit`.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
     pub(crate) fn word(&self, bit: u64) -> u64 {
-        let byte = (bit >> 3) as usize;
+        self.word_at(bit >> 3)
+    }
+
+    /// The eight bytes from this one on.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
+    pub(crate) fn word_at(&self, byte: u64) -> u64 {
+        let byte = byte as usize;
         assert!(byte <= self.last);
         // SAFETY: `base..base + last + 8` is one live, initialized allocation owned by the table, and
         // the eight bytes end within it. `&self` excludes writers.
@@ -132,11 +132,17 @@ impl Deref for SegmentMut<'_> {
 impl SegmentMut<'_> {
     /// Writes what [`word`](Segment::word) reads.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
-        let byte = (bit >> 3) as usize;
+        self.set_word_at(bit >> 3, word);
+    }
+
+    /// Writes what [`word_at`](Segment::word_at) reads.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
+    pub(crate) fn set_word_at(&mut self, byte: u64, word: u64) {
+        let byte = byte as usize;
         assert!(byte <= self.last);
-        // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
+        // SAFETY: as in `word_at`; `&mut self` excludes readers and other writers.
         unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
 

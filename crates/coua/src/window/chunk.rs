@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::error::{BatchFull, FullReason, Insertion};
+use crate::filter::IfPresent;
 use crate::hash::KeyHash;
-use crate::kernel::IfPresent;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 
 /// Items of a batch between which nothing is forgotten.

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use crate::error::{BatchFull, Insertion};
+use crate::filter::IfPresent;
 use crate::hash::Key;
-use crate::kernel::IfPresent;
 use crate::window::change::{Change, ChangeLog, Logged, When};
 use crate::window::chunk::Chunk;
 use crate::window::{Clock, Generations, Window};

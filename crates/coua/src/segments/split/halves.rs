@@ -4,8 +4,9 @@ use std::hint::select_unpredictable;
 
 use crate::error::{OutOfMemory, repeated};
 use crate::kernel::{
-    ALTERNATE, LevelGeometry, Levels, MovedItem, MovedItems, PADDING, Parent, Task, dispatch,
+    ALTERNATE, LevelGeometry, Levels, MovedItem, MovedItems, PADDING, Parent, with_levels,
 };
+use crate::simd::{Isa, Kernel, Words, with_bit_instructions};
 use crate::table::SegmentMut;
 
 /// Both halves, a word for each slot. They begin empty and only gain items.
@@ -80,7 +81,8 @@ impl Halves {
             return false;
         }
         let value = item.value | (u64::from(to_alternate) * ALTERNATE);
-        *slot = self.level.codec.at_position(value, position);
+        let [value, position] = [value, position.into()].map(|number| Words.splat(number));
+        *slot = self.level.on_words().at_position(value, position).number();
         true
     }
 
@@ -109,8 +111,7 @@ impl Halves {
         let halves = self.values.chunks_exact(self.level.slots() as usize);
         for (mut segment, values) in segments.into_iter().zip(halves) {
             segment.set_occupied(values.iter().map(|&value| u32::from(value != 0)).sum());
-            let write = Write { level: self.level, segment: &mut segment, values };
-            dispatch(write, Some(self.level));
+            with_bit_instructions(Write { level: self.level, segment: &mut segment, values });
         }
         self.unplaced
     }
@@ -123,11 +124,18 @@ struct Write<'a, 'table> {
     values: &'a [u64],
 }
 
-impl Task for Write<'_, '_> {
+impl Kernel for Write<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, levels: impl Levels) {
+    fn run<I: Isa>(self, _: I) {
+        with_levels!(Some(self.level), |levels| self.pack(levels));
+    }
+}
+
+impl Write<'_, '_> {
+    #[inline(always)]
+    fn pack(self, levels: impl Levels) {
         levels.uniform_or(|| self.level).codec.pack(self.segment, self.values);
     }
 }

@@ -112,6 +112,7 @@ impl Segments {
 mod tests {
     use super::*;
     use crate::kernel::ALTERNATE;
+    use crate::simd::{Isa, Words};
     use crate::smoke::few_in_miri;
     use crate::{CuckooFilter, KeyHash, Layout};
 
@@ -155,7 +156,10 @@ mod tests {
             .zip(&mut slots[slots_of(bucket)])
             .find(|(_, slot)| **slot == 0)
         {
-            Some((position, slot)) => *slot = codec.at_position(value, position),
+            Some((position, slot)) => {
+                let [value, position] = [value, position].map(|it| Words.splat(it));
+                *slot = parent.child.on_words().at_position(value, position).number();
+            }
             None => waiting.push(item),
         };
         for is_moving in [false, true] {
@@ -214,8 +218,9 @@ mod tests {
                 let runs = child.codec.runs(0..child.slots());
                 let all = runs.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));
                 for ((number, position), &value) in all.zip(slots) {
-                    let bucket = child.codec.read(half, number);
-                    assert_eq!(child.codec.stored(half, &bucket, position), value, "{filter:?}");
+                    let words = child.on_words();
+                    let bucket = words.bucket(half, number);
+                    assert_eq!(words.stored_at(half, &bucket, position), value, "{filter:?}");
                 }
                 let used = slots.iter().filter(|&&value| value != 0).count();
                 assert_eq!(half.occupied() as usize, used);

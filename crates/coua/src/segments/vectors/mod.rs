@@ -1,32 +1,98 @@
-//! Work on a table whose segments all have one level, a vector of keys or eviction chains at a time.
+//! Groups of keys and of eviction chains, a vector at a time, while all segments have one level.
 //!
 //! Places in memory are computed here from segment and bucket numbers, which are checked against the
 //! table. So no caller can make these functions read elsewhere.
 
 #![expect(unsafe_code, reason = "reading at computed addresses")]
 
-mod compare;
-mod level;
 mod lookup;
 mod moves;
 mod preview;
 
 use std::ops::Deref;
 
-use super::preview::{KeyGroup, UniformTable, WIDTH};
-use super::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::hash::KeyHash;
-use crate::table::{Directory, Table};
-use level::Buckets;
+use crate::kernel::{Encoding, LevelGeometry, LevelVectors, Place, SlotCodec, Source};
+use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
+use crate::table::{Directory, Table, prefetch};
 
-pub(super) use level::{Items, LevelVectors, SegmentSlots};
-pub(crate) use lookup::contains;
-pub(crate) use moves::{find_moves, test_moves};
-pub(crate) use preview::preview;
+pub(crate) use lookup::{Lookups, contains};
+pub(super) use moves::{find_moves, test_moves};
+pub(super) use preview::preview;
+pub(crate) use preview::{Preview, Wanted, has};
+
+/// Keys of a group: two vectors of them, so that one's latency covers the other's.
+pub(crate) const WIDTH: usize = 16;
+
+/// A table whose segments all have one level.
+#[derive(Clone, Copy)]
+pub(crate) struct UniformTable<'a> {
+    pub(super) table: &'a Table,
+    pub(super) directory: &'a Directory,
+    pub(super) level: &'a LevelGeometry,
+}
+
+impl UniformTable<'_> {
+    /// The encoding of buckets, if all slots of one are compared at once, in the lanes of a word.
+    fn lanes(&self) -> Option<Encoding> {
+        let encoding = self.level.codec.encoding;
+        (encoding != Encoding::WideOverlapping).then_some(encoding)
+    }
+}
+
+/// The places of a group of keys, field by field as vectors write them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyGroup {
+    pub(super) segment: [u64; WIDTH],
+    pub(super) primary: [u64; WIDTH],
+    pub(super) alternate: [u64; WIDTH],
+    pub(super) value: [u64; WIDTH],
+    /// Where each segment begins in memory. Only a hint, for prefetching.
+    pub(super) base: [u64; WIDTH],
+    /// Where the buckets begin in it; set by vectors.
+    pub(super) primary_bit: [u64; WIDTH],
+    pub(super) alternate_bit: [u64; WIDTH],
+}
+
+impl KeyGroup {
+    pub(crate) fn segment(&self, number: usize) -> u32 {
+        self.segment[number] as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(&self, number: usize) -> Place {
+        Place {
+            segment: self.segment(number),
+            primary: self.primary[number],
+            alternate: self.alternate[number],
+            value: self.value[number],
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, number: usize, place: &Place) {
+        self.segment[number] = u64::from(place.segment);
+        self.primary[number] = place.primary;
+        self.alternate[number] = place.alternate;
+        self.value[number] = place.value;
+    }
+
+    /// Prefetches the buckets of a key that vectors have located.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, codec: &SlotCodec, number: usize) {
+        for bit in [self.primary_bit[number], self.alternate_bit[number]] {
+            let at = |bit: u64| (self.base[number] + (bit >> 3)) as *const u8;
+            prefetch(at(bit));
+            if let Some(last_bit) = codec.last_bit {
+                prefetch(at(bit + last_bit));
+            }
+        }
+    }
+}
 
 /// Locates a group of keys. Their buckets are to be prefetched next.
 #[inline]
-pub(crate) fn locate(table: UniformTable<'_>, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) {
+pub(super) fn locate(table: UniformTable<'_>, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) {
     with_vectors(Locate { table, hashes, keys });
 }
 
@@ -49,14 +115,38 @@ impl Kernel for Locate<'_> {
 struct Uniform<'a, I> {
     table: &'a Table,
     directory: &'a Directory,
-    vectors: LevelVectors<I>,
+    level: LevelVectors<I>,
+    /// No bucket begins at or after this bit of a segment.
+    end_of_buckets: u64,
 }
 
 impl<I> Deref for Uniform<'_, I> {
     type Target = LevelVectors<I>;
 
     fn deref(&self) -> &LevelVectors<I> {
-        &self.vectors
+        &self.level
+    }
+}
+
+/// Segments of a vector of keys, in the table, which is borrowed.
+#[derive(Clone, Copy)]
+struct SegmentsOf<I: Isa> {
+    isa: I,
+    /// Where each begins in memory.
+    base: I::Vector,
+    /// Bytes that every segment of the table has, less than a word from the end of one.
+    bytes: u64,
+}
+
+impl<I: Isa> Source<I::Vector> for SegmentsOf<I> {
+    #[inline(always)]
+    fn load(self, at: I::Vector) -> I::Vector {
+        let within = at.is_below(self.isa.splat(self.bytes));
+        assert!(I::Vector::bits(within) == I::Vector::ALL, "no such bucket");
+        let mut addresses = [0; MOST_LANES];
+        (self.base + at).store(&mut addresses);
+        // SAFETY: eight bytes from there on are in a segment of the table, which is borrowed.
+        unsafe { self.isa.gather(&addresses) }
     }
 }
 
@@ -64,8 +154,16 @@ impl<'a, I: Isa> Uniform<'a, I> {
     #[inline(always)]
     fn new(isa: I, table: UniformTable<'a>) -> Self {
         let UniformTable { table, directory, level } = table;
-        let vectors = LevelVectors::new(isa, level, table.least_bytes());
-        Self { table, directory, vectors }
+        // What is read of a bucket ends with a word that begins in it.
+        let bits = 8 * table.least_bytes() + 1;
+        let end_of_buckets = bits.saturating_sub(level.codec.bucket_bits + 64);
+        Self { table, directory, level: LevelVectors::new(isa, level), end_of_buckets }
+    }
+
+    /// The same, with an encoding that the compiler knows.
+    #[inline(always)]
+    fn with_encoding(self, encoding: Encoding) -> Self {
+        Self { level: self.level.with_encoding(encoding), ..self }
     }
 
     #[inline(always)]
@@ -98,17 +196,24 @@ impl<'a, I: Isa> Uniform<'a, I> {
         // Two shifts, because a shift by 64 (one segment) is not defined.
         let index = (hash >> 1) >> (63 - bits);
         if self.table.spacing().is_some() {
-            return (index, self.segment_bases(index));
+            return (index, self.bases(index));
         }
         let mut places = [0; MOST_LANES];
         index.store(&mut places);
         let segments = self.isa.collect(|lane| entries[places[lane] as usize].into());
-        (segments, self.segment_bases(segments))
+        (segments, self.bases(segments))
+    }
+
+    /// Segments by their numbers.
+    #[inline(always)]
+    fn segments(&self, numbers: I::Vector) -> SegmentsOf<I> {
+        let bytes = self.table.least_bytes().saturating_sub(7);
+        SegmentsOf { isa: self.isa, base: self.bases(numbers), bytes }
     }
 
     /// Where segments begin in memory. Panics if the table has no such segments.
     #[inline(always)]
-    fn segment_bases(&self, segments: I::Vector) -> I::Vector {
+    fn bases(&self, segments: I::Vector) -> I::Vector {
         if let Some(spacing) = self.table.spacing() {
             let exist = segments.is_below(self.splat(self.table.len() as u64));
             assert!(I::Vector::bits(exist) == I::Vector::ALL, "no such segment");
@@ -141,7 +246,7 @@ mod tests {
         type Output = ();
 
         fn run<I: Isa>(self, isa: I) {
-            Uniform::new(isa, self.0).segment_bases(isa.splat(self.1));
+            Uniform::new(isa, self.0).bases(isa.splat(self.1));
         }
     }
 

@@ -46,21 +46,24 @@ macro_rules! instruction {
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
+mod instructions;
 mod word;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use super::instructions::{InstructionSet, available};
+use instructions::{InstructionSet, available};
+pub(crate) use instructions::{with_avx2, with_bit_instructions};
+pub(crate) use word::{Word, Words};
 
 /// Most numbers of a vector.
-pub(super) const MOST_LANES: usize = 8;
+pub(crate) const MOST_LANES: usize = 8;
 
 /// Instructions that the processor has, and the vectors that they work on.
 ///
 /// All methods here and in [`Vector`] are always inlined, and so must be what calls them, up to a [`Kernel`]: it
 /// is compiled for the instructions.
-pub(super) trait Isa: Copy {
+pub(crate) trait Isa: Copy {
     type Vector: Vector;
     /// Whether keys gain from being looked at in vectors before each is inserted or removed.
     const LOOKS_AHEAD: bool = Self::LANES > 1;
@@ -97,7 +100,7 @@ pub(super) trait Isa: Copy {
 }
 
 /// Numbers of 64 bits. Sums, differences and products wrap.
-pub(super) trait Vector:
+pub(crate) trait Vector:
     Copy
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -117,13 +120,25 @@ pub(super) trait Vector:
     /// The bits that are not set in `other`.
     fn and_not(self, other: Self) -> Self;
 
-    /// Shifts each number by its own number of bits; what is shifted by more than a word is 0.
+    /// Shifts each number by its own number of bits, fewer than a word has.
     fn shl_each(self, bits: Self) -> Self;
+
+    /// The same, but what is shifted by more than a word is 0.
+    #[inline(always)]
+    fn shl_far(self, bits: Self) -> Self {
+        self.shl_each(bits)
+    }
 
     fn shr_each(self, bits: Self) -> Self;
 
     /// Products of the lower halves.
     fn multiply_halves(self, other: Self) -> Self;
+
+    /// Products of numbers below 2^32.
+    #[inline(always)]
+    fn multiply_small(self, other: Self) -> Self {
+        self.multiply_halves(other)
+    }
 
     /// The low words of the products.
     fn multiply(self, other: Self) -> Self;
@@ -148,6 +163,12 @@ pub(super) trait Vector:
     /// The smaller ones; all are below 2^63.
     fn min(self, other: Self) -> Self;
 
+    /// The number of zero bits below the lowest bit that is set, where an instruction tells it.
+    #[inline(always)]
+    fn trailing_zeros(self) -> Option<Self> {
+        None
+    }
+
     fn is_zero(self) -> Self::Mask;
 
     fn equals(self, other: Self) -> Self::Mask;
@@ -168,7 +189,7 @@ pub(super) trait Vector:
 }
 
 /// Work in vectors. `run` is always inlined, into code for one set of instructions.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     type Output;
 
     fn run<I: Isa>(self, isa: I) -> Self::Output;
@@ -180,17 +201,16 @@ pub(super) trait Kernel {
     all(target_arch = "x86_64", not(miri)),
     expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
 )]
-pub(super) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
+pub(crate) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the processor has the instructions.
     return unsafe {
         match available() {
             InstructionSet::Avx512 => avx512::run(kernel),
             InstructionSet::Avx2 => avx2::run(kernel),
-            InstructionSet::Bits => word::run_with_bits(kernel),
-            InstructionSet::Portable => kernel.run(word::Words),
+            InstructionSet::Bits | InstructionSet::Portable => with_bit_instructions(kernel),
         }
     };
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    kernel.run(word::Words)
+    kernel.run(Words)
 }

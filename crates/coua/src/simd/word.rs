@@ -6,22 +6,17 @@ use super::{Isa, Vector};
 
 /// The instructions of every processor.
 #[derive(Clone, Copy)]
-pub(super) struct Words;
+pub(crate) struct Words;
 
 /// One number.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) struct Word(u64);
+pub(crate) struct Word(u64);
 
-/// Runs a kernel compiled for more instructions on words.
-///
-/// # Safety
-///
-/// The processor has [`InstructionSet::Bits`](super::InstructionSet::Bits).
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
-#[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-pub(super) fn run_with_bits<K: super::Kernel>(kernel: K) -> K::Output {
-    kernel.run(Words)
+impl Word {
+    #[inline(always)]
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
 }
 
 impl Isa for Words {
@@ -62,8 +57,9 @@ impl Vector for Word {
 
     methods!(Self:
         and_not |a, b| Self(a.0 & !b.0);
-        shl_each |a, bits| Self(a.0.checked_shl(bits.0 as u32).unwrap_or(0));
+        shl_far |a, bits| Self(a.0.unbounded_shl(bits.0 as u32));
         multiply_halves |a, b| Self(u64::from(a.0 as u32) * u64::from(b.0 as u32));
+        multiply_small |a, b| Self(a.0.wrapping_mul(b.0));
         multiply |a, b| Self(a.0.wrapping_mul(b.0));
         min |a, b| Self(a.0.min(b.0));
     );
@@ -79,9 +75,26 @@ impl Vector for Word {
     }
 
     #[inline(always)]
+    fn shl_each(self, bits: Self) -> Self {
+        debug_assert!(bits.0 < 64);
+        Self(self.0 << (bits.0 & 63))
+    }
+
+    #[inline(always)]
     fn multiply_shifted(self, shift: u32, factor: Self) -> (Self, Self) {
         let product = u128::from(self.0 & (u64::MAX >> shift)) * u128::from(factor.0 << shift);
         (Self((product >> 64) as u64), Self(product as u64))
+    }
+
+    #[inline(always)]
+    fn wrapped(self, modulus: Self) -> Self {
+        let (wrapped, is_below) = self.0.overflowing_sub(modulus.0);
+        Self(std::hint::select_unpredictable(is_below, self.0, wrapped))
+    }
+
+    #[inline(always)]
+    fn trailing_zeros(self) -> Option<Self> {
+        Some(Self(u64::from(self.0.trailing_zeros())))
     }
 
     #[inline(always)]

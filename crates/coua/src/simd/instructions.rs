@@ -7,6 +7,8 @@
     expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
 )]
 
+use super::{Kernel, Words};
+
 /// Sets of instructions; each includes those before it. In builds with debug assertions or the feature
 /// `test-instructions`, the environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or
 /// `avx512`) forbids the sets after the one it names.
@@ -60,37 +62,30 @@ fn limit() -> InstructionSet {
     }
 }
 
-/// Code to be compiled for several kinds of processors. `run` is always inlined.
-pub(crate) trait Compiled {
-    type Output;
-
-    fn run(self) -> Self::Output;
-}
-
-/// Runs code compiled for a set of instructions, if this processor has them.
-macro_rules! runs_compiled_for {
+/// Runs a kernel on words, compiled for a set of instructions if this processor has them.
+macro_rules! runs_words_compiled_for {
     ($name:ident, $set:ident, $features:literal) => {
-        #[doc = concat!("Runs code compiled for [`InstructionSet::", stringify!($set), "`], if it is there.")]
+        #[doc = concat!("Runs a kernel on words, compiled for [`InstructionSet::", stringify!($set), "`] if it is there.")]
         #[inline]
-        pub(crate) fn $name<C: Compiled>(code: C) -> C::Output {
+        pub(crate) fn $name<K: Kernel>(kernel: K) -> K::Output {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             {
                 #[target_feature(enable = $features)]
-                fn compiled_for_them<C: Compiled>(code: C) -> C::Output {
-                    code.run()
+                fn compiled_for_them<K: Kernel>(kernel: K) -> K::Output {
+                    kernel.run(Words)
                 }
                 if available() >= InstructionSet::$set {
                     // SAFETY: the processor has the instructions.
-                    return unsafe { compiled_for_them(code) };
+                    return unsafe { compiled_for_them(kernel) };
                 }
             }
-            code.run()
+            kernel.run(Words)
         }
     };
 }
 
-runs_compiled_for!(with_bit_instructions, Bits, "popcnt,bmi1,bmi2,lzcnt");
-runs_compiled_for!(with_block_vectors, Avx2, "avx2");
+runs_words_compiled_for!(with_bit_instructions, Bits, "popcnt,bmi1,bmi2,lzcnt");
+runs_words_compiled_for!(with_avx2, Avx2, "avx2");
 
 #[cfg(test)]
 #[path = "../../tests/instruction_sets/mod.rs"]
@@ -99,5 +94,7 @@ mod instruction_sets;
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]
 fn the_kernel_with_fewer_instructions() {
-    instruction_sets::run_again_with_fewer("kernel::", "the_kernel_with_fewer_instructions");
+    for tests in ["kernel::", "segments::"] {
+        instruction_sets::run_again_with_fewer(tests, "the_kernel_with_fewer_instructions");
+    }
 }

@@ -1,11 +1,9 @@
 //! Looking many keys up.
 
-use super::compare::LookupResult;
-use super::{Buckets, Uniform};
+use super::{Uniform, UniformTable, WIDTH};
 use crate::hash::KeyHash;
-use crate::kernel::codec::Encoding;
-use crate::kernel::preview::{Lookups, UniformTable, WIDTH};
-use crate::kernel::vector::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
+use crate::kernel::{Buckets, Encoding, LookupResult, Source};
+use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
 /// Groups of keys that are prefetched: 64 keys.
 const PREFETCH_DISTANCE: usize = 4;
@@ -17,6 +15,17 @@ const LINE_BYTES: u64 = 64;
 /// caches, and prefetching costs more than waiting.
 const CACHED_BYTES: usize = 8 << 20;
 
+/// Keys to be looked up.
+pub(crate) struct Lookups<'a, F> {
+    pub(crate) hashes: &'a [KeyHash],
+    /// Whether some items are in no slot.
+    pub(crate) has_overflowed: bool,
+    /// Equally large tables that share the processor's caches, this one included.
+    pub(crate) tables: usize,
+    /// Looks one key up, wherever it may be.
+    pub(crate) contains: F,
+}
+
 /// Looks keys up, and writes an answer for each. Does nothing and returns false if slots are not compared in lanes.
 #[inline]
 pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
@@ -24,7 +33,7 @@ pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
     lookups: &Lookups<'_, F>,
     present: &mut [bool],
 ) -> bool {
-    if !table.has_lanes() {
+    if table.lanes().is_none() {
         return false;
     }
     let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / lookups.tables);
@@ -83,7 +92,7 @@ struct Group {
 /// One bucket of each key.
 #[derive(Clone, Copy, Default)]
 struct BucketPlaces {
-    /// Addresses of the bytes that the buckets begin in.
+    /// The addresses of the bytes that the buckets begin in.
     address: [u64; WIDTH],
     /// Bits of those bytes that come before the buckets.
     shift: [u64; WIDTH],
@@ -125,7 +134,7 @@ impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
 #[inline(always)]
 fn in_overflowing_segments(table: UniformTable<'_>, hashes: &[KeyHash]) -> u8 {
     let segment = |hash| table.table.segment(table.directory.segment_of(hash));
-    let has_overflow = hashes.iter().map(|&hash| u8::from(segment(hash).has_overflow()));
+    let has_overflow = hashes.iter().map(|&hash| u8::from(segment(hash).overflowed() > 0));
     has_overflow.enumerate().fold(0, |bits, (lane, bit)| bits | bit << lane)
 }
 
@@ -140,11 +149,36 @@ fn lookup_again(
     (0..hashes.len()).filter(is_there).fold(0, |found, lane| found | 1 << lane)
 }
 
-impl<I: Isa> Uniform<'_, I> {
-    /// The same, with an encoding that the compiler knows.
+/// Buckets by their addresses in memory.
+#[derive(Clone, Copy)]
+struct Addresses<I>(I);
+
+impl<I: Isa> Addresses<I> {
+    /// # Safety
+    ///
+    /// Nothing is loaded through it but words of buckets that [`Uniform::check`] has seen, in a table that is borrowed.
     #[inline(always)]
-    fn with_encoding(self, encoding: Encoding) -> Self {
-        Self { vectors: self.vectors.with_encoding(encoding), ..self }
+    unsafe fn new(isa: I) -> Self {
+        Self(isa)
+    }
+}
+
+impl<I: Isa> Source<I::Vector> for Addresses<I> {
+    #[inline(always)]
+    fn load(self, at: I::Vector) -> I::Vector {
+        let mut addresses = [0; MOST_LANES];
+        at.store(&mut addresses);
+        // SAFETY: the promise at `new`.
+        unsafe { self.0.gather(&addresses) }
+    }
+}
+
+impl<I: Isa> Uniform<'_, I> {
+    /// Panics if a bucket that begins at one of these bits of a segment does not end in it.
+    #[inline(always)]
+    fn check(&self, first_bit: I::Vector) {
+        let within = first_bit.is_below(self.splat(self.end_of_buckets));
+        assert!(I::Vector::bits(within) == I::Vector::ALL, "no such bucket");
     }
 
     /// Locates a group of keys and prefetches their buckets.
@@ -164,8 +198,8 @@ impl<I: Isa> Uniform<'_, I> {
                 [(located.primary, &mut group.primary), (located.alternate, &mut group.alternate)]
             {
                 let first_bit = self.first_bits(bucket);
-                let address = self.addresses_of(base, first_bit);
-                let shift = first_bit & self.splat(7);
+                self.check(first_bit);
+                let (address, shift) = (base + (first_bit >> 3), first_bit & self.splat(7));
                 address.store(&mut places.address[first..]);
                 shift.store(&mut places.shift[first..]);
                 prefetch(&places.address[first..first + I::LANES]);
@@ -194,24 +228,25 @@ impl<I: Isa> Uniform<'_, I> {
     /// Which keys of a located group are there, and which are doubtful: a bit for each.
     #[inline(always)]
     fn find(&self, group: &Group, first: usize) -> (u8, u8) {
+        // SAFETY: `locate_and_prefetch` has checked the buckets, in segments of the table, which is borrowed.
+        let source = unsafe { Addresses::new(self.isa) };
         let primary = self.read_places(&group.primary, first);
         let alternate = self.read_places(&group.alternate, first);
         let value = self.isa.load(&group.value[first..]);
         if self.codec().encoding == Encoding::Narrow {
             return (self.any_candidate(&primary, &alternate, value), 0);
         }
-        let LookupResult { found, doubtful, .. } = self.lookup(&primary, &alternate, value);
+        let LookupResult { found, doubtful, .. } = self.lookup(source, &primary, &alternate, value);
         (found, doubtful)
     }
 
-    /// Reads buckets that [`locate_and_prefetch`](Self::locate_and_prefetch) has located.
     #[inline(always)]
     fn read_places(&self, places: &BucketPlaces, first: usize) -> Buckets<I::Vector> {
         let address = &places.address[first..];
         let shift = self.isa.load(&places.shift[first..]);
-        // SAFETY: `addresses_of` has checked that there are such buckets in the table, which is borrowed.
+        // SAFETY: as said in `find`.
         let word = unsafe { self.isa.gather(address) };
-        Buckets { address: self.isa.load(address), shift, word }
+        Buckets { at: self.isa.load(address), shift, word }
     }
 }
 
@@ -226,7 +261,7 @@ fn prefetch(addresses: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::uniform::random_hash;
+    use crate::segments::vectors::random_hash;
     use crate::smoke::few_in_miri;
     use crate::{CuckooFilter, Layout, WhenFull};
 

@@ -1,20 +1,18 @@
 //! Candidate moves of a group of eviction chains.
 
-use super::Uniform;
-use crate::kernel::moves::{GROUP, GroupMoves};
-use crate::kernel::place::ALTERNATE;
-use crate::kernel::preview::UniformTable;
-use crate::kernel::vector::{Isa, Kernel, Vector, with_vectors};
+use super::{Uniform, UniformTable};
+use crate::kernel::{ALTERNATE, Encoding, GROUP, GroupMoves};
+use crate::simd::{Isa, Kernel, Vector, with_vectors};
 
 /// Finds the moves of a group; false if that does not pay.
 #[inline]
-pub(crate) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
-    table.has_lanes() && with_vectors(Moves::<true> { table, moves })
+pub(in crate::segments) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
+    table.lanes().is_some() && with_vectors(Moves::<true> { table, moves })
 }
 
 /// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
 #[inline]
-pub(crate) fn test_moves(table: UniformTable<'_>, moves: &mut GroupMoves) {
+pub(in crate::segments) fn test_moves(table: UniformTable<'_>, moves: &mut GroupMoves) {
     moves.free = 0;
     with_vectors(Moves::<false> { table, moves });
 }
@@ -32,15 +30,26 @@ impl<const FIND: bool> Kernel for Moves<'_, FIND> {
     fn run<I: Isa>(self, isa: I) -> bool {
         if I::LOOKS_AHEAD {
             let uniform = Uniform::new(isa, self.table);
-            for first in (0..GROUP).step_by(I::LANES) {
-                if FIND {
-                    uniform.find_moves(self.moves, first);
-                } else {
-                    uniform.test_moves(self.moves, first);
-                }
+            // In each of these the compiler knows the encoding.
+            match self.table.level.codec.encoding {
+                Encoding::Narrow => self.look(&uniform.with_encoding(Encoding::Narrow)),
+                _ => self.look(&uniform.with_encoding(Encoding::Wide)),
             }
         }
         I::LOOKS_AHEAD
+    }
+}
+
+impl<const FIND: bool> Moves<'_, FIND> {
+    #[inline(always)]
+    fn look<I: Isa>(self, uniform: &Uniform<'_, I>) {
+        for first in (0..GROUP).step_by(I::LANES) {
+            if FIND {
+                uniform.find_moves(self.moves, first);
+            } else {
+                uniform.test_moves(self.moves, first);
+            }
+        }
     }
 }
 
@@ -48,11 +57,11 @@ impl<I: Isa> Uniform<'_, I> {
     /// The moves of a vector of chains, the `first` of the group and those after it.
     #[inline(always)]
     fn find_moves(&self, moves: &mut GroupMoves, first: usize) {
-        let base = self.segment_bases(self.isa.load(&moves.segment[first..]));
+        let source = self.segments(self.isa.load(&moves.segment[first..]));
         let number = self.isa.load(&moves.from[first..]);
-        let full = self.read_at(base, self.first_bits(number));
+        let full = self.read(source, self.first_bits(number));
         let mut places = moves.bucket.iter_mut().zip(&mut moves.value);
-        let mut note = |bucket: I::Vector, value: I::Vector| {
+        let mut record = |bucket: I::Vector, value: I::Vector| {
             let Some((buckets, values)) = places.next() else { return };
             bucket.store(&mut buckets[first..]);
             value.store(&mut values[first..]);
@@ -60,22 +69,22 @@ impl<I: Isa> Uniform<'_, I> {
         let codec = self.codec();
         for position in 0..codec.slots {
             let position = self.splat(position.into());
-            let items = self.items_at(number, position, self.stored(&full, position));
+            let items = self.items_at(number, position, self.stored(source, &full, position));
             if codec.overlap() {
-                note(items.own, items.value);
+                record(items.own, items.value);
             }
-            note(self.alternates(&items), items.value ^ self.splat(ALTERNATE));
+            record(self.alternates(&items), items.value ^ self.splat(ALTERNATE));
         }
     }
 
     #[inline(always)]
     fn test_moves(&self, moves: &mut GroupMoves, first: usize) {
-        let base = self.segment_bases(self.isa.load(&moves.segment[first..]));
+        let source = self.segments(self.isa.load(&moves.segment[first..]));
         let (mut free, mut first_move) = (0, self.splat(0));
         let buckets = &moves.bucket[..self.codec().candidate_moves()];
         for (number, buckets) in buckets.iter().enumerate().rev() {
-            let read = self.read_at(base, self.first_bits(self.isa.load(&buckets[first..])));
-            let is_full = self.free_slots(&read).is_zero();
+            let read = self.read(source, self.first_bits(self.isa.load(&buckets[first..])));
+            let is_full = self.free_slots(source, &read).is_zero();
             free |= !I::Vector::bits(is_full) & I::Vector::ALL;
             first_move = I::Vector::select(is_full, first_move, self.splat(number as u64));
         }
@@ -97,8 +106,8 @@ mod tests {
             let (level, place) =
                 (filter.as_segments().level_of(segment), filter.as_segments().get(segment));
             let is_full = move |bucket: &u64| {
-                let read = level.codec.read(place, *bucket);
-                !level.codec.free_slots(place, &read).any()
+                let read = level.on_words().bucket(place, *bucket);
+                level.on_words().free_slots(place, &read).number() == 0
             };
             (0..level.buckets).filter(is_full).map(move |primary| (segment, primary))
         });

@@ -1,0 +1,65 @@
+//! What is known of levels before a loop over keys begins.
+//!
+//! A loop that finds the geometry of each key's segment anew, and asks at every step whether buckets are
+//! narrow or wide, takes a quarter more instructions than one that knows.
+
+use super::codec::Encoding;
+use super::level::LevelGeometry;
+
+/// What is known of the levels of all segments that a loop touches.
+pub(crate) trait Levels: Copy {
+    /// The one level of all segments, or what the segment's own level is.
+    fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry;
+}
+
+/// Nothing is known: always right.
+#[derive(Clone, Copy)]
+pub(crate) struct AnyLevel;
+
+impl Levels for AnyLevel {
+    #[inline(always)]
+    fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
+        own()
+    }
+}
+
+/// The level of all segments that are touched. Passed on by reference: copies of it cost more than reading it.
+impl Levels for &LevelGeometry {
+    #[inline(always)]
+    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
+        *self
+    }
+}
+
+/// All segments have this level, and their buckets are wide or narrow. Right until one splits.
+pub(crate) struct Known<const WIDE: bool>(pub(crate) LevelGeometry);
+
+impl<const WIDE: bool> Levels for &Known<WIDE> {
+    #[inline(always)]
+    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
+        self.0.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
+    }
+}
+
+/// Compiles a loop for each encoding of `uniform`, the level of all segments that it touches, and for segments of
+/// several levels (`None`). In the loop, `levels` are what is known of them.
+macro_rules! with_levels {
+    ($uniform:expr, |$levels:ident| $work:expr) => {
+        match $uniform {
+            Some(level) if level.codec.encoding == $crate::kernel::Encoding::Narrow => {
+                let $levels = &$crate::kernel::Known::<false>(level);
+                $work
+            }
+            Some(level) if level.codec.encoding == $crate::kernel::Encoding::Wide => {
+                let $levels = &$crate::kernel::Known::<true>(level);
+                $work
+            }
+            _ => {
+                let $levels = $crate::kernel::AnyLevel;
+                $work
+            }
+        }
+    };
+}
+
+pub(crate) use with_levels;

@@ -1,0 +1,171 @@
+//! Previews: what the inserts or removals of a group of keys will find.
+//!
+//! Vectors of buckets are looked at before the first key of a group is served. Serving one key may change
+//! what the later ones find, so each first makes sure that its buckets are still as they were.
+
+use super::{KeyGroup, Uniform, UniformTable, WIDTH};
+use crate::kernel::{ALTERNATE, Buckets, Encoding, LookupResult, SlotCodec};
+use crate::simd::{Isa, Kernel, Vector, with_vectors};
+use crate::table::{Segment, SegmentMut};
+
+/// Which slot of a key's buckets a preview is to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The first free one of the emptier bucket, for an insert.
+    Free,
+    /// The one that holds the key, for a removal.
+    Key,
+}
+
+/// Whether a mask has the bit of a key.
+pub(crate) fn has(mask: u16, number: usize) -> bool {
+    mask >> number & 1 == 1
+}
+
+/// Preview of a group of keys, field by field as vectors write them; in the masks, each bit is a key's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Preview {
+    /// The words of both buckets; set where a free slot is wanted.
+    primary_word: [u64; WIDTH],
+    alternate_word: [u64; WIDTH],
+    /// The byte in which the bucket of the slot that is wanted begins.
+    at: [u64; WIDTH],
+    /// The bucket's word as it was previewed (for removals), and after the change.
+    before: [u64; WIDTH],
+    word: [u64; WIDTH],
+    /// In wide buckets: the byte where the word with the slot's rest begins, and what changes in it.
+    rest_at: [u64; WIDTH],
+    rest_change: [u64; WIDTH],
+    /// The key is in a slot.
+    pub(crate) held: u16,
+    /// The key is in no slot.
+    pub(crate) absent: u16,
+    /// The key is in no slot, and both its buckets are full.
+    pub(crate) full: u16,
+    /// The key is in no slot, and one of its buckets has a free one.
+    pub(crate) placeable: u16,
+}
+
+impl Preview {
+    /// Nothing is known any more.
+    pub(crate) fn forget(&mut self) {
+        (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
+    }
+
+    /// Whether both buckets of a key are as they were previewed.
+    #[inline(always)]
+    pub(crate) fn is_current(&self, keys: &KeyGroup, number: usize, segment: &Segment) -> bool {
+        let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];
+        let alternate = segment.word(keys.alternate_bit[number]) ^ self.alternate_word[number];
+        primary | alternate == 0
+    }
+
+    /// Whether a key was found in a bucket that has not changed since.
+    #[inline(always)]
+    pub(crate) fn is_removable(&self, number: usize, segment: &Segment) -> bool {
+        has(self.held, number) && segment.word_at(self.at[number]) == self.before[number]
+    }
+
+    /// Fills a key's slot that is free, or clears one that is not.
+    #[inline(always)]
+    pub(crate) fn change(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
+        if codec.encoding == Encoding::Wide {
+            let at = self.rest_at[number];
+            segment.set_word_at(at, segment.word_at(at) ^ self.rest_change[number]);
+        }
+        segment.set_word_at(self.at[number], self.word[number]);
+    }
+}
+
+/// Looks at the buckets of a group of located keys as they are now; false if that does not pay.
+#[inline]
+pub(in crate::segments) fn preview(
+    table: UniformTable<'_>,
+    keys: &KeyGroup,
+    wanted: Wanted,
+    preview: &mut Preview,
+) -> bool {
+    table.lanes().is_some()
+        && match wanted {
+            Wanted::Free => with_vectors(PreviewGroup::<true> { table, keys, preview }),
+            Wanted::Key => with_vectors(PreviewGroup::<false> { table, keys, preview }),
+        }
+}
+
+/// `FREE`: free slots are [`Wanted`].
+struct PreviewGroup<'a, const FREE: bool> {
+    table: UniformTable<'a>,
+    keys: &'a KeyGroup,
+    preview: &'a mut Preview,
+}
+
+impl<const FREE: bool> Kernel for PreviewGroup<'_, FREE> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        if I::LOOKS_AHEAD {
+            let uniform = Uniform::new(isa, self.table);
+            // In each of these the compiler knows the encoding.
+            match self.table.level.codec.encoding {
+                Encoding::Narrow => self.look(&uniform.with_encoding(Encoding::Narrow)),
+                _ => self.look(&uniform.with_encoding(Encoding::Wide)),
+            }
+        }
+        I::LOOKS_AHEAD
+    }
+}
+
+impl<const FREE: bool> PreviewGroup<'_, FREE> {
+    #[inline(always)]
+    fn look<I: Isa>(self, uniform: &Uniform<'_, I>) {
+        self.preview.forget();
+        for first in (0..WIDTH).step_by(I::LANES) {
+            uniform.preview::<FREE>(self.keys, self.preview, first);
+        }
+    }
+}
+
+impl<I: Isa> Uniform<'_, I> {
+    /// Previews the `first` key of a group and those after it.
+    #[inline(always)]
+    fn preview<const FREE: bool>(&self, keys: &KeyGroup, preview: &mut Preview, first: usize) {
+        let source = self.segments(self.isa.load(&keys.segment[first..]));
+        let primary = self.read(source, self.isa.load(&keys.primary_bit[first..]));
+        let alternate = self.read(source, self.isa.load(&keys.alternate_bit[first..]));
+        let value = self.isa.load(&keys.value[first..]);
+        let LookupResult { found, doubtful, in_alternate, marks } =
+            self.lookup(source, &primary, &alternate, value);
+        let bits = |mask: u8| u16::from(mask & I::Vector::ALL) << first;
+        let absent = !(found | doubtful);
+        preview.held |= bits(found);
+        let mut wanted = (in_alternate, marks);
+        if FREE {
+            primary.word.store(&mut preview.primary_word[first..]);
+            alternate.word.store(&mut preview.alternate_word[first..]);
+            wanted = self.emptier(source, &primary, &alternate);
+            let is_full = I::Vector::bits(wanted.1.is_zero());
+            preview.full |= bits(absent & is_full);
+            preview.placeable |= bits(absent & !is_full);
+        } else {
+            preview.absent |= bits(absent);
+        }
+        let (in_alternate, marks) = wanted;
+        let bucket = Buckets::select(in_alternate, &alternate, &primary);
+        bucket.at.store(&mut preview.at[first..]);
+        if !FREE {
+            bucket.word.store(&mut preview.before[first..]);
+            if self.codec().encoding == Encoding::Narrow {
+                return self.cleared(&bucket, marks).store(&mut preview.word[first..]);
+            }
+        }
+        let value = I::Vector::select(in_alternate, value | self.splat(ALTERNATE), value);
+        let position = self.first_position(marks);
+        let change = self.change(source, &bucket, position, self.at_position(value, position));
+        change.word.store(&mut preview.word[first..]);
+        if self.codec().encoding == Encoding::Wide {
+            change.rest_at.store(&mut preview.rest_at[first..]);
+            change.rest.store(&mut preview.rest_change[first..]);
+        }
+    }
+}
