@@ -7,7 +7,7 @@ use graph::{check, check_circles};
 /// From below to above. What stands in one row may not import from each other, but within a folder.
 const LAYERS: [&[&str]; 12] = [
     &["hash", "error", "summary"],
-    &["table", "bloom::error"],
+    &["table"],
     &["kernel"],
     &["sizing"],
     &["cuckoo"],

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
+use super::error::{BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, OutOfMemory};
+use crate::sizing::bloom::BloomBuildError;
 
 /// Words that are written together.
 const PIECE_WORDS: usize = 1 << 13;

@@ -2,10 +2,12 @@
 
 use super::block::Block;
 use super::burst;
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
+use super::error::{BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, repeated, with_room};
 use crate::hash::{Key, KeyHasher};
-use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
+use crate::sizing::bloom::{
+    BlockedBloomPlan, BloomBuildError, block_count_estimate, rate_of_low_bits,
+};
 use crate::summary::summary;
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::bits::BitRow;
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
+use super::error::{BloomLoadError, BloomMergeError, check_equal};
 use super::probe::positions;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
+use crate::sizing::bloom::{BloomBuildError, BloomPlan, count_estimate, rate_of_fill};
 use crate::summary::summary;
 
 /// The Bloom filter of 1970 with any number of bits and probes.
