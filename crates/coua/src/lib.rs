@@ -1,7 +1,7 @@
 //! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
 //!
 //! Start with [`CuckooFilter`]: it removes, counts, grows, merges and saves.
-//! [`SharedCuckooFilter`] is for many threads, and [`window::Generations`] forget by age. The Bloom
+//! [`SharedCuckooFilter`] is for many threads, and [`Generations`] forget by age. The Bloom
 //! filters in [`bloom`] are for insert-only sets and for exchange with other systems.
 //!
 //! ```
@@ -61,4 +61,6 @@ pub use kernel::Layout;
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{Load, LoadError};
 #[cfg(feature = "mmap")]
+#[doc(hidden)]
 pub use table::avoid_huge_pages;
+pub use window::{Generations, Window};

@@ -15,7 +15,7 @@ fn filters_come_back_from_json() {
     assert!(error.contains("not a Coua filter"), "{error}");
 
     let window = Window::new(Clock::Count, 100, 4).unwrap();
-    let mut seen = Generations::new(window, CuckooFilter::new());
+    let mut seen = Generations::new(window);
     seen.insert("wren").unwrap();
     let text = serde_json::to_string(&seen).unwrap();
     assert!(serde_json::from_str::<Generations>(&text).unwrap().contains("wren"));
