@@ -20,8 +20,8 @@
 //!
 //! One verb means one thing on every type: `insert` adds a copy, `insert_unique` adds the key if it is
 //! absent and says which, `remove` takes one copy away and says whether there was one. Keys are bytes,
-//! integers or hashes ([`Key`]). Methods that end in `_batch` take many keys, answer each in order, and are
-//! several times faster.
+//! integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take many keys in a slice
+//! ([`KeyHasher::hash_each`] makes one of an iterator), answer each in order, and are several times faster.
 //!
 //! A key passes each layer once, downwards: bytes -> [`KeyHash`] -> segment, buckets and fingerprint -> words
 //! in memory -> answer. `ARCHITECTURE.md` has the map.
@@ -56,7 +56,7 @@ pub use cuckoo::{CuckooFilter, WhenFull};
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };
-pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher};
+pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher, KeyPart};
 pub use kernel::Layout;
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{Load, LoadError};

@@ -13,7 +13,7 @@ mod short;
 
 use std::fmt;
 
-pub use key::Key;
+pub use key::{Key, KeyPart};
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
