@@ -9,8 +9,8 @@ use thiserror::Error;
 pub enum Insertion {
     /// The key was absent and is in the filter now.
     Inserted,
-    /// The key (or, with the false-positive rate's probability, another one) was there already;
-    /// nothing was changed.
+    /// The key was there already, or with the false-positive rate's probability another one for which it is taken.
+    /// Nothing was stored: if that other key is removed, this one is absent too.
     AlreadyPresent,
     /// In batches only: the key was absent and there was no room, or it follows such a key in a batch that
     /// stops there. A call for one key returns [`Full`] instead.
@@ -25,9 +25,15 @@ impl Insertion {
     }
 }
 
+impl From<Insertion> for bool {
+    /// Whether the key is new, as the sets of the standard library say.
+    fn from(insertion: Insertion) -> Self {
+        insertion.is_new()
+    }
+}
+
 /// The filter refused an insert; none of its answers changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Full {
     /// Items in the filter.
     pub items: u64,
@@ -91,7 +97,6 @@ impl std::error::Error for Full {}
 /// A batch stopped at a refused insert: the first `done` keys were inserted, the others were not tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{full} (after {done} keys of the batch)")]
-#[non_exhaustive]
 pub struct BatchFull {
     /// Keys processed, from the start of the batch.
     pub done: usize,

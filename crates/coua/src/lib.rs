@@ -19,7 +19,18 @@
 //! ```
 //!
 //! One verb means one thing on every type: `insert` adds a copy, `insert_unique` adds the key if it is
-//! absent and says which, `remove` takes one copy away and says whether there was one. Keys are bytes,
+//! absent and says which, `remove` removes one copy and says whether there was one. Which insert?
+//!
+//! | job | call |
+//! |---|---|
+//! | was this key seen before? | `insert_unique` |
+//! | a set from which keys are removed, with all 64 hash bits ([`CuckooFilter::new`]) | `insert_unique` |
+//! | a set from which keys are removed, at a rate | `insert`, once for each key |
+//! | how often was this key seen? | `insert`, then `count` |
+//!
+//! At a rate, `insert_unique` stores nothing for a key that it takes for another one, a false positive. When the
+//! other one is removed, neither is there. Without the keys no filter can tell.
+//! Keys are bytes,
 //! integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take many keys in a slice
 //! ([`KeyHasher::hash_each`] makes one of an iterator), answer each in order, and are several times faster.
 //!
@@ -30,6 +41,7 @@ mod batch;
 pub mod bloom;
 mod build;
 mod builder;
+mod collect;
 mod convert;
 mod cuckoo;
 mod error;

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 12] = [
     &["convert"],
     &["merge", "build", "shared", "snapshot"],
     &["window", "bloom"],
-    &["serde", "inspect"],
+    &["serde", "inspect", "collect"],
     &["lib"],
 ];
 

@@ -1,5 +1,7 @@
 //! [`BlockedBloomFilter`]: one cache line per key, byte for byte the filter of Parquet files.
 
+use std::ops::BitOr;
+
 use super::block::Block;
 use super::burst;
 use super::error::{BloomLoadError, BloomMergeError, check_equal};
@@ -177,6 +179,16 @@ impl BlockedBloomFilter {
         check_equal(self.hasher, other.hasher, |_, _| BloomMergeError::Hash)?;
         let [left, right] = [self, other].map(|filter| filter.blocks() * 256);
         check_equal(left, right, |left, right| BloomMergeError::Bits { left, right })
+    }
+}
+
+impl BitOr for &BlockedBloomFilter {
+    type Output = Result<BlockedBloomFilter, BloomMergeError>;
+
+    /// The union, as by [`merge`](BlockedBloomFilter::merge). O(blocks).
+    fn bitor(self, other: Self) -> Self::Output {
+        let mut union = self.clone();
+        union.merge(other).map(|()| union)
     }
 }
 

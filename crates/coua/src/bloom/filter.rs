@@ -1,6 +1,7 @@
 //! [`BloomFilter`]: m bits, k probes, shared by any number of threads.
 
 use std::io::{self, Write};
+use std::ops::BitOr;
 
 use super::bits::BitRow;
 use super::error::{BloomLoadError, BloomMergeError, check_equal};
@@ -192,6 +193,16 @@ impl BloomFilter {
         check_equal(self.hasher, other.hasher, |_, _| BloomMergeError::Hash)?;
         let error = |left, right| BloomMergeError::Probes { left, right };
         check_equal(self.probes, other.probes, error)
+    }
+}
+
+impl BitOr for &BloomFilter {
+    type Output = Result<BloomFilter, BloomMergeError>;
+
+    /// The union, as by [`merge`](BloomFilter::merge). O(bits).
+    fn bitor(self, other: Self) -> Self::Output {
+        let union = self.clone();
+        union.merge(other).map(|()| union)
     }
 }
 

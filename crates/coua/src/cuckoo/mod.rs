@@ -110,6 +110,10 @@ impl CuckooFilter {
 
     /// Adds the key if it is absent, and says which. O(1) expected.
     ///
+    /// Nothing is stored for a false positive, a key that is taken for another one. When the other one is
+    /// [removed](Self::remove), neither is there. So a set at a rate from which keys are removed takes each key
+    /// once, by [`insert`](Self::insert); with 64 hash bits it does not happen.
+    ///
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
@@ -118,10 +122,11 @@ impl CuckooFilter {
         self.insert_one(key.hash_with(self.hasher), IfPresent::Skip)
     }
 
-    /// Takes one copy of the key away; false if there is none. O(1).
+    /// Removes one copy of the key; false if there is none. O(1).
     ///
     /// With the false-positive rate's probability, a key that was never inserted is taken for another one, whose
-    /// copy is then removed.
+    /// copy is then removed. So is a key that [`insert_unique`](Self::insert_unique) took for another one: then both
+    /// are gone.
     #[inline]
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         self.remove_one(key.hash_with(self.hasher))
