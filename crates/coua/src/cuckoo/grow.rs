@@ -283,7 +283,7 @@ mod tests {
         let begin = Instant::now();
         filter.reinsert_overflowed(0, 0);
         // One by one it would take an hour.
-        assert!(begin.elapsed() < Duration::from_mins(1), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
         assert!(crowd().all(|hash| filter.contains(hash)));
     }
 }
