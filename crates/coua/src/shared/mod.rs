@@ -153,7 +153,8 @@ impl SharedCuckooFilter {
     }
 
     /// Adds the key if it is absent, and says which: of several threads that add one absent key at the
-    /// same time, exactly one is told [`Insertion::Inserted`]. O(1) expected.
+    /// same time, exactly one is told [`Insertion::Inserted`]. As with [`CuckooFilter::insert_unique`], nothing is
+    /// stored for a false positive. O(1) expected.
     ///
     /// # Errors
     ///

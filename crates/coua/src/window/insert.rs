@@ -26,7 +26,8 @@ impl Generations {
         self.insert_batch(&[key]).map_err(|stopped| stopped.full)
     }
 
-    /// Adds the key at present if it is not remembered, and says which.
+    /// Adds the key at present if it is not remembered, and says which. As with
+    /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique), nothing is stored for a false positive.
     ///
     /// # Errors
     ///
