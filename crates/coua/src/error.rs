@@ -52,7 +52,7 @@ pub enum FullReason {
     /// No slot can be freed, and the filter may not grow.
     NoRoom,
     /// No slot can be freed, and growth would not help: the hashes of too many keys share a prefix, or the filter
-    /// tells too few hashes apart.
+    /// distinguishes too few hashes.
     Crowded,
     /// There is not enough memory for growth.
     OutOfMemory,
@@ -113,20 +113,20 @@ pub struct OutOfMemory {
     pub bytes: u64,
 }
 
-/// Makes room for so many more elements, and for no more.
+/// Makes room for exactly `more` elements more.
 pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     let bytes = more.saturating_mul(size_of::<T>()) as u64;
     list.try_reserve_exact(more).map_err(|_| OutOfMemory { bytes })
 }
 
-/// An empty list with room for so many elements.
+/// An empty list with room for `elements` elements.
 pub(crate) fn with_room<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut list = Vec::new();
     reserve(&mut list, elements)?;
     Ok(list)
 }
 
-/// A list of so many equal elements.
+/// A list of `count` equal elements.
 pub(crate) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, OutOfMemory> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut list = with_room(count)?;
@@ -160,7 +160,7 @@ pub enum BuildError {
     RateTooSmall {
         /// The rate asked for.
         rate: f64,
-        /// The smallest possible rate for as many items, which is accepted.
+        /// The smallest rate possible for these items, which is accepted.
         smallest: f64,
     },
     /// A rate was given, but no number of items up to which it is to hold.

@@ -17,8 +17,8 @@ use crate::summary::summary;
 /// insert from a hundred threads, nothing is lost. Nothing can be removed; see
 /// [`CuckooFilter`](crate::CuckooFilter) for that.
 ///
-/// An operation on one key makes up to k accesses to memory, O(k); a batch as many for each of its
-/// keys. Building takes O(bits), and so do the bytes of a filter; what describes it takes O(1) unless
+/// An operation on one key makes up to k accesses to memory, O(k), in batches too. Building takes O(bits), and so do the
+/// bytes of a filter; what describes it takes O(1) unless
 /// it says otherwise.
 ///
 /// ```
@@ -79,7 +79,7 @@ impl BloomFilter {
     /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
     /// certain.
     ///
-    /// When threads insert the same new key at once, at least one of them is told `Inserted`. Every
+    /// When threads insert the same new key at once, at least one of them gets `Inserted`. Every
     /// new bit costs a locked instruction; the only owner of a filter inserts two to four times as
     /// fast with [`extend`](Extend::extend), which needs none.
     #[inline]

@@ -8,7 +8,7 @@ use crate::window::{Clock, Window};
 /// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so
 /// that a program need not care which it has.
 ///
-/// It has no clock: the caller tells it the time, which never goes back.
+/// It has no clock: the caller [advances](Self::advance) it to the present, which never goes back.
 ///
 /// With g generations (at most one more than the window has; one without a window), an operation takes
 /// O(g) expected time for each key. The first item of a generation copies the template, O(segments). What
@@ -43,7 +43,7 @@ pub(super) struct Live {
 /// What makes a filter forget.
 pub(super) struct Aging {
     pub(super) window: Window,
-    /// A clock's time is kept as the beginning of its generation; a count of items is exact.
+    /// The beginning of the generation of the latest time, or the exact count of items.
     pub(super) clock: u64,
     /// Empty; every generation begins as a copy.
     pub(super) template: CuckooFilter,
@@ -99,7 +99,7 @@ impl Generations {
         self.aging.as_ref().map(|aging| aging.window)
     }
 
-    /// The latest time told; where items have times, the beginning of its generation.
+    /// The latest time so far; where items have times, the beginning of its generation.
     pub fn clock(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.clock)
     }

@@ -76,7 +76,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first key without room: it tells how many are in.
+    /// [`BatchFull`] at the first key without room, with the number of keys before it.
     ///
     /// # Panics
     ///

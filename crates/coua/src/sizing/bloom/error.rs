@@ -19,7 +19,7 @@ pub enum BloomBuildError {
         /// The rate asked for.
         rate: f64,
     },
-    /// No filter of this kind keeps the rate for so many items.
+    /// No filter of this kind keeps the rate for these items.
     #[error(
         "a false-positive rate of {rate:e} for {items} items is out of reach of this filter: ask for {}fewer items",
         if *lowest < 1.0 { format!("{lowest:e} or more, or for ") } else { String::new() }
@@ -29,7 +29,7 @@ pub enum BloomBuildError {
         items: u64,
         /// The rate asked for.
         rate: f64,
-        /// The lowest rate that can be asked for with so many items; 1 or more if there is none.
+        /// The lowest rate possible for these items; 1 or more if there is none.
         lowest: f64,
     },
     /// A filter needs at least one bit.
