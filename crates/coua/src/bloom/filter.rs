@@ -17,9 +17,8 @@ use crate::summary::summary;
 /// insert from a hundred threads, nothing is lost. Nothing can be removed; see
 /// [`CuckooFilter`](crate::CuckooFilter) for that.
 ///
-/// An operation on one key makes up to k accesses to memory, O(k), in batches too. Building takes O(bits), and so do the
-/// bytes of a filter; what describes it takes O(1) unless
-/// it says otherwise.
+/// An operation on one key makes up to k accesses to memory, O(k), in batches too. Building takes O(bits), and so
+/// do the bytes of a filter; what describes it takes O(1) unless it says otherwise.
 ///
 /// ```
 /// use coua::{Insertion, bloom::BloomFilter};
