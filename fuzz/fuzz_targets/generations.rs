@@ -207,11 +207,7 @@ fn exercise(mut filter: Generations, times: &[u64]) {
     let mut outcomes = Vec::new();
     for &time in times.iter().take(8) {
         let each: Vec<u64> = (0..keys.len() as u64).map(|n| time.saturating_add(n * 7)).collect();
-        let _refused = filter.logged(&mut ()).insert_unique_batch_into(
-            &keys,
-            When::Each(&each),
-            &mut outcomes,
-        );
+        let _refused = filter.insert_unique_batch_at(&keys, When::Each(&each), &mut outcomes);
         filter.advance(time);
         let _refused = filter.insert_batch(&keys[..9]);
         filter.remove_batch(&keys);

@@ -142,7 +142,7 @@ impl Options {
     /// A new filter.
     pub(crate) fn build(&self) -> PyResult<Generations> {
         let filter = match self.window {
-            Some(window) => Generations::build(window, self.wanted.builder()),
+            Some(window) => self.wanted.builder().build_window(window),
             None => self.wanted.builder().build().map(Generations::from),
         };
         filter.map_err(error::build)

@@ -141,10 +141,7 @@ impl State {
     ) -> Result<(), BatchFull> {
         let result = match self {
             Self::Written(store) => store.insert_unique_batch_at(keys.hashes, keys.when, outcomes),
-            state => {
-                let filter = state.memory();
-                filter.logged(&mut ()).insert_unique_batch_into(keys.hashes, keys.when, outcomes)
-            }
+            state => state.memory().insert_unique_batch_at(keys.hashes, keys.when, outcomes),
         };
         outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| keys.hashes.len()));
         result
@@ -153,7 +150,7 @@ impl State {
     pub(crate) fn insert_batch(&mut self, keys: Keys<'_>) -> Result<(), BatchFull> {
         match self {
             Self::Written(store) => store.insert_batch_at(keys.hashes, keys.when),
-            state => state.memory().logged(&mut ()).insert_batch(keys.hashes, keys.when),
+            state => state.memory().insert_batch_at(keys.hashes, keys.when),
         }
     }
 

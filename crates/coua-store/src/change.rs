@@ -84,13 +84,14 @@ impl Store {
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
     ///
     /// ```
-    /// use coua::window::{Clock, Generations, When, Window};
-    /// use coua::{CuckooFilter, Insertion};
+    /// use std::time::Duration;
+    /// use coua::Insertion;
+    /// use coua::window::{Generations, When, Window};
     /// # use coua_store::Store;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
-    /// let minute = Window::new(Clock::Given, 60_000, 6)?;
-    /// let mut store = Store::create(&path, || Generations::new(minute, CuckooFilter::new()))?;
+    /// let minute = Window::given(Duration::from_secs(60), 6)?;
+    /// let mut store = Store::create(&path, || Generations::new(minute))?;
     /// let mut outcomes = Vec::new();
     /// let when = When::Each(&[5_000, 30_000, 90_000]);
     /// store.insert_unique_batch_at(&["a", "a", "a"], when, &mut outcomes)?;

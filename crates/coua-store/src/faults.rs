@@ -181,7 +181,7 @@ fn large() -> CuckooFilter {
 
 /// A round is half a generation long.
 fn aging() -> Generations {
-    Generations::new(Window::new(Clock::Arrival, 200, 2).unwrap(), empty())
+    Generations::from_template(Window::new(Clock::Arrival, 200, 2).unwrap(), empty())
 }
 
 fn hashes(round: u64) -> Vec<KeyHash> {

@@ -40,7 +40,7 @@ impl Description {
             segments: filter.segments(),
             slot_bits: filter.slot_bits(),
             slots_per_bucket: filter.slots_per_bucket(),
-            load: filter.load(),
+            load: filter.load_factor(),
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
             memory_bytes: filter.memory_bytes(),

@@ -1,22 +1,22 @@
 //! A filter that forgets: was this message seen in the last hour?
 
 use std::error::Error;
+use std::time::{Duration, SystemTime};
 
-use coua::CuckooFilter;
-use coua::window::{Clock, Generations, Window};
+use coua::window::{Generations, Window};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let minute = 60_000;
+    let minute = Duration::from_secs(60);
     // An hour, forgotten in steps of ten minutes.
-    let hour = Window::new(Clock::Arrival, 60 * minute, 6)?;
-    let mut seen = Generations::new(hour, CuckooFilter::new());
+    let mut seen = Generations::new(Window::arrival(60 * minute, 6)?);
 
     // The filter has no clock: it is told the time.
-    seen.advance(1_000 * minute);
+    let start = SystemTime::UNIX_EPOCH + 1_000 * minute;
+    seen.advance(start);
     assert!(seen.insert_unique("message 1")?.is_new());
-    seen.advance(1_060 * minute);
+    seen.advance(start + 60 * minute);
     assert!(!seen.insert_unique("message 1")?.is_new());
-    seen.advance(1_070 * minute);
+    seen.advance(start + 70 * minute);
     assert!(seen.insert_unique("message 1")?.is_new());
     Ok(())
 }

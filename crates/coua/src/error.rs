@@ -9,8 +9,8 @@ use thiserror::Error;
 pub enum Insertion {
     /// The key was absent and is in the filter now.
     Inserted,
-    /// The key (or, with the false-positive rate's probability, another one) was there already;
-    /// nothing was changed.
+    /// The key was there already, or with the false-positive rate's probability another one for which it is taken.
+    /// Nothing was stored: if that other key is removed, this one is absent too.
     AlreadyPresent,
     /// In batches only: the key was absent and there was no room, or it follows such a key in a batch that
     /// stops there. A call for one key returns [`Full`] instead.
@@ -25,9 +25,15 @@ impl Insertion {
     }
 }
 
+impl From<Insertion> for bool {
+    /// Whether the key is new, as the sets of the standard library say.
+    fn from(insertion: Insertion) -> Self {
+        insertion.is_new()
+    }
+}
+
 /// The filter refused an insert; none of its answers changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Full {
     /// Items in the filter.
     pub items: u64,
@@ -82,7 +88,6 @@ impl std::error::Error for Full {}
 /// A batch stopped at a refused insert: the first `done` keys were inserted, the others were not tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{full} (after {done} keys of the batch)")]
-#[non_exhaustive]
 pub struct BatchFull {
     /// Keys processed, from the start of the batch.
     pub done: usize,
@@ -99,20 +104,20 @@ pub struct OutOfMemory {
     pub bytes: u64,
 }
 
-/// Makes room for so many more elements, and for no more.
+/// Makes room for exactly `more` elements more.
 pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     let bytes = more.saturating_mul(size_of::<T>()) as u64;
     list.try_reserve_exact(more).map_err(|_| OutOfMemory { bytes })
 }
 
-/// An empty list with room for so many elements.
+/// An empty list with room for `elements` elements.
 pub(crate) fn with_room<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut list = Vec::new();
     reserve(&mut list, elements)?;
     Ok(list)
 }
 
-/// A list of so many equal elements.
+/// A list of `count` equal elements.
 pub(crate) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, OutOfMemory> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut list = with_room(count)?;
@@ -146,7 +151,7 @@ pub enum BuildError {
     RateTooSmall {
         /// The rate asked for.
         rate: f64,
-        /// The smallest possible rate for as many items, which is accepted.
+        /// The smallest rate possible for these items, which is accepted.
         smallest: f64,
     },
     /// A rate was given, but no number of items up to which it is to hold.

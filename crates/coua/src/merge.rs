@@ -1,12 +1,10 @@
-//! Union of filters, and filters from iterators.
+//! Union of filters.
+
+use std::ops::BitOr;
 
 use crate::error::{FullReason, MergeError};
 use crate::filter::CuckooFilter;
 use crate::filter::IfPresent;
-use crate::hash::Key;
-
-/// Keys that `extend` inserts together.
-const EXTEND_BATCH: usize = 1 << 13;
 
 impl CuckooFilter {
     /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
@@ -29,7 +27,7 @@ impl CuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge_as(other, IfPresent::AddCopy)
+        self.united(other, IfPresent::AddCopy).map(|union| *self = union)
     }
 
     /// Adds the items of `other` that are absent: the union of two sets filled by
@@ -39,10 +37,10 @@ impl CuckooFilter {
     ///
     /// As [`merge`](Self::merge).
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge_as(other, IfPresent::Skip)
+        self.united(other, IfPresent::Skip).map(|union| *self = union)
     }
 
-    fn merge_as(&mut self, other: &Self, if_present: IfPresent) -> Result<(), MergeError> {
+    fn united(&self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
         if self.hasher() != other.hasher() {
             return Err(MergeError::Hasher);
         }
@@ -66,42 +64,23 @@ impl CuckooFilter {
             Ok(()) | Err(_) => {}
         }
         union.absorb(other, if_present)?;
-        *self = union;
-        Ok(())
+        Ok(union)
     }
 }
 
-impl<K: Key> Extend<K> for CuckooFilter {
-    /// Inserts every key, in batches. O(1) expected for each.
-    ///
-    /// # Panics
-    ///
-    /// If the filter is full: `extend` cannot refuse, and nothing may be lost silently. Use
-    /// [`insert_batch`](CuckooFilter::insert_batch) for filters with a limit.
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut keys = keys.into_iter();
-        let mut batch = Vec::with_capacity(EXTEND_BATCH.min(keys.size_hint().0));
-        loop {
-            batch.clear();
-            batch.extend(keys.by_ref().take(EXTEND_BATCH));
-            if batch.is_empty() {
-                return;
-            }
-            self.insert_batch(&batch).unwrap_or_else(|stopped| panic!("{}", stopped.full));
-        }
-    }
-}
+impl BitOr for &CuckooFilter {
+    type Output = Result<CuckooFilter, MergeError>;
 
-impl<K: Key> FromIterator<K> for CuckooFilter {
-    /// Collects keys into a filter made by [`CuckooFilter::new`], which grows without limit. O(1)
-    /// expected for each.
+    /// The union of two sets, as by [`merge_unique`](CuckooFilter::merge_unique). O(slots of both).
     ///
-    /// # Panics
+    /// ```
+    /// use coua::CuckooFilter;
     ///
-    /// If there is no memory for them.
-    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
-        let mut filter = Self::new();
-        filter.extend(keys);
-        filter
+    /// let [left, right]: [CuckooFilter; 2] = [["a", "b"], ["b", "c"]].map(CuckooFilter::from_iter);
+    /// assert_eq!((&left | &right)?.len(), 3);
+    /// # Ok::<(), coua::MergeError>(())
+    /// ```
+    fn bitor(self, other: Self) -> Self::Output {
+        self.united(other, IfPresent::Skip)
     }
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 const LISTING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/api.txt");
 
 /// Macros that implement traits of public types; their calls are listed.
-const MACROS: [&str; 4] = ["as_snapshot!(", "integer_keys!(", "keys!(", "summary!("];
+const MACROS: [&str; 6] =
+    ["as_snapshot!(", "integer_keys!(", "keys!(", "pointers!(", "summary!(", "tuples!("];
 
 fn files_under(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {

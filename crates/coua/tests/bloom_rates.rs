@@ -1,6 +1,7 @@
 //! The formulas of `sizing::bloom` against filters that were filled and asked.
 
-use coua::bloom::{BlockedBloomFilter, BloomFilter, HashFunction, ScalableBloomFilter};
+use coua::bloom::classic::{ClassicBloomFilter, fnv1, fnv1a, murmur3};
+use coua::bloom::{BlockedBloomFilter, BloomFilter};
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::{KeyHash, KeyHasher};
 
@@ -126,31 +127,6 @@ fn rates_told_by_a_filter_are_its_own() {
 }
 
 #[test]
-fn scalable_filter_keeps_its_rate_while_it_grows_twenty_times() {
-    let (first, rate) = (2_000, 0.01);
-    let queries = absent(9, 400_000);
-    let mut filter = ScalableBloomFilter::with_capacity(first, rate).unwrap();
-    for step in 0..20 {
-        let keys = hashes(9, step * first..(step + 1) * first);
-        for key in &keys {
-            filter.insert_unique(key).unwrap();
-        }
-        let present: Vec<_> = queries.iter().map(|key| filter.contains(key)).collect();
-        let found = share(&present);
-        let told = filter.false_positive_rate();
-        let sigma = (rate / queries.len() as f64).sqrt();
-        assert!(found < rate, "{found} after {} keys", filter.len());
-        assert!((found - told).abs() < 5.0 * sigma, "{found}, told {told}");
-    }
-    assert!(filter.stages() >= 5);
-    // Not far below either: the bits are not wasted.
-    assert!(filter.false_positive_rate() > rate / 2.0, "{}", filter.false_positive_rate());
-    let wrong_at_insert = 20 * first - filter.len();
-    assert!((wrong_at_insert as f64) < 20.0 * first as f64 * rate, "{wrong_at_insert}");
-    assert!(hashes(9, 0..20 * first).iter().all(|key| filter.contains(key)));
-}
-
-#[test]
 fn counts_are_estimated() {
     for items in [10, 1_000, 100_000] {
         let deviation = (items as f64).sqrt();
@@ -173,8 +149,7 @@ fn counts_are_estimated() {
 
 #[test]
 fn classic_three_functions_are_near_the_formula() {
-    let functions = vec![HashFunction::fnv1(), HashFunction::fnv1a(), HashFunction::murmur3(0)];
-    let filter = BloomFilter::with_hash_functions(1 << 18, functions).unwrap();
+    let filter = ClassicBloomFilter::new(1 << 18, &[fnv1, fnv1a, |key| murmur3(key, 0)]).unwrap();
     for number in 0..50_000 {
         filter.insert_unique(format!("https://example.org/item/{number}"));
     }

@@ -241,7 +241,7 @@ fn without_a_capacity_it_is_the_number_of_keys() {
     assert_eq!((fixed.max_items(), fixed.capacity()), (123_456, 123_456));
     let growing = CuckooFilter::builder().build_from(&hashes).unwrap();
     assert_eq!(growing.max_items(), u64::MAX);
-    assert!(growing.capacity() >= 123_456 && growing.load() > 0.8);
+    assert!(growing.capacity() >= 123_456 && growing.load_factor() > 0.8);
     let refused = CuckooFilter::builder().max_items(100).rate(0.01).build_from(&hashes);
     let Err(BuildError::Full(full)) = refused else { panic!("{refused:?}") };
     assert_eq!((full.items, full.reason), (100, FullReason::MaxItems));

@@ -35,7 +35,7 @@ fn they_grow_to_the_items_they_are_made_for() {
         assert!(hashes.iter().all(|&hash| filter.contains(hash)));
         assert_eq!(filter.len(), ITEMS);
         let least = filter.slots() / 8;
-        assert!(filter.load() > 0.17 && filter.len() > least, "{filter:?}");
+        assert!(filter.load_factor() > 0.17 && filter.len() > least, "{filter:?}");
     }
 }
 

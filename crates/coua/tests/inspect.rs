@@ -95,7 +95,7 @@ fn a_damaged_segment_is_named_and_the_others_are_shown() {
 #[test]
 fn the_generations_of_a_window_are_shown() {
     let window = Window::new(Clock::Count, 1000, 4).unwrap();
-    let mut recent = Generations::new(window, CuckooFilter::new());
+    let mut recent = Generations::new(window);
     for key in keys().take(3000) {
         recent.insert_batch(&[key]).unwrap();
     }

@@ -10,7 +10,7 @@ mod random;
 
 mod api;
 mod batch;
-mod bloom_counting;
+mod bloom_classic;
 mod bloom_rates;
 mod bloom_sets;
 mod build;

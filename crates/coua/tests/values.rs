@@ -1,6 +1,9 @@
 //! Filters as values: equality, iteration, what is seen inside, and what the constructors say.
 
-use coua::{CuckooFilter, FullReason, KeyHash, Layout, WhenFull};
+use coua::{
+    BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Layout, MergeError,
+    SharedCuckooFilter, WhenFull,
+};
 
 use crate::layouts::LAYOUTS;
 use crate::random::Random;
@@ -47,7 +50,7 @@ fn hashes_of_all_items_make_the_same_filter() {
         let hashes: Vec<_> = filter.iter_hashes().collect();
         assert_eq!(hashes.len() as u64, filter.len());
         let mut again = CuckooFilter::builder().hash_bits(40).build().unwrap();
-        again.extend(hashes);
+        again.insert_batch(&hashes).unwrap();
         assert_eq!(again.len(), filter.len());
         assert!(keys.iter().all(|&key| again.count(key) == filter.count(key)));
         assert!(keys.iter().all(|&key| again.remove(key)) && again.is_empty());
@@ -61,10 +64,42 @@ fn extending_a_full_filter_panics() {
 }
 
 #[test]
-fn a_filter_is_extended_across_batches() {
-    let seen: CuckooFilter = (0..20_000_u32).collect();
-    assert_eq!(seen.len(), 20_000);
-    assert!((0..20_000_u64).all(|key| seen.contains(key)));
+#[should_panic(expected = "filter is full: it holds 1 items")]
+fn extending_a_full_shared_filter_panics() {
+    SharedCuckooFilter::with_capacity(1, 0.01).unwrap().extend(["a", "b"]);
+}
+
+#[test]
+fn filters_of_iterators_are_sets_across_batches() {
+    let keys = || (0..40_000_u32).map(|number| number / 2);
+    let [mut seen, shared]: [CuckooFilter; 2] =
+        [keys().collect(), keys().collect::<SharedCuckooFilter>().into_filter()];
+    for filter in [&seen, &shared] {
+        assert_eq!(filter.len(), 20_000);
+        assert!((0..20_000_u64).all(|key| filter.count(key) == 1));
+    }
+    seen.extend(19_999..20_001);
+    assert_eq!(seen.len(), 20_001);
+}
+
+#[test]
+fn a_union_is_the_set_of_both() {
+    let [left, right] = [0..3_000_u64, 2_000..5_000].map(CuckooFilter::from_iter);
+    let union = (&left | &right).unwrap();
+    assert_eq!((union.len(), left.len(), right.len()), (5_000, 3_000, 3_000));
+    assert!((0..5_000_u64).all(|key| union.count(key) == 1));
+    let other = CuckooFilter::builder().hasher(coua::KeyHasher::xxh3(1)).build().unwrap();
+    assert_eq!((&left | &other).err(), Some(MergeError::Hasher));
+}
+
+/// A program that meets full filters can be tested without one.
+#[test]
+fn refusals_can_be_made() {
+    let full = Full { items: 1, max_items: 1, reason: FullReason::MaxItems };
+    let real = CuckooFilter::with_capacity(1, 0.01).unwrap().insert_batch(&["a", "b"]);
+    assert_eq!(real, Err(BatchFull { done: 1, full }));
+    assert!(bool::from(Insertion::Inserted));
+    assert!(!bool::from(Insertion::AlreadyPresent) && !bool::from(Insertion::Refused));
 }
 
 /// `with_capacity` makes a filter that refuses more items than it was made for, and takes more memory only
@@ -91,4 +126,27 @@ fn a_filter_for_a_capacity_grows_only_where_it_is_crowded() {
     let mut fixed = builder.when_full(WhenFull::Refuse).build().unwrap();
     let refused = fixed.insert_batch(&crowd).unwrap_err();
     assert_eq!((fixed.segments(), refused.full.reason), (segments, FullReason::NoRoom));
+}
+
+/// What `theory.md` says of a set at a rate from which keys are removed: which insert keeps all others.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes in Miri")]
+fn a_key_that_was_not_stored_goes_with_the_one_it_was_taken_for() {
+    let keys = Random::new(11).hashes(400_000);
+    let (gone, left) = keys.split_at(keys.len() / 2);
+    let empty = || CuckooFilter::with_capacity(keys.len() as u64, 0.001).unwrap();
+    let missing = |filter: &mut CuckooFilter| {
+        filter.remove_batch(gone);
+        filter.contains_batch(left).into_iter().filter(|present| !present).count()
+    };
+
+    let mut copies = empty();
+    copies.insert_batch(&keys).unwrap();
+    let expected = keys.len() as f64 * copies.false_positive_rate() / 4.0;
+    assert_eq!(missing(&mut copies), 0);
+
+    let mut unique = empty();
+    unique.insert_unique_batch(&keys).unwrap();
+    let found = missing(&mut unique) as f64;
+    assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found}, expected {expected}");
 }

@@ -120,7 +120,7 @@ fn generation_object(generation: Generation<'_>) -> Value {
         "from": from,
         "until": until,
         "items": filter.len(),
-        "load": filter.load(),
+        "load": filter.load_factor(),
         "memory_bytes": filter.memory_bytes() as u64,
     })
 }

@@ -136,6 +136,8 @@ mod tests {
         assert_eq!(key(fields("2", None), b"a bc d"), b"bc");
         let two = key(fields("1,2", Some(b",".as_slice())), b"ab,c");
         assert_eq!(two, b"\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0c");
+        let hasher = KeyHasher::default();
+        assert_eq!(hasher.hash(&two), hasher.hash(("ab", "c")), "the library's tuples");
         assert_ne!(two, key(fields("1,2", Some(b",")), b"a,bc"));
         assert_eq!(key(regex("(..),(.)(x)?"), b"ab,cx")[..19], two);
         assert_eq!(key(regex("(..),(.)|(x)()"), b"ab,c")[..19], two);

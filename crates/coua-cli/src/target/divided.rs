@@ -38,7 +38,7 @@ impl Divided {
 
     /// The filter's load, if it is divided.
     pub(super) fn load(&self) -> Option<f64> {
-        self.filter.filter().as_ref().map(SharedCuckooFilter::load)
+        self.filter.filter().as_ref().map(SharedCuckooFilter::load_factor)
     }
 
     /// The answers for a block about which all parts were asked.

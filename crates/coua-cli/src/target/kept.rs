@@ -78,7 +78,7 @@ impl Kept {
 
     pub(super) fn load(&self) -> f64 {
         let divided = self.divided.as_ref().and_then(|divided| divided.load());
-        divided.unwrap_or_else(|| self.filter().load())
+        divided.unwrap_or_else(|| self.filter().load_factor())
     }
 
     pub(crate) fn filter(&self) -> &Generations {

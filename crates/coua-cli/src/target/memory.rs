@@ -39,8 +39,7 @@ impl Memory {
         self.now.tell(&mut self.filter);
         let before = self.filter.len();
         let (hashes, when) = (&keyed.hashes, keyed.when_from(0));
-        let result =
-            self.filter.logged(&mut ()).insert_unique_batch_into(hashes, when, &mut self.outcomes);
+        let result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
         let filter = &self.filter;
         note_outcomes(&self.outcomes, result, (before, filter), answers);
         if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut()) {

@@ -204,7 +204,7 @@ impl Target {
             Self::Parts(parts) => Some(parts.load()),
             Self::File(kept) => Some(kept.load()),
             // It is not asked for its load all the time.
-            _ => self.with_filter(Generations::load),
+            _ => self.with_filter(Generations::load_factor),
         }
     }
 

@@ -51,7 +51,7 @@ impl Parts {
 
     /// Of one part; all are alike.
     pub(super) fn load(&self) -> f64 {
-        self.part(0).filter.load()
+        self.part(0).filter.load_factor()
     }
 
     /// The answers for all keys, from those of the parts: up to the first key for which there was no room.

@@ -44,7 +44,7 @@ impl FilterSpec {
     pub(crate) fn build(&self) -> Result<Generations> {
         let builder = self.all_wanted()?.builder();
         let filter = match self.window.window()? {
-            Some(window) => Generations::build(window, builder),
+            Some(window) => builder.build_window(window),
             None => builder.build().map(Generations::from),
         };
         filter.map_err(|error| match error {

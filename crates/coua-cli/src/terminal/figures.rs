@@ -21,7 +21,7 @@ impl From<&Generations> for FilterFigures {
     fn from(filter: &Generations) -> Self {
         Self {
             items: filter.len(),
-            load: Some(filter.load()),
+            load: Some(filter.load_factor()),
             memory_bytes: filter.memory_bytes() as u64,
             hash_bits: Some(filter.hash_bits()),
             false_positive_rate: Some(filter.false_positive_rate()),

@@ -11,7 +11,7 @@ use coua::window::{Clock, Generations, Window};
 fn all_pieces_but_the_last_are_whole() {
     let filter = || CuckooFilter::builder().capacity(20_000).rate(0.001).build().unwrap();
     let window = Window::new(Clock::Arrival, 20_000, 2).unwrap();
-    for filter in [filter().into(), Generations::new(window, filter())] {
+    for filter in [filter().into(), Generations::from_template(window, filter())] {
         let folder = in_memory();
         let path = folder.path().join("snapshot");
         let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);

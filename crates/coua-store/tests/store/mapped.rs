@@ -21,7 +21,7 @@ const EACH: u64 = 200_000;
 fn large() -> Generations {
     let window = Window::new(Clock::Arrival, 4 * STEP, 4).unwrap();
     let template = CuckooFilter::builder().capacity(EACH).max_items(10 * EACH).rate(1e-9).build();
-    let mut filter = Generations::new(window, template.unwrap());
+    let mut filter = Generations::from_template(window, template.unwrap());
     for number in 0..5 {
         filter.advance(STEP * number);
         filter.insert_batch(&hashes(number, EACH)).unwrap();

@@ -62,7 +62,7 @@ pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) 
 pub(crate) fn forgetful() -> Generations {
     let template = CuckooFilter::builder().capacity(300).hash_bits(50).build();
     let window = Window::new(Clock::Arrival, 40, 2).expect("a window");
-    Generations::new(window, template.expect("it fits"))
+    Generations::from_template(window, template.expect("it fits"))
 }
 
 /// The same as [`change`] in memory.

@@ -51,7 +51,7 @@ fn items_with_times_and_counted_items() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen.coua");
         let window = Window::new(clock, 1_000, 4).unwrap();
-        let make = || Generations::new(window, CuckooFilter::new());
+        let make = || Generations::new(window);
         let mut plain = make();
         for round in 1..=10 {
             let mut store = Options::new().create(&path, make).unwrap();
@@ -60,10 +60,10 @@ fn items_with_times_and_counted_items() {
             let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
             let when = When::Each(&times);
             store.insert_unique_batch_at(&hashes, when, &mut outcomes).unwrap();
-            plain.logged(&mut ()).insert_unique_batch_into(&hashes, when, &mut expected).unwrap();
+            plain.insert_unique_batch_at(&hashes, when, &mut expected).unwrap();
             assert_eq!(outcomes, expected);
             store.insert_batch_at(&hashes[..50], when.part(0..50)).unwrap();
-            plain.logged(&mut ()).insert_batch(&hashes[..50], when.part(0..50)).unwrap();
+            plain.insert_batch_at(&hashes[..50], when.part(0..50)).unwrap();
             commit(&mut store, round).unwrap();
             assert!(committed(&path) == (round, bytes_of(&plain)), "{clock:?}: round {round}");
         }
@@ -76,7 +76,7 @@ fn too_few_times_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let window = Window::new(Clock::Given, 1_000, 4).unwrap();
-    let make = || Generations::new(window, CuckooFilter::new());
+    let make = || Generations::new(window);
     let mut store = Store::create(&path, make).unwrap();
     // More than are handed on at a time.
     let hashes = hashes(1, 300_000);
@@ -94,7 +94,7 @@ fn too_few_times_change_nothing() {
 fn write(path: &Path) -> Store {
     let template = CuckooFilter::with_capacity(100, 0.01).unwrap();
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
-    let mut store = Store::create(path, || Generations::new(window, template)).unwrap();
+    let mut store = Store::create(path, || Generations::from_template(window, template)).unwrap();
     store.advance(20);
     store.commit().unwrap();
     store

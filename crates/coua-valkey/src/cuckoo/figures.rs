@@ -26,7 +26,7 @@ impl Figures {
             slots: filter.slots(),
             rate: filter.false_positive_rate(),
             hash_bits: filter.hash_bits(),
-            load: filter.load(),
+            load: filter.load_factor(),
             window: None,
             filters: 1,
         }
@@ -38,7 +38,7 @@ impl Figures {
             slots: filter.slots(),
             rate: filter.false_positive_rate(),
             hash_bits: filter.hash_bits(),
-            load: filter.load(),
+            load: filter.load_factor(),
             window: filter.window().map(|window| (window, filter.clock())),
             filters: filter.generations().count() as u64,
         }

@@ -43,7 +43,9 @@ impl OwnCuckoo {
         }
         let filter = blueprint.build()?;
         Ok(match blueprint.window {
-            Some(window) => Self::of_aging(Generations::new(*window, filter), blueprint.hints, 0),
+            Some(window) => {
+                Self::of_aging(Generations::from_template(*window, filter), blueprint.hints, 0)
+            }
             None => Self::of_table(filter, blueprint.hints, 0),
         })
     }

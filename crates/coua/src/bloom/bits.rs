@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
+use super::error::{BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, OutOfMemory};
+use crate::sizing::bloom::BloomBuildError;
 
 /// Words that are written together.
 const PIECE_WORDS: usize = 1 << 13;
@@ -162,8 +163,8 @@ impl PartialEq for BitRow {
     }
 }
 
-/// `count` words of zeros, one at least, that nobody has written: the system clears each page when it
-/// is touched first, so that making a large row takes no longer than making a small one.
+/// `count` words of zeros, one at least, in untouched memory: the system clears each page when it is touched
+/// first, so that making a large row takes no longer than making a small one.
 #[expect(unsafe_code, reason = "nothing else gives such memory, and an error where there is none")]
 fn zeros(count: u64) -> Result<Box<[AtomicU64]>, OutOfMemory> {
     let refused = OutOfMemory { bytes: count.saturating_mul(8) };
@@ -174,7 +175,7 @@ fn zeros(count: u64) -> Result<Box<[AtomicU64]>, OutOfMemory> {
     if start.is_null() {
         return Err(refused);
     }
-    // SAFETY: allocated just now with the layout of as many words, all of them initialized: zeros.
+    // SAFETY: allocated just now with the layout of `count` words, all of them initialized: zeros.
     Ok(unsafe { Box::from_raw(slice_from_raw_parts_mut(start.cast(), count)) })
 }
 
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "ends Miri")]
     fn memory_that_is_not_there_is_an_error() {
-        // Read, because the compiler omits memory that nobody uses.
+        // Read, because the compiler omits unused memory.
         let refused = std::hint::black_box(BitRow::zeroed(u64::MAX)).err();
         assert!(matches!(refused, Some(BloomBuildError::Allocation { .. })));
     }

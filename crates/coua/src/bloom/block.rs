@@ -26,7 +26,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Which of so many blocks is a key's: the upper half of its hash says.
+    /// The key's block of `blocks`, by the upper half of its hash.
     #[inline(always)]
     pub(super) fn place_of(hash: KeyHash, blocks: usize) -> usize {
         (((hash.to_u64() >> 32) * blocks as u64) >> 32) as usize

@@ -1,11 +1,15 @@
 //! [`BlockedBloomFilter`]: one cache line per key, byte for byte the filter of Parquet files.
 
+use std::ops::BitOr;
+
 use super::block::Block;
 use super::burst;
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
+use super::error::{BloomLoadError, BloomMergeError, check_equal};
 use crate::error::{Insertion, repeated, with_room};
 use crate::hash::{Key, KeyHasher};
-use crate::sizing::bloom::{BlockedBloomPlan, block_count_estimate, rate_of_low_bits};
+use crate::sizing::bloom::{
+    BlockedBloomPlan, BloomBuildError, block_count_estimate, rate_of_low_bits,
+};
 use crate::summary::summary;
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes
@@ -175,6 +179,16 @@ impl BlockedBloomFilter {
         check_equal(self.hasher, other.hasher, |_, _| BloomMergeError::Hash)?;
         let [left, right] = [self, other].map(|filter| filter.blocks() * 256);
         check_equal(left, right, |left, right| BloomMergeError::Bits { left, right })
+    }
+}
+
+impl BitOr for &BlockedBloomFilter {
+    type Output = Result<BlockedBloomFilter, BloomMergeError>;
+
+    /// The union, as by [`merge`](BlockedBloomFilter::merge). O(blocks).
+    fn bitor(self, other: Self) -> Self::Output {
+        let mut union = self.clone();
+        union.merge(other).map(|()| union)
     }
 }
 

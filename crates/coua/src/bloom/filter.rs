@@ -1,13 +1,14 @@
 //! [`BloomFilter`]: m bits, k probes, shared by any number of threads.
 
 use std::io::{self, Write};
+use std::ops::BitOr;
 
 use super::bits::BitRow;
-use super::error::{BloomBuildError, BloomLoadError, BloomMergeError, check_equal};
+use super::error::{BloomLoadError, BloomMergeError, check_equal};
 use super::probe::positions;
 use crate::error::Insertion;
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::sizing::bloom::{BloomPlan, count_estimate, rate_of_fill};
+use crate::sizing::bloom::{BloomBuildError, BloomPlan, count_estimate, rate_of_fill};
 use crate::summary::summary;
 
 /// The Bloom filter of 1970 with any number of bits and probes.
@@ -16,9 +17,8 @@ use crate::summary::summary;
 /// insert from a hundred threads, nothing is lost. Nothing can be removed; see
 /// [`CuckooFilter`](crate::CuckooFilter) for that.
 ///
-/// An operation on one key makes up to k accesses to memory, O(k); a batch as many for each of its
-/// keys. Building takes O(bits), and so do the bytes of a filter; what describes it takes O(1) unless
-/// it says otherwise.
+/// An operation on one key makes up to k accesses to memory, O(k), in batches too. Building takes O(bits), and so
+/// do the bytes of a filter; what describes it takes O(1) unless it says otherwise.
 ///
 /// ```
 /// use coua::{Insertion, bloom::BloomFilter};
@@ -78,7 +78,7 @@ impl BloomFilter {
     /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
     /// certain.
     ///
-    /// When threads insert the same new key at once, at least one of them is told `Inserted`. Every
+    /// When threads insert the same new key at once, at least one of them gets `Inserted`. Every
     /// new bit costs a locked instruction; the only owner of a filter inserts two to four times as
     /// fast with [`extend`](Extend::extend), which needs none.
     #[inline]
@@ -192,6 +192,16 @@ impl BloomFilter {
         check_equal(self.hasher, other.hasher, |_, _| BloomMergeError::Hash)?;
         let error = |left, right| BloomMergeError::Probes { left, right };
         check_equal(self.probes, other.probes, error)
+    }
+}
+
+impl BitOr for &BloomFilter {
+    type Output = Result<BloomFilter, BloomMergeError>;
+
+    /// The union, as by [`merge`](BloomFilter::merge). O(bits).
+    fn bitor(self, other: Self) -> Self::Output {
+        let union = self.clone();
+        union.merge(other).map(|()| union)
     }
 }
 

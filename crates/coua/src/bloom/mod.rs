@@ -8,9 +8,7 @@
 //! |---|---|
 //! | [`BloomFilter`] | any size and rate, shared by threads |
 //! | [`BlockedBloomFilter`] | speed: one cache line per key; exchange with Parquet files |
-//! | [`ScalableBloomFilter`] | a number of keys that is not known; the semantics of `BF.ADD` |
-//! | [`CountingBloomFilter`] | comparison: removal at four times the memory |
-//! | [`ClassicBloomFilter`] | hash functions of the user's own |
+//! | [`classic`] | hash functions of one's own, and removal at four times the memory: the textbooks' filters |
 //!
 //! A key passes through `probe` (hash to positions) and `bits` (what is set there), or through
 //! `burst` and `block` in the blocked filter. Sizes and rates come from [`crate::sizing::bloom`].
@@ -19,19 +17,13 @@ mod batch;
 mod bits;
 mod block;
 mod blocked;
-pub(crate) mod burst;
-mod classic;
-mod counting;
-pub(crate) mod error;
+mod burst;
+pub mod classic;
+mod error;
 mod filter;
-mod hash_function;
 mod probe;
-mod scalable;
 
+pub use crate::sizing::bloom::BloomBuildError;
 pub use blocked::BlockedBloomFilter;
-pub use classic::ClassicBloomFilter;
-pub use counting::CountingBloomFilter;
-pub use error::{BloomBuildError, BloomLoadError, BloomMergeError};
+pub use error::{BloomLoadError, BloomMergeError};
 pub use filter::BloomFilter;
-pub use hash_function::HashFunction;
-pub use scalable::ScalableBloomFilter;

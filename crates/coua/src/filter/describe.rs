@@ -64,7 +64,7 @@ impl CuckooFilter {
     }
 
     /// Slots in use, 0..=1.
-    pub fn load(&self) -> f64 {
+    pub fn load_factor(&self) -> f64 {
         // A forged mapped file may state any number in use.
         self.stored.saturating_sub(self.overflow.overflowed()) as f64 / self.slots() as f64
     }
@@ -98,5 +98,5 @@ impl CuckooFilter {
 }
 
 summary!(CuckooFilter:
-    len, capacity, load, false_positive_rate, hash_bits, slot_bits, slots_per_bucket, layout, segments, memory_bytes
+    len, capacity, load_factor, false_positive_rate, hash_bits, slot_bits, slots_per_bucket, layout, segments, memory_bytes
 );

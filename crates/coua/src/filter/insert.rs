@@ -21,6 +21,10 @@ impl CuckooFilter {
 
     /// Adds the key if it is absent, and says which. O(1) expected.
     ///
+    /// Nothing is stored for a false positive, a key that is taken for another one. When the other one is
+    /// [removed](Self::remove), neither is there. So a set at a rate from which keys are removed takes each key
+    /// once, by [`insert`](Self::insert); with 64 hash bits it does not happen.
+    ///
     /// # Errors
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.

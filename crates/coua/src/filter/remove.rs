@@ -6,10 +6,11 @@ use crate::kernel::{Encoding, LevelGeometry, Levels, Place};
 use crate::segments::{KeyGroup, Preview};
 
 impl CuckooFilter {
-    /// Takes one copy of the key away; false if there is none. O(1).
+    /// Removes one copy of the key; false if there is none. O(1).
     ///
     /// With the false-positive rate's probability, a key that was never inserted is taken for another one, whose
-    /// copy is then removed.
+    /// copy is then removed. So is a key that [`insert_unique`](Self::insert_unique) took for another one: then both
+    /// are gone.
     #[inline]
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         self.remove_one(key.hash_with(self.hasher))

@@ -15,7 +15,6 @@ const BLOCK_PER_SHARD: usize = 1 << 11;
 /// Some keys of a batch were refused; all its other keys were processed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{full} ({} keys of the batch were refused)", refused.len())]
-#[non_exhaustive]
 pub struct BatchRefused {
     /// The places of the refused keys in the batch, ascending. Never empty.
     pub refused: Vec<usize>,

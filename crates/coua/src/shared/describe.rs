@@ -36,7 +36,7 @@ impl SharedCuckooFilter {
     }
 
     /// Slots in use, 0..=1. O(1), as [`len`](Self::len).
-    pub fn load(&self) -> f64 {
+    pub fn load_factor(&self) -> f64 {
         let stored = self.sum(|shard| shard.stored().saturating_sub(shard.overflow().overflowed()));
         stored as f64 / self.sum(CuckooFilter::slots) as f64
     }
@@ -72,4 +72,4 @@ impl SharedCuckooFilter {
     }
 }
 
-summary!(SharedCuckooFilter: len, capacity, load, false_positive_rate, hash_bits, shards, memory_bytes);
+summary!(SharedCuckooFilter: len, capacity, load_factor, false_positive_rate, hash_bits, shards, memory_bytes);

@@ -43,7 +43,14 @@ use crate::shards::ShardPlan;
 /// for each that finds no slot, unless it was made with the `capacity`.
 ///
 /// Operations on one key take O(1) expected time, as those of [`CuckooFilter`] do, and wait while another
-/// thread changes the key's shard; changes also wait for lookups there. Making a filter takes O(segments). What
+/// thread changes the key's shard; changes also wait for lookups there.
+///
+/// In asynchronous code: no lock outlives a call, so none is held across an `await`. A call for one key waits for
+/// others' work on some thousand keys of its shard, microseconds to a millisecond, and when it grows for one split.
+/// Batches, [`snapshot`](Self::snapshot), [`clear`](Self::clear) and what describes all shards take time with their
+/// keys or bytes: give those to a thread that may block. While a snapshot is copied, all changes wait.
+///
+/// Making a filter takes O(segments). What
 /// describes it takes O(1); a sum visits one shard after the other, and waits while that is changed.
 ///
 /// ```
@@ -142,7 +149,8 @@ impl SharedCuckooFilter {
     }
 
     /// Adds the key if it is absent, and says which: of several threads that add one absent key at the
-    /// same time, exactly one is told [`Insertion::Inserted`]. O(1) expected.
+    /// same time, exactly one is told [`Insertion::Inserted`]. As with [`CuckooFilter::insert_unique`], nothing is
+    /// stored for a false positive. O(1) expected.
     ///
     /// # Errors
     ///
@@ -152,8 +160,8 @@ impl SharedCuckooFilter {
         self.store(shard, |shard| shard.insert_unique(hash))
     }
 
-    /// Takes one copy of the key away; false if there is none. O(1). As [`CuckooFilter::remove`],
-    /// remove only what was inserted.
+    /// Removes one copy of the key; false if there is none. O(1). As with [`CuckooFilter::remove`],
+    /// remove only what was inserted by [`insert`](Self::insert).
     pub fn remove<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
         let mut shard = self.write(shard);

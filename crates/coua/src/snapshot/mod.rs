@@ -34,6 +34,7 @@ pub(crate) use fields::{
     put_u32, put_u64, read_exactly, read_padding, wrong,
 };
 #[cfg(feature = "file")]
+#[doc(hidden)]
 pub use folder::{Folder, follow_links};
 pub(crate) use front::{Front, entries, snapshot_end};
 pub(crate) use header::SecretKey;

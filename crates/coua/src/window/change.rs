@@ -1,12 +1,10 @@
 //! Changing generations, and noting the changes in a log.
 
-use std::ops::Range;
-
-use crate::error::{BatchFull, Full, Insertion};
+use crate::error::BatchFull;
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
-use crate::window::{Clock, Generations, Window};
+use crate::window::{Clock, Generations, Moment, Window};
 
 /// What was done with a key's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +22,8 @@ pub trait ChangeLog {
     fn clock_set(&mut self, clock: u64);
     /// A key's hash was put into a generation, or taken out of it.
     fn changed(&mut self, change: Change, generation: u64, hash: KeyHash);
-    /// The window has left these filters. Whoever overrides this may drop them elsewhere: to give much memory back
-    /// takes a while.
+    /// The window has left these filters. Dropping them, which gives much memory back and takes a while, may be done
+    /// elsewhere.
     fn forgotten(&mut self, filters: Vec<CuckooFilter>) {
         drop(filters);
     }
@@ -36,97 +34,39 @@ impl ChangeLog for () {
     fn changed(&mut self, _change: Change, _generation: u64, _hash: KeyHash) {}
 }
 
-/// The times of a batch's items.
-#[derive(Clone, Copy, Debug)]
-pub enum When<'a> {
-    /// At present.
-    Now,
-    /// One time for each item. With a clock other than [`Clock::Given`] this is the same as `Now`.
-    Each(&'a [u64]),
-}
-
-impl When<'_> {
-    /// The times of some of the items.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer times.
-    pub fn part(self, items: Range<usize>) -> Self {
-        match self {
-            Self::Now => Self::Now,
-            Self::Each(times) => Self::Each(&times[items]),
-        }
-    }
-}
-
 /// Generations whose changes are noted in a log, made by [`Generations::logged`].
-pub struct Logged<'a, L> {
+pub struct LoggedGenerations<'a, L> {
     pub(super) filter: &'a mut Generations,
     pub(super) log: &'a mut L,
 }
 
 impl Generations {
-    /// Changes from here on are noted in `log`.
-    pub fn logged<'a, L: ChangeLog>(&'a mut self, log: &'a mut L) -> Logged<'a, L> {
-        Logged { filter: self, log }
-    }
-
-    /// Tells the time. Generations that the window has left are dropped, and their memory is given back. An
+    /// Advances to a time. Generations that the window has left are dropped, and their memory is given back. An
     /// earlier time changes nothing; nor does any time where items are the clock. O(generations).
-    pub fn advance(&mut self, time: u64) {
+    pub fn advance(&mut self, time: impl Into<Moment>) {
         self.logged(&mut ()).advance(time);
     }
 
-    /// Adds a copy of the key at present.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if there is no room: nothing has changed then.
-    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
-        self.insert_batch(&[key]).map_err(|stopped| stopped.full)
-    }
-
-    /// Adds the key at present if it is not remembered, and says which.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] if it is absent and there is no room: nothing has changed then.
-    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
-        self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
-    }
-
-    /// Takes one copy of the key away, the oldest; false if there is none.
+    /// Removes one copy of the key, the oldest; false if there is none. As with
+    /// [`CuckooFilter::remove`], remove only what was inserted.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         self.remove_batch(&[key])[0]
     }
 
-    /// [`Logged::insert_batch`] at present, without a log.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first key without room.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
-        self.logged(&mut ()).insert_batch(keys, When::Now)
-    }
-
-    /// [`Logged::insert_unique_batch_into`] at present, without a log: one answer for each key, in
-    /// order.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first absent key without room.
-    pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
-        let mut outcomes = Vec::new();
-        let done = self.logged(&mut ()).insert_unique_batch_into(keys, When::Now, &mut outcomes);
-        done.map(|()| outcomes)
-    }
-
-    /// [`Logged::remove_batch`] without a log.
+    /// Removes the oldest copy of each key, so that another key of the same cell is remembered as long as
+    /// before. One answer for each key, in order. O(keys * generations).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         self.logged(&mut ()).remove_batch(keys)
     }
 
+    /// Changes from here on are noted in `log`.
+    #[doc(hidden)]
+    pub fn logged<'a, L: ChangeLog>(&'a mut self, log: &'a mut L) -> LoggedGenerations<'a, L> {
+        LoggedGenerations { filter: self, log }
+    }
+
     /// Whether this clock may come next in a [`ChangeLog`].
+    #[doc(hidden)]
     pub fn can_set_clock(&self, clock: u64) -> bool {
         let is_place =
             |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
@@ -135,6 +75,7 @@ impl Generations {
 
     /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation. It never goes back.
     /// O(generations).
+    #[doc(hidden)]
     pub fn set_clock(&mut self, clock: u64) {
         self.forget_until(clock);
     }
@@ -155,6 +96,7 @@ impl Generations {
     }
 
     /// Whether the window reaches a generation.
+    #[doc(hidden)]
     pub fn remembers(&self, generation: u64) -> bool {
         self.aging.as_ref().map_or(generation == 0, |aging| {
             let present = aging.window.generation_of(aging.clock);
@@ -169,6 +111,7 @@ impl Generations {
     /// # Errors
     ///
     /// [`BatchFull`] if a generation refuses. One that took the same keys before does not.
+    #[doc(hidden)]
     pub fn replay(
         &mut self,
         change: Change,
@@ -190,9 +133,10 @@ impl Generations {
     }
 }
 
-impl<L: ChangeLog> Logged<'_, L> {
+impl<L: ChangeLog> LoggedGenerations<'_, L> {
     /// [`Generations::advance`].
-    pub fn advance(&mut self, time: u64) {
+    pub fn advance(&mut self, time: impl Into<Moment>) {
+        let time = time.into().0;
         let is_later = |window: Window| {
             window.clock() != Clock::Count
                 && window.generation_of(time) > window.generation_of(self.filter.clock())
@@ -210,8 +154,7 @@ impl<L: ChangeLog> Logged<'_, L> {
         }
     }
 
-    /// Takes the oldest copy of each key away, so that another key of the same cell is remembered as long as
-    /// before. One answer for each key, in order. O(keys * generations).
+    /// [`Generations::remove_batch`].
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);

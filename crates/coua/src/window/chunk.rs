@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use crate::error::{BatchFull, FullReason, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::KeyHash;
-use crate::window::change::{Change, ChangeLog, Logged, When};
+use crate::window::When;
+use crate::window::change::{Change, ChangeLog, LoggedGenerations};
 
 /// Items of a batch between which nothing is forgotten.
 pub(super) struct Chunk<'a, 'b, L> {
-    pub(super) into: &'a mut Logged<'b, L>,
+    pub(super) into: &'a mut LoggedGenerations<'b, L>,
     pub(super) hashes: &'a [KeyHash],
     pub(super) when: When<'a>,
     pub(super) if_present: IfPresent,

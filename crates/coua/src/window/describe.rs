@@ -59,8 +59,8 @@ impl Generations {
     }
 
     /// Slots in use, 0..=1.
-    pub fn load(&self) -> f64 {
-        let used = sum(self.filters().map(|filter| filter.load() * filter.slots() as f64));
+    pub fn load_factor(&self) -> f64 {
+        let used = sum(self.filters().map(|filter| filter.load_factor() * filter.slots() as f64));
         used / self.slots().max(1) as f64
     }
 

@@ -8,23 +8,23 @@ use crate::window::{Clock, Window};
 /// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so
 /// that a program need not care which it has.
 ///
-/// It has no clock: the caller tells it the time, which never goes back.
+/// It has no clock: the caller [advances](Self::advance) it to the present, which never goes back.
 ///
 /// With g generations (at most one more than the window has; one without a window), an operation takes
 /// O(g) expected time for each key. The first item of a generation copies the template, O(segments). What
 /// describes the filter takes O(g), unless it says otherwise.
 ///
 /// ```
-/// use coua::CuckooFilter;
-/// use coua::window::{Clock, Generations, Window};
+/// use std::time::{Duration, SystemTime};
+/// use coua::window::{Generations, Window};
 ///
-/// let hour = Window::new(Clock::Arrival, 3_600_000, 6)?;
-/// let mut seen = Generations::new(hour, CuckooFilter::new());
-/// seen.advance(1_000_000_000);
+/// let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+/// let mut seen = Generations::new(Window::arrival(hour, 6)?);
+/// seen.advance(now);
 /// seen.insert_unique("a")?;
-/// seen.advance(1_000_000_000 + 3_600_000);
+/// seen.advance(now + hour);
 /// assert!(seen.contains("a"));
-/// seen.advance(1_000_000_000 + 3_600_000 + 600_000);
+/// seen.advance(now + hour + hour / 6);
 /// assert!(!seen.contains("a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -43,7 +43,7 @@ pub(super) struct Live {
 /// What makes a filter forget.
 pub(super) struct Aging {
     pub(super) window: Window,
-    /// A clock's time is kept as the beginning of its generation; a count of items is exact.
+    /// The beginning of the generation of the latest time, or the exact count of items.
     pub(super) clock: u64,
     /// Empty; every generation begins as a copy.
     pub(super) template: CuckooFilter,
@@ -66,41 +66,32 @@ pub struct Generation<'a> {
 }
 
 impl Generations {
-    /// A filter that forgets. Every generation begins as a copy of `template`, an empty filter; its
-    /// `max_items` are the items of all generations together.
+    /// A filter that forgets, keeps all 64 bits of every key's hash and grows without limit, as
+    /// [`CuckooFilter::new`] does.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a small filter.
+    pub fn new(window: Window) -> Self {
+        Self::from_template(window, CuckooFilter::new())
+    }
+
+    /// Describes the generations together; finish with [`CuckooFilterBuilder::build_window`].
+    pub fn builder() -> CuckooFilterBuilder {
+        CuckooFilter::builder()
+    }
+
+    /// Every generation begins as a copy of `template`, an empty filter; its `max_items` are the items of all
+    /// generations together.
     ///
     /// # Panics
     ///
     /// If `template` holds items.
-    pub fn new(window: Window, template: CuckooFilter) -> Self {
+    #[doc(hidden)]
+    pub fn from_template(window: Window, template: CuckooFilter) -> Self {
         assert!(template.is_empty(), "generations begin empty");
         let aging = Aging { window, clock: 0, template, forgotten: 0, outdated: 0 };
         Self { live: Vec::new(), aging: Some(aging) }
-    }
-
-    /// A filter that forgets, where `all` describes its generations together: each has room for its share of the
-    /// capacity, and a rate holds for the items of all of them. Without `max_items` these are the items of a window
-    /// that counts, or the capacity.
-    ///
-    /// # Errors
-    ///
-    /// As [`CuckooFilterBuilder::build`].
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    /// use coua::window::{Clock, Generations, Window};
-    ///
-    /// let last = Window::new(Clock::Count, 1_000_000, 10)?;
-    /// let seen = Generations::build(last, CuckooFilter::builder().capacity(1_000_000).rate(0.001))?;
-    /// assert_eq!(seen.max_items(), 1_100_000);
-    /// assert!(seen.template().capacity() < 200_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn build(window: Window, mut all: CuckooFilterBuilder) -> Result<Self, BuildError> {
-        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
-        all.max_items = all.max_items.or(counted).or(all.rate.and(all.capacity));
-        all.capacity = all.capacity.map(|items| items.div_ceil(u64::from(window.generations())));
-        Ok(Self::new(window, all.build()?))
     }
 
     /// The window; none if it never forgets.
@@ -108,7 +99,7 @@ impl Generations {
         self.aging.as_ref().map(|aging| aging.window)
     }
 
-    /// The latest time told; where items have times, the beginning of its generation.
+    /// The latest time so far; where items have times, the beginning of its generation.
     pub fn clock(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.clock)
     }
@@ -159,6 +150,32 @@ impl Generations {
     /// The refusal of one more item.
     pub(super) fn full(&self, reason: FullReason) -> Full {
         Full { items: self.len(), max_items: self.max_items(), reason }
+    }
+}
+
+impl CuckooFilterBuilder {
+    /// Builds a filter that forgets. The builder describes its generations together: each has room for its share
+    /// of the capacity, and a rate holds for the items of all of them. Without `max_items` these are the items of a
+    /// window that counts, or the capacity.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    ///
+    /// ```
+    /// use coua::window::{Generations, Window};
+    ///
+    /// let last = Window::count(1_000_000, 10)?;
+    /// let seen = Generations::builder().capacity(1_000_000).rate(0.001).build_window(last)?;
+    /// assert_eq!(seen.max_items(), 1_100_000);
+    /// assert!(seen.template().capacity() < 200_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_window(mut self, window: Window) -> Result<Generations, BuildError> {
+        let counted = (window.clock() == Clock::Count).then(|| window.length() + window.step());
+        self.max_items = self.max_items.or(counted).or(self.rate.and(self.capacity));
+        self.capacity = self.capacity.map(|items| items.div_ceil(u64::from(window.generations())));
+        Ok(Generations::from_template(window, self.build()?))
     }
 }
 

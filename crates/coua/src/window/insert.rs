@@ -6,17 +6,85 @@
 
 use std::ops::Range;
 
-use crate::error::{BatchFull, Insertion};
+use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::Key;
-use crate::window::change::{Change, ChangeLog, Logged, When};
+use crate::window::change::{Change, ChangeLog, LoggedGenerations};
 use crate::window::chunk::Chunk;
-use crate::window::{Clock, Generations, Window};
+use crate::window::{Clock, Generations, Moment, When, Window};
 
 /// Fewer items are not worth asking all generations at once.
 const SHORTEST_CHUNK: usize = 16;
 
-impl<L: ChangeLog> Logged<'_, L> {
+impl Generations {
+    /// Adds a copy of the key at present.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if there is no room: nothing has changed then.
+    pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
+        self.insert_batch(&[key]).map_err(|stopped| stopped.full)
+    }
+
+    /// Adds the key at present if it is not remembered, and says which. As with
+    /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique), nothing is stored for a false positive.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: nothing has changed then.
+    pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
+    }
+
+    /// [`insert_unique`](Self::insert_unique) of an item that brings its own time, where the clock is
+    /// [`Clock::Given`]. A later time than all before is the present from then on.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if it is absent and there is no room: only the clock has changed then.
+    pub fn insert_unique_at<K: Key>(
+        &mut self,
+        key: K,
+        time: impl Into<Moment>,
+    ) -> Result<Insertion, Full> {
+        let (times, mut outcomes) = ([time.into().into()], Vec::new());
+        let done = self.insert_unique_batch_at(&[key], When::Each(&times), &mut outcomes);
+        done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
+    }
+
+    /// [`insert_batch_at`](Self::insert_batch_at) at present.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
+        self.insert_batch_at(keys, When::Now)
+    }
+
+    /// [`insert_unique_batch_at`](Self::insert_unique_batch_at) at present: one answer for each key, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first absent key without room.
+    pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
+        let mut outcomes = Vec::new();
+        self.insert_unique_batch_at(keys, When::Now, &mut outcomes).map(|()| outcomes)
+    }
+
+    /// Adds a copy of each key, except of those too old for the window. O(keys) expected, and
+    /// O(generations) wherever an item goes to another generation than the one before.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room, with the number of keys before it.
+    ///
+    /// # Panics
+    ///
+    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
+    pub fn insert_batch_at<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
+        self.logged(&mut ()).insert_batch(keys, when)
+    }
+
     /// Adds each key that is not remembered. `outcomes` is cleared and then holds one answer for each key, in
     /// order, also if the batch is refused.
     ///
@@ -37,17 +105,33 @@ impl<L: ChangeLog> Logged<'_, L> {
     /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
     ///
     /// ```
-    /// use coua::CuckooFilter;
+    /// use std::time::Duration;
     /// use coua::Insertion::{AlreadyPresent, Inserted};
-    /// use coua::window::{Clock, Generations, When, Window};
+    /// use coua::window::{Generations, When, Window};
     ///
-    /// let minute = Window::new(Clock::Given, 60_000, 6)?;
-    /// let mut seen = Generations::new(minute, CuckooFilter::new());
+    /// let minute = Window::given(Duration::from_secs(60), 6)?;
+    /// let mut seen = Generations::new(minute);
     /// let (when, mut outcomes) = (When::Each(&[5_000, 30_000, 90_000]), Vec::new());
-    /// seen.logged(&mut ()).insert_unique_batch_into(&["a", "a", "a"], when, &mut outcomes)?;
+    /// seen.insert_unique_batch_at(&["a", "a", "a"], when, &mut outcomes)?;
     /// assert_eq!(outcomes, [Inserted, AlreadyPresent, Inserted]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    pub fn insert_unique_batch_at<K: Key>(
+        &mut self,
+        keys: &[K],
+        when: When<'_>,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        self.logged(&mut ()).insert_unique_batch_into(keys, when, outcomes)
+    }
+}
+
+impl<L: ChangeLog> LoggedGenerations<'_, L> {
+    /// [`Generations::insert_unique_batch_at`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
     pub fn insert_unique_batch_into<K: Key>(
         &mut self,
         keys: &[K],
@@ -63,16 +147,11 @@ impl<L: ChangeLog> Logged<'_, L> {
         result
     }
 
-    /// Adds a copy of each key, except of those too old for the window. O(keys) expected, and
-    /// O(generations) wherever an item goes to another generation than the one before.
+    /// [`Generations::insert_batch_at`].
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first key without room: it tells how many are in.
-    ///
-    /// # Panics
-    ///
-    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
+    /// As there.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
         let mut outcomes = vec![Insertion::AlreadyPresent; keys.len()];
         self.insert_all(keys, when, IfPresent::AddCopy, &mut outcomes)

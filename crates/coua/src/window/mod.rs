@@ -24,11 +24,15 @@ mod insert;
 mod merge;
 mod read;
 
-pub use change::{Change, ChangeLog, Logged, When};
+#[doc(hidden)]
+pub use change::{Change, ChangeLog, LoggedGenerations};
 pub use error::WindowError;
 pub use generations::{Generation, Generations};
 pub(crate) use header::TEMPLATE;
 pub(crate) use read::{generations_bytes, is_generations, outline};
+
+use std::ops::Range;
+use std::time::{Duration, SystemTime};
 
 /// Generations of a window at most: a lookup asks them all.
 const MOST_GENERATIONS: u32 = 1000;
@@ -44,11 +48,64 @@ pub enum Clock {
     Count,
 }
 
+/// A time, as a filter's [`Clock`] counts it: milliseconds since 1970, or items. Made from such a number, or from
+/// a [`SystemTime`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u64);
+
+impl From<u64> for Moment {
+    fn from(time: u64) -> Self {
+        Self(time)
+    }
+}
+
+impl From<SystemTime> for Moment {
+    /// Times before 1970 count as 1970.
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Moment> for u64 {
+    fn from(moment: Moment) -> Self {
+        moment.0
+    }
+}
+
+/// The times of a batch's items.
+#[derive(Clone, Copy, Debug)]
+pub enum When<'a> {
+    /// At present.
+    Now,
+    /// A time for each item, as a [`Moment`] counts. With a clock other than [`Clock::Given`] this is the same as `Now`.
+    Each(&'a [u64]),
+}
+
+impl When<'_> {
+    /// The times of some of the items.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer times.
+    pub fn part(self, items: Range<usize>) -> Self {
+        match self {
+            Self::Now => Self::Now,
+            Self::Each(times) => Self::Each(&times[items]),
+        }
+    }
+}
+
 /// How long items are remembered, and how exactly. Everything about it takes O(1).
 ///
+/// Items are forgotten at an age between the length of the window and one generation more.
+///
 /// ```
-/// use coua::window::{Clock, Window};
-/// let week = Window::new(Clock::Arrival, 7 * 24 * 3_600_000, 7)?;
+/// use std::time::Duration;
+/// use coua::window::Window;
+///
+/// let day = Duration::from_secs(24 * 3600);
+/// let week = Window::arrival(7 * day, 7)?;
 /// assert_eq!(week.step(), 24 * 3_600_000);
 /// # Ok::<(), coua::window::WindowError>(())
 /// ```
@@ -60,8 +117,34 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window of `length` (milliseconds, or items), rounded up to a multiple of `generations`. Items
-    /// are forgotten at an age between `length` and `length` + `length` / `generations`.
+    /// A window of time, where an item's time is that of its arrival ([`Clock::Arrival`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn arrival(length: Duration, generations: u32) -> Result<Self, WindowError> {
+        Self::new(Clock::Arrival, milliseconds(length), generations)
+    }
+
+    /// A window of time, where every item brings its own time ([`Clock::Given`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn given(length: Duration, generations: u32) -> Result<Self, WindowError> {
+        Self::new(Clock::Given, milliseconds(length), generations)
+    }
+
+    /// A window of the last `items` that were inserted ([`Clock::Count`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn count(items: u64, generations: u32) -> Result<Self, WindowError> {
+        Self::new(Clock::Count, items, generations)
+    }
+
+    /// A window of `length` milliseconds or items, as `clock` counts, rounded up to a multiple of `generations`.
     ///
     /// # Errors
     ///
@@ -84,12 +167,12 @@ impl Window {
         self.clock
     }
 
-    /// How long items are remembered at least.
+    /// How long items are remembered at least, in milliseconds or items.
     pub fn length(&self) -> u64 {
         self.step * u64::from(self.generations)
     }
 
-    /// The length of a generation: items are remembered for at most this much longer.
+    /// The length of a generation, in milliseconds or items: items are remembered for at most this much longer.
     pub fn step(&self) -> u64 {
         self.step
     }
@@ -102,4 +185,9 @@ impl Window {
     fn generation_of(&self, time: u64) -> u64 {
         time / self.step
     }
+}
+
+/// Rounded up.
+fn milliseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

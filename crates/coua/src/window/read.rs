@@ -105,7 +105,7 @@ fn assembled((header, filters): Parts<CuckooFilter>) -> Result<Generations, Load
     if number != TEMPLATE || !template.is_empty() {
         return wrong("generation", number);
     }
-    let mut made = Generations::new(header.window, template);
+    let mut made = Generations::from_template(header.window, template);
     made.set_clock(header.time);
     for (number, filter) in filters {
         if !made.fits(number, &filter) {

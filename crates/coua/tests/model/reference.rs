@@ -263,7 +263,7 @@ impl Reference {
         let rate = self.filter.false_positive_rate();
         assert!(rate >= (occupied / cells).min(1.0) * 0.999_999, "{rate} {occupied} {cells}");
         assert!(rate <= stored as f64 / cells * 1.000_001, "{rate} {stored} {cells}");
-        assert!((0.0..=1.0).contains(&self.filter.load()), "{}", self.filter.load());
+        assert!((0.0..=1.0).contains(&self.filter.load_factor()), "{}", self.filter.load_factor());
         assert_eq!(self.filter.is_empty(), self.len == 0);
         if self.filter.when_full() != WhenFull::ExceedRate {
             assert!(rate <= self.filter.max_items() as f64 / cells * 1.000_001);
@@ -300,7 +300,7 @@ impl Reference {
             }
             FullReason::NoRoom => {
                 assert_eq!(self.filter.when_full(), WhenFull::Refuse);
-                assert!(self.filter.load() > 0.0);
+                assert!(self.filter.load_factor() > 0.0);
             }
             _ => panic!("{full}"),
         }

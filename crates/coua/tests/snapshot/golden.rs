@@ -65,7 +65,7 @@ fn xxh3_has_its_published_values() {
         assert_eq!(hash, value, "seed {seed:#x}, {length} bytes");
     }
     assert_eq!(KeyHasher::default().hash(b"abc").to_u64(), 0x78af_5f94_892f_3950);
-    let seven = [7, 0, 0, 0, 0, 0, 0, 0];
+    let seven = [7_u8, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(KeyHasher::default().hash(7), KeyHasher::default().hash(seven));
 }
 

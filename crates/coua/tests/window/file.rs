@@ -34,9 +34,9 @@ fn honest() -> Forgery {
 
 pub(crate) fn made() -> Generations {
     let window = Window::new(Clock::Given, 1000, 10).unwrap();
-    let mut made = Generations::new(window, template());
+    let mut made = Generations::from_template(window, template());
     let hashes = [1, 2, 3, 4].map(hash);
-    made.logged(&mut ()).insert_batch(&hashes, When::Each(&[1000, 1050, 1099, 1234])).unwrap();
+    made.insert_batch_at(&hashes, When::Each(&[1000, 1050, 1099, 1234])).unwrap();
     made
 }
 
@@ -64,7 +64,7 @@ fn a_file_can_be_written_from_any_byte_on() {
 fn a_limit_of_memory_is_that_of_all_generations() {
     let window = Window::new(Clock::Count, 200_000, 4).unwrap();
     let mut filter =
-        Generations::new(window, CuckooFilter::builder().capacity(100).build().unwrap());
+        Generations::from_template(window, CuckooFilter::builder().capacity(100).build().unwrap());
     let limit = 1_000_000;
     let refused = (0..1_000_000u64).find(|key| {
         filter.set_memory_limit(Some(limit));
@@ -205,7 +205,7 @@ fn other_readers_say_what_it_is() {
 fn a_secret_key_is_needed_and_checked() {
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
     let template = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build().unwrap();
-    let mut seen = Generations::new(window, template);
+    let mut seen = Generations::from_template(window, template);
     seen.insert_unique("a").unwrap();
     let bytes = bytes_of(&seen);
     assert!(matches!(Load::new().bytes::<Generations>(&bytes), Err(LoadError::KeyNeeded)));
@@ -236,7 +236,7 @@ fn the_fixture_is_read_and_written_alike() {
 fn any_clock_can_be_written_and_read() {
     for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
         let window = Window::new(clock, 60_000, 6).unwrap();
-        let mut seen = Generations::new(window, CuckooFilter::new());
+        let mut seen = Generations::new(window);
         seen.set_clock(20_001);
         let expected = if clock == Clock::Count { 20_001 } else { 20_000 };
         assert_eq!(seen.clock(), expected);
@@ -249,7 +249,7 @@ fn generations_unlike_their_template_are_refused() {
     let window = Window::new(Clock::Count, 1_000, 4).unwrap();
     let like = || CuckooFilter::builder().hash_bits(40).capacity(100);
     let loads = |other: CuckooFilterBuilder| {
-        let mut made = Generations::new(window, like().build().unwrap());
+        let mut made = Generations::from_template(window, like().build().unwrap());
         made.insert("a").unwrap();
         made.filters_mut().for_each(|(_, filter)| *filter = other.clone().build().unwrap());
         assert_eq!(made.generations().count(), 1);
@@ -274,12 +274,12 @@ fn generations_unlike_their_template_are_refused() {
 #[test]
 fn what_is_too_old_is_counted() {
     let window = Window::new(Clock::Given, 100, 4).unwrap();
-    let mut seen = Generations::new(window, CuckooFilter::new());
+    let mut seen = Generations::new(window);
     let (when, mut outcomes) = (When::Each(&[1_000, 5, 6, 1_001]), Vec::new());
     let keys = ["a", "b", "b", "c"];
-    seen.logged(&mut ()).insert_unique_batch_into(&keys, when, &mut outcomes).unwrap();
+    seen.insert_unique_batch_at(&keys, when, &mut outcomes).unwrap();
     assert_eq!((seen.outdated(), seen.len()), (2, 2));
-    seen.logged(&mut ()).insert_batch(&keys, When::Each(&[1_000, 5, 1_001, 1_002])).unwrap();
+    seen.insert_batch_at(&keys, When::Each(&[1_000, 5, 1_001, 1_002])).unwrap();
     assert_eq!((seen.outdated(), seen.len()), (3, 5));
     assert_eq!(seen.slot_bits(), seen.template().slot_bits());
 }

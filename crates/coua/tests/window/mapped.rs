@@ -31,7 +31,7 @@ fn hashes(from: u64, count: u64) -> Vec<KeyHash> {
 fn filled(each: u64) -> Generations {
     let window = Window::new(Clock::Arrival, 6 * STEP, 6).unwrap();
     let template = CuckooFilter::builder().capacity(each / 2).hash_bits(50).build().unwrap();
-    let mut filled = Generations::new(window, template);
+    let mut filled = Generations::from_template(window, template);
     for number in 0..6 {
         filled.advance(STEP * number);
         filled.insert_batch(&hashes(number * each, each)).unwrap();
@@ -150,7 +150,7 @@ fn segments_of_other_bytes() {
         assert_eq!(seen.len(), 1);
         let fresh = seen.generations().next().unwrap().filter.clone();
         let mut removing = fresh.clone();
-        assert!(removing.remove("a") && removing.load() == 0.0);
+        assert!(removing.remove("a") && removing.load_factor() == 0.0);
     }
 }
 
@@ -201,7 +201,7 @@ fn opening_touches_no_segment_and_a_change_a_few_pages() {
 fn memory_that_comes_back_is_counted_wherever_a_part_begins() {
     let window = Window::new(Clock::Arrival, 8 * STEP, 8).unwrap();
     let template = CuckooFilter::builder().capacity(20_000).hash_bits(18).build().unwrap();
-    let mut made = Generations::new(window, template);
+    let mut made = Generations::from_template(window, template);
     for number in 0..9 {
         made.advance(STEP * number);
         made.insert_batch(&hashes(number * 100, 100)).unwrap();

@@ -12,7 +12,7 @@ fn the_rate_holds_over_all_generations() {
     let template =
         CuckooFilter::builder().capacity(1_000).max_items(ITEMS).rate(0.01).build().unwrap();
     let window = Window::new(Clock::Arrival, 800, 8).unwrap();
-    let mut seen = Generations::new(window, template);
+    let mut seen = Generations::from_template(window, template);
     for round in 0..9 {
         seen.advance(round * 100);
         let hashes: Vec<KeyHash> = (0..ITEMS / 9).map(|n| hash(round << 32 | n)).collect();

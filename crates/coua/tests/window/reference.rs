@@ -1,8 +1,9 @@
 //! Batches compared with the reference implementation, with single calls, and with a repeated change log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, SystemTime};
 
-use coua::window::{Change, ChangeLog, Clock, Generations, When, Window};
+use coua::window::{Change, ChangeLog, Clock, Generations, Moment, When, Window};
 use coua::{CuckooFilter, Insertion, KeyHash, Load};
 use proptest::prelude::*;
 
@@ -52,7 +53,7 @@ impl ChangeLog for Notes {
 
 fn new(window: Window) -> Generations {
     let template = CuckooFilter::builder().capacity(50).max_items(MOST_ITEMS).hash_bits(64);
-    Generations::new(window, template.build().unwrap())
+    Generations::from_template(window, template.build().unwrap())
 }
 
 /// Two keys that the filter cannot tell apart, in different generations.
@@ -60,7 +61,7 @@ fn new(window: Window) -> Generations {
 fn a_removal_makes_nobody_else_older() {
     let window = Window::new(Clock::Arrival, 30, 3).unwrap();
     let template = CuckooFilter::builder().capacity(100).hash_bits(12).build().unwrap();
-    let mut seen = Generations::new(window, template);
+    let mut seen = Generations::from_template(window, template);
     let [first, second] = [0, 0xffff].map(|rest| KeyHash::from_u64((0x1234 << 48) | rest));
     for (time, hash) in [(0, first), (20, second)] {
         seen.advance(time);
@@ -151,11 +152,10 @@ impl Four {
         let when = When::Each(&times);
         let mut outcomes = Vec::new();
         if copies == Copies::Keep {
-            let done =
-                self.singles.logged(&mut ()).insert_unique_batch_into(&[hash], when, &mut outcomes);
+            let done = self.singles.insert_unique_batch_at(&[hash], when, &mut outcomes);
             done.ok().map(|()| outcomes[0])
         } else {
-            let done = self.singles.logged(&mut ()).insert_batch(&[hash], when);
+            let done = self.singles.insert_batch_at(&[hash], when);
             done.ok().map(|()| Insertion::Inserted)
         }
     }
@@ -209,7 +209,7 @@ fn without_a_window_it_is_a_cuckoo_filter() {
     let hashes: Vec<KeyHash> = (0..1000).chain(500..1500).map(hash).collect();
     let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
     unbounded.advance(u64::MAX);
-    unbounded.logged(&mut ()).insert_unique_batch_into(&hashes, When::Now, &mut outcomes).unwrap();
+    unbounded.insert_unique_batch_at(&hashes, When::Now, &mut outcomes).unwrap();
     plain.insert_unique_batch_into(&hashes, &mut expected).unwrap();
     assert_eq!(outcomes, expected);
     unbounded.insert_batch(&hashes[..10]).unwrap();
@@ -226,7 +226,7 @@ fn without_a_window_it_is_a_cuckoo_filter() {
 #[test]
 fn time_does_not_go_back() {
     let window = Window::new(Clock::Arrival, 100, 10).unwrap();
-    let mut seen = Generations::new(window, CuckooFilter::new());
+    let mut seen = Generations::new(window);
     seen.advance(5_000);
     seen.insert_unique("a").unwrap();
     seen.advance(0);
@@ -245,9 +245,9 @@ fn time_does_not_go_back() {
 fn generations_merge_by_their_times() {
     let window = Window::new(Clock::Given, 100, 10).unwrap();
     let with = |items: &[(u64, u64)]| {
-        let mut filter = Generations::new(window, CuckooFilter::new());
+        let mut filter = Generations::new(window);
         for (key, time) in items {
-            filter.logged(&mut ()).insert_batch(&[hash(*key)], When::Each(&[*time])).unwrap();
+            filter.insert_batch_at(&[hash(*key)], When::Each(&[*time])).unwrap();
         }
         filter
     };
@@ -266,9 +266,9 @@ fn generations_merge_by_their_times() {
 
     let few = CuckooFilter::builder().capacity(2).max_items(3).hash_bits(64).build().unwrap();
     let (mut two, mut more) =
-        (Generations::new(window, few.clone()), Generations::new(window, few));
+        (Generations::from_template(window, few.clone()), Generations::from_template(window, few));
     for (filter, hashes) in [(&mut two, [1, 2]), (&mut more, [3, 4])] {
-        filter.logged(&mut ()).insert_batch(&hashes.map(hash), When::Each(&[5, 15])).unwrap();
+        filter.insert_batch_at(&hashes.map(hash), When::Each(&[5, 15])).unwrap();
     }
     let alone = bytes_of(&two);
     assert!(two.merge(&more).unwrap_err().to_string().contains("for at most 3"));
@@ -276,11 +276,11 @@ fn generations_merge_by_their_times() {
 
     let before = bytes_of(&one);
     let other = Window::new(Clock::Given, 100, 5).unwrap();
-    assert!(one.merge(&Generations::new(other, CuckooFilter::new())).is_err());
+    assert!(one.merge(&Generations::new(other)).is_err());
     assert!(one.merge(&CuckooFilter::new().into()).is_err());
     let template = CuckooFilter::builder().hash_bits(40).build().unwrap();
-    let mut coarse = Generations::new(window, template);
-    coarse.logged(&mut ()).insert_batch(&[hash(1)], When::Each(&[1_100])).unwrap();
+    let mut coarse = Generations::from_template(window, template);
+    coarse.insert_batch_at(&[hash(1)], When::Each(&[1_100])).unwrap();
     assert!(one.merge(&coarse).is_err());
     assert!(bytes_of(&one) == before);
 }
@@ -294,7 +294,7 @@ fn windows_have_limits() {
         let longest = Window::new(clock, (1 << 62) - 8, 8).unwrap();
         let rounded = Window::new(clock, 9, 8).unwrap();
         assert_eq!((longest.length(), rounded.length(), rounded.step()), ((1 << 62) - 8, 16, 2));
-        let mut last = Generations::new(longest, CuckooFilter::new());
+        let mut last = Generations::new(longest);
         last.insert_unique("a").unwrap();
         let bytes = bytes_of(&last);
         assert!(bytes_of(&Load::new().bytes::<Generations>(&bytes).unwrap()) == bytes);
@@ -307,13 +307,35 @@ fn too_few_times_change_nothing() {
     let when = When::Each(&[5, 6]);
     for clock in [Clock::Given, Clock::Arrival, Clock::Count] {
         let window = Window::new(clock, 100, 4).unwrap();
-        let mut seen = Generations::new(window, CuckooFilter::new());
+        let mut seen = Generations::new(window);
         let seen = &mut seen;
-        let copies = AssertUnwindSafe(|| seen.logged(&mut ()).insert_batch(&hashes, when));
+        let copies = AssertUnwindSafe(|| seen.insert_batch_at(&hashes, when));
         assert!(catch_unwind(copies).is_err(), "{clock:?}");
         let mut outcomes = Vec::new();
-        let unique = || seen.logged(&mut ()).insert_unique_batch_into(&hashes, when, &mut outcomes);
+        let unique = || seen.insert_unique_batch_at(&hashes, when, &mut outcomes);
         assert!(catch_unwind(AssertUnwindSafe(unique)).is_err(), "{clock:?}");
         assert_eq!(seen.len(), 0, "{clock:?}");
     }
+}
+
+#[test]
+fn lengths_and_times_of_the_standard_library_are_milliseconds() {
+    let second = Duration::from_secs(1);
+    let rounded = Window::arrival(Duration::from_nanos(1_000_000_001), 1).unwrap();
+    assert_eq!((rounded.clock(), rounded.length()), (Clock::Arrival, 1_001));
+    assert_eq!(Window::given(8 * second, 8), Window::new(Clock::Given, 8_000, 8));
+    assert_eq!(Window::count(8, 8), Window::new(Clock::Count, 8, 8));
+    assert!(
+        Window::arrival(Duration::MAX, 8).is_err() && Window::given(Duration::ZERO, 1).is_err()
+    );
+
+    let start = SystemTime::UNIX_EPOCH;
+    let times = [start - second, start, start + Duration::from_micros(1_001_999)];
+    assert_eq!(times.map(|time| u64::from(Moment::from(time))), [0, 0, 1_001]);
+
+    let mut seen = Generations::new(Window::given(8 * second, 8).unwrap());
+    assert_eq!(seen.insert_unique_at("a", start + 9 * second), Ok(Insertion::Inserted));
+    assert_eq!(seen.insert_unique_at("a", 10_000), Ok(Insertion::AlreadyPresent));
+    assert_eq!(seen.insert_unique_at("a", start + 18 * second), Ok(Insertion::Inserted));
+    assert_eq!((seen.clock(), seen.forgotten()), (18_000, 1));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use coua::window::{Clock, Generations, When, Window};
-use coua::{CuckooFilter, Insertion, KeyHash};
+use coua::{Insertion, KeyHash};
 
 use super::plain::hash;
 use crate::random::nth;
@@ -55,7 +55,7 @@ impl Judge {
 
 fn live_through(clock: Clock, days: u64) {
     let window = Window::new(clock, 7 * DAY, 8).unwrap();
-    let mut seen = Generations::new(window, CuckooFilter::new());
+    let mut seen = Generations::new(window);
     let mut judge = Judge { window, inserted: HashMap::new(), repeats: 0, late: 0 };
     let (mut outcomes, mut most, mut last) = (Vec::new(), 0, 0);
     for minutes in (0..days * 1440).step_by(7) {
@@ -75,7 +75,7 @@ fn live_through(clock: Clock, days: u64) {
         if clock == Clock::Arrival {
             seen.advance(times[0]);
         }
-        seen.logged(&mut ()).insert_unique_batch_into(&hashes, when, &mut outcomes).unwrap();
+        seen.insert_unique_batch_at(&hashes, when, &mut outcomes).unwrap();
         for ((key, time), outcome) in items.into_iter().zip(&outcomes) {
             last = last.max(time);
             judge.judge(key, time, last, *outcome);
@@ -101,12 +101,12 @@ fn a_year_by_the_times_of_the_items() {
 #[test]
 fn the_last_items_are_remembered() {
     let window = Window::new(Clock::Count, 10_000, 10).unwrap();
-    let mut seen = Generations::new(window, CuckooFilter::new());
+    let mut seen = Generations::new(window);
     let (mut number_of, mut inserted, mut outcomes) = (HashMap::new(), 0, Vec::new());
     for batch in 0..400 {
         let keys: Vec<u64> = (0..500).map(|n| nth(batch * 1000 + n) % 40_000).collect();
         let hashes: Vec<KeyHash> = keys.iter().map(|key| hash(*key)).collect();
-        seen.logged(&mut ()).insert_unique_batch_into(&hashes, When::Now, &mut outcomes).unwrap();
+        seen.insert_unique_batch_at(&hashes, When::Now, &mut outcomes).unwrap();
         for (key, outcome) in keys.iter().zip(&outcomes) {
             let is_repeat = *outcome == Insertion::AlreadyPresent;
             match number_of.get(key).map(|number| inserted - number) {

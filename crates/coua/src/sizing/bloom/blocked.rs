@@ -11,7 +11,7 @@
 //! is for keys that agree in the 32 bits that choose the eight.)
 
 use super::check_rate;
-use crate::bloom::error::BloomBuildError;
+use super::error::BloomBuildError;
 
 /// Most blocks of a blocked filter: the block is chosen by 32 bits of the hash.
 const MAX_BLOCKS: u64 = 1 << 32;

@@ -1,8 +1,12 @@
-//! The counting Bloom filter against an exact multiset.
+//! The textbooks' Bloom filters: hash functions of one's own, and the counting one against an exact multiset.
 
 use std::collections::HashMap;
+use std::thread;
 
-use coua::bloom::CountingBloomFilter;
+use coua::bloom::BloomBuildError;
+use coua::bloom::classic::{
+    ClassicBloomFilter, CountingBloomFilter, HashFunction, fnv1, fnv1a, murmur3,
+};
 use coua::sizing::bloom::BloomPlan;
 use coua::{KeyHash, KeyHasher};
 
@@ -108,6 +112,39 @@ fn rate_is_that_of_the_plain_filter() {
         assert_eq!(counting.contains(key(number)), bits.contains(key(number)));
     }
     assert_eq!(counting.memory_bytes() as u64, plan.counting_bytes());
-    counting.clear();
-    assert_eq!(counting.count("wren"), Some(0));
+    assert_eq!(counting.count(key(1 << 40)), Some(0));
+}
+
+const THREE: [HashFunction; 3] = [fnv1, fnv1a, |key| murmur3(key, 0)];
+
+#[test]
+fn a_hundred_threads_lose_nothing_of_the_classic_three() {
+    let filter = ClassicBloomFilter::new(1 << 18, &THREE).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..100_u64 {
+            let filter = &filter;
+            scope.spawn(move || {
+                for number in thread * 300..(thread + 1) * 300 {
+                    filter.insert_unique(number.to_le_bytes());
+                }
+            });
+        }
+    });
+    assert!((0..30_000_u64).all(|number| filter.contains(number.to_le_bytes())));
+    assert_eq!((filter.bits(), filter.probes()), (1 << 18, 3));
+}
+
+#[test]
+fn impossible_filters_are_errors() {
+    assert_eq!(ClassicBloomFilter::new(0, &THREE).err(), Some(BloomBuildError::NoBits));
+    for (functions, probes) in [(vec![], 0), (vec![fnv1 as HashFunction; 65], 65)] {
+        let error = Some(BloomBuildError::Probes { probes });
+        assert_eq!(ClassicBloomFilter::new(10, &functions).err(), error);
+    }
+    assert!(ClassicBloomFilter::new(10, &[fnv1 as HashFunction; 64]).is_ok());
+    for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::NEG_INFINITY] {
+        let refused = CountingBloomFilter::with_capacity(10, rate).err();
+        assert!(matches!(refused, Some(BloomBuildError::Rate { .. })));
+    }
+    assert!(CountingBloomFilter::with_capacity(1 << 58, 0.1).is_err());
 }

@@ -13,11 +13,13 @@
 //! 6 % at 100 bits and 7 probes, by 0.6 % at 1000. With the second factor the error is below 1 %.
 
 mod blocked;
+mod error;
 
 pub use blocked::BlockedBloomPlan;
 pub(crate) use blocked::{block_count_estimate, rate_of_low_bits};
+pub use error::BloomBuildError;
+pub(crate) use error::MAX_PROBES;
 
-use crate::bloom::error::{BloomBuildError, MAX_PROBES};
 use crate::sizing::HASH_VALUES;
 
 /// [`BloomPlan::for_rate`] gives no filter smaller than one cache line: it costs the same, and the
@@ -151,7 +153,7 @@ pub(crate) fn rate_of_fill(bits: u64, probes: u32, ones: u64) -> f64 {
     (by_bits + count_estimate(bits, probes, ones) / HASH_VALUES).min(1.0)
 }
 
-pub(crate) fn check_rate(rate: f64) -> Result<(), BloomBuildError> {
+fn check_rate(rate: f64) -> Result<(), BloomBuildError> {
     if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BloomBuildError::Rate { rate }) }
 }
 

@@ -4,7 +4,7 @@
 //! same on every platform and in every language, and written into snapshots. Two algorithms:
 //!
 //! * **XXH3-64** (Yann Collet's xxHash 0.8) with a 64-bit seed: the default, a few ns for a short
-//!   key. Not safe against somebody who chooses keys and knows the seed.
+//!   key. Not safe where keys are chosen with knowledge of the seed.
 //! * **SipHash-1-3** (Aumasson and Bernstein 2012, reduced rounds) with a 128-bit key: for filters
 //!   that meet hostile keys.
 
@@ -13,7 +13,7 @@ mod short;
 
 use std::fmt;
 
-pub use key::Key;
+pub use key::{Key, KeyPart};
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -80,7 +80,7 @@ pub enum HashAlgorithm {
 }
 
 impl fmt::Debug for HashAlgorithm {
-    /// Keeps the secret key to itself.
+    /// Hides the secret key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Xxh3 { seed } => f.debug_struct("Xxh3").field("seed", seed).finish(),
