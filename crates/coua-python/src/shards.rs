@@ -24,6 +24,6 @@ pub(crate) fn shards<'py>(
         return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
     }
     let batch = batch_of(keys, Hashing::new(seed, key)?.hasher(), Nulls::Refuse)?;
-    let shards = batch.hashes().iter().map(|hash| hash.shard(of) + 1).collect();
+    let shards = batch.hashes().iter().map(|hash| hash.share(of) + 1).collect();
     Ok(PyArray1::from_vec(keys.py(), shards))
 }

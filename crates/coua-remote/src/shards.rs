@@ -34,7 +34,7 @@ impl Shards {
 
     /// The shard of an item by its hash, which is XXH3-64 with seed 0: as `--shard` divides records.
     pub(crate) fn of(&self, hash: KeyHash) -> usize {
-        hash.shard(self.keys.len() as u32) as usize
+        hash.share(self.keys.len() as u32) as usize
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
         for hash in (0..1000_u64).map(|item| KeyHasher::default().hash(item.to_le_bytes())) {
             for count in [1, 2, 3, 64, 16_384] {
                 let found = Shards::new("seen", Some(count)).of(hash);
-                assert_eq!(found, hash.shard(count) as usize, "of {count}");
+                assert_eq!(found, hash.share(count) as usize, "of {count}");
             }
         }
     }

@@ -69,7 +69,7 @@ fn keys_in_order_are_held() {
 
 /// The dearest that is known: as many keys of one prefix as let its segment split, and at each depth a dozen that no
 /// eviction places, so that it does, down to the depth that is free. Again for other prefixes, until whole
-/// shares are so full of segments that they may lie deeper.
+/// regions are so full of segments that they may lie deeper.
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn keys_that_make_segments_split_buy_bounded_memory() {
@@ -82,7 +82,7 @@ fn keys_that_make_segments_split_buy_bounded_memory() {
         assert!(is_bounded(filter, keys), "{keys} keys: {filter:?}");
     };
     for chain in 0..usual_or_all(12, 200) {
-        // All in one share, whose segments are counted together.
+        // All in one region, whose segments are counted together.
         let prefix = (chain << 50 | random.next() >> 14) & !(u64::MAX >> 40);
         for _ in 0..4200 {
             insert(&mut filter, prefix | random.next() >> 40);

@@ -22,7 +22,7 @@ impl Shard {
 
     /// Whether a record whose key has this hash is its own. The first one has those without a key.
     pub(crate) fn has(self, hash: Option<KeyHash>) -> bool {
-        hash.map_or(0, |hash| hash.shard(self.of)) + 1 == self.number
+        hash.map_or(0, |hash| hash.share(self.of)) + 1 == self.number
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
             for of in [1, 2, 3, 64, 16_384] {
                 let numbers =
                     (1..=of).filter(|number| Shard { number: *number, of }.has(Some(hash)));
-                assert!(numbers.eq([hash.shard(of) + 1]), "of {of}");
+                assert!(numbers.eq([hash.share(of) + 1]), "of {of}");
             }
         }
     }

@@ -119,7 +119,7 @@ impl InsertBatch<'_> {
     #[inline(always)]
     fn when_blocked(&self, levels: impl Levels, segment: u32) -> Option<Decision> {
         let level = self.filter.as_segments().level_in(levels, segment);
-        let is_known = !self.filter.depends_on_share(&level, segment);
+        let is_known = !self.filter.depends_on_region(&level, segment);
         is_known.then(|| self.filter.when_blocked(segment))
     }
 

@@ -8,8 +8,8 @@
 //! was planned for. Where a segment cannot grow, items go to the overflow table once evictions have failed too often;
 //! a filter that may not grow refuses them.
 //!
-//! The decision depends on the segment, and on how many others are in its share: so the order does not matter in which
-//! shares take their keys. Only the limits of items and of memory count the whole filter, and the rebuilding
+//! The decision depends on the segment, and on how many others are in its region: so the order does not matter in which
+//! regions take their keys. Only the limits of items and of memory count the whole filter, and the rebuilding
 //! of filters that are small, or short of bits.
 
 use super::policy::{MAX_DEPTH, WhenFull, deepest};
@@ -112,9 +112,9 @@ pub(super) struct Surroundings {
     pub(super) splits: u8,
     /// Entries of the overflow table for its keys, as far as they matter.
     pub(super) entries: usize,
-    /// Its depth in the whole filter, and the segments of its share.
+    /// Its depth in the whole filter, and the segments of its region.
     pub(super) depth: u32,
-    pub(super) share: usize,
+    pub(super) region: usize,
     /// Its fingerprints have no bit left to give.
     pub(super) is_last_level: bool,
     /// Segments of the filter, and as many as there would be if all were as deep as this one.
@@ -163,7 +163,7 @@ impl Surroundings {
             None
         } else if self.is_small() || self.can_rebuild() && self.lacks_bits() {
             Some((Decision::Rebuild, self.rebuild_bytes))
-        } else if !self.is_last_level && self.depth < deepest(self.share) {
+        } else if !self.is_last_level && self.depth < deepest(self.region) {
             Some((Decision::Split, self.split_bytes))
         } else {
             None
@@ -243,7 +243,7 @@ mod tests {
             splits: 1,
             entries: 0,
             depth: 7,
-            share: 0,
+            region: 0,
             is_last_level: false,
             segments: 100,
             segments_if_all_as_deep: 128,
@@ -279,7 +279,7 @@ mod tests {
         let growing = growing();
         let planned = Surroundings { splits: 0, ..growing };
         let small = Surroundings { slots: 1 << 14, segments: 1, depth: 0, ..growing };
-        let deep = Surroundings { depth: 16, share: 10, ..growing };
+        let deep = Surroundings { depth: 16, region: 10, ..growing };
         let last = Surroundings { is_last_level: true, ..growing };
         let part = Surroundings { is_part: true, ..last };
         let tight = Surroundings { memory_left: 99_999, ..growing };
@@ -296,9 +296,9 @@ mod tests {
             ("a small filter that holds more than planned", FAILED, small, Rebuild),
             ("one that does not", FAILED, Surroundings { capacity: 1_000_001, ..small }, Evict),
             ("a small shard", FAILED, Surroundings { is_part: true, ..small }, Split),
-            ("deep in a share of few", FILLED, deep, Evict),
+            ("deep in a region of few", FILLED, deep, Evict),
             ("and crowded", CROWDED, deep, Overflow),
-            ("deep in a share of many", FILLED, Surroundings { share: 128, ..deep }, Split),
+            ("deep in a region of many", FILLED, Surroundings { region: 128, ..deep }, Split),
             ("no bit left", FILLED, last, Rebuild),
             ("in a shard", FILLED, part, Evict),
             ("and crowded", CROWDED, part, Overflow),

@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use super::growth::{Decision, Fill, MOST_ENTRIES_BY_CHANCE, Surroundings, decide};
-use super::policy::{FREE_DEPTH, SHARE_BITS, deepest};
+use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
 use crate::kernel::{Geometry, LevelGeometry};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, OVERFLOW_ENTRY_BYTES, fitted};
 
@@ -24,9 +24,9 @@ impl CuckooFilter {
         }
     }
 
-    /// Whether that may change when other segments of its share split.
+    /// Whether that may change when other segments of its region split.
     #[inline(always)]
-    pub(crate) fn depends_on_share(&self, level: &LevelGeometry, index: u32) -> bool {
+    pub(crate) fn depends_on_region(&self, level: &LevelGeometry, index: u32) -> bool {
         let (fill, thresholds) = (self.fill_of(index), &self.thresholds);
         level.depth + self.shard.bits >= FREE_DEPTH
             && (fill.is_crowded(thresholds) || fill.is_filled(thresholds))
@@ -57,7 +57,7 @@ impl CuckooFilter {
             splits: level + self.shard.levels_above,
             entries: entries.take(MOST_ENTRIES_BY_CHANCE + 1).count(),
             depth: self.segments.depth_of(index) + self.shard.bits,
-            share: self.segments_in_share(index),
+            region: self.segments_in_region(index),
             is_last_level: self.segments.is_last_level(index),
             segments: self.segments.len() as u64,
             segments_if_all_as_deep: 1 << (geometry.base_depth + u32::from(level)),
@@ -71,19 +71,19 @@ impl CuckooFilter {
         }
     }
 
-    /// Segments of the share that a segment lies in, where it is so deep that they matter.
-    fn segments_in_share(&self, index: u32) -> usize {
+    /// Segments of the region that a segment lies in, where it is so deep that they matter.
+    fn segments_in_region(&self, index: u32) -> usize {
         if self.segments.depth_of(index) + self.shard.bits < FREE_DEPTH {
             return 0;
         }
-        let bits = SHARE_BITS.saturating_sub(self.shard.bits);
+        let bits = REGION_BITS.saturating_sub(self.shard.bits);
         self.segments.count_under(self.segments.get(index).prefix(), bits)
     }
 
     /// Whether a segment may become two, as far as its depth goes.
     pub(super) fn may_split(&self, index: u32) -> bool {
         let depth = self.segments.depth_of(index) + self.shard.bits;
-        !self.segments.is_last_level(index) && depth < deepest(self.segments_in_share(index))
+        !self.segments.is_last_level(index) && depth < deepest(self.segments_in_region(index))
     }
 
     /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of

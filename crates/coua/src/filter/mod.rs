@@ -29,7 +29,7 @@ use growth::Thresholds;
 pub(crate) use growth::{Decision, inserts_before_rebuilding};
 pub(crate) use overflow::{OverflowEntry, OverflowTable};
 pub use policy::WhenFull;
-pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, SHARE_BITS, Shard, deepest};
+pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 
 /// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.
 ///

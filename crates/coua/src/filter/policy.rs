@@ -38,9 +38,9 @@ impl Policy {
     }
 }
 
-/// Bits of the hash that name a share: what is decided in a filter depends on the segments of one share alone, so that
-/// 2^`SHARE_BITS` threads may each take one.
-pub(crate) const SHARE_BITS: u32 = 6;
+/// Bits of the hash that name a region: what is decided in a filter depends on the segments of one region alone, so that
+/// 2^`REGION_BITS` threads may each take one.
+pub(crate) const REGION_BITS: u32 = 6;
 /// How much deeper than in a balanced tree a segment may lie, once it is deeper than [`FREE_DEPTH`].
 const MAX_IMBALANCE: u32 = 4;
 /// Every segment may lie as deep, so that keys may come in the order of their hashes: a directory of
@@ -49,10 +49,10 @@ pub(crate) const FREE_DEPTH: u32 = 16;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
 pub(crate) const MAX_DEPTH: u32 = 28;
 
-/// The depth that no segment exceeds in a share of `segments` segments. Keys that share a long prefix (made by
+/// The depth that no segment exceeds in a region of `segments` segments. Keys that share a long prefix (made by
 /// somebody who knows the seed) end in the overflow table, and not in splits without end.
 pub(crate) fn deepest(segments: usize) -> u32 {
-    (SHARE_BITS + segments.max(1).ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
+    (REGION_BITS + segments.max(1).ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
 }
 
 /// Which part of a larger filter a filter is. The default is that of a filter which is whole.

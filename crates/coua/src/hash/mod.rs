@@ -38,20 +38,20 @@ impl KeyHash {
         self.0
     }
 
-    /// Which of `shards` equal shares of all keys this one belongs to, from 0: how keys are divided among
+    /// Which of `shares` equal shares of all keys this one belongs to, from 0: how keys are divided among
     /// files, runs and machines.
     ///
-    /// A filter places keys by the first bits of their hashes, and those of one shard must not be alike there:
+    /// A filter places keys by the first bits of their hashes, and those of one share must not be alike there:
     /// so the last byte counts most here. The division is the same in every version and on every machine.
     ///
     /// ```
     /// use coua::KeyHasher;
     ///
-    /// assert_eq!(KeyHasher::default().hash("kestrel").shard(8), 3);
+    /// assert_eq!(KeyHasher::default().hash("kestrel").share(8), 3);
     /// ```
     #[inline]
-    pub const fn shard(self, shards: u32) -> u32 {
-        let share = self.0.swap_bytes() as u128 * shards as u128;
+    pub const fn share(self, shares: u32) -> u32 {
+        let share = self.0.swap_bytes() as u128 * shares as u128;
         (share >> u64::BITS) as u32
     }
 }
@@ -154,22 +154,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_the_same_on_every_machine() {
+    fn shares_are_the_same_on_every_machine() {
         let hashes = [0, 0x33, 0x34, 0x9999_9999_9999_9999, 0x1234_5678_9abc_deff, u64::MAX];
-        assert_eq!(hashes.map(|hash| KeyHash::from_u64(hash).shard(5)), [0, 0, 1, 2, 4, 4]);
+        assert_eq!(hashes.map(|hash| KeyHash::from_u64(hash).share(5)), [0, 0, 1, 2, 4, 4]);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn each_shard_has_its_share_of_the_keys() {
-        for shards in [1, 2, 3, 8, 1000] {
-            let mut keys = vec![0; shards as usize];
+    fn each_share_has_its_part_of_the_keys() {
+        for shares in [1, 2, 3, 8, 1000] {
+            let mut keys = vec![0; shares as usize];
             for number in 0..100_000 {
-                keys[KeyHasher::default().hash(number).shard(shards) as usize] += 1;
+                keys[KeyHasher::default().hash(number).share(shares) as usize] += 1;
             }
-            let mean = 100_000.0 / f64::from(shards);
+            let mean = 100_000.0 / f64::from(shares);
             let far = |keys: &i32| (f64::from(*keys) - mean).abs() > 6.0 * mean.sqrt();
-            assert!(!keys.iter().any(far), "{shards}: {keys:?}");
+            assert!(!keys.iter().any(far), "{shares}: {keys:?}");
         }
     }
 

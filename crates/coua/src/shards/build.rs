@@ -5,7 +5,7 @@
 //! several threads ([`Shards`]). Segments are independent and a shard's keys stay in order, so the bytes are those
 //! of single inserts.
 //!
-//! What depends on more than a shard (the limit of items, and how deep the segments of a share may lie) is checked
+//! What depends on more than a shard (the limit of items, and how deep the segments of a region may lie) is checked
 //! afterwards. If the limits are still far, they never mattered, whatever the order. If not, which is rare, the
 //! result is thrown away, and the keys are inserted one batch after the other.
 
@@ -17,7 +17,7 @@ use std::thread;
 use super::{ByShard, ShardPlan};
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BatchFull, BuildError};
-use crate::filter::{CuckooFilter, FREE_DEPTH, IfPresent, SHARE_BITS, inserts_before_rebuilding};
+use crate::filter::{CuckooFilter, FREE_DEPTH, IfPresent, REGION_BITS, inserts_before_rebuilding};
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::Resolution;
 
@@ -175,8 +175,8 @@ impl Shards {
     /// The shards of a filter that is empty and has more than one segment.
     fn of(whole: CuckooFilter) -> Option<Self> {
         let geometry = whole.as_segments().geometry();
-        // A shard that is smaller than a share does not know how deep its segments may lie.
-        let most = if geometry.base_depth < FREE_DEPTH { MOST_BITS } else { SHARE_BITS };
+        // A shard that is smaller than a region does not know how deep its segments may lie.
+        let most = if geometry.base_depth < FREE_DEPTH { MOST_BITS } else { REGION_BITS };
         let bits = geometry.base_depth.min(most);
         let bits = match geometry.resolution {
             // A shard must have bits left to tell its keys apart.
@@ -243,7 +243,7 @@ impl Shards {
     fn is_far_from_depth_limit(&self) -> bool {
         let is_far =
             |shard: &CuckooFilter| shard.as_segments().depth() + self.plan.bits < FREE_DEPTH;
-        self.plan.bits <= SHARE_BITS || self.all.iter().all(is_far)
+        self.plan.bits <= REGION_BITS || self.all.iter().all(is_far)
     }
 
     /// The filter.
@@ -292,13 +292,13 @@ mod tests {
         }
     }
 
-    /// Keys of one segment, which split down to the depth that shares limit.
+    /// Keys of one segment, which split down to the depth that regions limit.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn shards_smaller_than_a_share_tell_when_its_limit_may_matter() {
+    fn shards_smaller_than_a_region_tell_when_its_limit_may_matter() {
         let (filter, crowd) = (empty(many_small_segments(12)), crowd(40, 30));
         let mut shards = Shards::of(filter).unwrap();
-        assert!(shards.plan.bits > SHARE_BITS);
+        assert!(shards.plan.bits > REGION_BITS);
         assert!(shards.insert(&crowd, 0..crowd.len(), IfPresent::AddCopy, 1).is_none());
     }
 }

@@ -189,17 +189,17 @@ pub(crate) mod tests {
         bytes
     }
 
-    /// What a filter does with a key depends on the segments of the key's share alone: whichever share takes its keys
+    /// What a filter does with a key depends on the segments of the key's region alone: whichever region takes its keys
     /// first, the bytes are the same. In filters of as many segments as make the depth of one matter, with keys that
     /// share prefixes of several lengths, and segments too full to take more.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn the_order_of_shares_does_not_matter() {
+    fn the_order_of_regions_does_not_matter() {
         let (mut deepest, mut overflowed) = (0, 0);
         for (depth, keys) in [(11, 40_000), (12, 50_000), (13, 90_000)] {
             let mut hashes: Vec<_> = (0..keys).map(|n| KeyHash::from_u64(mix(mix(n)))).collect();
             for (n, bits) in (0..).zip([3, 9, 14, 20, 27, 40]) {
-                // In other shares each.
+                // In other regions each.
                 let begin = mix(n) & 63 << 58;
                 let crowd = crowd(400, bits.max(6)).into_iter();
                 hashes.extend(crowd.map(|hash| KeyHash::from_u64(hash.to_u64() | begin)));
@@ -217,11 +217,12 @@ pub(crate) mod tests {
             hashes.chunks(777).for_each(|batch| in_batches.insert_batch(batch).unwrap());
             assert!(bytes_of(&in_batches) == expected, "{depth}");
             for reversed in [false, true] {
-                let mut by_share = hashes.clone();
-                let share = |hash: &KeyHash| hash.first_bits(6);
-                by_share.sort_by_key(|hash| if reversed { 63 - share(hash) } else { share(hash) });
+                let mut by_region = hashes.clone();
+                let region = |hash: &KeyHash| hash.first_bits(6);
+                by_region
+                    .sort_by_key(|hash| if reversed { 63 - region(hash) } else { region(hash) });
                 let mut filter = make();
-                filter.insert_batch(&by_share).unwrap();
+                filter.insert_batch(&by_region).unwrap();
                 assert!(bytes_of(&filter) == expected, "{depth} {reversed}");
             }
             for bits in [1, 4, 6] {

@@ -1,7 +1,7 @@
 //! From a plain filter to one for many threads, and back.
 
 use crate::error::OutOfMemory;
-use crate::filter::{CuckooFilter, IfPresent, SHARE_BITS, WhenFull, inserts_before_rebuilding};
+use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull, inserts_before_rebuilding};
 use crate::kernel::Geometry;
 use crate::shards::ShardPlan;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
@@ -10,9 +10,9 @@ use crate::sizing::fitted;
 use std::sync::RwLock;
 use std::thread::available_parallelism;
 
-/// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards. A shard has whole shares,
+/// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards. A shard has whole regions,
 /// so that it decides as the whole filter would.
-const MOST_BITS: u32 = SHARE_BITS;
+const MOST_BITS: u32 = REGION_BITS;
 /// Shards for each processor: threads seldom meet, and continue with another shard where they do.
 /// More would cost speed: eviction chains of a batch are interleaved only in different segments of a shard.
 const SHARDS_PER_PROCESSOR: usize = 4;
