@@ -20,13 +20,22 @@ pub(crate) struct Segment {
     level: u8,
     has_overflow: bool,
     is_overfull: bool,
+    /// Whether the memory must not be written.
+    is_lent: bool,
 }
 
 impl Segment {
-    /// An empty segment of `bytes` bytes from `base` on: zeros that nothing else uses.
+    /// An empty segment of `bytes` bytes from `base` on: zeros that nothing else uses, or memory that is
+    /// [only lent](Self::mark_lent).
     pub(super) fn new(base: NonNull<u8>, bytes: usize, prefix: u64, level: u8) -> Self {
         let last = bytes.checked_sub(WORD).expect("a segment has space for a word");
-        Self { base, last, prefix, occupied: 0, level, has_overflow: false, is_overfull: false }
+        let (occupied, has_overflow, is_overfull, is_lent) = (0, false, false, false);
+        Self { base, last, prefix, occupied, level, has_overflow, is_overfull, is_lent }
+    }
+
+    /// From now on its memory cannot be written.
+    pub(super) fn mark_lent(&mut self) {
+        self.is_lent = true;
     }
 
     /// Where its memory begins, to be given to another one.
@@ -81,7 +90,7 @@ impl Segment {
     pub(crate) fn word(&self, bit: u64) -> u64 {
         let byte = (bit >> 3) as usize;
         assert!(byte <= self.last);
-        // SAFETY: `base..base + last + 8` is one live, initialized allocation owned by the table, and
+        // SAFETY: `base..base + last + 8` is one live, initialized allocation owned by the table or lent to it, and
         // the eight bytes end within it. `&self` excludes writers.
         u64::from_le_bytes(unsafe { self.base.add(byte).cast::<[u8; 8]>().read() })
     }
@@ -101,7 +110,7 @@ impl Segment {
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes(&self, len: usize) -> &[u8] {
         assert!(len <= self.len());
-        // SAFETY: initialized, owned by the table, not written while `&self` is borrowed.
+        // SAFETY: initialized, owned by the table or lent to it, not written while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
     }
 }
@@ -125,16 +134,16 @@ impl SegmentMut<'_> {
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
         let byte = (bit >> 3) as usize;
-        assert!(byte <= self.last);
-        // SAFETY: as in `word`; `&mut self` excludes readers and other writers.
+        assert!(byte <= self.last && !self.is_lent);
+        // SAFETY: as in `word`, and memory of the table alone; `&mut self` excludes readers and other writers.
         unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
 
     /// The packed slots, first `len` bytes, to be filled.
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        assert!(len <= self.len());
-        // SAFETY: as in `bytes`; segments never overlap, and `&mut self` is exclusive.
+        assert!(len <= self.len() && !self.is_lent);
+        // SAFETY: as in `bytes`, and memory of the table alone; segments never overlap, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 

@@ -19,16 +19,13 @@ mod describe;
 mod error;
 mod file;
 mod generations;
-mod header;
 mod insert;
 mod merge;
-mod read;
 
 pub use change::{Change, ChangeLog, Logged, When};
 pub use error::WindowError;
+pub(crate) use file::{TEMPLATE, window_of};
 pub use generations::{Generation, Generations};
-pub(crate) use header::TEMPLATE;
-pub(crate) use read::{generations_bytes, is_generations, outline};
 
 /// Generations of a window at most: a lookup asks them all.
 const MOST_GENERATIONS: u32 = 1000;
