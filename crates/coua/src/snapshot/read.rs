@@ -103,8 +103,7 @@ pub(super) fn read_in_place<F: Snapshot>(
     let hasher = front.header.hash.hasher(key)?;
     let in_place = |part: &PartFront| {
         let Range { start, end } = part.place();
-        let table = table(begin + start..begin + end);
-        table.filter(|_| part.can_lie_in_place())
+        if part.can_lie_in_place() { table(begin + start..begin + end) } else { None }
     };
     let Some(mut tables) = front.parts.iter().map(in_place).collect::<Option<Vec<_>>>() else {
         input.seek(SeekFrom::Start(begin))?;

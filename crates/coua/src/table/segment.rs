@@ -220,3 +220,37 @@ pub(crate) fn prefetch(address: *const u8) {
     #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
     let _ = address;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    use crate::table::Table;
+
+    #[test]
+    fn lent_memory_is_read_and_not_written() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let holder: Arc<dyn AsRef<[u8]> + Send + Sync> = Arc::new(bytes.clone());
+        assert!(Table::over(&holder, 1..257).is_none() && Table::over(&holder, 9..8).is_none());
+        let mut table = Table::over(&holder, 3..131).unwrap();
+        drop(holder);
+        for prefix in [0, 1 << 63] {
+            table.add_segment(64, prefix, 0).unwrap();
+        }
+        assert_eq!(table.segment(1).bytes(64), &bytes[67..131]);
+        assert_eq!(
+            table.segment(0).word(8),
+            u64::from_le_bytes(*bytes[4..].first_chunk().unwrap())
+        );
+        let mut refused = |write: fn(&mut Table)| {
+            catch_unwind(AssertUnwindSafe(|| write(&mut table))).unwrap_err();
+        };
+        refused(|table| table.segment_mut(0).set_word(0, 0));
+        refused(|table| table.segment_mut(1).bytes_mut(1)[0] = 0);
+        refused(|table| table.segment_mut(1).clear());
+        assert_eq!(table.segment(0).bytes(64), &bytes[3..67]);
+        let mut copy = table.try_clone(|segment| segment.len() as u64).unwrap();
+        copy.segment_mut(0).set_word(0, 0);
+    }
+}
