@@ -43,8 +43,8 @@ use cuckoo::inserts::Copies;
 use cuckoo::value::Cuckoo;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use server::NativeType as _;
-use value::image::{checksum, u32_at};
 use value::creation::Defaults;
+use value::image::{checksum, u32_at};
 use value::{Creates, Value};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };

@@ -15,7 +15,7 @@ use crate::snapshot::fields::{
 
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
-/// Features that a reader must know. None exist yet.
+/// The features that this reader knows. None exist yet.
 const KNOWN_FEATURES: u32 = 0;
 pub(super) const HEADER_BYTES: usize = 192;
 /// Bytes of one row of the part table.
@@ -112,11 +112,14 @@ pub(crate) struct PartRow {
 }
 
 impl Header {
-    /// Of these filters, which are alike; there is at least one.
-    pub(super) fn of(window: Option<StoredWindow>, filters: &[(u64, &CuckooFilter)]) -> Self {
-        let (_, first) = filters[0];
-        let Geometry { layout, slots_per_bucket, resolution, .. } = *first.geometry();
-        let sum = |count: &dyn Fn(&CuckooFilter) -> u64| filters.iter().map(|it| count(it.1)).sum();
+    /// Of filters like the first, with these rows and `data` bytes of segments.
+    pub(super) fn of(
+        first: &CuckooFilter,
+        window: Option<StoredWindow>,
+        rows: &[PartRow],
+        data: u64,
+    ) -> Self {
+        let Geometry { layout, slots_per_bucket, resolution, .. } = rows[0].geometry;
         let header = Self {
             hash: StoredHash::of(first.hasher()),
             layout,
@@ -124,13 +127,11 @@ impl Header {
             resolution: u32::from(matches!(resolution, Resolution::Cells { .. })),
             policy: *first.policy(),
             window,
-            parts: filters.len() as u32,
-            segments: sum(&|filter| filter.segments() as u64),
-            overflow_entries: sum(&|filter| filter.overflow().len() as u64),
+            parts: rows.len() as u32,
+            segments: rows.iter().map(|row| row.segments).sum(),
+            overflow_entries: rows.iter().map(|row| row.overflow_entries).sum(),
             overflow: 0,
         };
-        let data: u64 =
-            sum(&|filter| filter.table().iter().map(|segment| filter.segment_bytes(segment)).sum());
         Self { overflow: header.first_segment() + data, ..header }
     }
 
@@ -157,7 +158,7 @@ impl Header {
         let StoredWindow { clock, generations, length, time } = self.window.unwrap_or(forever);
         let mut out = MAGIC.to_vec();
         out.extend([VERSION, KIND_CUCKOO].map(u16::to_le_bytes).concat());
-        put_u32(&mut out, &[HEADER_BYTES as u32, KNOWN_FEATURES, algorithm]);
+        put_u32(&mut out, &[HEADER_BYTES as u32, 0, algorithm]);
         put_u64(&mut out, &[seed, 0]);
         put_u32(&mut out, &[number_of(self.layout, &LAYOUTS), self.slots_per_bucket]);
         put_u32(&mut out, &[self.resolution, number_of(policy.when_full, &WHEN_FULL)]);

@@ -17,17 +17,25 @@ const OVERFLOW_PIECE: usize = 4096 * ENTRY_BYTES as usize;
 /// Filters to be written as one snapshot.
 pub(crate) struct Writer<'a> {
     header: Header,
-    filters: Vec<(u64, &'a CuckooFilter)>,
+    rows: Vec<PartRow>,
+    filters: Vec<&'a CuckooFilter>,
 }
 
 impl<'a> Writer<'a> {
     /// Of these filters with their numbers, at least one. All have the same hash, layout, slots per bucket, kind of
     /// resolution and policy.
-    pub(crate) fn new(window: Option<StoredWindow>, filters: Vec<(u64, &'a CuckooFilter)>) -> Self {
-        Self { header: Header::of(window, &filters), filters }
+    pub(crate) fn new(
+        window: Option<StoredWindow>,
+        parts: impl Iterator<Item = (u64, &'a CuckooFilter)>,
+    ) -> Self {
+        let (rows, filters): (Vec<_>, Vec<_>) =
+            parts.map(|(number, filter)| (PartRow::of(number, filter), filter)).unzip();
+        let segments = filters.iter().flat_map(|filter| packed_segments(filter));
+        let data = segments.map(|segment| segment.len() as u64).sum();
+        Self { header: Header::of(filters[0], window, &rows, data), rows, filters }
     }
 
-    /// The length of the snapshot. O(filters).
+    /// The length of the snapshot. O(1).
     pub(crate) fn length(&self) -> u64 {
         self.header.length()
     }
@@ -41,7 +49,7 @@ impl<'a> Writer<'a> {
             let padding = self.header.first_segment() - self.header.tables_end();
             rest.write_all(&vec![0; padding as usize])?;
         }
-        for segment in self.filters.iter().flat_map(|(_, filter)| packed_segments(filter)) {
+        for segment in self.filters.iter().flat_map(|filter| packed_segments(filter)) {
             rest.write_all(segment)?;
         }
         let overflow_sum = self.write_overflow(&mut rest)?;
@@ -55,8 +63,8 @@ impl<'a> Writer<'a> {
     /// What can be told without looking at a slot.
     fn header_and_parts(&self) -> Vec<u8> {
         let mut bytes = self.header.encode();
-        for &(number, filter) in &self.filters {
-            PartRow::of(number, filter).encode(&mut bytes);
+        for row in &self.rows {
+            row.encode(&mut bytes);
         }
         bytes
     }
@@ -65,7 +73,7 @@ impl<'a> Writer<'a> {
         let mut bytes = self.header_and_parts();
         bytes.reserve_exact(self.header.tables_end() as usize - bytes.len());
         let mut offset = self.header.first_segment();
-        for (_, filter) in &self.filters {
+        for filter in &self.filters {
             for index in filter.directory().in_hash_order() {
                 let segment = filter.table().segment(index);
                 let packed = packed(filter, segment);
@@ -82,7 +90,7 @@ impl<'a> Writer<'a> {
     /// Writes the overflow tables, a piece at a time; their checksum.
     fn write_overflow(&self, out: &mut impl Write) -> io::Result<u64> {
         let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
-        let all = self.filters.iter().flat_map(|(_, filter)| filter.overflow().iter());
+        let all = self.filters.iter().flat_map(|filter| filter.overflow().iter());
         let mut entries = all.peekable();
         while let Some((hash, entry)) = entries.next() {
             put_u64(&mut piece, &[hash.to_u64(), entry.extra, entry.overflowed]);
@@ -130,7 +138,7 @@ impl CuckooFilter {
     }
 
     fn writer(&self) -> Writer<'_> {
-        Writer::new(None, vec![(0, self)])
+        Writer::new(None, std::iter::once((0, self)))
     }
 }
 

@@ -80,7 +80,7 @@ impl Generations {
             let (generations, length) = (window.generations(), window.length());
             StoredWindow { clock: *clock, generations, length, time: self.clock() }
         });
-        Writer::new(window, template.chain(live).collect())
+        Writer::new(window, template.chain(live))
     }
 
     /// Whether a filter remembers what the template would.
