@@ -21,14 +21,13 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use coua::window::{Generations, When};
 use coua::{CuckooFilter, KeyHash, Layout, Load};
+use filters::SHORTEST;
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;
 
-const REAL: &[u8] = include_bytes!("../../crates/coua/tests/window/fixtures/v2-generations.coua");
+const REAL: &[u8] = include_bytes!("../../crates/coua/tests/window/fixtures/v1-generations.coua");
 /// The number of the template.
 const TEMPLATE: u64 = u64::MAX;
-/// Nothing shorter can be sealed: header and trailer of a filter.
-const SHORTEST: usize = 224;
 
 #[derive(Arbitrary, Debug)]
 struct Plan {
@@ -41,12 +40,12 @@ struct Plan {
 enum Bytes {
     Any(Vec<u8>),
     Changed { edits: Vec<(u16, u64, u8)>, length: Option<u16>, more: Vec<u8> },
-    Written(File7),
+    Written(Written),
 }
 
-/// What section 7 of the format says, with anything in the fields.
+/// What the format says, with anything in the fields.
 #[derive(Arbitrary, Debug)]
-struct File7 {
+struct Written {
     clock: u8,
     generations: u16,
     /// Of a generation, so that most windows are possible.
@@ -82,6 +81,8 @@ enum Flaw {
     Kind(u16),
     HeaderBytes(u32),
     Reserved(u64),
+    Features(u32),
+    MoreParts(u32),
 }
 
 fuzz_target!(|plan: Plan| {
@@ -97,6 +98,13 @@ fuzz_target!(|plan: Plan| {
     };
     let read = Load::new().bytes::<Generations>(&bytes);
     let mapped = Load::new().map_file::<Generations>(&in_file(&bytes));
+    // The same at an odd address, where nothing may be written.
+    let shifted = [b"x", &bytes[..]].concat();
+    let over = Load::new().part(1..=bytes.len() as u64).over::<Generations>(shifted);
+    assert_eq!(over.is_ok(), mapped.is_ok());
+    if let (Ok(over), Ok(mapped)) = (&over, &mapped) {
+        assert!(bytes_of(over) == bytes_of(mapped));
+    }
     if let Ok(read) = read {
         let mut mapped = mapped.expect("what can be read can be mapped");
         assert!(bytes_of(&mapped) == bytes_of(&read));
@@ -127,7 +135,7 @@ fn in_file(bytes: &[u8]) -> File {
     file
 }
 
-impl File7 {
+impl Written {
     fn bytes(self) -> Vec<u8> {
         let generations = u64::from(self.generations);
         let step = u64::from(self.step);
@@ -149,6 +157,8 @@ impl File7 {
             Some(Flaw::Kind(kind)) => file.kind = kind,
             Some(Flaw::HeaderBytes(bytes)) => file.header_bytes = bytes,
             Some(Flaw::Reserved(value)) => file.reserved = value,
+            Some(Flaw::Features(value)) => file.features = value,
+            Some(Flaw::MoreParts(more)) => file.more_parts = more,
             None => {}
         }
         write(&file)

@@ -7,6 +7,13 @@
 
 #![no_main]
 
+#[allow(dead_code, reason = "the forgeries of the tests; not all of them are needed here")]
+#[path = "../../crates/coua/tests/snapshot/forge.rs"]
+mod forge;
+#[allow(dead_code, reason = "the forgeries' numbers")]
+#[path = "../../crates/coua/tests/random/mod.rs"]
+mod random;
+
 /// The module's sources, where they expect themselves to be.
 macro_rules! sources {
     ($($name:ident = $path:literal),+ $(,)?) => {
@@ -36,19 +43,16 @@ use cuckoo::inserts::Copies;
 use cuckoo::value::Cuckoo;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use server::NativeType as _;
-use value::image::{checksum, u32_at, u64_at};
 use value::creation::Defaults;
+use value::image::{checksum, u32_at};
 use value::{Creates, Value};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
 const LIMIT: Option<u64> = Some(LIMITS.bytes);
 /// Words between key and checksum: see the two files `image.rs`.
 const CUCKOO_SUM: usize = 56;
-/// Where the file of generations begins in one that forgets, and the bytes of its parts: docs/format.md, section 7.
-const AGING: usize = 72;
-const AGING_HEADER: usize = 128;
-const AGING_ROW: usize = 32;
-const AGING_TRAILER: usize = 32;
+/// Where the snapshot begins in an image.
+const SNAPSHOT: usize = 64;
 const BLOOM_FRONT: usize = 56;
 const BLOOM_ROW: usize = 32;
 
@@ -163,27 +167,14 @@ fn put_sum(image: &mut [u8], covered: std::ops::Range<usize>, at: usize) {
     }
 }
 
-/// Of the bytes before the filter, and of generations: those of filters are the target `snapshot`'s.
+/// Of the bytes before the filter, and of the filter or its generations.
 fn seal_cuckoo(image: &mut Vec<u8>) {
     put_sum(image, 0..CUCKOO_SUM, CUCKOO_SUM);
-    let forgets = image.get(8..12) == Some(&[4, 0, 0, 0]);
-    if forgets && image.len() > AGING + AGING_HEADER + AGING_TRAILER {
-        seal_generations(&mut image[AGING..]);
+    let has_filter = [1_u32, 4].contains(&u32_at(image, 8));
+    if has_filter && image.len() >= SNAPSHOT + forge::SHORTEST {
+        let mut snapshot = forge::Forgery(image.split_off(SNAPSHOT));
+        image.extend(snapshot.seal());
     }
-}
-
-fn seal_generations(file: &mut [u8]) {
-    put_sum(file, 0..AGING_HEADER - 8, AGING_HEADER - 8);
-    let end = file.len() - AGING_TRAILER;
-    let table = (u64_at(file, end) as usize).min(end);
-    for row in (table..end).step_by(AGING_ROW).filter(|row| row + AGING_ROW <= end) {
-        let begin = u64_at(file, row + 8) as usize;
-        let length = u64_at(file, row + 16) as usize;
-        put_sum(file, begin..begin.saturating_add(length), row + 24);
-    }
-    put_sum(file, table..end, end + 8);
-    let whole = [&file[..AGING_HEADER], &file[end..end + 16]].concat();
-    file[end + 16..end + 24].copy_from_slice(&checksum(&whole).to_le_bytes());
 }
 
 /// Of every filter of the chain, as far as it is there, and of what stands before them.

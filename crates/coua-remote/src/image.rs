@@ -19,8 +19,6 @@ const XXH3: u32 = 1;
 const SIPHASH_1_3: u32 = 2;
 /// BUCKETSIZE and MAXITERATIONS of a filter for which nothing else was said.
 const HINTS: [u32; 2] = [2, 20];
-/// Bytes of the length that stands before generations.
-const LENGTH: usize = 8;
 /// Bytes before the hashes of few items.
 const FEW_FRONT: usize = 16;
 
@@ -41,9 +39,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Generations, String> {
     let key = head[16..32].first_chunk().copied();
     let key = key.filter(|_| u32_at(head, 12) == SIPHASH_1_3);
     match u32_at(head, 8) {
-        kind @ (FILTER | WINDOW) => {
-            let file = if kind == WINDOW { body.get(LENGTH..).unwrap_or_default() } else { body };
-            Load::new().key(key).bytes(file).map_err(|error| format!("{NO_IMAGE}: {error}"))
+        FILTER | WINDOW => {
+            Load::new().key(key).bytes(body).map_err(|error| format!("{NO_IMAGE}: {error}"))
         }
         FEW => few(body, key.ok_or(NO_IMAGE)?).ok_or_else(|| NO_IMAGE.to_owned()),
         _ => Err(NO_IMAGE.to_owned()),
@@ -93,9 +90,6 @@ pub(crate) fn encode(filter: &Generations) -> io::Result<Vec<u8>> {
     // No item was removed since then.
     bytes.extend(0_u64.to_le_bytes());
     bytes.extend(checksum(&bytes).to_le_bytes());
-    if kind == WINDOW {
-        bytes.extend(filter.snapshot_len().to_le_bytes());
-    }
     filter.write_to(&mut bytes)?;
     Ok(bytes)
 }

@@ -93,7 +93,7 @@ impl Memory {
     ) -> Result<Generations, LoadError> {
         if self.way(keys, logged) != Way::Load {
             let filter =
-                Load::new().length(self.bytes).key(key).map_file::<Generations>(snapshot)?;
+                Load::new().part(..self.bytes).key(key).map_file::<Generations>(snapshot)?;
             // Each generation will be asked.
             let way = self.way(in_generations(&filter, keys), logged);
             if filter.template().layout() == Layout::Overlapping {
@@ -106,7 +106,7 @@ impl Memory {
                 return Ok(filter);
             }
         }
-        Load::new().length(self.bytes).key(key).file::<Generations>(snapshot)
+        Load::new().part(..self.bytes).key(key).file::<Generations>(snapshot)
     }
 
     fn way(&self, keys: u64, logged: u64) -> Way {

@@ -229,8 +229,8 @@ fn view_of(filter: &CuckooFilter) -> Result<(TableView, Cursor<Vec<u8>>), LoadEr
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes)?;
     let mut file = Cursor::new(bytes);
-    let contents = Contents::read(&mut file)?;
-    Ok((TableView::open(&mut file, &contents.tables[0].bytes)?, file))
+    let mut contents = Contents::read(&mut file)?;
+    Ok((contents.tables.swap_remove(0), file))
 }
 
 /// Keys, each with its length before it.

@@ -1,8 +1,8 @@
 //! What the file of a filter holds.
 
+use coua::KeyHash;
 use coua::inspect::{Contents, TableView};
 use coua::window::Clock;
-use coua::{KeyHash, LoadError};
 use coua_store::inspect::Source;
 use serde::Serialize;
 
@@ -25,7 +25,6 @@ pub(crate) struct OpenFile {
 /// What is known of it after it was opened.
 pub(crate) struct Opened {
     pub(crate) contents: Contents,
-    tables: Vec<TableView>,
     /// Of the hash.
     key: Option<[u8; 16]>,
 }
@@ -80,30 +79,18 @@ struct WindowShown {
 struct PartShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<u64>,
-    offset: u64,
-    bytes: u64,
     table: TableShown,
 }
 
 pub(crate) fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String> {
-    let text = |error: LoadError| error.to_string();
     let length = file.length().map_err(|error| error.to_string())?;
     let mut reading = Reading { file, at: 0 };
-    let contents = Contents::read(&mut reading).map_err(text)?;
-    if contents.end > length {
-        return Err(LoadError::Length { expected: contents.end, found: length }.to_string());
-    }
-    let (mut tables, mut parts) = (Vec::new(), Vec::new());
-    for part in &contents.tables {
-        let table = TableView::open(&mut reading, &part.bytes).map_err(text)?;
-        parts.push(PartShown {
-            generation: part.generation,
-            offset: part.bytes.start,
-            bytes: part.bytes.end - part.bytes.start,
-            table: TableShown::of(&table),
-        });
-        tables.push(table);
-    }
+    let contents = Contents::read(&mut reading).map_err(|error| error.to_string())?;
+    let shown = |table: &TableView| PartShown {
+        generation: table.generation(),
+        table: TableShown::of(table),
+    };
+    let tables = contents.tables.iter().map(shown).collect();
     let window = contents.window.map(|window| WindowShown {
         clock: match window.clock() {
             Clock::Arrival => "arrival",
@@ -116,8 +103,8 @@ pub(crate) fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String
         time: contents.time,
     });
     let snapshot_bytes = contents.end;
-    let shown = FileShown { bytes: length, snapshot_bytes, window, tables: parts };
-    Ok((Opened { contents, tables, key: None }, shown))
+    let shown = FileShown { bytes: length, snapshot_bytes, window, tables };
+    Ok((Opened { contents, key: None }, shown))
 }
 
 /// A segment.
@@ -141,7 +128,7 @@ pub(crate) struct Answer {
 
 impl Opened {
     fn table(&self, number: usize) -> Result<&TableView, String> {
-        self.tables.get(number).ok_or_else(|| format!("there is no table {number}"))
+        self.contents.tables.get(number).ok_or_else(|| format!("there is no table {number}"))
     }
 
     pub(crate) fn segment(
@@ -187,7 +174,6 @@ impl Opened {
     /// What is to be found in the log about a key.
     fn search(&self, table: usize, key: &[u8]) -> Result<Search<'_>, String> {
         let (view, hash) = (self.table(table)?, self.hash(table, key)?);
-        let generation = self.contents.tables[table].generation;
-        Ok(Search { view, hash, generation })
+        Ok(Search { view, hash, generation: view.generation() })
     }
 }

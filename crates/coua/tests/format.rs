@@ -70,9 +70,9 @@ fn product(a: u64, b: u64) -> (u64, u64) {
 
 impl Segment {
     fn of(file: &File, depth: u64, prefix: u64) -> Self {
-        let (m, base, g, bits) = (file.u64(48), file.u32(56), file.u32(60), file.u32(68));
+        let (m, base, g, bits) = (file.u64(200), file.u32(208), file.u32(212), file.u32(216));
         let cells = u128::from(m) * (power(g) - 1);
-        let (t, hash_bits) = if file.u32(64) == 0 {
+        let (t, hash_bits) = if file.u32(48) == 0 {
             let t = (0..64).find(|&t| cells << t >= power(bits - depth));
             (t.expect("some width is wide enough"), bits)
         } else {
@@ -128,25 +128,27 @@ impl Segment {
 fn checked(file: &File) -> Vec<(Segment, u64)> {
     assert_eq!(file.part(0, 8), b"\x89COUA\r\n\x1a");
     assert_eq!((file.number(8, 2), file.number(10, 2), file.u32(12)), (1, 1, 192));
-    assert_eq!(file.u64(184), checksum(file.part(0, 184)));
-    for reserved in [32, 160, 168, 176] {
-        assert_eq!((file.u64(reserved), file.u32(20)), (0, 0));
-    }
-    let (segments, entries, length) = (file.u64(112), file.u64(120), file.u64(128));
-    let (table, first, overflow) = (file.u64(136), file.u64(144), file.u64(152));
-    assert_eq!((table, length), (192, file.bytes.len() as u64));
-    assert_eq!(first, (192 + 32 * segments).next_multiple_of(4096));
+    assert_eq!((file.u32(16), file.u64(184)), (0, checksum(file.part(0, 184))));
+    // No window, and one part.
+    assert_eq!((file.u32(60), file.u64(112), file.u64(120), file.u64(128)), (1, 0, 0, 0));
+    assert!(file.part(136, 48).iter().chain(file.part(32, 8)).all(|&byte| byte == 0));
+    assert_eq!((file.u64(192), file.u32(220)), (0, 0));
+    let (segments, entries, length) = (file.u64(72), file.u64(80), file.u64(104));
+    assert_eq!((file.u64(224), file.u64(232)), (segments, entries));
+    let (first, overflow, tables_end) = (file.u64(88), file.u64(96), 256 + 32 * segments);
+    assert_eq!(length, file.bytes.len() as u64);
+    assert_eq!(first, tables_end.next_multiple_of(64));
     assert_eq!(length, overflow + 24 * entries + 32);
-    assert!(file.part(192 + 32 * segments, first - 192 - 32 * segments).iter().all(|&b| b == 0));
+    assert!(file.part(tables_end, first - tables_end).iter().all(|&byte| byte == 0));
     let trailer = length - 32;
-    assert_eq!(file.u64(trailer), checksum(file.part(192, 32 * segments)));
+    assert_eq!(file.u64(trailer), checksum(file.part(192, 64 + 32 * segments)));
     assert_eq!(file.u64(trailer + 8), checksum(file.part(overflow, 24 * entries)));
     let whole = [file.part(0, 192), file.part(trailer, 16)].concat();
     assert_eq!(file.u64(trailer + 16), checksum(&whole));
     assert_eq!(file.part(trailer + 24, 8), b"COUA-END");
     let (mut offset, mut prefix) = (first, 0u64);
     let row = |number| {
-        let row = 192 + 32 * number;
+        let row = 256 + 32 * number;
         let segment = Segment::of(file, file.u32(row), prefix);
         assert_eq!((file.u64(row + 16), file.u32(row + 12)), (offset, 0));
         let slots = slots(file);
@@ -163,7 +165,7 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
 }
 
 fn slots(file: &File) -> u64 {
-    let m = file.u64(48);
+    let m = file.u64(200);
     if file.u32(40) == 1 { m + 1 } else { m * file.u32(44) }
 }
 
@@ -186,16 +188,16 @@ fn items(file: &File) -> BTreeMap<u64, u64> {
             let primary = (bucket + back) % segment.m;
             *items.entry(segment.representative(primary, fingerprint)).or_default() += 1;
         }
-        assert_eq!(file.u32(192 + 32 * number + 4), used);
+        assert_eq!(file.u32(256 + 32 * number + 4), used);
     }
-    assert_eq!(items.values().sum::<u64>() + file.u64(104), file.u64(96));
-    let overflow = file.u64(152);
-    for entry in 0..file.u64(120) {
+    let (overflow, mut stored) = (file.u64(96), items.values().sum::<u64>());
+    for entry in 0..file.u64(80) {
         let [hash, extra, overflowed] =
             [0, 8, 16].map(|field| file.u64(overflow + 24 * entry + field));
         *items.entry(hash).or_default() += extra + overflowed;
+        stored += overflowed;
     }
-    assert_eq!(items.values().sum::<u64>(), file.u64(88));
+    assert_eq!((items.values().sum::<u64>(), stored), (file.u64(240), file.u64(248)));
     items
 }
 
@@ -256,7 +258,7 @@ fn a_secret_key_is_not_in_the_file() {
     filter.write_to(&mut bytes).unwrap();
     assert!(!bytes.windows(16).any(|window| window == secret));
     let file = File { bytes };
-    assert_eq!((file.u32(16), file.u64(24)), (2, hasher.hash(b"coua key check").to_u64()));
+    assert_eq!((file.u32(20), file.u64(24)), (2, hasher.hash(b"coua key check").to_u64()));
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn every_item_lies_where_it_is_said_to_lie() {
         (0..20).for_each(|_| filter.insert("copies").unwrap());
         let mut file = Cursor::new(snapshot(&filter));
         let contents = Contents::read(&mut file).unwrap();
-        let table = TableView::open(&mut file, &contents.tables[0].bytes).unwrap();
+        let table = &contents.tables[0];
         let parameters = table.parameters();
         assert_eq!(parameters.len, filter.len());
         assert_eq!(parameters.hash_bits.to_bits(), filter.hash_bits().to_bits());
@@ -82,14 +82,14 @@ fn a_damaged_segment_is_named_and_the_others_are_shown() {
     keys().for_each(|key| filter.insert(key).unwrap());
     let mut bytes = snapshot(&filter);
     let contents = Contents::read(&mut Cursor::new(&bytes)).unwrap();
-    let table = TableView::open(&mut Cursor::new(&bytes), &contents.tables[0].bytes).unwrap();
+    let table = &contents.tables[0];
     bytes[table.segments()[3].bytes.start as usize + 100] ^= 1;
     let mut file = Cursor::new(&bytes);
     let error = table.slots(&mut file, 3).unwrap_err();
     assert!(matches!(error, LoadError::Checksum { part: Part::Segment(3) }), "{error}");
     assert!(!table.slots(&mut file, 4).unwrap().is_empty());
     bytes[200] ^= 1;
-    assert!(TableView::open(&mut Cursor::new(&bytes), &contents.tables[0].bytes).is_err());
+    assert!(Contents::read(&mut Cursor::new(&bytes)).is_err());
 }
 
 #[test]
@@ -101,15 +101,11 @@ fn the_generations_of_a_window_are_shown() {
     }
     let mut bytes = Vec::new();
     recent.write_to(&mut bytes).unwrap();
-    let mut file = Cursor::new(&bytes);
-    let contents = Contents::read(&mut file).unwrap();
+    let contents = Contents::read(&mut Cursor::new(&bytes)).unwrap();
     assert_eq!((contents.window, contents.time), (Some(window), 3000));
     assert_eq!(contents.end, bytes.len() as u64);
-    let numbers: Vec<_> = contents.tables.iter().map(|part| part.generation).collect();
+    let numbers: Vec<_> = contents.tables.iter().map(TableView::generation).collect();
     assert_eq!(numbers, [None, Some(8), Some(9), Some(10), Some(11)]);
-    let items = contents
-        .tables
-        .iter()
-        .map(|part| TableView::open(&mut file, &part.bytes).unwrap().parameters().len);
+    let items = contents.tables.iter().map(|table| table.parameters().len);
     assert_eq!(items.collect::<Vec<_>>(), [0, 250, 250, 250, 250]);
 }

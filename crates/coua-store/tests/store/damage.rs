@@ -224,7 +224,7 @@ fn damage_in_a_mapped_snapshot_is_not_written_on() {
     use coua_store::Access;
     let sample = Sample::new(110);
     let mut file = sample.file.clone();
-    file[4096 + 100] ^= 1;
+    file[320 + 100] ^= 1;
     sample.put(&file);
     assert!(Options::new().access(Access::Load).write(sample.path()).is_err());
     let mut store = Options::new().access(Access::Map).write(sample.path()).unwrap();

@@ -12,14 +12,12 @@
 //!     44      4  0
 //!     48      8  items removed
 //!     56      8  XXH3-64 of the 56 bytes before
-//!     64         kind 1: the filter, as docs/format.md says
+//!     64         kinds 1 and 4: the filter, as docs/format.md says
 //!     64      8  kind 3: capacity
 //!     72      4          bits of a hash that a table remembers
 //!     76      4          items, n: 0 .. 64
 //!     80     8n          the hash of each item, in the order in which they came
 //!  80+8n      8          XXH3-64 of all after byte 64
-//!     64      8  kind 4: bytes that follow
-//!     72                 the generations, as docs/format.md says
 //! ```
 //!
 //! Numbers are little endian.
@@ -38,15 +36,12 @@ use crate::value::{FRONT, MOST_PARTS, OwnFilter, PART};
 
 /// Bytes before the filter.
 const HEAD: usize = 64;
-/// Where a filter's file says how long it is (docs/format.md, section 1).
-const LENGTH_AT: usize = 128;
-/// And generations how many parts they have (section 7).
-const PARTS_AT: usize = 40;
+/// Where a filter's file says how many parts it has, and how long it is (docs/format.md, section 1).
+const PARTS_AT: usize = 60;
+const LENGTH_AT: usize = 104;
 const CUCKOO: u32 = 1;
 const FEW: u32 = 3;
 const AGING: u32 = 4;
-/// Bytes of the length of what forgets.
-const LENGTH: usize = 8;
 /// Bytes between the head and the hashes of few items, and after them.
 const FEW_FRONT: usize = 16;
 const FEW_SUM: usize = 8;
@@ -65,9 +60,8 @@ impl OwnFilter for OwnCuckoo {
                 table.filter.write_from(start.saturating_sub(HEAD as u64), out)
             }
             Form::Aging(aging) => {
-                front.extend(aging.filter.snapshot_len().to_le_bytes());
                 out.write_all(front.get(start as usize..).unwrap_or_default())?;
-                aging.filter.write_from(start.saturating_sub(front.len() as u64), out)
+                aging.filter.write_from(start.saturating_sub(HEAD as u64), out)
             }
         }
     }
@@ -81,7 +75,11 @@ impl OwnFilter for OwnCuckoo {
             return Ok(Self::of_few(read_few(&head, input)?, head.deleted));
         }
         if head.kind == AGING {
-            return Ok(Self::of_aging(read_aging(&head, input)?, head.hints, head.deleted));
+            let filter: Generations = Load::new().key(head.secret()).reader(input)?;
+            if filter.window().is_none() || head.hints.expansion == 0 {
+                return Err(LoadRefusal::Field("window or expansion"));
+            }
+            return Ok(Self::of_aging(filter, head.hints, head.deleted));
         }
         let filter = Load::new().key(head.secret()).reader::<CuckooFilter>(input)?;
         Ok(Self::of_table(filter, head.hints, head.deleted))
@@ -93,15 +91,13 @@ impl OwnFilter for OwnCuckoo {
             let bytes = FEW_FRONT + few_len(front).ok()? * size_of::<u64>() + FEW_SUM;
             return Some((HEAD + bytes) as u64);
         }
-        let is_aging = u32_at(begun, 8) == AGING;
-        let (at, front) = if is_aging { (HEAD, HEAD + LENGTH) } else { (HEAD + LENGTH_AT, HEAD) };
-        let field = begun.get(at..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*field).saturating_add(front as u64))
+        let field = begun.get(HEAD + LENGTH_AT..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*field).saturating_add(HEAD as u64))
     }
 
     fn front(begun: &[u8]) -> u64 {
         let is_aging = u32_at(begun, 8) == AGING;
-        let parts = if is_aging { u64_at(begun, HEAD + LENGTH + PARTS_AT) } else { 0 };
+        let parts = if is_aging { u64::from(u32_at(begun, HEAD + PARTS_AT)) } else { 0 };
         FRONT + PART * parts.min(MOST_PARTS)
     }
 
@@ -226,21 +222,6 @@ fn few_bytes(few: &Few) -> io::Result<Vec<u8>> {
 fn few_len(front: &[u8]) -> Result<usize, LoadRefusal> {
     let len = u32_at(front, 12) as usize;
     if len <= few::MOST { Ok(len) } else { Err(LoadRefusal::Field("number of items")) }
-}
-
-/// Reads generations: all bytes come before any of them is believed.
-fn read_aging(head: &Head, input: &mut dyn Read) -> Result<Generations, LoadRefusal> {
-    let mut length = [0; LENGTH];
-    input.read_exact(&mut length)?;
-    let length = u64::from_le_bytes(length);
-    let mut bytes = Vec::new();
-    Read::take(input, length).read_to_end(&mut bytes)?;
-    let is_whole = bytes.len() as u64 == length;
-    let filter: Generations = Load::new().key(head.secret()).bytes(&bytes)?;
-    if !is_whole || filter.window().is_none() || head.hints.expansion == 0 {
-        return Err(LoadRefusal::Field("window or length"));
-    }
-    Ok(filter)
 }
 
 fn read_few(head: &Head, input: &mut dyn Read) -> Result<Few, LoadRefusal> {

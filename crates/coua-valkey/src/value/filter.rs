@@ -23,10 +23,10 @@ pub(crate) fn first_change() -> u64 {
 }
 
 /// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
-/// the first segment (docs/format.md, sections 1 and 2) are 4.2 kB more than the segments' own.
+/// the first segment (docs/format.md, sections 1 and 2) are less than 1 kB more than the segments' own.
 pub(crate) const FRONT: u64 = 16 << 10;
-/// And by which each generation may: it begins and ends with a page of its own (section 7).
-pub(crate) const PART: u64 = 8 << 10;
+/// And by which each generation may: its row of the part table.
+pub(crate) const PART: u64 = 64;
 /// Generations of a filter, and its template.
 pub(crate) const MOST_PARTS: u64 = 1002;
 

@@ -95,8 +95,8 @@ fn changed_dumps(kind: Kind) {
     }
 }
 
-/// Filters that forget, every number of whose frame is changed, and some of the parts: all that a checksum says
-/// of them is right. No memory is taken that the bytes do not justify.
+/// Filters that forget, every number of whose header and tables is changed: all that a checksum says of them is
+/// right. No memory is taken that the bytes do not justify.
 fn changed_windows_with_right_checksums(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
@@ -107,9 +107,8 @@ fn changed_windows_with_right_checksums(kind: Kind) {
         image.extend_from_slice(&chunk.1);
     }
     assert_eq!(restore_all(&mut client, &[payload_of(&image)])[0].to_string(), "+OK");
-    let table = u64_at(&image, image.len() - 32) as usize + WINDOW;
-    let heads = (0..WINDOW + 128).chain(table..image.len());
-    let parts = (WINDOW + 4096..table).filter(|at| (at - WINDOW) % 4096 < 400);
+    let [first, overflow] = [88, 96].map(|at| u64_at(&image, SNAPSHOT + at) as usize + SNAPSHOT);
+    let numbers = (0..first).chain(overflow..image.len());
     let change = |at: usize, by: u8| {
         let mut changed = image.clone();
         changed[at] ^= by;
@@ -117,8 +116,7 @@ fn changed_windows_with_right_checksums(kind: Kind) {
         payload_of(&changed)
     };
     let before = client.info_number("memory", "used_memory_peak");
-    let all: Vec<_> =
-        heads.chain(parts).flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
+    let all: Vec<_> = numbers.flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
     let replies = restore_all(&mut client, &all);
     let restored = replies.iter().filter(|reply| !reply.is_error()).count();
     assert!((1..all.len() / 2).contains(&restored), "{restored} of {}", all.len());
@@ -188,8 +186,8 @@ fn seal_chain(image: &mut [u8]) {
     put_sum(image, 0..end, end);
 }
 
-/// Where the file of generations begins in the image of a filter that forgets.
-const WINDOW: usize = 72;
+/// Where the snapshot begins in an image.
+const SNAPSHOT: usize = 64;
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().unwrap())
@@ -206,19 +204,19 @@ fn put_sum(image: &mut [u8], covered: std::ops::Range<usize>, at: usize) {
     }
 }
 
-/// Puts the checksums right that stand in the frame of generations: docs/format.md, section 7.
+/// Puts the checksums right of all but the segments: docs/format.md, sections 1 and 6.
 fn seal(image: &mut [u8]) {
     put_sum(image, 0..56, 56);
-    put_sum(image, WINDOW..WINDOW + 120, WINDOW + 120);
+    put_sum(image, SNAPSHOT..SNAPSHOT + 184, SNAPSHOT + 184);
     let end = image.len() - 32;
-    let table = usize::try_from(u64_at(image, end)).unwrap_or(end).saturating_add(WINDOW).min(end);
-    for row in (table..end).step_by(32).filter(|row| row + 32 <= end) {
-        let [begin, length] = [8, 16].map(|at| u64_at(image, row + at) as usize);
-        let begin = begin.saturating_add(WINDOW);
-        put_sum(image, begin..begin.saturating_add(length), row + 24);
-    }
-    put_sum(image, table..end, end + 8);
-    let whole = [&image[WINDOW..WINDOW + 128], &image[end..end + 16]].concat();
+    let offset = |at| usize::try_from(u64_at(image, SNAPSHOT + at)).ok();
+    let within = |at| offset(at).map_or(end, |offset| offset.saturating_add(SNAPSHOT)).min(end);
+    let parts = u64_at(image, SNAPSHOT + 60) as u32 as usize;
+    let tables = offset(72).unwrap_or(end).saturating_mul(32).saturating_add(64 * parts);
+    let (header, overflow) = (SNAPSHOT + 192, within(96));
+    put_sum(image, header..header.saturating_add(tables), end);
+    put_sum(image, overflow..end, end + 8);
+    let whole = [&image[SNAPSHOT..header], &image[end..end + 16]].concat();
     image[end + 16..end + 24].copy_from_slice(&xxh3_64(&whole).to_le_bytes());
 }
 

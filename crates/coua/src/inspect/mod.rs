@@ -7,7 +7,7 @@
 //! ```
 //! use std::io::Cursor;
 //! use coua::CuckooFilter;
-//! use coua::inspect::{Choice, Contents, TableView};
+//! use coua::inspect::{Choice, Contents};
 //!
 //! let mut filter = CuckooFilter::with_capacity(50, 0.01)?;
 //! filter.insert("kestrel")?;
@@ -16,7 +16,7 @@
 //!
 //! let mut file = Cursor::new(bytes);
 //! let contents = Contents::read(&mut file)?;
-//! let table = TableView::open(&mut file, &contents.tables[0].bytes)?;
+//! let table = &contents.tables[0];
 //! let place = table.locate(filter.hasher().hash(b"kestrel"));
 //! let slots = table.slots(&mut file, place.segment)?;
 //! assert_eq!(slots.len(), 1);
@@ -25,8 +25,51 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod contents;
 mod table;
 
-pub use contents::{Contents, TablePart};
+use std::io::{Read, Seek, SeekFrom};
+
+use crate::snapshot::{Extent, Front, LoadError, PartFront, entries};
+use crate::window::{TEMPLATE, Window, window_of};
+
 pub use table::{Choice, Overflow, Parameters, Place, SegmentInfo, Slot, TableView};
+
+/// The filters that a snapshot holds: one, or those of the generations of a window.
+#[non_exhaustive]
+pub struct Contents {
+    /// How long items are remembered, if the filter forgets.
+    pub window: Option<Window>,
+    /// The time of a filter that forgets: when its present generation begins, or the items inserted so far.
+    pub time: u64,
+    /// The filters. With a window: first the template, then the generations, oldest first.
+    pub tables: Vec<TableView>,
+    /// Where the snapshot ends, in bytes. Others may follow.
+    pub end: u64,
+}
+
+impl Contents {
+    /// Reads all but the segments of a snapshot that begins at offset 0. O(segments + overflow table).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the input does not begin with a snapshot, or a part other than the segments is damaged.
+    pub fn read<R: Read + Seek>(input: &mut R) -> Result<Self, LoadError> {
+        let bytes = input.seek(SeekFrom::End(0))?;
+        input.rewind()?;
+        let front = Front::read(input, Extent { bytes, is_whole: false })?;
+        let header = front.header;
+        let window = header.window.map(window_of).transpose()?;
+        input.seek(SeekFrom::Start(header.overflow))?;
+        let overflow = front.overflow_bytes(input)?;
+        let mut entries = entries(&overflow);
+        let table = |part: PartFront| {
+            let number = part.row.number;
+            let generation = (window.is_some() && number != TEMPLATE).then_some(number);
+            let own = entries.by_ref().take(part.row.overflow_entries as usize);
+            TableView::new(header, part, generation, own)
+        };
+        let tables = front.parts.into_iter().map(table).collect();
+        let time = header.window.map_or(0, |window| window.time);
+        Ok(Self { window, time, tables, end: header.length() })
+    }
+}

@@ -3,16 +3,18 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::filter::WhenFull;
+use crate::filter::{OverflowEntry, WhenFull};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{ALTERNATE, Layout, Resolution};
-use crate::snapshot::{Front, LoadError, entries};
+use crate::snapshot::{Header, LoadError, PartFront};
 use crate::table::Table;
 
 /// The table of a filter in a snapshot: all but the segments is read and checked at once, and a segment when
 /// it is asked for.
 pub struct TableView {
-    front: Front,
+    header: Header,
+    part: PartFront,
+    generation: Option<u64>,
     segments: Vec<SegmentInfo>,
     overflow: Vec<Overflow>,
 }
@@ -121,55 +123,62 @@ pub struct Overflow {
 }
 
 impl TableView {
-    /// Opens the filter in these bytes of a file, which [`Contents`](super::Contents) names.
-    /// O(segments + overflow table).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`]: a part other than the segments is damaged.
-    pub fn open<R: Read + Seek>(input: &mut R, bytes: &Range<u64>) -> Result<Self, LoadError> {
-        input.seek(SeekFrom::Start(bytes.start))?;
-        let front = Front::read(input, bytes.end - bytes.start)?;
-        input.seek(SeekFrom::Start(bytes.start + front.header.overflow))?;
-        let overflow = front.overflow_bytes(input)?;
-        let overflow = entries(&overflow).map(|(representative, entry)| Overflow {
+    /// The table of a part of a snapshot, with its entries of the overflow table.
+    pub(super) fn new(
+        header: Header,
+        part: PartFront,
+        generation: Option<u64>,
+        overflow: impl Iterator<Item = (KeyHash, OverflowEntry)>,
+    ) -> Self {
+        let overflow = overflow.map(|(representative, entry)| Overflow {
             representative,
             extra: entry.extra,
             without_slot: entry.overflowed,
         });
-        let segments = front.rows.iter().map(|row| {
-            let codec = &front.level_of(row).codec;
+        let segments = part.segments.iter().map(|row| {
+            let codec = &part.level_of(row).codec;
             // The choice bit, and in overlapping buckets the position.
             let tag_bits = 1 + u32::from(codec.overlap());
-            let start = bytes.start + row.offset;
             SegmentInfo {
                 prefix: row.prefix,
                 depth: row.depth,
                 occupied: row.occupied,
                 slot_bits: codec.slot_bits,
                 fingerprint_bits: codec.slot_bits - tag_bits,
-                bytes: start..start + row.bytes,
+                bytes: row.offset..row.offset + row.bytes,
             }
         });
-        Ok(Self { segments: segments.collect(), overflow: overflow.collect(), front })
+        Self {
+            segments: segments.collect(),
+            overflow: overflow.collect(),
+            header,
+            part,
+            generation,
+        }
+    }
+
+    /// The number of the generation; `None` for a filter that is no generation.
+    pub fn generation(&self) -> Option<u64> {
+        self.generation
     }
 
     /// What the filter was made with, and how many items it holds.
     pub fn parameters(&self) -> Parameters {
-        let header = &self.front.header;
+        let (policy, row) = (&self.header.policy, &self.part.row);
+        let geometry = &row.geometry;
         Parameters {
             hasher: self.hasher(None).ok(),
-            layout: header.geometry.layout,
-            slots_per_bucket: header.geometry.slots_per_bucket,
-            buckets: header.geometry.buckets,
-            segment_slots: header.geometry.segment_slots(),
-            hash_bits: header.geometry.cells().log2(),
-            is_resizable: matches!(header.geometry.resolution, Resolution::Prefix { .. }),
-            when_full: header.policy.when_full,
-            max_evictions: header.policy.max_evictions,
-            max_items: header.policy.max_items,
-            len: header.len,
-            stored: header.stored,
+            layout: geometry.layout,
+            slots_per_bucket: geometry.slots_per_bucket,
+            buckets: geometry.buckets,
+            segment_slots: geometry.segment_slots(),
+            hash_bits: geometry.cells().log2(),
+            is_resizable: matches!(geometry.resolution, Resolution::Prefix { .. }),
+            when_full: policy.when_full,
+            max_evictions: policy.max_evictions,
+            max_items: policy.max_items,
+            len: row.len,
+            stored: row.stored,
         }
     }
 
@@ -179,7 +188,7 @@ impl TableView {
     ///
     /// [`LoadError::KeyNeeded`] and [`LoadError::WrongKey`].
     pub fn hasher(&self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
-        self.front.header.hash.hasher(key)
+        self.header.hash.hasher(key)
     }
 
     /// The segments, in the order of their hashes.
@@ -195,16 +204,16 @@ impl TableView {
     /// Where the key with this hash lies, if it is there. O(log segments).
     pub fn locate(&self, hash: KeyHash) -> Place {
         // The first one begins with hash 0.
-        let segment = self.front.rows.partition_point(|row| row.prefix <= hash.to_u64()) - 1;
-        let row = &self.front.rows[segment];
-        let level = self.front.level_of(row);
-        let place = level.locate(hash, segment as u32);
+        let segment = self.part.segments.partition_point(|row| row.prefix <= hash.to_u64()) - 1;
+        let row = &self.part.segments[segment];
+        let level = self.part.level_of(row);
+        let probe = level.locate(hash, segment as u32);
         Place {
             segment,
-            primary: place.primary,
-            alternate: place.alternate,
-            fingerprint: level.fingerprint(place.value),
-            representative: level.representative(row.prefix, place.primary, place.value),
+            primary: probe.primary,
+            alternate: probe.alternate,
+            fingerprint: level.fingerprint(probe.value),
+            representative: level.representative(row.prefix, probe.primary, probe.value),
         }
     }
 
@@ -222,12 +231,12 @@ impl TableView {
         input: &mut R,
         segment: usize,
     ) -> Result<Vec<Slot>, LoadError> {
-        let row = &self.front.rows[segment];
+        let row = &self.part.segments[segment];
         let mut table = Table::new(0, row.bytes)?;
         let mut read = table.segment_mut(0);
         input.seek(SeekFrom::Start(self.segments[segment].bytes.start))?;
-        self.front.read_segment(input, segment, &mut read)?;
-        let level = self.front.level_of(row);
+        self.part.read_segment(input, segment, &mut read)?;
+        let level = self.part.level_of(row);
         let items = (0..).zip(level.items(&read, 0..level.slots()));
         let items = items.filter(|&(_, (_, value))| value != 0);
         let slots = items.map(|(number, (bucket, value))| Slot {

@@ -7,10 +7,8 @@ use thiserror::Error;
 
 use crate::error::OutOfMemory;
 
-/// The version of the format of one filter: the only one.
+/// The version of the format: the only one.
 pub(super) const VERSION: u16 = 1;
-/// The version of files of generations, whose parts are of [`VERSION`].
-pub(crate) const GENERATIONS_VERSION: u16 = 2;
 
 /// A snapshot cannot be loaded. Nothing of it was used.
 #[derive(Debug, Error)]
@@ -23,11 +21,25 @@ pub enum LoadError {
     #[error("not a Coua filter")]
     NotAFilter,
     /// Written by a later version of the format.
-    #[error("{}", unknown(*found))]
+    #[error(
+        "filter format version {found} is not known (version {VERSION} is): it was written by a newer coua, or is \
+         damaged"
+    )]
     Version {
         /// The version found.
         found: u16,
     },
+    /// The filter uses features of the format that this version does not know.
+    #[error(
+        "filter uses features of its format that are not known ({found:#x}): it was written by a newer coua"
+    )]
+    Features {
+        /// The features found, a bit each.
+        found: u32,
+    },
+    /// The filter forgets: read it as [`Generations`](crate::window::Generations).
+    #[error("filter has a window: it must be read as generations")]
+    Window,
     /// The bytes end too early, or continue after the end.
     #[error("{}", wrong_length(*expected, *found))]
     Length {
@@ -67,53 +79,28 @@ pub enum LoadError {
 pub enum Part {
     /// The fixed fields at the beginning.
     Header,
-    /// The list of segments.
-    SegmentTable,
-    /// The segment with this number, in hash order.
-    Segment(u64),
-    /// The exact counts.
-    OverflowTable,
-    /// The last bytes.
-    Trailer,
-    /// Bytes between the parts, which are zero.
+    /// Bytes before the segments, which are zero.
     Padding,
-    /// The filter of a generation with this number.
-    Generation(u64),
+    /// The segment with this number, in the order of the file.
+    Segment(u64),
+    /// The tables and the last bytes.
+    Trailer,
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => f.write_str("header"),
-            Self::SegmentTable => f.write_str("segment table"),
-            Self::Segment(number) => write!(f, "segment {number}"),
-            Self::OverflowTable => f.write_str("overflow table"),
-            Self::Trailer => f.write_str("trailer"),
             Self::Padding => f.write_str("padding"),
-            Self::Generation(number) => write!(f, "generation {number}"),
+            Self::Segment(number) => write!(f, "segment {number}"),
+            Self::Trailer => f.write_str("tables or trailer"),
         }
     }
 }
 
-fn unknown(version: u16) -> String {
-    if version == GENERATIONS_VERSION {
-        return format!(
-            "filter has a window (format version {version}): only generations can be read from it, and only if \
-             it is a regular file"
-        );
-    }
-    format!(
-        "filter format version {version} is not known (versions {VERSION} and {GENERATIONS_VERSION} are): it was \
-         written by a newer coua, or is damaged"
-    )
-}
-
 fn wrong_length(expected: u64, found: u64) -> String {
     if found > expected {
-        return format!(
-            "filter ends at byte {expected} of {found}: what follows is the log of a filter in use, which \
-             coua-store reads (or `coua compact` takes into the filter), or was appended"
-        );
+        return format!("filter ends at byte {expected} of {found}; other bytes follow");
     }
     format!("filter is {found} bytes long but must be {expected}: it was truncated")
 }

@@ -1,23 +1,22 @@
-//! The part of a snapshot before its segments, read and checked by the rules of `load`.
+//! All that stands before the segments of a snapshot, read and checked by the rules of [`read`](super::read).
 
 use std::io::Read;
 
-use crate::filter::OverflowEntry;
-use crate::hash::KeyHash;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{
-    MAGIC, Reader, checksum_of, expect, intact, read_exactly, read_padding, wrong,
+    END_MAGIC, MAGIC, Reader, checksum_of, expect, intact, put_u64, read_exactly, wrong,
 };
 use crate::snapshot::header::{
-    ENTRY_BYTES, HEADER_BYTES, Header, ROW_BYTES, TRAILER_BYTES, trailer,
+    ENTRY_BYTES, HEADER_BYTES, Header, PART_BYTES, PartRow, ROW_BYTES, TRAILER_BYTES,
 };
 
 /// Rows of the segment table that are read before they are checked.
 const ROWS_AT_A_TIME: u64 = 4096;
 
 /// One row of the segment table, and what follows from the rows before it.
-pub(crate) struct Row {
+#[derive(Debug)]
+pub(crate) struct SegmentRow {
     /// The smallest hash of the segment.
     pub(crate) prefix: u64,
     pub(crate) depth: u32,
@@ -31,100 +30,153 @@ pub(crate) struct Row {
     pub(crate) checksum: u64,
 }
 
-/// The checked part before the segments, and its bytes, which the trailer's checksums cover.
+/// One filter: its row of the part table, and its rows of the segment table.
+#[derive(Debug)]
+pub(crate) struct PartFront {
+    pub(crate) row: PartRow,
+    levels: Vec<LevelGeometry>,
+    pub(crate) segments: Vec<SegmentRow>,
+    /// The number of its first segment among those of all parts.
+    first: u64,
+}
+
+/// Header and tables, which the trailer's checksums cover.
+#[derive(Debug)]
 pub(crate) struct Front {
     pub(crate) header: Header,
-    pub(crate) levels: Vec<LevelGeometry>,
-    pub(crate) rows: Vec<Row>,
-    head_bytes: Vec<u8>,
-    rows_bytes: Vec<u8>,
+    pub(crate) parts: Vec<PartFront>,
+    bytes: Vec<u8>,
+}
+
+/// How long an input is, from the beginning of the snapshot on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) bytes: u64,
+    /// Whether the snapshot is all of them; otherwise other bytes may follow.
+    pub(crate) is_whole: bool,
+}
+
+impl Extent {
+    fn check(self, header: &Header) -> Result<(), LoadError> {
+        let (expected, found) = (header.length(), self.bytes);
+        let fits = if self.is_whole { expected == found } else { expected <= found };
+        if fits { Ok(()) } else { Err(LoadError::Length { expected, found }) }
+    }
 }
 
 impl Front {
-    /// Reads up to the first segment of an input of `length` bytes.
-    pub(crate) fn read(input: &mut impl Read, length: u64) -> Result<Self, LoadError> {
-        let (header, head_bytes) = read_header(input)?;
-        if header.end() != length {
-            return Err(LoadError::Length { expected: header.end(), found: length });
+    /// Reads up to the first segment.
+    pub(crate) fn read(input: &mut impl Read, extent: Extent) -> Result<Self, LoadError> {
+        let (header, bytes) = read_header(input)?;
+        extent.check(&header)?;
+        let mut front = Self { header, parts: Vec::new(), bytes };
+        let rows = read_exactly(input, u64::from(header.parts) * PART_BYTES)?;
+        for row in rows.chunks_exact(PART_BYTES as usize) {
+            let part = PartFront::of(PartRow::decode(row, &header)?);
+            front.parts.push(PartFront { first: front.sum(|part| part.segments), ..part });
         }
-        let levels = header.geometry.levels_below(u8::MAX);
-        let mut front = Self { header, levels, rows: vec![], head_bytes, rows_bytes: vec![] };
-        front.read_rows(input)?;
-        let read = front.head_bytes.len() + front.rows_bytes.len();
-        read_padding(input, header.first_segment() - read as u64)?;
+        expect("segments", front.sum(|part| part.segments), header.segments)?;
+        expect(
+            "overflow entries",
+            front.sum(|part| part.overflow_entries),
+            header.overflow_entries,
+        )?;
+        front.bytes.extend(rows);
+        let mut offset = header.first_segment();
+        for part in &mut front.parts {
+            offset = part.read_rows(input, offset, &mut front.bytes)?;
+        }
+        expect("overflow table offset", offset, header.overflow)?;
+        let padding = read_exactly(input, header.first_segment() - front.bytes.len() as u64)?;
+        intact(&padding.iter().all(|&byte| byte == 0), &true, Part::Padding)?;
         Ok(front)
     }
 
-    /// Reads the segment table. Each row is checked as it comes, so that a file which is long but holds nothing
-    /// (a sparse one) ends here.
-    fn read_rows(&mut self, input: &mut impl Read) -> Result<(), LoadError> {
-        let header = self.header;
-        let mut next = (header.first_segment(), 0);
-        while (self.rows.len() as u64) < header.segments {
-            let some = (header.segments - self.rows.len() as u64).min(ROWS_AT_A_TIME);
-            let bytes = read_exactly(input, some * ROW_BYTES)?;
-            for row in bytes.chunks_exact(ROW_BYTES as usize) {
-                let row = self.row_of(row, next)?;
-                let covers_block = row.prefix.unbounded_shl(row.depth) == 0;
-                if !covers_block || (row.prefix == 0) != self.rows.is_empty() {
-                    return wrong("segment depths", header.segments);
-                }
-                let end = row.offset.checked_add(row.bytes);
-                let end =
-                    end.ok_or(LoadError::Field { name: "segment offset", found: row.offset })?;
-                // After the last one it is zero again.
-                let width = 1u64.unbounded_shl(64 - row.depth);
-                next = (end, row.prefix.wrapping_add(width));
-                self.rows.push(row);
-            }
-            self.rows_bytes.extend_from_slice(&bytes);
-        }
-        if next.1 != 0 {
-            return wrong("segment depths", header.segments);
-        }
-        expect("overflow table offset", next.0, header.overflow)
+    fn sum(&self, of: impl Fn(&PartRow) -> u64) -> u64 {
+        self.parts.iter().fold(0, |sum, part| sum.saturating_add(of(&part.row)))
     }
 
-    fn row_of(&self, bytes: &[u8], (offset, prefix): (u64, u64)) -> Result<Row, LoadError> {
-        let (header, mut fields) = (&self.header, Reader(bytes));
+    /// Reads the overflow table and the trailer, from an input that stands after the segments.
+    pub(crate) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
+        let overflow = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
+        let found = read_exactly(input, TRAILER_BYTES)?;
+        let expected = trailer(&self.bytes, checksum_of(&overflow));
+        intact(&found, &expected, Part::Trailer).map(|()| overflow)
+    }
+}
+
+impl PartFront {
+    fn of(row: PartRow) -> Self {
+        let most_levels = row.deepest().saturating_sub(row.geometry.base_depth);
+        let levels = row.geometry.levels_below(most_levels as u8);
+        Self { row, levels, segments: Vec::new(), first: 0 }
+    }
+
+    /// Reads the rows of the segment table, and returns where the segments end that begin at `offset`. Each row is
+    /// checked as it comes, so that a file which is long but holds nothing (a sparse one) ends here.
+    fn read_rows(
+        &mut self,
+        input: &mut impl Read,
+        mut offset: u64,
+        bytes: &mut Vec<u8>,
+    ) -> Result<u64, LoadError> {
+        let wanted = self.row.segments;
+        let mut prefix = 0u64;
+        while (self.segments.len() as u64) < wanted {
+            let some = (wanted - self.segments.len() as u64).min(ROWS_AT_A_TIME);
+            let rows = read_exactly(input, some * ROW_BYTES)?;
+            for row in rows.chunks_exact(ROW_BYTES as usize) {
+                let row = self.row_of(row, offset, prefix)?;
+                let covers_block = prefix.unbounded_shl(row.depth) == 0;
+                if !covers_block || (prefix == 0) != self.segments.is_empty() {
+                    return wrong("segment depths", wanted);
+                }
+                offset = offset
+                    .checked_add(row.bytes)
+                    .ok_or(LoadError::Field { name: "segment offset", found: offset })?;
+                // After the last one it is zero again.
+                prefix = prefix.wrapping_add(1u64.unbounded_shl(64 - row.depth));
+                self.segments.push(row);
+            }
+            bytes.extend_from_slice(&rows);
+        }
+        if prefix == 0 { Ok(offset) } else { wrong("segment depths", wanted) }
+    }
+
+    fn row_of(&self, bytes: &[u8], offset: u64, prefix: u64) -> Result<SegmentRow, LoadError> {
+        let (row, mut fields) = (&self.row, Reader(bytes));
         let depth = fields.u32();
-        let (occupied, flags, reserved) = (fields.u32(), fields.u32(), fields.u32());
+        let (occupied, flags) = (fields.u32(), fields.u32());
+        fields.reserved(4)?;
         let (found, checksum) = (fields.u64(), fields.u64());
-        let number = depth.checked_sub(header.geometry.base_depth);
+        let number = depth.checked_sub(row.geometry.base_depth);
         let level = number.and_then(|number| self.levels.get(number as usize));
-        let Some(level) = level.filter(|_| depth <= header.deepest()) else {
+        let Some(level) = level.filter(|_| depth <= row.deepest()) else {
             return wrong("segment depth", depth);
         };
-        if found != offset || flags > 1 || reserved != 0 {
-            return wrong("segment offset", found);
+        if flags > 1 {
+            return wrong("segment flags", flags);
         }
-        let bytes = level.bytes(header.geometry.segment_slots());
-        let level = (depth - header.geometry.base_depth) as u8;
-        Ok(Row { prefix, depth, level, offset, bytes, occupied, overfull: flags == 1, checksum })
+        expect("segment offset", offset, found)?;
+        let bytes = level.bytes(row.geometry.segment_slots());
+        let level = (depth - row.geometry.base_depth) as u8;
+        let overfull = flags == 1;
+        Ok(SegmentRow { prefix, depth, level, offset, bytes, occupied, overfull, checksum })
     }
 
     /// The level of the segment that this row describes.
-    pub(crate) fn level_of(&self, row: &Row) -> &LevelGeometry {
+    pub(crate) fn level_of(&self, row: &SegmentRow) -> &LevelGeometry {
         &self.levels[usize::from(row.level)]
     }
 
-    /// Reads the overflow table and the trailer, from an input that is positioned after the segments.
-    pub(crate) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
-        let overflow_bytes = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
-        let found = read_exactly(input, TRAILER_BYTES)?;
-        let overflow_sum = checksum_of(&overflow_bytes);
-        let expected = trailer(&self.head_bytes, &self.rows_bytes, overflow_sum);
-        intact(&found, &expected, Part::Trailer).map(|()| overflow_bytes)
+    /// What a segment of this part is called in errors.
+    pub(super) fn name_of(&self, segment: usize) -> Part {
+        Part::Segment(self.first + segment as u64)
     }
 }
 
-/// The length of the snapshot that begins here, by its header alone.
-pub(crate) fn snapshot_end(input: &mut impl Read) -> Result<u64, LoadError> {
-    read_header(input).map(|(header, _)| header.end())
-}
-
 /// Reads and checks a header, and returns its bytes as well.
-pub(super) fn read_header(input: &mut impl Read) -> Result<(Header, Vec<u8>), LoadError> {
+pub(crate) fn read_header(input: &mut impl Read) -> Result<(Header, Vec<u8>), LoadError> {
     let mut bytes = Vec::new();
     input.take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
     let (begun, found) = (bytes.len().min(MAGIC.len()), bytes.len() as u64);
@@ -137,46 +189,44 @@ pub(super) fn read_header(input: &mut impl Read) -> Result<(Header, Vec<u8>), Lo
     }
 }
 
-/// The entries of an overflow table.
-pub(crate) fn entries(table: &[u8]) -> impl ExactSizeIterator<Item = (KeyHash, OverflowEntry)> {
-    table.chunks_exact(ENTRY_BYTES as usize).map(|entry| {
-        let mut fields = Reader(entry);
-        let hash = KeyHash::from_u64(fields.u64());
-        (hash, OverflowEntry { extra: fields.u64(), overflowed: fields.u64() })
-    })
+/// The end of a snapshot with this header and these tables.
+pub(super) fn trailer(header_and_tables: &[u8], overflow_sum: u64) -> Vec<u8> {
+    let (header, tables) = header_and_tables.split_at(HEADER_BYTES);
+    let mut trailer = Vec::new();
+    put_u64(&mut trailer, &[checksum_of(tables), overflow_sum]);
+    let whole = checksum_of(&[header, &trailer].concat());
+    put_u64(&mut trailer, &[whole]);
+    trailer.extend(END_MAGIC);
+    trailer
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::CuckooFilter;
-    use crate::snapshot::fields::{put_u32, put_u64};
+    use crate::snapshot::fields::put_u32;
 
     #[test]
     fn depths_that_do_not_cover_the_hashes_are_refused() {
         let filter = CuckooFilter::builder().hash_bits(40).capacity(100).build().unwrap();
-        let whole = Header::of(&filter);
-        let levels = whole.geometry.levels_below(u8::MAX);
+        let row = PartRow::of(0, &filter);
         let rows_with = |depths: &[u32]| {
-            let mut header = Header { segments: depths.len() as u64, ..whole };
-            let (mut bytes, mut offset) = (Vec::new(), header.first_segment());
+            let row = PartRow { segments: depths.len() as u64, ..row };
+            let (mut part, mut bytes, mut offset) = (PartFront::of(row), Vec::new(), 4096);
             for &depth in depths {
                 put_u32(&mut bytes, &[depth, 0, 0, 0]);
                 put_u64(&mut bytes, &[offset, 0]);
-                offset += levels[depth as usize].bytes(header.geometry.segment_slots());
+                offset += part.levels[depth as usize].bytes(row.geometry.segment_slots());
             }
-            header.overflow = offset;
-            let levels = levels.clone();
-            let mut front =
-                Front { header, levels, rows: vec![], head_bytes: vec![], rows_bytes: vec![] };
-            front.read_rows(&mut &bytes[..]).map(|()| front.rows.len())
+            let end = part.read_rows(&mut &bytes[..], 4096, &mut Vec::new())?;
+            Ok::<_, LoadError>((part.segments.len(), end == offset))
         };
         for right in [&[0][..], &[1, 1], &[1, 3, 3, 2], &[2, 2, 1]] {
-            assert_eq!(rows_with(right).unwrap(), right.len());
+            assert_eq!(rows_with(right).unwrap(), (right.len(), true));
         }
         for wrong in [&[1][..], &[0, 0], &[1, 2], &[1, 1, 1], &[2, 1, 2], &[3, 2, 2, 2, 3]] {
             let refused = rows_with(wrong);
-            let expected = Err::<usize, _>(LoadError::Field {
+            let expected = Err::<(usize, bool), _>(LoadError::Field {
                 name: "segment depths",
                 found: wrong.len() as u64,
             });

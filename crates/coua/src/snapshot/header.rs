@@ -1,4 +1,5 @@
-//! The header of a snapshot: fixed little-endian fields, checked before anything else is believed.
+//! The header of a snapshot and the rows of its part table: fixed little-endian fields, checked before anything
+//! else is believed.
 //!
 //! `docs/format.md` is the normative description.
 
@@ -7,20 +8,27 @@ use crate::filter::{CuckooFilter, MAX_DEPTH, Policy, WhenFull, deepest};
 use crate::hash::{HashAlgorithm, KeyHasher};
 use crate::kernel::{Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution};
 use crate::sizing::check_slots;
-use crate::snapshot::error::{LoadError, VERSION};
+use crate::snapshot::error::{LoadError, Part, VERSION};
 use crate::snapshot::fields::{
-    MAGIC, PAGE, Reader, begin, checksum_of, end_of, expect, finish, number_of, put_u32, put_u64,
-    wrong,
+    MAGIC, Reader, checksum_of, expect, intact, number_of, put_u32, put_u64, wrong,
 };
 
 /// A cuckoo filter; other kinds of filters would have other numbers.
 const KIND_CUCKOO: u16 = 1;
+/// The features that this reader knows. None exist yet.
+const KNOWN_FEATURES: u32 = 0;
 pub(super) const HEADER_BYTES: usize = 192;
+/// Bytes of one row of the part table.
+pub(super) const PART_BYTES: u64 = 64;
 /// Bytes of one row of the segment table.
 pub(super) const ROW_BYTES: u64 = 32;
 /// Bytes of one entry of the overflow table.
-pub(crate) const ENTRY_BYTES: u64 = 24;
+pub(super) const ENTRY_BYTES: u64 = 24;
 pub(super) const TRAILER_BYTES: u64 = 32;
+/// Segments begin at a multiple of this, a cache line.
+const ALIGNMENT: u64 = 64;
+/// The template, 1000 generations of a window, and the present one.
+const MOST_PARTS: u32 = 1002;
 /// Numbers of hash algorithms.
 const XXH3: u32 = 1;
 const SIPHASH13: u32 = 2;
@@ -34,22 +42,6 @@ const WHEN_FULL: [(u32, WhenFull); 3] =
 /// The secret key of a filter, if it has one.
 pub(crate) type SecretKey = Option<[u8; 16]>;
 
-/// The fields of a snapshot's header.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Header {
-    pub(crate) hash: StoredHash,
-    pub(crate) geometry: Geometry,
-    pub(crate) policy: Policy,
-    /// Items, copies included.
-    pub(crate) len: u64,
-    pub(crate) stored: u64,
-    pub(crate) overflowed: u64,
-    pub(crate) segments: u64,
-    pub(crate) overflow_entries: u64,
-    /// Where the overflow table begins.
-    pub(crate) overflow: u64,
-}
-
 /// The hash as a snapshot stores it: a secret key is not stored, only how to recognize it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredHash {
@@ -59,7 +51,7 @@ pub(crate) struct StoredHash {
 }
 
 impl StoredHash {
-    pub(super) fn of(hasher: KeyHasher) -> Self {
+    fn of(hasher: KeyHasher) -> Self {
         let (algorithm, seed) = match hasher.algorithm() {
             HashAlgorithm::Xxh3 { seed } => (XXH3, seed),
             HashAlgorithm::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
@@ -77,93 +69,209 @@ impl StoredHash {
     }
 }
 
+/// The window of a filter that forgets, as a snapshot stores it. [`window`](crate::window) knows what the numbers
+/// mean, and checks them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredWindow {
+    /// Not 0, which is the clock of a filter that never forgets.
+    pub(crate) clock: u32,
+    pub(crate) generations: u32,
+    pub(crate) length: u64,
+    pub(crate) time: u64,
+}
+
+/// The fields of a snapshot's header.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Header {
+    pub(crate) hash: StoredHash,
+    layout: Layout,
+    slots_per_bucket: u32,
+    /// 0: [`Resolution::Prefix`], 1: [`Resolution::Cells`].
+    resolution: u32,
+    pub(crate) policy: Policy,
+    pub(crate) window: Option<StoredWindow>,
+    pub(super) parts: u32,
+    /// Of all parts.
+    pub(super) segments: u64,
+    pub(crate) overflow_entries: u64,
+    /// Where the overflow table begins.
+    pub(crate) overflow: u64,
+}
+
+/// What a snapshot says of one filter besides its segments and its copies without a slot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PartRow {
+    /// Of the generation; 0 for a filter that never forgets.
+    pub(crate) number: u64,
+    pub(crate) geometry: Geometry,
+    pub(super) segments: u64,
+    pub(crate) overflow_entries: u64,
+    /// Items, copies included.
+    pub(crate) len: u64,
+    pub(crate) stored: u64,
+}
+
 impl Header {
-    pub(super) fn of(filter: &CuckooFilter) -> Self {
+    /// Of filters like the first, with these rows and `data` bytes of segments.
+    pub(super) fn of(
+        first: &CuckooFilter,
+        window: Option<StoredWindow>,
+        rows: &[PartRow],
+        data: u64,
+    ) -> Self {
+        let Geometry { layout, slots_per_bucket, resolution, .. } = rows[0].geometry;
         let header = Self {
-            hash: StoredHash::of(filter.hasher()),
-            geometry: *filter.as_segments().geometry(),
-            policy: *filter.policy(),
-            len: filter.len(),
-            stored: filter.stored(),
-            overflowed: filter.overflow().overflowed(),
-            segments: filter.segments() as u64,
-            overflow_entries: filter.overflow().len() as u64,
+            hash: StoredHash::of(first.hasher()),
+            layout,
+            slots_per_bucket,
+            resolution: u32::from(matches!(resolution, Resolution::Cells { .. })),
+            policy: *first.policy(),
+            window,
+            parts: rows.len() as u32,
+            segments: rows.iter().map(|row| row.segments).sum(),
+            overflow_entries: rows.iter().map(|row| row.overflow_entries).sum(),
             overflow: 0,
         };
-        let data = filter.as_segments().slot_bytes();
         Self { overflow: header.first_segment() + data, ..header }
     }
 
+    /// Where the segment table ends.
+    pub(super) fn tables_end(&self) -> u64 {
+        let parts = u64::from(self.parts) * PART_BYTES + HEADER_BYTES as u64;
+        self.segments.saturating_mul(ROW_BYTES).saturating_add(parts)
+    }
+
     /// Where the first segment begins.
-    pub(crate) fn first_segment(&self) -> u64 {
-        let rows = self.segments.saturating_mul(ROW_BYTES);
-        rows.saturating_add(HEADER_BYTES as u64).div_ceil(PAGE).saturating_mul(PAGE)
+    pub(super) fn first_segment(&self) -> u64 {
+        self.tables_end().div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT)
     }
 
     /// The length of the whole.
-    pub(crate) fn end(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         let entries = self.overflow_entries.saturating_mul(ENTRY_BYTES);
         self.overflow.saturating_add(entries).saturating_add(TRAILER_BYTES)
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Self { geometry, policy, overflow, hash: StoredHash { algorithm, seed }, .. } = *self;
-        let (resolution, bits) = match geometry.resolution {
-            Resolution::Prefix { bits } => (0, bits),
-            Resolution::Cells { top_bits } => (1, top_bits),
-        };
-        let Geometry { slots_per_bucket, base_depth, low_bits, .. } = geometry;
-        let mut out = begin(VERSION, KIND_CUCKOO, HEADER_BYTES);
-        put_u32(&mut out, &[algorithm, 0]);
+        let Self { policy, hash: StoredHash { algorithm, seed }, .. } = *self;
+        let forever = StoredWindow { clock: 0, generations: 0, length: 0, time: 0 };
+        let StoredWindow { clock, generations, length, time } = self.window.unwrap_or(forever);
+        let mut out = MAGIC.to_vec();
+        out.extend([VERSION, KIND_CUCKOO].map(u16::to_le_bytes).concat());
+        put_u32(&mut out, &[HEADER_BYTES as u32, 0, algorithm]);
         put_u64(&mut out, &[seed, 0]);
-        put_u32(&mut out, &[number_of(geometry.layout, &LAYOUTS), slots_per_bucket]);
-        put_u64(&mut out, &[geometry.buckets]);
-        put_u32(&mut out, &[base_depth, low_bits, resolution, bits]);
-        put_u32(&mut out, &[number_of(policy.when_full, &WHEN_FULL), policy.max_evictions]);
-        put_u64(&mut out, &[policy.max_items, self.len, self.stored, self.overflowed]);
-        put_u64(&mut out, &[self.segments, self.overflow_entries]);
-        put_u64(&mut out, &[self.end(), HEADER_BYTES as u64, self.first_segment(), overflow]);
-        finish(out, HEADER_BYTES)
+        put_u32(&mut out, &[number_of(self.layout, &LAYOUTS), self.slots_per_bucket]);
+        put_u32(&mut out, &[self.resolution, number_of(policy.when_full, &WHEN_FULL)]);
+        put_u32(&mut out, &[policy.max_evictions, self.parts]);
+        put_u64(&mut out, &[policy.max_items, self.segments, self.overflow_entries]);
+        put_u64(&mut out, &[self.first_segment(), self.overflow, self.length()]);
+        put_u32(&mut out, &[clock, generations]);
+        put_u64(&mut out, &[length, time]);
+        out.resize(HEADER_BYTES - 8, 0);
+        let sum = checksum_of(&out);
+        put_u64(&mut out, &[sum]);
+        out
     }
 
-    /// Reads and checks everything that can be checked without the rest of the file.
+    /// Reads and checks everything that can be checked without the rest of the snapshot.
     pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LoadError> {
-        if bytes[..8] != MAGIC {
-            return Err(LoadError::NotAFilter);
-        }
-        let found = Reader(&bytes[8..]).u16();
-        if found == 0 || found > VERSION {
+        let (covered, sum) = bytes.split_at(HEADER_BYTES - 8);
+        let Some(fields) = covered.strip_prefix(&MAGIC) else { return Err(LoadError::NotAFilter) };
+        let mut fields = Reader(fields);
+        let found = fields.u16();
+        if found != VERSION {
             return Err(LoadError::Version { found });
         }
-        let mut fields = Reader::of_header(bytes, KIND_CUCKOO)?;
-        // Each is read where it stands here.
-        let mut header = Self {
-            hash: fields.hash()?,
-            geometry: fields.geometry()?,
-            policy: fields.policy()?,
-            len: fields.u64(),
-            stored: fields.u64(),
-            overflowed: fields.u64(),
-            segments: fields.u64(),
-            overflow_entries: fields.u64(),
-            overflow: 0,
+        intact(&Reader(sum).u64(), &checksum_of(covered), Part::Header)?;
+        expect("kind", u64::from(KIND_CUCKOO), fields.u16())?;
+        expect("header length", HEADER_BYTES as u64, fields.u32())?;
+        let found = fields.u32();
+        if found & !KNOWN_FEATURES != 0 {
+            return Err(LoadError::Features { found });
+        }
+        let hash = fields.hash()?;
+        let (layout, slots_per_bucket) = (fields.one_of("layout", &LAYOUTS)?, fields.u32());
+        let resolution = fields.one_of("resolution", &[(0, 0), (1, 1)])?;
+        let when_full = fields.one_of("when full", &WHEN_FULL)?;
+        let (max_evictions, parts) = (fields.u32(), fields.u32());
+        let policy = Policy { max_items: fields.u64(), when_full, max_evictions };
+        let (segments, overflow_entries) = (fields.u64(), fields.u64());
+        let (first_segment, overflow, length) = (fields.u64(), fields.u64(), fields.u64());
+        let window = fields.window(parts)?;
+        fields.reserved(fields.0.len())?;
+        if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
+            return wrong("max evictions", max_evictions);
+        }
+        if check_slots(layout, slots_per_bucket).is_err() {
+            return wrong("slots per bucket", slots_per_bucket);
+        }
+        let header = Self {
+            hash,
+            layout,
+            slots_per_bucket,
+            resolution,
+            policy,
+            window,
+            parts,
+            segments,
+            overflow_entries,
+            overflow,
         };
-        let end = fields.u64();
-        expect("segment table offset", HEADER_BYTES as u64, fields.u64())?;
-        let first_segment = fields.u64();
-        header.overflow = fields.u64();
-        fields.expect_zeros()?;
         // Offsets follow from the counts; the counts are bounded by the length.
-        let fits = header.segments >= 1 << header.geometry.base_depth.min(63)
-            && header.segments < 1 << MAX_DEPTH
-            && first_segment == header.first_segment()
-            && header.overflow > first_segment
-            && end == header.end()
-            && end < u64::MAX
-            // Segments are no larger than the one of the base depth, and no smaller than the
-            // deepest.
-            && header.overflow - first_segment >= 64 * header.segments;
-        if fits { Ok(header) } else { wrong("offsets", end) }
+        let fits = first_segment == header.first_segment()
+            && length == header.length()
+            && length < u64::MAX
+            // No segment has fewer bytes.
+            && overflow.checked_sub(first_segment) >= Some(segments.saturating_mul(64));
+        if fits { Ok(header) } else { wrong("offsets", length) }
+    }
+}
+
+impl PartRow {
+    pub(super) fn of(number: u64, filter: &CuckooFilter) -> Self {
+        Self {
+            number,
+            geometry: *filter.as_segments().geometry(),
+            segments: filter.segments() as u64,
+            overflow_entries: filter.overflow().len() as u64,
+            len: filter.len(),
+            stored: filter.stored(),
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let Geometry { buckets, base_depth, low_bits, resolution, .. } = self.geometry;
+        let (Resolution::Prefix { bits } | Resolution::Cells { top_bits: bits }) = resolution;
+        put_u64(out, &[self.number, buckets]);
+        put_u32(out, &[base_depth, low_bits, bits, 0]);
+        put_u64(out, &[self.segments, self.overflow_entries, self.len, self.stored]);
+    }
+
+    pub(super) fn decode(bytes: &[u8], header: &Header) -> Result<Self, LoadError> {
+        let mut fields = Reader(bytes);
+        let (number, buckets) = (fields.u64(), fields.u64());
+        let (base_depth, low_bits, bits) = (fields.u32(), fields.u32(), fields.u32());
+        fields.reserved(4)?;
+        let Header { layout, slots_per_bucket, .. } = *header;
+        let resolution = match header.resolution {
+            0 => Resolution::Prefix { bits },
+            _ => Resolution::Cells { top_bits: bits },
+        };
+        let geometry =
+            Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
+        let segments = fields.u64();
+        if !is_sound(&geometry) {
+            return wrong("geometry", buckets);
+        }
+        if !(1 << base_depth..1 << MAX_DEPTH).contains(&segments) {
+            return wrong("segments", segments);
+        }
+        if header.window.is_none() && number != 0 {
+            return wrong("part number", number);
+        }
+        let overflow_entries = fields.u64();
+        let (len, stored) = (fields.u64(), fields.u64());
+        Ok(Self { number, geometry, segments, overflow_entries, len, stored })
     }
 
     /// Depth that no segment exceeds.
@@ -172,46 +280,30 @@ impl Header {
     }
 }
 
-/// The end of a snapshot.
-pub(super) fn trailer(head: &[u8], rows: &[u8], overflow_sum: u64) -> Vec<u8> {
-    end_of(head, [checksum_of(rows), overflow_sum])
-}
-
 impl Reader<'_> {
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
-        let algorithm = self.u32();
-        expect("reserved", 0, self.u32())?;
-        let seed = self.u64();
-        expect("reserved", 0, self.u64())?;
+        let (algorithm, seed) = (self.u32(), self.u64());
+        self.reserved(8)?;
         if ![XXH3, SIPHASH13].contains(&algorithm) {
             return wrong("hash algorithm", algorithm);
         }
         Ok(StoredHash { algorithm, seed })
     }
 
-    fn geometry(&mut self) -> Result<Geometry, LoadError> {
-        let geometry = Geometry {
-            layout: self.one_of("layout", &LAYOUTS)?,
-            slots_per_bucket: self.u32(),
-            buckets: self.u64(),
-            base_depth: self.u32(),
-            low_bits: self.u32(),
-            resolution: match (self.u32(), self.u32()) {
-                (0, bits) => Resolution::Prefix { bits },
-                (1, top_bits) => Resolution::Cells { top_bits },
-                (found, _) => return wrong("resolution", found),
-            },
-        };
-        if is_sound(&geometry) { Ok(geometry) } else { wrong("geometry", geometry.buckets) }
-    }
-
-    fn policy(&mut self) -> Result<Policy, LoadError> {
-        let when_full = self.one_of("when full", &WHEN_FULL)?;
-        let max_evictions = self.u32();
-        if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
-            return wrong("max evictions", max_evictions);
+    /// The window of a snapshot with so many parts.
+    fn window(&mut self, parts: u32) -> Result<Option<StoredWindow>, LoadError> {
+        let (clock, generations) = (self.u32(), self.u32());
+        let (length, time) = (self.u64(), self.u64());
+        let most = if clock == 0 { 1 } else { generations.saturating_add(2).min(MOST_PARTS) };
+        if !(1..=most).contains(&parts) {
+            return wrong("parts", parts);
         }
-        Ok(Policy { max_items: self.u64(), when_full, max_evictions })
+        if clock != 0 {
+            return Ok(Some(StoredWindow { clock, generations, length, time }));
+        }
+        expect("generations", 0, generations)?;
+        expect("window length", 0, length)?;
+        expect("time", 0, time).map(|()| None)
     }
 }
 
@@ -232,7 +324,6 @@ fn is_sound(geometry: &Geometry) -> bool {
     };
     depth < MAX_DEPTH
         && is_within_limits()
-        && check_slots(geometry.layout, geometry.slots_per_bucket).is_ok()
         && (1..MAX_BUCKETS).contains(&geometry.buckets)
         && geometry.level(depth).is_some()
 }

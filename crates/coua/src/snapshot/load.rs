@@ -1,119 +1,274 @@
-//! Reading a snapshot. The bytes are hostile until checked.
-//!
-//! Nothing is allocated that the length of the input does not justify, and everything that the
-//! operations rely on is verified: counts against the slots, places against the geometry. Bytes that
-//! are consistent but wrong can only make a filter that answers wrongly.
+//! [`Load`]: from a snapshot, wherever it is, to a filter.
 
-use std::io::Read;
+use std::fmt;
+use std::io::{self, Cursor, Read};
+use std::ops::{Bound, Deref, RangeBounds};
+use std::sync::Arc;
+#[cfg(feature = "file")]
+use std::{
+    fs::File,
+    io::{Seek, SeekFrom},
+    path::Path,
+};
 
-use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
-use crate::snapshot::error::{LoadError, Part};
-use crate::snapshot::fields::{checksum_of, expect, intact, wrong};
-use crate::snapshot::front::{Front, entries, read_header};
+use crate::snapshot::error::LoadError;
+use crate::snapshot::front::{Extent, read_header};
 use crate::snapshot::header::SecretKey;
-use crate::snapshot::slots;
-use crate::table::{SegmentMut, Table};
+use crate::snapshot::read::{Snapshot, read, read_in_place};
+use crate::table::Table;
 
-/// Overflowed copies that a key may have. Filters have no more than twice as many as a bucket has slots.
-const MOST_OVERFLOWED: u64 = 1024;
-
-/// Reads a snapshot of `length` bytes.
-pub(crate) fn load(
-    mut input: impl Read,
-    length: u64,
+/// Reads a snapshot as a [`CuckooFilter`](crate::CuckooFilter), or as
+/// [`Generations`](crate::window::Generations), which also take the snapshot of a filter that never forgets.
+///
+/// Every byte is checked, before memory is taken for it, unless the snapshot is used in place: from a file that is
+/// [mapped](Self::map), or [over](Self::over) bytes in memory.
+///
+/// ```
+/// use coua::{CuckooFilter, KeyHasher, Load};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("seen.coua");
+///
+/// let secret = *b"0123456789abcdef";
+/// let mut seen = CuckooFilter::builder().hasher(KeyHasher::siphash13(secret)).build()?;
+/// seen.insert("kestrel")?;
+/// seen.save_atomically(&path)?;
+///
+/// let copy: CuckooFilter = Load::new().key(secret).open(&path)?;
+/// assert!(copy.contains("kestrel"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Default)]
+#[must_use = "nothing is read until `open`, `bytes` or a method like them is called"]
+pub struct Load {
     key: SecretKey,
-) -> Result<CuckooFilter, LoadError> {
-    let front = Front::read(&mut input, length)?;
-    let data = front.header.overflow - front.header.first_segment();
-    let mut table = Table::with_capacity(data)?;
-    front.add_segments(&mut table, |number, it| front.read_segment(&mut input, number, it))?;
-    let filter = front.finish(&mut input, key, table)?;
-    // Extra copies of a key that is in no slot.
-    let without_item = filter.overflow().iter().find(|&(hash, entry)| {
-        let segments = filter.as_segments();
-        entry.overflowed == 0 && segments.copies(&segments.locate(hash)) == 0
-    });
-    match without_item {
-        Some((hash, _)) => wrong("overflow table entry", hash.to_u64()),
-        None => Ok(filter),
+    begin: u64,
+    end: Option<u64>,
+    /// Whether other bytes may follow the snapshot.
+    is_open: bool,
+}
+
+impl fmt::Debug for Load {
+    /// Keeps the secret key to itself.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { begin, end, .. } = self;
+        f.debug_struct("Load").field("begin", begin).field("end", end).finish_non_exhaustive()
     }
 }
 
-/// Reads a snapshot from a stream of unknown length, as far as its header says, and no further.
-pub(crate) fn load_stream(mut input: impl Read, key: SecretKey) -> Result<CuckooFilter, LoadError> {
-    let (header, mut bytes) = read_header(&mut input)?;
-    let rest = header.end() - bytes.len() as u64;
-    // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
-    input.take(rest.saturating_add(1)).read_to_end(&mut bytes)?;
-    load(&bytes[..], bytes.len() as u64, key)
-}
-
-impl Front {
-    /// Adds the segments of all rows to a table; `check` gets the number of each, and may fill it.
-    pub(super) fn add_segments(
-        &self,
-        table: &mut Table,
-        mut check: impl FnMut(usize, &mut SegmentMut<'_>) -> Result<(), LoadError>,
-    ) -> Result<(), LoadError> {
-        // All rows have been read, so their number is no empty announcement.
-        table.reserve_segments(self.rows.len())?;
-        for (number, row) in self.rows.iter().enumerate() {
-            let index = table.add_segment(row.bytes, row.prefix, row.level)?;
-            let segment = &mut table.segment_mut(index);
-            check(number, segment)?;
-            segment.set_occupied(row.occupied);
-            if row.overfull {
-                segment.mark_overfull();
-            }
-        }
-        Ok(())
+impl Load {
+    /// Reads a file, or a pipe. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for every damaged or foreign byte, and the errors of the file system.
+    #[cfg(feature = "file")]
+    pub fn open<F: Snapshot>(self, path: impl AsRef<Path>) -> Result<F, LoadError> {
+        self.file(&File::open(path)?)
     }
 
-    /// Reads the segment of this number, where the input stands, and checks it.
-    pub(crate) fn read_segment(
-        &self,
-        input: &mut impl Read,
-        number: usize,
-        segment: &mut SegmentMut<'_>,
-    ) -> Result<(), LoadError> {
-        let row = &self.rows[number];
-        let bytes = row.bytes as usize;
-        input.read_exact(segment.bytes_mut(bytes))?;
-        let found = checksum_of(segment.bytes(bytes));
-        intact(&found, &row.checksum, Part::Segment(number as u64))?;
-        // If they are not sound, no number of slots is right.
-        let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
-        expect("slots in use", used, row.occupied)
+    /// Reads snapshots of filters without a secret key.
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// Reads the parts after the segments, puts the filter together, and checks the parts against each other.
-    pub(super) fn finish(
+    /// The secret SipHash key of the filter, if it has one.
+    pub fn key(self, key: impl Into<Option<[u8; 16]>>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// The snapshot lies in these bytes of what is read: it begins with the first one. If the range has an end, the
+    /// snapshot must end there too. If not, it ends where its header says, and other bytes may follow.
+    ///
+    /// Without a part, the snapshot is all that is read.
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, Load};
+    /// use std::io::{Seek, Write};
+    ///
+    /// let mut file = tempfile::tempfile()?;
+    /// file.write_all(&[7; 4096])?;
+    /// let mut seen = CuckooFilter::new();
+    /// seen.insert("a")?;
+    /// seen.write_to(&mut file)?;
+    /// let end = file.stream_position()?;
+    /// file.write_all(b"index")?;
+    ///
+    /// for load in [Load::new().part(4096..), Load::new().part(4096..end)] {
+    ///     let mapped: CuckooFilter = load.map_file(&file)?;
+    ///     assert!(mapped.contains("a"));
+    /// }
+    /// assert!(Load::new().file::<CuckooFilter>(&file).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn part(self, bytes: impl RangeBounds<u64>) -> Self {
+        let begin = match bytes.start_bound() {
+            Bound::Included(&first) => first,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match bytes.end_bound() {
+            Bound::Included(&last) => Some(last.saturating_add(1)),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => None,
+        };
+        Self { begin, end, is_open: end.is_none(), ..self }
+    }
+
+    /// Reads a file that is open already: a regular one from its beginning, whatever its position.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    #[cfg(feature = "file")]
+    pub fn file<F: Snapshot>(self, mut file: &File) -> Result<F, LoadError> {
+        let Some(extent) = self.extent_of(file)? else { return self.reader(file) };
+        file.seek(SeekFrom::Start(self.begin))?;
+        read(file, extent, self.key)
+    }
+
+    /// Reads a snapshot from memory. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for every damaged or foreign byte.
+    pub fn bytes<F: Snapshot>(self, bytes: &[u8]) -> Result<F, LoadError> {
+        let extent = self.extent(bytes.len() as u64)?;
+        read(&bytes[self.begin as usize..], extent, self.key)
+    }
+
+    /// Reads a snapshot from a stream: to its end, or, of an open [part](Self::part), up to the snapshot's last byte
+    /// and no further. O(bytes), which are held in memory in addition to the filter meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`bytes`](Self::bytes), and those of the stream.
+    pub fn reader<F: Snapshot>(self, input: impl Read) -> Result<F, LoadError> {
+        let mut input = input.take(self.end.unwrap_or(u64::MAX));
+        io::copy(&mut input.by_ref().take(self.begin), &mut io::sink())?;
+        let (header, mut bytes) = read_header(&mut input)?;
+        // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
+        let rest = header.length() - bytes.len() as u64 + u64::from(!self.is_open);
+        input.take(rest).read_to_end(&mut bytes)?;
+        let whole = Extent { bytes: bytes.len() as u64, is_whole: true };
+        read(&bytes[..], whole, self.key)
+    }
+
+    /// Opens a snapshot without reading it: the file is mapped, and only what an operation touches
+    /// comes into memory. O(segments + overflow tables), under a millisecond for a million items.
+    ///
+    /// Changes stay in memory, on private copies of the pages they touch; the file is never written.
+    /// Growth takes ordinary memory.
+    ///
+    /// Everything but the segments is checked as in [`open`](Self::open). Damage in a segment gives wrong
+    /// answers, and a wrong number of items, where `open` would give an error; no access leaves the
+    /// mapping, and no operation does unbounded work. [Verify](crate::window::Generations::verify) a file
+    /// of doubtful origin first.
+    ///
+    /// The file must not be changed or truncated while the filter exists; replacing it, as
+    /// [`save_atomically`](crate::CuckooFilter::save_atomically) does, is safe: this filter keeps
+    /// the old one.
+    ///
+    /// Where mapping is not possible (a pipe, a file system or platform without it, overlapping
+    /// buckets) the file is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, Load};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut seen = CuckooFilter::new();
+    /// seen.insert("a")?;
+    /// seen.save_atomically(&path)?;
+    /// let mut mapped: CuckooFilter = Load::new().map(&path)?;
+    /// assert!(mapped.remove("a"));
+    /// let unchanged: CuckooFilter = Load::new().map(&path)?;
+    /// assert!(unchanged.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "mmap")]
+    pub fn map<F: Snapshot>(self, path: impl AsRef<Path>) -> Result<F, LoadError> {
+        self.map_file(&File::open(path)?)
+    }
+
+    /// [`map`](Self::map) for a file that is open already; it may be closed afterwards. A [part](Self::part) of it may
+    /// begin at any byte; a multiple of 64 is fastest.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    #[cfg(feature = "mmap")]
+    pub fn map_file<F: Snapshot>(self, file: &File) -> Result<F, LoadError> {
+        let Some(extent) = self.extent_of(file)? else { return self.reader(file) };
+        read_in_place(file, self.begin, extent, self.key, |bytes| {
+            if cfg!(miri) { None } else { Table::map_file(file, &bytes).ok() }
+        })
+    }
+
+    /// Opens a snapshot in bytes that the caller holds or maps, such as `Arc<[u8]>` or `memmap2::Mmap`, and uses them
+    /// where they lie: checked as by [`map`](Self::map), and as fast. The bytes live as long as the filter, which can
+    /// only be asked; a [clone](Clone) of it has memory of its own, and can be changed.
+    ///
+    /// The snapshot may begin at any address; a multiple of 64 is fastest. One of overlapping buckets is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`bytes`](Self::bytes), but for damage in a segment.
+    ///
+    /// ```
+    /// use coua::{CuckooFilter, Load};
+    /// use std::sync::Arc;
+    ///
+    /// let mut seen = CuckooFilter::new();
+    /// seen.insert("a")?;
+    /// let mut block = b"header".to_vec();
+    /// seen.write_to(&mut block)?;
+    ///
+    /// let block: Arc<[u8]> = block.into();
+    /// let there = Load::new().part(6..).over::<CuckooFilter>(block.clone())?;
+    /// assert!(there.contains("a"));
+    /// let mut copy = CuckooFilter::clone(&there);
+    /// copy.insert("b")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn over<F: Snapshot>(
         self,
-        input: &mut impl Read,
-        key: SecretKey,
-        table: Table,
-    ) -> Result<CuckooFilter, LoadError> {
-        let hasher = self.header.hash.hasher(key)?;
-        let overflow = self.overflow_bytes(input)?;
-        let header = self.header;
-        let mut filter = CuckooFilter::of_table(header.geometry, table, header.policy, hasher)?;
-        let entries = entries(&overflow);
-        OverflowTable::check_memory(entries.len())?;
-        let mut last = None;
-        for (hash, entry) in entries {
-            let segments = filter.as_segments();
-            let sound = last.replace(hash) < Some(hash)
-                && entry != OverflowEntry::default()
-                && segments.representative(&segments.locate(hash)) == hash
-                && entry.overflowed <= MOST_OVERFLOWED;
-            if !sound {
-                return wrong("overflow table entry", hash.to_u64());
-            }
-            filter.restore_overflow(hash, entry);
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+    ) -> Result<ReadOnly<F>, LoadError> {
+        let holder: Arc<dyn AsRef<[u8]> + Send + Sync> = Arc::new(bytes);
+        let bytes = (*holder).as_ref();
+        let extent = self.extent(bytes.len() as u64)?;
+        let table = |part| Table::over(&holder, part);
+        read_in_place(Cursor::new(bytes), self.begin, extent, self.key, table).map(ReadOnly)
+    }
+
+    /// Where the snapshot may lie in an input of so many bytes.
+    fn extent(self, length: u64) -> Result<Extent, LoadError> {
+        let end = self.end.map_or(length, |end| end.min(length));
+        match end.saturating_sub(self.begin) {
+            0 => Err(LoadError::NotAFilter),
+            bytes => Ok(Extent { bytes, is_whole: !self.is_open }),
         }
-        let counted = filter.overflow().overflowed() == header.overflowed
-            && filter.stored() == header.stored
-            && filter.len() == header.len;
-        if counted { Ok(filter) } else { wrong("number of items", header.len) }
+    }
+
+    /// Where it may lie in a regular file.
+    #[cfg(feature = "file")]
+    fn extent_of(self, file: &File) -> Result<Option<Extent>, LoadError> {
+        let metadata = file.metadata()?;
+        if metadata.is_file() { self.extent(metadata.len()).map(Some) } else { Ok(None) }
+    }
+}
+
+/// A filter over bytes that belong to another owner, made by [`Load::over`]: it can be asked, and not changed.
+#[derive(Debug)]
+pub struct ReadOnly<F>(F);
+
+impl<F> Deref for ReadOnly<F> {
+    type Target = F;
+
+    fn deref(&self) -> &F {
+        &self.0
     }
 }

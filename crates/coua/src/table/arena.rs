@@ -4,12 +4,14 @@
 //! 2 MiB pages halve its cost.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::fmt;
 #[cfg(feature = "mmap")]
 use std::fs::File;
 #[cfg(feature = "mmap")]
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 #[cfg(feature = "mmap")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -69,6 +71,19 @@ enum Memory {
     #[cfg(feature = "mmap")]
     #[cfg_attr(windows, expect(dead_code, reason = "it only unmaps what it maps"))]
     Mapped(MmapRaw),
+    /// Bytes that are never written: their segments refuse it.
+    Lent(#[expect(dead_code, reason = "it only keeps them")] Lender),
+}
+
+/// What holds the bytes of an arena that belongs to another owner.
+struct Lender(
+    #[expect(dead_code, reason = "it only keeps them")] Arc<dyn AsRef<[u8]> + Send + Sync>,
+);
+
+impl fmt::Debug for Lender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lender").finish_non_exhaustive()
+    }
 }
 
 impl Drop for Arena {
@@ -79,6 +94,7 @@ impl Drop for Arena {
             Memory::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
             #[cfg(feature = "mmap")]
             Memory::Mapped(_) => {}
+            Memory::Lent(_) => {}
         }
     }
 }
@@ -148,6 +164,24 @@ impl Arena {
         #[cfg(unix)]
         drop(map.advise(memmap2::Advice::Random));
         Ok(Self::of_mapping(map.into(), mapped - len, len))
+    }
+
+    /// These bytes of another owner, if there are as many.
+    pub(super) fn over(
+        holder: &Arc<dyn AsRef<[u8]> + Send + Sync>,
+        bytes: &Range<u64>,
+    ) -> Option<Self> {
+        let place = usize::try_from(bytes.start).ok()?..usize::try_from(bytes.end).ok()?;
+        let bytes = (**holder).as_ref().get(place)?;
+        // The holder is neither moved nor lent to be changed as long as this lives, so they stay where they are.
+        let start = NonNull::from(bytes).cast();
+        let memory = Memory::Lent(Lender(Arc::clone(holder)));
+        Some(Self { start, len: bytes.len(), memory })
+    }
+
+    /// Whether it must not be written.
+    pub(super) fn is_lent(&self) -> bool {
+        matches!(self.memory, Memory::Lent(_))
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Pages before them are given

@@ -8,8 +8,10 @@ mod directory;
 mod memory;
 mod segment;
 
+use std::ops::Range;
+use std::sync::Arc;
 #[cfg(feature = "mmap")]
-use std::{fs::File, io, ops::Range};
+use std::{fs::File, io};
 
 use crate::error::{OutOfMemory, reserve};
 use arena::Arena;
@@ -27,6 +29,8 @@ pub(crate) struct Table {
     spacing: Option<Spacing>,
     /// No segment has fewer bytes.
     least_bytes: usize,
+    /// Whether its segments lie in memory that must not be written.
+    is_lent: bool,
 }
 
 /// Segments that lie in memory in the order of their list, at equal distances.
@@ -40,7 +44,8 @@ pub(crate) struct Spacing {
 
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: the pointers lead only into memory owned by the table, alone or together with other parts of
-// one that was split, and no two segments overlap; shared access only reads.
+// one that was split, and no two segments overlap; shared access only reads. Memory that is lent is never written, and
+// its holder is `Send` and `Sync`.
 unsafe impl Send for Table {}
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: as for `Send`; every write takes `&mut`.
@@ -72,8 +77,17 @@ impl Table {
         Ok(Self::in_arena(Arena::of_file(file, bytes)?))
     }
 
+    /// No segments yet; those to be added lie one after the other in these bytes of another owner, and cannot be
+    /// written. None if there are not as many bytes.
+    pub(crate) fn over(
+        holder: &Arc<dyn AsRef<[u8]> + Send + Sync>,
+        bytes: Range<u64>,
+    ) -> Option<Self> {
+        Arena::over(holder, &bytes).map(Self::in_arena)
+    }
+
     fn in_arena(arena: Arena) -> Self {
-        let mut table = Self::default();
+        let mut table = Self { is_lent: arena.is_lent(), ..Self::default() };
         table.memory.add(arena);
         table
     }
@@ -159,7 +173,11 @@ impl Table {
         self.reserve_segment(bytes, u64::MAX)?;
         let bytes = bytes as usize;
         let (base, was_used) = self.memory.take(bytes);
-        self.segments.push(Segment::new(base, bytes, prefix, level));
+        let mut segment = Segment::new(base, bytes, prefix, level);
+        if self.is_lent {
+            segment.mark_lent();
+        }
+        self.segments.push(segment);
         if was_used {
             self.segment_mut(index).clear();
         }
@@ -208,7 +226,7 @@ impl Table {
             let of_part = |segment: &Segment| part_of(segment.prefix()) == number;
             let segments: Vec<_> = std::iter::from_fn(|| segments.next_if(of_part)).collect();
             let memory = self.memory.part(segments.iter().map(Segment::len).sum());
-            Self { least_bytes: least_of(&segments), segments, memory, spacing: None }
+            Self { least_bytes: least_of(&segments), segments, memory, ..Self::default() }
         };
         (0..parts).map(part).collect()
     }

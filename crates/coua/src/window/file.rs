@@ -1,23 +1,22 @@
-//! Writing generations as bytes.
-//!
-//! ```text
-//! header | template | generation | ... | table | trailer
-//! ```
-//!
-//! Template and generations are snapshots of single filters, each at a multiple of 4096. A filter that never
-//! forgets is written as its snapshot alone. `docs/format.md`, section 7, is the
-//! normative text.
+//! Generations as bytes: the parts of one snapshot, the template first. A filter that never forgets is written as its
+//! snapshot alone. `docs/format.md`, section 7, is the normative text.
 
+#[cfg(feature = "file")]
+use std::fs::File;
+#[cfg(feature = "file")]
+use std::io::Seek;
 use std::io::{self, Write};
 
-use xxhash_rust::xxh3::Xxh3;
-
 use crate::filter::CuckooFilter;
-use crate::snapshot::{PAGE, Rest};
-use crate::window::Generations;
-use crate::window::header::{
-    HEADER_BYTES, Header, ROW_BYTES, Row, TEMPLATE, TRAILER_BYTES, trailer,
-};
+#[cfg(feature = "file")]
+use crate::snapshot::{Extent, read_header, verify};
+use crate::snapshot::{LoadError, Loaded, Snapshot, StoredWindow, Writer, wrong};
+use crate::window::generations::Live;
+use crate::window::{Clock, Generations, Window};
+
+const CLOCKS: [(u32, Clock); 3] = [(1, Clock::Arrival), (2, Clock::Given), (3, Clock::Count)];
+/// The number of the template.
+pub(crate) const TEMPLATE: u64 = u64::MAX;
 
 impl Generations {
     /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
@@ -25,7 +24,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Those of `out`; `InvalidInput` if a generation was replaced by a filter unlike the template.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         self.write_from(0, out)
     }
@@ -35,55 +34,113 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` if the snapshot is shorter than `start`.
+    /// As [`write_to`](Self::write_to); also `InvalidInput` if the snapshot is shorter than `start`.
     pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
-        let Some(aging) = &self.aging else { return self.template().write_from(start, out) };
-        let parts = 1 + self.live.len() as u64;
-        let header = Header { window: aging.window, time: aging.clock, parts }.encode();
-        let mut out = Rest::new(out, start);
-        out.write_all(&header)?;
-        let mut rows = Vec::new();
-        for (number, filter) in self.parts() {
-            out.pad()?;
-            let offset = out.position();
-            let sum = out.put(filter)?;
-            let bytes = out.position() - offset;
-            rows.push((Row { number, offset, bytes, checksum: 0 }, filter, sum));
+        if !self.filters().all(|filter| self.is_like_template(filter)) {
+            return Err(io::ErrorKind::InvalidInput.into());
         }
-        out.pad()?;
-        let mut table = Vec::new();
-        for (row, filter, sum) in rows {
-            let checksum = sum.map_or_else(|| checksum_of(filter), Ok)?;
-            Row { checksum, ..row }.encode(&mut table);
-        }
-        let end = trailer(&header, &table, out.position());
-        out.write_all(&table)?;
-        out.write_all(&end)?;
-        out.finish()
+        self.writer().write_from(start, out)
     }
 
-    /// Bytes that [`write_to`](Self::write_to) writes. O(generations).
+    /// Bytes that [`write_to`](Self::write_to) writes. O(segments).
     pub fn snapshot_len(&self) -> u64 {
-        if self.aging.is_none() {
-            return self.template().snapshot_len();
-        }
-        let after = |end: u64, (_, filter): (u64, &CuckooFilter)| {
-            end.next_multiple_of(PAGE) + filter.snapshot_len()
-        };
-        let end = self.parts().fold(HEADER_BYTES as u64, after);
-        let rows = ROW_BYTES * self.parts().count() as u64;
-        end.next_multiple_of(PAGE) + rows + TRAILER_BYTES
+        self.writer().length()
     }
 
-    /// The template and the generations, as they are written.
-    fn parts(&self) -> impl Iterator<Item = (u64, &CuckooFilter)> {
+    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
+    /// section 9). Reads the header alone.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the file does not begin with a snapshot. What follows the header is not read.
+    #[cfg(feature = "file")]
+    pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
+        file.rewind()?;
+        read_header(&mut file).map(|(header, _)| header.length())
+    }
+
+    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
+    /// besides that of the tables, and without the key. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for what is damaged; not for what was forged.
+    #[cfg(feature = "file")]
+    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
+        file.rewind()?;
+        verify(file, Extent { bytes, is_whole: true })
+    }
+
+    fn writer(&self) -> Writer<'_> {
         let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
-        template.chain(self.live.iter().map(|live| (live.number, &live.filter)))
+        let live = self.live.iter().map(|live| (live.number, &live.filter));
+        let window = self.window().map(|window| {
+            let clock = CLOCKS.iter().find(|(_, clock)| *clock == window.clock());
+            let (clock, _) = clock.expect("every clock has a number");
+            let (generations, length) = (window.generations(), window.length());
+            StoredWindow { clock: *clock, generations, length, time: self.clock() }
+        });
+        Writer::new(window, template.chain(live))
+    }
+
+    /// Whether a filter remembers what the template would.
+    fn is_like_template(&self, filter: &CuckooFilter) -> bool {
+        let template = self.template();
+        let resolves = |finer: &CuckooFilter, coarser: &CuckooFilter| {
+            finer.as_segments().geometry().resolves(coarser.as_segments().geometry())
+        };
+        filter.hasher() == template.hasher()
+            && filter.policy() == template.policy()
+            && filter.layout() == template.layout()
+            && filter.slots_per_bucket() == template.slots_per_bucket()
+            && resolves(filter, template)
+            && resolves(template, filter)
+    }
+
+    /// Adds the next generation.
+    fn push(&mut self, number: u64, filter: CuckooFilter) -> Result<(), LoadError> {
+        let follows = self.live.last().is_none_or(|last| last.number < number);
+        if !(follows && self.remembers(number) && self.is_like_template(&filter)) {
+            return wrong("generation", number);
+        }
+        self.live.push(Live { number, filter });
+        Ok(())
     }
 }
 
-fn checksum_of(filter: &CuckooFilter) -> io::Result<u64> {
-    let mut sum = Xxh3::new();
-    filter.write_to(&mut sum)?;
-    Ok(sum.digest())
+/// The window of a snapshot.
+pub(crate) fn window_of(stored: StoredWindow) -> Result<Window, LoadError> {
+    let StoredWindow { clock, generations, length, time } = stored;
+    let named = CLOCKS.iter().find(|(number, _)| *number == clock);
+    let &(_, clock) = named.ok_or(LoadError::Field { name: "clock", found: clock.into() })?;
+    let window = Window::new(clock, length, generations);
+    let Some(window) = window.ok().filter(|window| window.length() == length) else {
+        return wrong("window length", length);
+    };
+    if clock != Clock::Count && !time.is_multiple_of(window.step()) {
+        return wrong("time", time);
+    }
+    Ok(window)
+}
+
+impl Snapshot for Generations {
+    fn check(window: Option<StoredWindow>) -> Result<(), LoadError> {
+        window.map_or(Ok(()), |stored| window_of(stored).map(drop))
+    }
+
+    fn of(loaded: Loaded) -> Result<Self, LoadError> {
+        let Some(stored) = loaded.window else {
+            return CuckooFilter::of(loaded).map(From::from);
+        };
+        let mut filters = loaded.filters.into_iter();
+        let first = filters.next();
+        let (number, template) = first.ok_or(LoadError::Field { name: "parts", found: 0 })?;
+        if number != TEMPLATE || !template.is_empty() {
+            return wrong("generation", number);
+        }
+        let mut made = Self::from_template(window_of(stored)?, template);
+        made.set_clock(stored.time);
+        filters.try_for_each(|(number, filter)| made.push(number, filter))?;
+        Ok(made)
+    }
 }

@@ -19,17 +19,14 @@ mod describe;
 mod error;
 mod file;
 mod generations;
-mod header;
 mod insert;
 mod merge;
-mod read;
 
 #[doc(hidden)]
 pub use change::{Change, ChangeLog, LoggedGenerations};
 pub use error::WindowError;
+pub(crate) use file::{TEMPLATE, window_of};
 pub use generations::{Generation, Generations};
-pub(crate) use header::TEMPLATE;
-pub(crate) use read::{generations_bytes, is_generations, outline};
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};

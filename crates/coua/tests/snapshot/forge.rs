@@ -5,42 +5,57 @@ use coua::KeyHasher;
 
 use crate::random::Random;
 
-/// Offsets and widths of the header's fields (docs/format.md).
-pub(crate) const FIELDS: [(&str, usize, usize); 29] = [
+/// Offsets and widths of the fields of the header and of the only row of the part table (docs/format.md).
+pub(crate) const FIELDS: [(&str, usize, usize); 39] = [
     ("version", 8, 2),
     ("kind", 10, 2),
     ("header length", 12, 4),
-    ("hash algorithm", 16, 4),
-    ("reserved", 20, 4),
+    ("features", 16, 4),
+    ("hash algorithm", 20, 4),
     ("seed", 24, 8),
     ("reserved", 32, 8),
     ("layout", 40, 4),
     ("slots per bucket", 44, 4),
-    ("buckets", 48, 8),
-    ("base depth", 56, 4),
-    ("low bits", 60, 4),
-    ("resolution", 64, 4),
-    ("bits", 68, 4),
-    ("when full", 72, 4),
-    ("max evictions", 76, 4),
-    ("max items", 80, 8),
-    ("len", 88, 8),
-    ("stored", 96, 8),
-    ("overflowed", 104, 8),
-    ("segments", 112, 8),
-    ("side entries", 120, 8),
-    ("end", 128, 8),
-    ("segment table offset", 136, 8),
-    ("first segment", 144, 8),
-    ("overflow table offset", 152, 8),
+    ("resolution", 48, 4),
+    ("when full", 52, 4),
+    ("max evictions", 56, 4),
+    ("parts", 60, 4),
+    ("max items", 64, 8),
+    ("segments", 72, 8),
+    ("overflow entries", 80, 8),
+    ("first segment offset", 88, 8),
+    ("overflow table offset", 96, 8),
+    ("length", 104, 8),
+    ("clock", 112, 4),
+    ("generations", 116, 4),
+    ("window length", 120, 8),
+    ("time", 128, 8),
+    ("reserved", 136, 8),
+    ("reserved", 144, 8),
+    ("reserved", 152, 8),
     ("reserved", 160, 8),
     ("reserved", 168, 8),
     ("reserved", 176, 8),
+    ("number", 192, 8),
+    ("buckets", 200, 8),
+    ("base depth", 208, 4),
+    ("low bits", 212, 4),
+    ("bits", 216, 4),
+    ("reserved", 220, 4),
+    ("part's segments", 224, 8),
+    ("part's overflow entries", 232, 8),
+    ("len", 240, 8),
+    ("stored", 248, 8),
 ];
 
-pub(crate) const HEADER: usize = 192;
+const HEADER: usize = 192;
+/// Where the segment table begins: after the header and one row of the part table.
+pub(crate) const ROWS: usize = 256;
 pub(crate) const ROW: usize = 32;
 const TRAILER: usize = 32;
+/// Nothing shorter can be sealed.
+#[allow(dead_code, reason = "fuzz targets seal any bytes")]
+pub(crate) const SHORTEST: usize = ROWS + TRAILER;
 
 fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
@@ -77,15 +92,22 @@ impl Forgery {
         self
     }
 
+    /// Where the segment table begins, within the bytes.
+    fn table(&self) -> usize {
+        let parts = usize::try_from(self.get("parts")).unwrap_or(usize::MAX);
+        parts.saturating_mul(ROWS - HEADER).saturating_add(HEADER).min(self.0.len() - TRAILER)
+    }
+
     /// Number of rows, as far as they lie within the bytes.
     pub(crate) fn rows(&self) -> usize {
-        let most = (self.0.len() - HEADER - TRAILER) / ROW;
+        let most = (self.0.len() - self.table() - TRAILER) / ROW;
         usize::try_from(self.get("segments")).map_or(most, |rows| rows.min(most))
     }
 
     /// Beginning and end of a segment, if its row and the next say so within the bytes.
     pub(crate) fn segment(&self, row: usize) -> Option<std::ops::Range<usize>> {
-        let offset = |row| usize::try_from(self.read(HEADER + row * ROW + 16, 8)).ok();
+        let table = self.table();
+        let offset = |row| usize::try_from(self.read(table + row * ROW + 16, 8)).ok();
         let begin = offset(row)?;
         let end = if row + 1 < self.rows() {
             offset(row + 1)?
@@ -97,17 +119,17 @@ impl Forgery {
 
     /// Recomputes every checksum, from the inside out.
     pub(crate) fn seal(&mut self) -> &[u8] {
-        let rows = self.rows();
+        let (table, rows) = (self.table(), self.rows());
         for row in 0..rows {
             if let Some(range) = self.segment(row) {
                 let sum = checksum_of(&self.0[range]);
-                self.write(HEADER + row * ROW + 24, 8, sum);
+                self.write(table + row * ROW + 24, 8, sum);
             }
         }
         let sum = checksum_of(&self.0[..HEADER - 8]);
         self.write(HEADER - 8, 8, sum);
         let trailer = self.0.len() - TRAILER;
-        let sum = checksum_of(&self.0[HEADER..HEADER + rows * ROW]);
+        let sum = checksum_of(&self.0[HEADER..table + rows * ROW]);
         self.write(trailer, 8, sum);
         let side =
             usize::try_from(self.get("overflow table offset")).unwrap_or(trailer).min(trailer);

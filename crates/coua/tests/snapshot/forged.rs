@@ -7,7 +7,7 @@ use coua::{Conversion, CuckooFilter, Layout, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
 use crate::everyday::sample;
-use crate::forge::{FIELDS, Forgery, HEADER, ROW};
+use crate::forge::{FIELDS, Forgery, ROW, ROWS};
 use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
 
@@ -137,15 +137,37 @@ fn two_fields_with_extreme_values() {
 
 #[test]
 fn headers_that_fit_together_but_lie() {
-    let lies: [(&str, &[(&str, u64)]); 8] = [
-        ("2^60 segments", &[("segments", 1 << 60), ("end", 1 << 63)]),
-        ("2^27 segments", &[("segments", 1 << 27), ("first segment", (1 << 32) + 4096)]),
-        ("no segments", &[("segments", 0), ("first segment", 4096)]),
+    let lies: [(&str, &[(&str, u64)]); 10] = [
+        (
+            "2^60 segments",
+            &[("segments", 1 << 60), ("part's segments", 1 << 60), ("length", 1 << 63)],
+        ),
+        (
+            "2^27 segments",
+            &[
+                ("segments", 1 << 27),
+                ("part's segments", 1 << 27),
+                ("first segment offset", (1 << 32) + 256),
+            ],
+        ),
+        ("no segments", &[("segments", 0), ("part's segments", 0), ("first segment offset", 256)]),
         ("no fingerprint", &[("low bits", 0), ("bits", 0)]),
-        ("an end beyond 2^64", &[("end", u64::MAX), ("side entries", u64::MAX / 24)]),
+        (
+            "an end beyond 2^64",
+            &[
+                ("length", u64::MAX),
+                ("overflow entries", u64::MAX / 24),
+                ("part's overflow entries", u64::MAX / 24),
+            ],
+        ),
         ("counts that lie", &[("len", 1 << 40), ("stored", 1 << 40)]),
-        ("overflowed that lie", &[("overflowed", 1 << 40), ("stored", 1 << 41)]),
+        ("overflowed that lie", &[("stored", 1 << 41)]),
         ("2^31 buckets", &[("buckets", 1 << 31)]),
+        ("no parts", &[("parts", 0)]),
+        (
+            "a window",
+            &[("clock", 1), ("generations", 1), ("window length", 1), ("number", u64::MAX)],
+        ),
     ];
     for (name, original) in forgeries() {
         for (lie, changes) in lies {
@@ -162,10 +184,10 @@ fn headers_that_fit_together_but_lie() {
 fn depths_that_do_not_cover_the_hashes() {
     let original = Forgery(bytes_of(&segmented()));
     for row in 0..original.rows() {
-        let real = original.read(HEADER + row * ROW, 4);
+        let real = original.read(ROWS + row * ROW, 4);
         for depth in [0, real.wrapping_sub(1), real + 1, 28, 29, 63, 64, u64::from(u32::MAX)] {
             let mut forged = original.clone();
-            forged.write(HEADER + row * ROW, 4, depth);
+            forged.write(ROWS + row * ROW, 4, depth);
             assert!(
                 Load::new().bytes::<CuckooFilter>(forged.seal()).is_err(),
                 "row {row}: depth {depth}"
@@ -179,7 +201,7 @@ fn rows_with_extreme_values() {
     for (name, original) in forgeries() {
         for row in 0..original.rows() {
             for (at, width) in [(0, 4), (4, 4), (8, 4), (12, 4), (16, 8)] {
-                let at = HEADER + row * ROW + at;
+                let at = ROWS + row * ROW + at;
                 for value in extremes(original.read(at, width)) {
                     let mut forged = original.clone();
                     forged.write(at, width, value);
@@ -194,7 +216,7 @@ fn rows_with_extreme_values() {
 fn with_side() -> Vec<(&'static str, Forgery, usize)> {
     let place = |(name, forgery): (_, Forgery)| {
         let side = forgery.get("overflow table offset") as usize;
-        (forgery.get("side entries") > 0).then_some((name, forgery, side))
+        (forgery.get("overflow entries") > 0).then_some((name, forgery, side))
     };
     let found: Vec<_> = forgeries().into_iter().filter_map(place).collect();
     assert!(found.len() >= 3);
@@ -204,7 +226,7 @@ fn with_side() -> Vec<(&'static str, Forgery, usize)> {
 #[test]
 fn overflow_tables_out_of_order_or_of_nothing() {
     for (name, original, side) in with_side() {
-        let entries = original.get("side entries") as usize;
+        let entries = original.get("overflow entries") as usize;
         for entry in 0..entries {
             let at = side + 24 * entry;
             let mut nothing = original.clone();
@@ -246,7 +268,6 @@ fn overflow_tables_with_extreme_counts() {
                 // The counts in the header lie in the same way.
                 forged.set("len", original.get("len").wrapping_add(more));
                 if at == side + 16 {
-                    forged.set("overflowed", original.get("overflowed").wrapping_add(more));
                     forged.set("stored", original.get("stored").wrapping_add(more));
                 }
                 survive(forged.seal(), &|| format!("{name}: overflow table at {at}: {value}"));
@@ -263,7 +284,6 @@ fn overflowed_copies_that_no_filter_has_are_refused() {
         for (at, width) in [Forgery::field("len"), Forgery::field("stored")] {
             forged.write(at, width, original.read(at, width) + more);
         }
-        forged.set("overflowed", original.get("overflowed") + more);
         forged.write(side + 16, 8, original.read(side + 16, 8) + more);
         let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
         assert!(matches!(refused, Err(LoadError::Field { .. })), "{name}");
@@ -286,7 +306,7 @@ fn slots_that_no_hash_leads_to() {
                     for at in forged.segment(row).expect("the original's rows are right") {
                         forged.0[at] = random.next() as u8 | ones;
                     }
-                    forged.write(HEADER + row * ROW + 4, 4, slots);
+                    forged.write(ROWS + row * ROW + 4, 4, slots);
                 }
                 forged.set("stored", filter.slots()).set("len", filter.slots());
                 let what = || format!("{layout:?} {slots} {bits} {items} {ones}");
@@ -305,7 +325,7 @@ fn copies_of_an_item_that_is_not_there_are_refused() {
     for row in 0..forged.rows() {
         let range = forged.segment(row).expect("the original's rows are right");
         forged.0[range].fill(0);
-        forged.write(HEADER + row * ROW + 4, 4, 0);
+        forged.write(ROWS + row * ROW + 4, 4, 0);
     }
     forged.set("stored", 0).set("len", 1);
     let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
@@ -350,11 +370,7 @@ fn large_segments_of_other_bytes() {
 fn load_with_right_counts(forged: &mut Forgery, row: usize, what: &dyn Fn() -> String) -> bool {
     let original = forged.clone();
     for more in (0..=64).flat_map(|more| [more, -more]) {
-        forged.write(
-            HEADER + row * ROW + 4,
-            4,
-            add(original.read(HEADER + row * ROW + 4, 4), more),
-        );
+        forged.write(ROWS + row * ROW + 4, 4, add(original.read(ROWS + row * ROW + 4, 4), more));
         forged.set("len", add(original.get("len"), more));
         forged.set("stored", add(original.get("stored"), more));
         if Load::new().bytes::<CuckooFilter>(forged.seal()).is_ok() {
@@ -372,7 +388,7 @@ fn add(value: u64, more: i64) -> u64 {
 fn filters_that_differ_in_a_flag_are_not_equal() {
     for (name, mut original) in forgeries() {
         let mut other = original.clone();
-        let flags = HEADER + 8;
+        let flags = ROWS + 8;
         other.write(flags, 4, 1 - original.read(flags, 4));
         let [one, two] = [&mut original, &mut other]
             .map(|file| Load::new().bytes::<CuckooFilter>(file.seal()).unwrap());

@@ -100,12 +100,13 @@ fn siphash_has_its_published_values() {
 /// Filters made by operations that are written down here for good.
 fn golden_filters() -> [(&'static str, CuckooFilter); 3] {
     let fixed = CuckooFilter::builder().capacity(300).rate(0.001).when_full(WhenFull::Refuse);
-    let windows = CuckooFilter::builder().layout(Layout::Overlapping).capacity(100).hash_bits(40);
-    let windows = windows.hasher(KeyHasher::xxh3(7)).max_evictions(3);
+    let overlapping =
+        CuckooFilter::builder().layout(Layout::Overlapping).capacity(100).hash_bits(40);
+    let overlapping = overlapping.hasher(KeyHasher::xxh3(7)).max_evictions(3);
     let grown = CuckooFilter::builder().capacity(1).hash_bits(16).slots_per_bucket(8);
     let mut filters = [
         ("v1-fixed.coua", fixed.build().expect("valid")),
-        ("v1-windows-2.coua", windows.build().expect("valid")),
+        ("v1-overlapping.coua", overlapping.build().expect("valid")),
         ("v1-grown.coua", grown.build().expect("valid")),
     ];
     for (_, filter) in &mut filters {
@@ -152,7 +153,7 @@ fn the_fixtures_of_every_version_are_read() {
             read += 1;
         }
     }
-    assert!(read >= 4);
+    assert!(read >= 3);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod forge;
 mod forged;
 mod golden;
 mod mapped;
+mod parts;
 mod samples;
 
 use instruction_sets::skipped;

@@ -12,7 +12,7 @@ use coua::{CuckooFilter, KeyHash, KeyHasher, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured, measured_load};
 use crate::everyday::sample;
-use crate::forge::{FIELDS, Forgery, HEADER};
+use crate::forge::{FIELDS, Forgery, ROWS, SHORTEST};
 use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
 
@@ -157,7 +157,7 @@ fn checking_names_the_damaged_segment() {
 #[test]
 fn files_of_other_lengths_are_refused() {
     let bytes = bytes_of(&samples()[1].1);
-    for length in [0, 1, 100, 192, 4096, bytes.len() - 1] {
+    for length in [0, 1, 100, 192, 320, bytes.len() - 1] {
         assert!(
             Load::new().map::<CuckooFilter>(saved(&bytes[..length]).path()).is_err(),
             "{length}"
@@ -234,7 +234,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     }
     filter.remove_batch(&Random::new(5).hashes(20_000));
     drop(filter.try_clone());
-    assert!(bytes_of(&filter).len() >= 4096);
+    assert!(bytes_of(&filter).len() >= SHORTEST);
     assert!(start.elapsed() < ENDLESS, "{}: {:?}", what(), start.elapsed());
     assert!(fs::read(file.path()).expect("it can be read") == bytes, "{}", what());
     true
@@ -247,7 +247,7 @@ fn forged_headers_and_rows() {
         if original.0.len() > 20_000 {
             continue;
         }
-        let rows = [(HEADER, 4), (HEADER + 4, 4), (HEADER + 8, 4), (HEADER + 16, 8)];
+        let rows = [(ROWS, 4), (ROWS + 4, 4), (ROWS + 8, 4), (ROWS + 16, 8)];
         let fields = FIELDS.iter().map(|&(_, at, width)| (at, width)).chain(rows);
         for (at, width) in fields {
             for bit in sample(0..8 * width, 3) {
@@ -269,7 +269,7 @@ fn more_slots_in_use_than_there_are() {
         let value = forged.get(field);
         forged.set(field, value + more);
     }
-    forged.write(HEADER + 4, 4, forged.read(HEADER + 4, 4) + more);
+    forged.write(ROWS + 4, 4, forged.read(ROWS + 4, 4) + more);
     let error = Load::new().map::<CuckooFilter>(saved(forged.seal()).path()).unwrap_err();
     assert!(matches!(error, LoadError::Field { name: "slots in use", .. }), "{error}");
 }

@@ -19,8 +19,7 @@ fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
 }
 
 fn mapped(file: &tempfile::NamedTempFile) -> Result<Generations, LoadError> {
-    let file = File::open(file.path()).unwrap();
-    Load::new().length(file.metadata().unwrap().len()).map_file::<Generations>(&file)
+    Load::new().map_file::<Generations>(&File::open(file.path()).unwrap())
 }
 
 fn hashes(from: u64, count: u64) -> Vec<KeyHash> {
@@ -40,24 +39,25 @@ fn filled(each: u64) -> Generations {
     filled
 }
 
-/// The numbers of a file that lie at these places.
+/// The number of a file that lies at this place.
 fn number(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize
 }
 
-/// Where the segments of each part lie, by `docs/format.md` alone.
+/// Where the segments lie, by `docs/format.md` alone.
 fn segments(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
-    let table = number(bytes, bytes.len() - 32);
-    let rows = bytes[table..bytes.len() - 32].chunks_exact(32);
-    let parts = rows.map(|row| number(row, 8));
-    parts.map(|part| part + number(bytes, part + 144)..part + number(bytes, part + 152)).collect()
+    let parts = u32::from_le_bytes(*bytes[60..].first_chunk().unwrap()) as usize;
+    let rows = bytes[192 + 64 * parts..].chunks_exact(32).take(number(bytes, 72));
+    let mut bounds: Vec<_> = rows.map(|row| number(row, 16)).collect();
+    bounds.push(number(bytes, 96));
+    bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
 #[test]
-fn segments_of_all_parts_begin_with_a_page() {
+fn segments_of_all_parts_begin_with_a_cache_line() {
     for file in [bytes_of(&made()), bytes_of(&filled(20_000))] {
         let all = segments(&file);
-        assert!(all.len() > 2 && all.iter().all(|part| part.start.is_multiple_of(4096)));
+        assert!(all.len() > 2 && all.iter().all(|part| part.start.is_multiple_of(64)));
         assert!(all.iter().all(|part| part.len().is_multiple_of(64)));
     }
 }
@@ -118,7 +118,7 @@ fn damage_beside_the_segments_is_found_at_once() {
         }
         bytes[at] ^= 4;
     }
-    for length in [0, 9, 10, 127, 128, 4096, bytes.len() - 1] {
+    for length in [0, 9, 10, 191, 192, 400, bytes.len() - 1] {
         assert!(mapped(&saved(&bytes[..length])).is_err(), "{length} bytes");
     }
     assert!(mapped(&saved(&[&bytes[..], b"\0"].concat())).is_err());
@@ -141,7 +141,7 @@ fn segments_of_other_bytes() {
             seen.count_batch(&all);
             let _full = seen.insert_batch(&hashes(5_000 * time, 40));
             seen.remove_batch(&all);
-            assert!(bytes_of(&seen).len() > 4096);
+            assert!(bytes_of(&seen).len() > 288);
         }
         // The wrong generations are forgotten as right ones are; and a new one was never wrong.
         seen.advance(STEP * 100);

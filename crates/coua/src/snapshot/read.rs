@@ -1,0 +1,259 @@
+//! From a snapshot to filters. The bytes are hostile until checked.
+//!
+//! Nothing is allocated that the length of the input does not justify, and everything that the
+//! operations rely on is verified: counts against the slots, places against the geometry. Bytes that
+//! are consistent but wrong can only make a filter that answers wrongly.
+//!
+//! A snapshot used *in place* opens at once, and only what is touched is read. All but the segments is read and
+//! checked as ever, so that places, counts and the overflow table agree with each other. The segments are not
+//! read, so no operation may rely on the value of a slot. The bounds hold by geometry:
+//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint
+//! bucket lie in the segment. In overlapping buckets a value's position bit could point out of the segment, so
+//! snapshots with those are read instead.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
+use crate::hash::{KeyHash, KeyHasher};
+use crate::kernel::Layout;
+use crate::snapshot::error::LoadError;
+use crate::snapshot::fields::{Reader, checksum_of, expect, intact, wrong};
+use crate::snapshot::front::{Extent, Front, PartFront, SegmentRow};
+use crate::snapshot::header::{ENTRY_BYTES, SecretKey, StoredWindow};
+use crate::snapshot::slots;
+use crate::table::{SegmentMut, Table};
+
+/// Overflowed copies that a key may have. Filters have no more than twice as many as a bucket has slots.
+const MOST_OVERFLOWED: u64 = 1024;
+/// From this many slots on, a forged count of slots in use could overflow.
+const MOST_SLOTS_IN_PLACE: u64 = 1 << 31;
+
+/// What a snapshot holds.
+#[derive(Debug)]
+pub struct Loaded {
+    pub(crate) window: Option<StoredWindow>,
+    /// With their numbers, at least one.
+    pub(crate) filters: Vec<(u64, CuckooFilter)>,
+}
+
+/// What a snapshot can be read as. Only types of this library can: the others cannot name what they would be made of.
+pub trait Snapshot: Sized {
+    /// Whether a snapshot with this window, or without one, may be read at all.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    #[doc(hidden)]
+    fn check(window: Option<StoredWindow>) -> Result<(), LoadError>;
+
+    /// Of all that was read.
+    ///
+    /// # Errors
+    ///
+    /// The filters do not fit together.
+    #[doc(hidden)]
+    fn of(loaded: Loaded) -> Result<Self, LoadError>;
+}
+
+impl Snapshot for CuckooFilter {
+    fn check(window: Option<StoredWindow>) -> Result<(), LoadError> {
+        window.map_or(Ok(()), |_| Err(LoadError::Window))
+    }
+
+    fn of(mut loaded: Loaded) -> Result<Self, LoadError> {
+        Ok(loaded.filters.swap_remove(0).1)
+    }
+}
+
+/// Reads the snapshot with which the input begins.
+pub(super) fn read<F: Snapshot>(
+    mut input: impl Read,
+    extent: Extent,
+    key: SecretKey,
+) -> Result<F, LoadError> {
+    let front = Front::read(&mut input, extent)?;
+    F::check(front.header.window)?;
+    let hasher = front.header.hash.hasher(key)?;
+    let mut tables = Vec::with_capacity(front.parts.len());
+    for part in &front.parts {
+        let bytes = part.place();
+        let mut table = Table::with_capacity(bytes.end - bytes.start)?;
+        part.add_segments(&mut table, |number, it| part.read_segment(&mut input, number, it))?;
+        tables.push(table);
+    }
+    let loaded = front.finish(&mut input, hasher, tables)?;
+    let mut filters = loaded.filters.iter();
+    filters.try_for_each(|(_, filter)| check_extra_copies(filter))?;
+    F::of(loaded)
+}
+
+/// Opens the snapshot that begins at `begin` of the input, whose segments are used where they lie: `table` makes an
+/// empty table of these bytes of the input. If that is not possible, the snapshot is read.
+pub(super) fn read_in_place<F: Snapshot>(
+    mut input: impl Read + Seek,
+    begin: u64,
+    extent: Extent,
+    key: SecretKey,
+    table: impl Fn(Range<u64>) -> Option<Table>,
+) -> Result<F, LoadError> {
+    input.seek(SeekFrom::Start(begin))?;
+    let front = Front::read(&mut input, extent)?;
+    F::check(front.header.window)?;
+    let hasher = front.header.hash.hasher(key)?;
+    let in_place = |part: &PartFront| {
+        let Range { start, end } = part.place();
+        if part.can_lie_in_place() { table(begin + start..begin + end) } else { None }
+    };
+    let Some(mut tables) = front.parts.iter().map(in_place).collect::<Option<Vec<_>>>() else {
+        input.seek(SeekFrom::Start(begin))?;
+        return read(input, extent, key);
+    };
+    for (part, table) in front.parts.iter().zip(&mut tables) {
+        let slots = part.row.geometry.segment_slots();
+        part.add_segments(table, |number, _| {
+            let occupied = part.segments[number].occupied;
+            if u64::from(occupied) <= slots { Ok(()) } else { wrong("slots in use", occupied) }
+        })?;
+    }
+    input.seek(SeekFrom::Start(begin + front.header.overflow))?;
+    front.finish(&mut input, hasher, tables).and_then(F::of)
+}
+
+/// Checks every byte of a snapshot without making a filter of it.
+#[cfg(feature = "file")]
+pub(crate) fn verify(mut input: impl Read, extent: Extent) -> Result<(), LoadError> {
+    /// Bytes that are read at a time.
+    const STEP: usize = 1 << 18;
+    let front = Front::read(&mut input, extent)?;
+    let mut piece = vec![0; STEP];
+    for part in &front.parts {
+        for (number, row) in part.segments.iter().enumerate() {
+            let (mut sum, mut left) = (xxhash_rust::xxh3::Xxh3::new(), row.bytes);
+            while left > 0 {
+                let piece = &mut piece[..left.min(STEP as u64) as usize];
+                input.read_exact(piece)?;
+                sum.update(piece);
+                left -= piece.len() as u64;
+            }
+            intact(&sum.digest(), &row.checksum, part.name_of(number))?;
+        }
+    }
+    front.overflow_bytes(&mut input).map(drop)
+}
+
+/// Refuses extra copies of a key that is in no slot.
+fn check_extra_copies(filter: &CuckooFilter) -> Result<(), LoadError> {
+    let segments = filter.as_segments();
+    let without_item = filter.overflow().iter().find(|&(hash, entry)| {
+        entry.overflowed == 0 && segments.copies(&segments.locate(hash)) == 0
+    });
+    without_item.map_or(Ok(()), |(hash, _)| wrong("overflow table entry", hash.to_u64()))
+}
+
+impl Front {
+    /// Reads what follows the segments, puts the filters together, and checks the parts against each other.
+    fn finish(
+        self,
+        input: &mut impl Read,
+        hasher: KeyHasher,
+        tables: Vec<Table>,
+    ) -> Result<Loaded, LoadError> {
+        let overflow = self.overflow_bytes(input)?;
+        let mut entries = entries(&overflow);
+        let mut filters = Vec::with_capacity(tables.len());
+        for (part, table) in self.parts.iter().zip(tables) {
+            let row = &part.row;
+            let mut filter =
+                CuckooFilter::of_table(row.geometry, table, self.header.policy, hasher)?;
+            let count = row.overflow_entries as usize;
+            OverflowTable::check_memory(count)?;
+            restore_overflow(&mut filter, entries.by_ref().take(count))?;
+            if filter.stored() != row.stored || filter.len() != row.len {
+                return wrong("number of items", row.len);
+            }
+            filters.push((row.number, filter));
+        }
+        Ok(Loaded { window: self.header.window, filters })
+    }
+}
+
+/// Adds the entries of an overflow table, which are checked.
+fn restore_overflow(
+    filter: &mut CuckooFilter,
+    entries: impl Iterator<Item = (KeyHash, OverflowEntry)>,
+) -> Result<(), LoadError> {
+    let mut last = None;
+    for (hash, entry) in entries {
+        let segments = filter.as_segments();
+        let is_sound = last.replace(hash) < Some(hash)
+            && entry != OverflowEntry::default()
+            && segments.representative(&segments.locate(hash)) == hash
+            && entry.overflowed <= MOST_OVERFLOWED;
+        if !is_sound {
+            return wrong("overflow table entry", hash.to_u64());
+        }
+        filter.restore_overflow(hash, entry);
+    }
+    Ok(())
+}
+
+/// The entries of an overflow table.
+pub(crate) fn entries(table: &[u8]) -> impl Iterator<Item = (KeyHash, OverflowEntry)> {
+    table.chunks_exact(ENTRY_BYTES as usize).map(|entry| {
+        let mut fields = Reader(entry);
+        let hash = KeyHash::from_u64(fields.u64());
+        (hash, OverflowEntry { extra: fields.u64(), overflowed: fields.u64() })
+    })
+}
+
+impl PartFront {
+    /// Where its segments lie in the snapshot.
+    pub(crate) fn place(&self) -> Range<u64> {
+        let end = |row: &SegmentRow| row.offset + row.bytes;
+        let (first, last) = (self.segments.first(), self.segments.last());
+        first.map_or(0, |row| row.offset)..last.map_or(0, end)
+    }
+
+    fn can_lie_in_place(&self) -> bool {
+        let geometry = &self.row.geometry;
+        geometry.layout != Layout::Overlapping && geometry.segment_slots() < MOST_SLOTS_IN_PLACE
+    }
+
+    /// Adds the segments of all rows to a table; `check` gets the number of each, and may fill it.
+    fn add_segments(
+        &self,
+        table: &mut Table,
+        mut check: impl FnMut(usize, &mut SegmentMut<'_>) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
+        // All rows have been read, so their number is no empty announcement.
+        table.reserve_segments(self.segments.len())?;
+        for (number, row) in self.segments.iter().enumerate() {
+            let index = table.add_segment(row.bytes, row.prefix, row.level)?;
+            let segment = &mut table.segment_mut(index);
+            check(number, segment)?;
+            segment.set_occupied(row.occupied);
+            if row.overfull {
+                segment.mark_overfull();
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the segment of this number, where the input stands, and checks it.
+    pub(crate) fn read_segment(
+        &self,
+        input: &mut impl Read,
+        number: usize,
+        segment: &mut SegmentMut<'_>,
+    ) -> Result<(), LoadError> {
+        let row = &self.segments[number];
+        let bytes = row.bytes as usize;
+        input.read_exact(segment.bytes_mut(bytes))?;
+        let found = checksum_of(segment.bytes(bytes));
+        intact(&found, &row.checksum, self.name_of(number))?;
+        // If they are not sound, no number of slots is right.
+        let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
+        expect("slots in use", used, row.occupied)
+    }
+}

@@ -1,0 +1,187 @@
+//! From filters to a snapshot.
+
+use std::cell::LazyCell;
+use std::io::{self, Write};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::filter::CuckooFilter;
+use crate::segments::Segments;
+use crate::snapshot::fields::{checksum_of, put_u32, put_u64};
+use crate::snapshot::front::trailer;
+use crate::snapshot::header::{ENTRY_BYTES, Header, PartRow, StoredWindow};
+
+/// Bytes of the overflow table that are written at a time: whole entries.
+const OVERFLOW_PIECE: usize = 4096 * ENTRY_BYTES as usize;
+
+/// Filters to be written as one snapshot.
+pub(crate) struct Writer<'a> {
+    header: Header,
+    rows: Vec<PartRow>,
+    filters: Vec<&'a CuckooFilter>,
+}
+
+impl<'a> Writer<'a> {
+    /// Of these filters with their numbers, at least one. All have the same hash, layout, slots per bucket, kind of
+    /// resolution and policy.
+    pub(crate) fn new(
+        window: Option<StoredWindow>,
+        parts: impl Iterator<Item = (u64, &'a CuckooFilter)>,
+    ) -> Self {
+        let (rows, filters): (Vec<_>, Vec<_>) =
+            parts.map(|(number, filter)| (PartRow::of(number, filter), filter)).unzip();
+        let segments = filters.iter().flat_map(|filter| packed_segments(filter));
+        let data = segments.map(|segment| segment.len() as u64).sum();
+        Self { header: Header::of(filters[0], window, &rows, data), rows, filters }
+    }
+
+    /// The length of the snapshot. O(1).
+    pub(crate) fn length(&self) -> u64 {
+        self.header.length()
+    }
+
+    /// Writes the snapshot without its first `start` bytes.
+    pub(crate) fn write_from(&self, start: u64, out: impl Write) -> io::Result<()> {
+        let tables = LazyCell::new(|| self.header_and_tables());
+        let mut rest = Rest { out, skip: start };
+        if !rest.skips(self.header.first_segment()) {
+            rest.write_all(&tables)?;
+            let padding = self.header.first_segment() - self.header.tables_end();
+            rest.write_all(&vec![0; padding as usize])?;
+        }
+        for segment in self.filters.iter().flat_map(|filter| packed_segments(filter)) {
+            rest.write_all(segment)?;
+        }
+        let overflow_sum = self.write_overflow(&mut rest)?;
+        rest.write_all(&trailer(&tables, overflow_sum))?;
+        if rest.skip > 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        rest.flush()
+    }
+
+    /// What can be told without looking at a slot.
+    fn header_and_parts(&self) -> Vec<u8> {
+        let mut bytes = self.header.encode();
+        for row in &self.rows {
+            row.encode(&mut bytes);
+        }
+        bytes
+    }
+
+    fn header_and_tables(&self) -> Vec<u8> {
+        let mut bytes = self.header_and_parts();
+        bytes.reserve_exact(self.header.tables_end() as usize - bytes.len());
+        let mut offset = self.header.first_segment();
+        for filter in &self.filters {
+            let segments = filter.as_segments();
+            for index in segments.in_hash_order() {
+                let segment = segments.get(index);
+                let (packed, depth) = (segments.packed(segment), segments.depth_of(index));
+                let flags = u32::from(segment.is_overfull());
+                put_u32(&mut bytes, &[depth, segment.occupied(), flags, 0]);
+                put_u64(&mut bytes, &[offset, checksum_of(packed)]);
+                offset += packed.len() as u64;
+            }
+        }
+        bytes
+    }
+
+    /// Writes the overflow tables, a piece at a time; their checksum.
+    fn write_overflow(&self, out: &mut impl Write) -> io::Result<u64> {
+        let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
+        let all = self.filters.iter().flat_map(|filter| filter.overflow().iter());
+        let mut entries = all.peekable();
+        while let Some((hash, entry)) = entries.next() {
+            put_u64(&mut piece, &[hash.to_u64(), entry.extra, entry.overflowed]);
+            if piece.len() == OVERFLOW_PIECE || entries.peek().is_none() {
+                sum.update(&piece);
+                out.write_all(&piece)?;
+                piece.clear();
+            }
+        }
+        Ok(sum.digest())
+    }
+}
+
+fn packed_segments(filter: &CuckooFilter) -> impl Iterator<Item = &[u8]> {
+    let segments = filter.as_segments();
+    segments.in_hash_order().map(|index| segments.packed(segments.get(index)))
+}
+
+impl CuckooFilter {
+    /// Writes the snapshot. The bytes depend only on the filter's history of operations, not on the
+    /// machine. O(bytes); `out` need not be buffered.
+    ///
+    /// A SipHash key is not written, only a value to recognize it by.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
+        self.write_from(0, out)
+    }
+
+    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for callers that
+    /// send a snapshot in pieces, with an `out` that ends after each. A piece within the segments takes time
+    /// in proportion to itself; for the first and the last bytes, all segments are read.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`; `InvalidInput` if the snapshot is shorter than `start`.
+    pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
+        self.writer().write_from(start, out)
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        Writer::new(None, std::iter::once((0, self)))
+    }
+}
+
+impl PartialEq for CuckooFilter {
+    /// Whether the snapshots of both would be equal: the same parameters, and the same items in the same
+    /// slots. The same keys in another order usually make an unequal filter with the same answers. O(bytes).
+    fn eq(&self, other: &Self) -> bool {
+        let [mine, theirs] = [self, other].map(Self::as_segments);
+        let state = |segments: &Segments, index: u32| {
+            let segment = segments.get(index);
+            (segment.level(), segment.is_overfull())
+        };
+        let mut pairs = mine.in_hash_order().zip(theirs.in_hash_order());
+        self.hasher() == other.hasher()
+            && self.writer().header_and_parts() == other.writer().header_and_parts()
+            && pairs.all(|(one, other)| state(mine, one) == state(theirs, other))
+            && packed_segments(self).eq(packed_segments(other))
+            && self.overflow().iter().eq(other.overflow().iter())
+    }
+}
+
+/// An output that leaves out the first bytes.
+struct Rest<W> {
+    out: W,
+    /// Bytes still to be left out.
+    skip: u64,
+}
+
+impl<W> Rest<W> {
+    /// Skips the next `length` bytes if all of them are to be left out; whether it did.
+    fn skips(&mut self, length: u64) -> bool {
+        let is_left_out = self.skip >= length;
+        if is_left_out {
+            self.skip -= length;
+        }
+        is_left_out
+    }
+}
+
+impl<W: Write> Write for Rest<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skipped = self.skip.min(bytes.len() as u64);
+        self.skip -= skipped;
+        if skipped > 0 { Ok(skipped as usize) } else { self.out.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
