@@ -12,9 +12,10 @@ use syn::{
     Signature, Token, TraitItem, Type, Visibility,
 };
 
-use crate::index::{Definition, FunctionId, Index, TypeId, imports, names};
+use crate::index::{Definition, FunctionId, Index};
+use crate::paths::{imports, names};
 use crate::source::{Sources, is_for_tests};
-use crate::types::{Scope, Ty};
+use crate::types::{Scope, Ty, TypeId};
 
 /// A call that stands in a function.
 pub(crate) struct Call {
@@ -388,7 +389,8 @@ impl<'a> Reader<'a> {
         function.output.map_or(Ty::Unknown, |ty| self.index.type_of(&scope, ty))
     }
 
-    /// The functions that a method call may mean, by its receiver or, if that is not known, its name.
+    /// The functions that a method call may mean, by its receiver or, if that is not known, its name. A type of
+    /// another crate has methods of the crate's traits only.
     fn methods(&self, receiver: &Ty, name: &str) -> Vec<FunctionId> {
         if let Ty::Own(id) = receiver {
             let found = self.index.methods(*id, name);
@@ -396,7 +398,15 @@ impl<'a> Reader<'a> {
                 return found;
             }
         }
-        if is_common(name) { Vec::new() } else { self.index.only_methods(name) }
+        if is_common(name) {
+            return Vec::new();
+        }
+        let mut found = self.index.only_methods(name);
+        if matches!(receiver, Ty::Other(..) | Ty::Tuple(_)) {
+            let is_trait = |id: TypeId| self.index.types[id].is_trait;
+            found.retain(|id| self.index.functions[*id].owner.is_some_and(is_trait));
+        }
+        found
     }
 
     /// What a path means as a value.

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syn::{Fields, ImplItem, Item, ReturnType, Signature, TraitItem, Type, UseTree};
+use syn::{
+    Fields, GenericArgument, GenericParam, Generics, ImplItem, Item, PathArguments, ReturnType,
+    Signature, TraitItem, Type, TypeParamBound, WherePredicate,
+};
 
+use crate::paths::{imports, names};
 use crate::source::{Module, Sources, is_for_tests};
-use crate::types::{Scope, Ty};
+use crate::types::{Scope, Ty, TypeId};
 
-/// A type or trait of the crate, by number.
-pub(crate) type TypeId = usize;
 /// A function of the crate, by number.
 pub(crate) type FunctionId = usize;
 
@@ -41,8 +43,10 @@ pub(crate) struct Function<'a> {
     pub(crate) line: usize,
     /// The type that its `impl` block is for, or the trait that it stands in.
     pub(crate) owner: Option<TypeId>,
-    /// The trait that it implements.
+    /// The trait of the crate that it implements.
     pub(crate) implements: Option<TypeId>,
+    /// Whether it implements any trait.
+    pub(crate) is_of_trait: bool,
     pub(crate) has_body: bool,
     pub(crate) output: Option<&'a Type>,
 }
@@ -164,6 +168,7 @@ impl<'a> Index<'a> {
                             ImplItem::Fn(it) if !is_for_tests(&it.attrs) => {
                                 let id = self.add_function(module, &it.sig);
                                 self.functions[id].implements = implements;
+                                self.functions[id].is_of_trait = named.is_some();
                                 self.own(id, owner, &type_text(&block.self_ty));
                             }
                             ImplItem::Type(it) if is_deref => {
@@ -218,6 +223,7 @@ impl<'a> Index<'a> {
             line: signature.ident.span().start().line,
             owner: None,
             implements: None,
+            is_of_trait: false,
             has_body: true,
             output,
         });
@@ -327,7 +333,9 @@ impl<'a> Index<'a> {
     pub(crate) fn methods(&self, owner: TypeId, name: &str) -> Vec<FunctionId> {
         let own = |id: TypeId| self.methods.get(&(id, name.to_owned()));
         if let Some(found) = own(owner) {
-            return found.clone();
+            let inherent = found.iter().filter(|id| !self.functions[**id].is_of_trait);
+            let inherent: Vec<_> = inherent.copied().collect();
+            return if inherent.is_empty() { found.clone() } else { inherent };
         }
         let traits = self.traits.get(&owner).into_iter().flatten();
         if let Some(found) = traits.filter_map(|id| own(*id)).next() {
@@ -378,54 +386,107 @@ impl<'a> Index<'a> {
     }
 }
 
-/// A path that is imported under a name; without one: all that is in it.
-pub(crate) struct Import {
-    pub(crate) path: Vec<String>,
-    pub(crate) name: Option<String>,
-    pub(crate) line: usize,
-}
+/// What written types mean.
+impl Index<'_> {
+    pub(crate) fn type_of(&self, scope: &Scope<'_>, written: &Type) -> Ty {
+        match written {
+            Type::Reference(it) => self.type_of(scope, &it.elem),
+            Type::Paren(it) => self.type_of(scope, &it.elem),
+            Type::Group(it) => self.type_of(scope, &it.elem),
+            Type::Ptr(it) => self.type_of(scope, &it.elem),
+            Type::Slice(it) => Ty::other("Vec", vec![self.type_of(scope, &it.elem)]),
+            Type::Array(it) => Ty::other("Vec", vec![self.type_of(scope, &it.elem)]),
+            Type::Tuple(it) => {
+                Ty::Tuple(it.elems.iter().map(|it| self.type_of(scope, it)).collect())
+            }
+            Type::ImplTrait(it) => self.bounded(scope, it.bounds.iter()),
+            Type::TraitObject(it) => self.bounded(scope, it.bounds.iter()),
+            Type::Path(it) if it.qself.is_none() => self.type_of_path(scope, &it.path),
+            _ => Ty::Unknown,
+        }
+    }
 
-/// What a tree of `use` imports.
-pub(crate) fn imports(tree: &UseTree) -> Vec<Import> {
-    fn add(tree: &UseTree, mut path: Vec<String>, all: &mut Vec<Import>) {
-        match tree {
-            UseTree::Path(it) => {
-                path.push(it.ident.to_string());
-                add(&it.tree, path, all);
+    fn type_of_path(&self, scope: &Scope<'_>, path: &syn::Path) -> Ty {
+        let names = names(path);
+        if let [name] = &names[..] {
+            if let Some(known) = scope.generics.get(name) {
+                return known.clone();
             }
-            UseTree::Name(it) if it.ident == "self" => {
-                let name = path.last().cloned();
-                all.push(Import { path, name, line: it.ident.span().start().line });
+            if name == "Self" {
+                return scope.owner.map_or(Ty::Unknown, Ty::Own);
             }
-            UseTree::Name(it) => {
-                path.push(it.ident.to_string());
-                let name = Some(it.ident.to_string());
-                all.push(Import { path, name, line: it.ident.span().start().line });
+        }
+        if let Some((Definition::Type(id), [])) = self.resolve(scope.module, &names) {
+            let definition = &self.types[id];
+            let is_alias = definition.fields.is_empty() && definition.variants.is_empty();
+            return match definition.target {
+                Some(target) if is_alias => self.type_of(&Scope::new(definition.module), target),
+                _ => Ty::Own(id),
+            };
+        }
+        let last = path.segments.last().expect("a segment");
+        let name = last.ident.to_string();
+        let of = match &last.arguments {
+            PathArguments::AngleBracketed(it) => self.arguments(scope, it.args.iter()),
+            PathArguments::Parenthesized(it) => match &it.output {
+                ReturnType::Type(_, output) => vec![self.type_of(scope, output)],
+                ReturnType::Default => Vec::new(),
+            },
+            PathArguments::None => Vec::new(),
+        };
+        if names[0] == "Self" || scope.generics.contains_key(&names[0]) {
+            return Ty::Unknown;
+        }
+        Ty::named(name, of)
+    }
+
+    fn arguments<'t>(
+        &self,
+        scope: &Scope<'_>,
+        arguments: impl Iterator<Item = &'t GenericArgument>,
+    ) -> Vec<Ty> {
+        let of = |argument: &GenericArgument| match argument {
+            GenericArgument::Type(it) => Some(self.type_of(scope, it)),
+            GenericArgument::AssocType(it) => Some(self.type_of(scope, &it.ty)),
+            _ => None,
+        };
+        arguments.filter_map(of).collect()
+    }
+
+    /// The first bound that says something.
+    fn bounded<'t>(
+        &self,
+        scope: &Scope<'_>,
+        bounds: impl Iterator<Item = &'t TypeParamBound>,
+    ) -> Ty {
+        let known = bounds.filter_map(|bound| match bound {
+            TypeParamBound::Trait(it) => Some(self.type_of_path(scope, &it.path)),
+            _ => None,
+        });
+        let known: Vec<_> = known.collect();
+        let own = known.iter().find(|it| matches!(it, Ty::Own(_)));
+        own.or(known.first()).cloned().unwrap_or_default()
+    }
+
+    /// Adds what is known of type parameters.
+    pub(crate) fn add_generics(&self, scope: &mut Scope<'_>, generics: &Generics) {
+        for parameter in &generics.params {
+            if let GenericParam::Type(it) = parameter {
+                let ty = self.bounded(scope, it.bounds.iter());
+                scope.generics.insert(it.ident.to_string(), ty);
             }
-            UseTree::Rename(it) => {
-                if it.ident != "self" {
-                    path.push(it.ident.to_string());
-                }
-                let name = Some(it.rename.to_string());
-                all.push(Import { path, name, line: it.ident.span().start().line });
-            }
-            UseTree::Glob(it) => {
-                let line = it.star_token.spans[0].start().line;
-                all.push(Import { path, name: None, line });
-            }
-            UseTree::Group(it) => {
-                it.items.iter().for_each(|tree| add(tree, path.clone(), all));
+        }
+        let clauses = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+        for predicate in clauses {
+            if let WherePredicate::Type(it) = predicate
+                && let Type::Path(path) = &it.bounded_ty
+                && let Some(name) = path.path.get_ident()
+            {
+                let ty = self.bounded(scope, it.bounds.iter());
+                scope.generics.insert(name.to_string(), ty);
             }
         }
     }
-    let mut all = Vec::new();
-    add(tree, Vec::new(), &mut all);
-    all
-}
-
-/// The names of a path.
-pub(crate) fn names(path: &syn::Path) -> Vec<String> {
-    path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
 fn fields(fields: &Fields) -> BTreeMap<String, &Type> {

@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use syn::{
-    GenericArgument, GenericParam, Generics, PathArguments, ReturnType, Type, TypeParamBound,
-    WherePredicate,
-};
-
-use crate::index::{Definition, Index, TypeId, names};
+/// A type or trait of the crate, by number.
+pub(crate) type TypeId = usize;
 
 /// A type, without references and what is read through like them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,7 +18,7 @@ pub(crate) enum Ty {
 }
 
 /// What is read through: a method of what lies in it is called as if it were it.
-const TRANSPARENT: [&str; 10] = [
+const TRANSPARENT: [&str; 11] = [
     "Arc",
     "Box",
     "Cow",
@@ -33,11 +29,18 @@ const TRANSPARENT: [&str; 10] = [
     "Ref",
     "RefMut",
     "RwLockReadGuard",
+    "RwLockWriteGuard",
 ];
 const SEQUENCES: [&str; 4] = ["BTreeSet", "HashSet", "VecDeque", "Vec"];
-const ITERATORS: [&str; 5] =
-    ["DoubleEndedIterator", "ExactSizeIterator", "IntoIterator", "Iterator", "Peekable"];
-const CALLABLE: [&str; 3] = ["Fn", "FnMut", "FnOnce"];
+const ITERATORS: [&str; 7] = [
+    "DoubleEndedIterator",
+    "ExactSizeIterator",
+    "IntoIterator",
+    "Iter",
+    "IterMut",
+    "Iterator",
+    "Peekable",
+];
 
 /// Where a type is written.
 #[derive(Clone)]
@@ -54,7 +57,18 @@ impl<'a> Scope<'a> {
 }
 
 impl Ty {
-    fn other(name: &str, of: Vec<Ty>) -> Self {
+    /// A type of another crate, by its last name and what it is of.
+    pub(crate) fn named(name: String, mut of: Vec<Ty>) -> Self {
+        match &*name {
+            it if TRANSPARENT.contains(&it) => of.pop().unwrap_or_default(),
+            it if SEQUENCES.contains(&it) => Self::other("Vec", of),
+            it if ITERATORS.contains(&it) => Self::other("Iter", of),
+            "Fn" | "FnMut" | "FnOnce" => Self::other("Fn", of),
+            _ => Self::Other(name, of),
+        }
+    }
+
+    pub(crate) fn other(name: &str, of: Vec<Ty>) -> Self {
         Self::Other(name.to_owned(), of)
     }
 
@@ -122,116 +136,6 @@ impl Ty {
             (_, "as_mut" | "as_ref" | "borrow" | "clone" | "to_owned" | "to_vec" | "by_ref")
             | (_, "as_slice" | "as_mut_slice" | "into_boxed_slice") => self.clone(),
             _ => Self::Unknown,
-        }
-    }
-}
-
-impl Index<'_> {
-    pub(crate) fn type_of(&self, scope: &Scope<'_>, written: &Type) -> Ty {
-        match written {
-            Type::Reference(it) => self.type_of(scope, &it.elem),
-            Type::Paren(it) => self.type_of(scope, &it.elem),
-            Type::Group(it) => self.type_of(scope, &it.elem),
-            Type::Ptr(it) => self.type_of(scope, &it.elem),
-            Type::Slice(it) => Ty::other("Vec", vec![self.type_of(scope, &it.elem)]),
-            Type::Array(it) => Ty::other("Vec", vec![self.type_of(scope, &it.elem)]),
-            Type::Tuple(it) => {
-                Ty::Tuple(it.elems.iter().map(|it| self.type_of(scope, it)).collect())
-            }
-            Type::ImplTrait(it) => self.bounded(scope, it.bounds.iter()),
-            Type::TraitObject(it) => self.bounded(scope, it.bounds.iter()),
-            Type::Path(it) if it.qself.is_none() => self.type_of_path(scope, &it.path),
-            _ => Ty::Unknown,
-        }
-    }
-
-    fn type_of_path(&self, scope: &Scope<'_>, path: &syn::Path) -> Ty {
-        let names = names(path);
-        if let [name] = &names[..] {
-            if let Some(known) = scope.generics.get(name) {
-                return known.clone();
-            }
-            if name == "Self" {
-                return scope.owner.map_or(Ty::Unknown, Ty::Own);
-            }
-        }
-        if let Some((Definition::Type(id), [])) = self.resolve(scope.module, &names) {
-            let definition = &self.types[id];
-            let is_alias = definition.fields.is_empty() && definition.variants.is_empty();
-            return match definition.target {
-                Some(target) if is_alias => self.type_of(&Scope::new(definition.module), target),
-                _ => Ty::Own(id),
-            };
-        }
-        let last = path.segments.last().expect("a segment");
-        let name = last.ident.to_string();
-        let mut of = match &last.arguments {
-            PathArguments::AngleBracketed(it) => self.arguments(scope, it.args.iter()),
-            PathArguments::Parenthesized(it) => match &it.output {
-                ReturnType::Type(_, output) => vec![self.type_of(scope, output)],
-                ReturnType::Default => Vec::new(),
-            },
-            PathArguments::None => Vec::new(),
-        };
-        match &*name {
-            name if TRANSPARENT.contains(&name) || name == "RwLockWriteGuard" => {
-                of.pop().unwrap_or_default()
-            }
-            name if SEQUENCES.contains(&name) => Ty::other("Vec", of),
-            name if ITERATORS.contains(&name) || name == "Iter" || name == "IterMut" => {
-                Ty::other("Iter", of)
-            }
-            name if CALLABLE.contains(&name) => Ty::other("Fn", of),
-            _ if last.ident == "Self" || names.len() > 1 && names[0] == "Self" => Ty::Unknown,
-            _ => Ty::Other(name, of),
-        }
-    }
-
-    fn arguments<'t>(
-        &self,
-        scope: &Scope<'_>,
-        arguments: impl Iterator<Item = &'t GenericArgument>,
-    ) -> Vec<Ty> {
-        let of = |argument: &GenericArgument| match argument {
-            GenericArgument::Type(it) => Some(self.type_of(scope, it)),
-            GenericArgument::AssocType(it) => Some(self.type_of(scope, &it.ty)),
-            _ => None,
-        };
-        arguments.filter_map(of).collect()
-    }
-
-    /// The first bound that says something.
-    fn bounded<'t>(
-        &self,
-        scope: &Scope<'_>,
-        bounds: impl Iterator<Item = &'t TypeParamBound>,
-    ) -> Ty {
-        let known = bounds.filter_map(|bound| match bound {
-            TypeParamBound::Trait(it) => Some(self.type_of_path(scope, &it.path)),
-            _ => None,
-        });
-        let known: Vec<_> = known.collect();
-        let own = known.iter().find(|it| matches!(it, Ty::Own(_)));
-        own.or(known.first()).cloned().unwrap_or_default()
-    }
-
-    /// Adds what is known of type parameters.
-    pub(crate) fn add_generics(&self, scope: &mut Scope<'_>, generics: &Generics) {
-        for parameter in &generics.params {
-            if let GenericParam::Type(it) = parameter {
-                let ty = self.bounded(scope, it.bounds.iter());
-                scope.generics.insert(it.ident.to_string(), ty);
-            }
-        }
-        let clauses = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-        for predicate in clauses {
-            if let WherePredicate::Type(it) = predicate
-                && let Type::Path(path) = &it.bounded_ty
-                && let Some(name) = path.path.get_ident()
-            {
-                let ty = self.bounded(scope, it.bounds.iter());
-                scope.generics.insert(name.to_string(), ty);
-            }
         }
     }
 }
