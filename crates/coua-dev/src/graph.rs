@@ -42,6 +42,11 @@ impl Layers<'_> {
     /// What is wrong.
     pub fn faults(&self, graph: &Graph) -> Vec<String> {
         let mut faults = Vec::new();
+        for name in self.rows.iter().copied().flatten() {
+            if !graph.files.iter().any(|file| is_in(file, name)) {
+                faults.push(format!("{name} is in a row, and is no file"));
+            }
+        }
         let known = self.known.iter().map(|(from, to)| (graph.file(from), graph.file(to)));
         let known: Vec<_> = known.collect();
         let edges: BTreeSet<_> = graph.edges.keys().copied().collect();
@@ -79,9 +84,8 @@ impl Layers<'_> {
     }
 
     fn row(&self, file: &str) -> usize {
-        let is_in = |name: &&&str| file == **name || file.starts_with(&format!("{name}/"));
         let found = self.rows.iter().enumerate().filter_map(|(row, names)| {
-            names.iter().filter(is_in).map(|name| (name.len(), row)).max()
+            names.iter().filter(|name| is_in(file, name)).map(|name| (name.len(), row)).max()
         });
         found.max().unwrap_or_else(|| panic!("{file} is in no row")).1
     }
@@ -113,6 +117,12 @@ impl Graph {
     pub fn knots(&self) -> Vec<String> {
         let edges = self.edges.keys().copied().collect();
         knots(self.files.len(), &edges).iter().map(|knot| self.show(knot, &edges)).collect()
+    }
+
+    /// Why one file depends on another; nothing if it does not.
+    pub fn reasons(&self, from: &str, to: &str) -> &[String] {
+        let edge = self.file(from).zip(self.file(to));
+        edge.and_then(|edge| self.edges.get(&edge)).map_or(&[], Vec::as_slice)
     }
 
     fn file(&self, name: &str) -> Option<usize> {
@@ -153,6 +163,11 @@ impl Graph {
         }
         text
     }
+}
+
+/// Whether a file has this name, or is in a folder that has it.
+fn is_in(file: &str, name: &str) -> bool {
+    file.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The sets of files each of which depends on each other one, in some steps.

@@ -140,33 +140,44 @@ fn leads(
     false
 }
 
-/// Files and folders that the tables of a page name and that are not there. In a section whose heading names a crate's
-/// sources, the first column names modules; the other columns, and other sections, name paths that contain a slash.
+/// Files and folders that the tables of a page name and that are not there: all paths with a slash, and, in a section
+/// whose heading names a crate's sources, the modules of the first column; where it names a single folder, also those of
+/// the second column.
 pub fn missing_files(page: &str, root: &Path) -> Vec<String> {
     let mut missing = Vec::new();
     let mut sources = "";
     for line in page.lines() {
-        if line.starts_with('#') {
-            let named = code(line).into_iter().find(|it| it.starts_with("crates/"));
-            // Walks belong to their crate; another section to none.
-            if !line.starts_with("####") {
-                sources = named.unwrap_or("");
+        if line.starts_with('#') && !line.starts_with("####") {
+            sources = code(line).into_iter().find(|it| it.starts_with("crates/")).unwrap_or("");
+        }
+        let Some(row) = line.strip_prefix('|') else { continue };
+        let cells: Vec<_> = row.split('|').map(code).collect();
+        let of_crate = root.join(sources);
+        let is_there = |folder: &Path, name: &str| {
+            let path = folder.join(name);
+            path.exists() || path.with_extension("rs").exists()
+        };
+        let mut check = |name: &str, is_there: bool| {
+            if !is_there {
+                missing.push(format!("{name}, in: {line}"));
             }
-        } else if line.starts_with('|') {
-            for (column, cell) in line.trim_matches('|').split('|').enumerate() {
-                let modules =
-                    if column == 0 && !sources.is_empty() { code(cell) } else { Vec::new() };
-                let paths = code(cell).into_iter().filter(|it| {
-                    column > 0 && it.contains('/') && !it.contains([' ', '*', '<', ':'])
-                });
-                for name in modules.into_iter().chain(paths) {
-                    let of_crate = root.join(sources).join(name);
-                    let is_there = [of_crate.with_extension("rs"), of_crate, root.join(name)];
-                    if !is_there.iter().any(|path| path.exists()) {
-                        missing.push(format!("{name}, in: {line}"));
-                    }
-                }
+        };
+        let is_module = |name: &str| {
+            name != "unsafe" && name.chars().all(|it| it.is_ascii_lowercase() || "_/".contains(it))
+        };
+        for name in cells[0].iter().filter(|_| !sources.is_empty()) {
+            check(name, is_there(&of_crate, name));
+        }
+        if let ([folder], Some(inner)) = (&cells[0][..], cells.get(1))
+            && folder.ends_with('/')
+        {
+            for name in inner.iter().filter(|name| is_module(name)) {
+                check(name, is_there(&of_crate.join(folder), name));
             }
+        }
+        let is_path = |it: &&&str| it.contains('/') && !it.contains([' ', '*', '<', ':']);
+        for name in cells.iter().skip(2).flatten().filter(is_path) {
+            check(name, is_there(&of_crate, name) || is_there(root, name));
         }
     }
     missing

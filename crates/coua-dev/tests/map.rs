@@ -8,7 +8,7 @@ use coua_dev::{Sources, missing_files, walks};
 
 /// The walks, and the most files that each may lead through.
 const WALKS: [(&str, usize); 4] =
-    [("an insert of one key", 5), ("a lookup", 5), ("a batch insert", 12), ("a commit", 9)];
+    [("an insert of one key", 6), ("a lookup", 6), ("a batch insert", 12), ("a commit", 9)];
 
 fn page() -> String {
     fs::read_to_string("../../ARCHITECTURE.md").expect("the map")

@@ -230,7 +230,8 @@ impl Filter {
     }
 }
 
-pub(crate) const GONE: &str = "the filter has gone from the server: it was removed, or was lost with it";
+pub(crate) const GONE: &str =
+    "the filter has gone from the server: it was removed, or was lost with it";
 
 /// The numbers of a reply; none if there was no reply.
 fn numbers(
