@@ -451,6 +451,9 @@ impl<'a> Reader<'a> {
 
     fn call(&mut self, to: Vec<FunctionId>, line: usize, is_certain: bool) {
         let Some(from) = self.function else { return };
+        // One name in several files: each for another argument of the type.
+        let file = |id: &FunctionId| self.index.functions[*id].file;
+        let is_certain = is_certain && to.iter().all(|id| file(id) == file(&to[0]));
         for to in to {
             if self.index.functions[to].has_body {
                 self.uses.calls.push(Call { from, to, line, is_certain });

@@ -142,6 +142,21 @@ fn what_a_module_exports_again_it_does_not_use() {
 }
 
 #[test]
+fn one_method_for_each_argument_of_a_type_is_no_certain_call() {
+    let files = [
+        ("lib.rs", "mod value; mod a; mod b;"),
+        ("value.rs", "pub struct Value<T>(T);"),
+        ("a.rs", "use crate::value::Value; impl Value<u8> { fn put(&self) {} }"),
+        (
+            "b.rs",
+            "use crate::value::Value; impl Value<u16> { fn put(&self) {} }\n\
+             fn run(it: &Value<u16>) { it.put(); }",
+        ),
+    ];
+    assert_eq!(faults(&files, &[&["value"], &["a", "b"], &["lib"]], &[]), [""; 0]);
+}
+
+#[test]
 fn names_that_stand_twice_are_found() {
     let files = [
         ("lib.rs", "mod a; mod b; #[cfg(x)] struct Here; #[cfg(not(x))] struct Here;"),
