@@ -1,7 +1,9 @@
 //! Creating the shards of a filter, also when several processes do so at once.
 
-use crate::error::Error;
-use crate::filter::{Filter, order};
+use crate::address::Address;
+use crate::description::Description;
+use crate::error::{Error, Program};
+use crate::filter::{Filter, GONE, order};
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
@@ -10,11 +12,32 @@ const CREATION: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Filter {
+    /// The filter that is there; or a new one, for which `words` says CF.RESERVE's words for each of so many shards.
+    ///
+    /// # Errors
+    ///
+    /// Those of `words`, and [`Error`]s of the server.
+    pub fn open_or_create<E: From<Error>>(
+        address: &Address,
+        words: impl FnOnce(u64) -> Result<Vec<String>, E>,
+        program: Program,
+    ) -> Result<(Self, Description), E> {
+        let mut filter = Self::connect(address, program)?;
+        if let Some(description) = filter.describe()? {
+            return Ok((filter, description));
+        }
+        filter.create(words(filter.shards() as u64)?)?;
+        // Another process may have created it at the same time, and otherwise.
+        let description = filter.describe()?;
+        let description = description.ok_or_else(|| filter.failure(GONE))?;
+        Ok((filter, description))
+    }
+
     /// Creates the shards that are missing. The first one comes last: where it is, all are.
     ///
     /// All have the same secret key of their hash, so that they can be merged. Of processes that do this at
     /// once, the one that creates the last shard creates the others too, unless it dies on the way.
-    pub(crate) fn create(&mut self, mut words: Vec<String>) -> Result<(), Error> {
+    fn create(&mut self, mut words: Vec<String>) -> Result<(), Error> {
         let keys = self.keys();
         let Some((first, others)) = keys.split_first() else { return Ok(()) };
         if let Some((last, between)) = others.split_last() {

@@ -44,27 +44,6 @@ impl Filter {
         }
     }
 
-    /// The filter that is there; or a new one, for which `words` says CF.RESERVE's words for each of so many shards.
-    ///
-    /// # Errors
-    ///
-    /// Those of `words`, and [`Error`]s of the server.
-    pub fn open_or_create<E: From<Error>>(
-        address: &Address,
-        words: impl FnOnce(u64) -> Result<Vec<String>, E>,
-        program: Program,
-    ) -> Result<(Self, Description), E> {
-        let mut filter = Self::connect(address, program)?;
-        if let Some(description) = filter.describe()? {
-            return Ok((filter, description));
-        }
-        filter.create(words(filter.shards.len() as u64)?)?;
-        // Another process may have created it at the same time, and otherwise.
-        let description = filter.describe()?;
-        let description = description.ok_or_else(|| filter.failure(GONE))?;
-        Ok((filter, description))
-    }
-
     pub(crate) fn connect(address: &Address, program: Program) -> Result<Self, Error> {
         let exchange = Exchange::new(address.clone(), program);
         let exchange = exchange.map_err(|trouble| Error::at(address, trouble))?;
@@ -251,7 +230,8 @@ impl Filter {
     }
 }
 
-const GONE: &str = "the filter has gone from the server: it was removed, or was lost with it";
+pub(crate) const GONE: &str =
+    "the filter has gone from the server: it was removed, or was lost with it";
 
 /// The numbers of a reply; none if there was no reply.
 fn numbers(

@@ -1,13 +1,10 @@
-//! Files import from the layers below them, and never in a circle: words and the server's interface; values; the
+//! Files depend on the layers below them, and never in a circle, and a name stands once: words and the server's interface; values; the
 //! two families of filters, which do not know each other; the module.
 
-#[path = "../../coua/tests/layers/graph.rs"]
-mod graph;
+use coua_dev::{Layers, check_names};
 
-use graph::check;
-
-/// From below to above. What stands in one row does not import from each other.
-const LAYERS: [&[&str]; 7] = [
+/// From below to above. What stands in one row does not depend on each other.
+const ROWS: [&[&str]; 7] = [
     &["refusal", "pieces", "counters"],
     &["reply", "parse"],
     &["server"],
@@ -17,7 +14,46 @@ const LAYERS: [&[&str]; 7] = [
     &["module", "lib"],
 ];
 
+/// Dependencies that are still to be turned round.
+const KNOWN: [(&str, &str); 0] = [];
+
+/// Names that still stand twice: what the two families have each.
+const TWICE: [&str; 27] = [
+    "Add",
+    "AddMany",
+    "Blueprint",
+    "Debug",
+    "ExistMany",
+    "Exists",
+    "Field",
+    "Info",
+    "Insert",
+    "Limited",
+    "LoadChunk",
+    "Position",
+    "Request",
+    "Reserve",
+    "ScanDump",
+    "Words",
+    "commands",
+    "creation",
+    "dump",
+    "image",
+    "imported",
+    "info",
+    "insert",
+    "look",
+    "request",
+    "reserve",
+    "value",
+];
+
 #[test]
-fn imports_point_down_and_form_no_circles() {
-    check(&LAYERS);
+fn files_depend_on_lower_layers_and_form_no_circles() {
+    Layers { rows: &ROWS, known: &KNOWN }.check("src");
+}
+
+#[test]
+fn a_name_stands_once() {
+    check_names("src", &TWICE);
 }

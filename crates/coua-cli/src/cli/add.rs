@@ -1,7 +1,7 @@
 //! `coua add`.
 
-use super::Line;
 use super::args::{FilterArgs, TargetArgs, WorkArgs};
+use super::line::Line;
 use crate::commands;
 use crate::output::Destinations;
 use crate::resume::JobSpec;

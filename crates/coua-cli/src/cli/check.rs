@@ -1,7 +1,7 @@
 //! `coua check`.
 
-use super::Line;
 use super::args::{OpenArgs, RunArgs, TargetArgs};
+use super::line::Line;
 use crate::commands::check::{self, Report};
 use crate::input::Until;
 use crate::key::Found;

@@ -1,7 +1,7 @@
 //! `coua count`.
 
-use super::Line;
 use super::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
+use super::line::Line;
 use crate::commands;
 use crate::output::Destinations;
 use crate::run::Job;

@@ -1,7 +1,7 @@
 //! `coua dedup`.
 
-use super::Line;
 use super::args::{FilterArgs, InputArgs, WorkArgs};
+use super::line::Line;
 use crate::commands;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};

@@ -1,8 +1,7 @@
 //! `coua generate`.
 
-use super::Cli;
 use crate::terminal::{Failure, Result, print};
-use clap::{CommandFactory, Subcommand};
+use clap::{Command, Subcommand};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
@@ -31,22 +30,23 @@ enum What {
 }
 
 impl Args {
-    pub(super) fn run(&self) -> Result<()> {
+    /// `command` describes the whole command line.
+    pub(super) fn run(&self, mut command: Command) -> Result<()> {
         match &self.what {
-            What::Man { folder } => manual_pages(folder),
+            What::Man { folder } => manual_pages(command, folder),
             What::Completions { shell } => {
                 let mut script = Vec::new();
-                clap_complete::generate(*shell, &mut Cli::command(), "coua", &mut script);
+                clap_complete::generate(*shell, &mut command, "coua", &mut script);
                 print(&String::from_utf8_lossy(&script))
             }
         }
     }
 }
 
-fn manual_pages(folder: &Path) -> Result<()> {
+fn manual_pages(command: Command, folder: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Failure::io(folder.display(), &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
     // Without `help`, whose page would say nothing.
-    let command = Cli::command().disable_help_subcommand(true);
+    let command = command.disable_help_subcommand(true);
     clap_mangen::generate_to(command, folder).map_err(failed)
 }

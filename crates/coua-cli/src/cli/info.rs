@@ -1,7 +1,7 @@
 //! `coua info`.
 
-use super::Line;
 use super::args::OpenArgs;
+use super::line::Line;
 use crate::commands::info;
 use crate::terminal::{Format, Result};
 use std::path::PathBuf;

@@ -10,6 +10,7 @@ mod dedup;
 mod explore;
 mod generate;
 mod info;
+mod line;
 mod merge;
 mod plan;
 mod pull;
@@ -17,14 +18,12 @@ mod push;
 mod remove;
 mod verify;
 
-use crate::target::Location;
-use crate::terminal::{Exit, Failure, Result, message, print};
+use crate::terminal::{Exit, Failure, message, print};
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use line::Line;
 use std::env;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
@@ -69,7 +68,7 @@ pub(crate) fn run() -> Exit {
         Err(answer) => return answer_for(&answer),
     };
     let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
-    let line = Line(of_command);
+    let line = Line::new(of_command);
     let done = |()| Exit::Success;
     let result = match cli.command {
         Command::Dedup(args) => args.run(line),
@@ -86,47 +85,9 @@ pub(crate) fn run() -> Exit {
         Command::Push(args) => args.run().map(done),
         Command::Plan(args) => args.run().map(done),
         Command::Explore(args) => args.run().map(done),
-        Command::Generate(args) => args.run().map(done),
+        Command::Generate(args) => args.run(Cli::command()).map(done),
     };
     result.unwrap_or_else(|failure| failure.report())
-}
-
-/// What was given on the command line of a command.
-#[derive(Clone, Copy, Debug)]
-struct Line<'a>(&'a ArgMatches);
-
-/// The options that only filter files have.
-const OF_FILES: [&str; 10] = [
-    "secret",
-    "now",
-    "resume",
-    "checkpoint_every",
-    "anew",
-    "no_wait",
-    "time_field",
-    "slots_per_bucket",
-    "layout",
-    "seed",
-];
-
-impl Line<'_> {
-    /// Where the filter is. Complains about options for files if it is on a server.
-    fn location(self, argument: &Path) -> Result<Location> {
-        let location = Location::of(argument)?;
-        if let Location::Server(_) = location
-            && let Some(option) = OF_FILES.into_iter().find(|option| self.has(option))
-        {
-            let option = format!("--{}", option.replace('_', "-"));
-            let reason = "is for filter files only, not for a filter on a server";
-            return Err(Failure::at(option, reason));
-        }
-        Ok(location)
-    }
-
-    fn has(self, option: &str) -> bool {
-        self.0.ids().any(|id| id == option)
-            && self.0.value_source(option) == Some(ValueSource::CommandLine)
-    }
 }
 
 /// Says what clap has to say instead of running a command: help, the version, what is wrong.

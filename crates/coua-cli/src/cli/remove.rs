@@ -1,7 +1,7 @@
 //! `coua remove`.
 
-use super::Line;
 use super::args::{OpenArgs, TargetArgs, WorkArgs};
+use super::line::Line;
 use crate::commands;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};

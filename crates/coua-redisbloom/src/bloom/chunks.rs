@@ -84,18 +84,6 @@ impl PeerFilter for PeerBloom {
     }
 }
 
-impl PeerBloom {
-    /// The chain, if it has as many items as its filters.
-    pub(super) fn checked(self) -> Result<Self, LoadError> {
-        let sum = self.links.iter().map(Link::items).fold(0, u64::saturating_add);
-        if sum == self.items {
-            return Ok(self);
-        }
-        let expected = "the sum of the items of its filters";
-        Err(LoadError::Number { name: "number of items", found: self.items, expected })
-    }
-}
-
 /// How wide the entries of a filter are in a header; the narrow ones are those of RedisBloom 2.0.
 #[derive(Clone, Copy)]
 enum Entries {

@@ -111,3 +111,15 @@ fn check_growth(options: Options, growth: u32) -> Result<(), LoadError> {
 fn check_count(links: u64) -> Result<(), LoadError> {
     number("number of filters", links, |n| (1..=MAX_LINKS).contains(&n), "1 to 1100")
 }
+
+impl PeerBloom {
+    /// The chain, if it has as many items as its filters.
+    pub(super) fn checked(self) -> Result<Self, LoadError> {
+        let sum = self.links.iter().map(Link::items).fold(0, u64::saturating_add);
+        if sum == self.items {
+            return Ok(self);
+        }
+        let expected = "the sum of the items of its filters";
+        Err(LoadError::Number { name: "number of items", found: self.items, expected })
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::error::{LoadError, number};
+use super::super::error::LoadError;
 use super::super::fields::Fields;
 use super::super::limits::Limits;
 use super::super::memory::{OutOfMemory, collected};
@@ -82,14 +82,5 @@ impl PeerFilter for PeerCuckoo {
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let sub_filters = collected(self.sub_filters.iter().map(SubFilter::try_clone))?;
         Ok(Self { sub_filters, ..*self })
-    }
-}
-
-impl PeerCuckoo {
-    /// The filter with the counts that its dump states. They may be of slots that are yet to come, or
-    /// that never came; so all that can be asked is that there is room for the items.
-    pub(super) fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
-        number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
-        Ok(Self { items, deletes, ..self })
     }
 }

@@ -180,3 +180,12 @@ fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, 
     }
     Ok(sub_filters as u32)
 }
+
+impl PeerCuckoo {
+    /// The filter with the counts that its dump states. They may be of slots that are yet to come, or
+    /// that never came; so all that can be asked is that there is room for the items.
+    pub(super) fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
+        number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
+        Ok(Self { items, deletes, ..self })
+    }
+}

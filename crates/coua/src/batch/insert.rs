@@ -8,7 +8,7 @@
 //! Keys that make a segment split come last, in the order of the keys. Near a limit of the whole filter all keys are
 //! inserted in order, one by one. In a filter that may not grow, so is a key that its segment may refuse.
 
-use super::active::{Chains, MOST_CHAINS};
+use super::chains::{Chains, MOST_CHAINS};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, IfPresent, WhenFull};

@@ -4,7 +4,6 @@
 //! ([`Prefetcher`]). And inserts take two passes, so that eviction chains run interleaved: while one waits for
 //! its next bucket, others step ([`insert`]).
 
-mod active;
 mod chains;
 mod deferred;
 mod insert;

@@ -8,7 +8,6 @@
 //! what an insert does whose buckets are full ([`growth`]).
 
 mod compact;
-mod copies;
 mod create;
 mod describe;
 mod growth;

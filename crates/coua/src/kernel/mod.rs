@@ -13,7 +13,6 @@ mod pack;
 mod pair;
 mod split;
 mod vectors;
-mod words;
 
 pub use codec::Layout;
 pub(crate) use codec::{Encoding, LOW_BITS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, SlotCodec};

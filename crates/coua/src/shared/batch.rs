@@ -6,7 +6,8 @@ use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
 use crate::shards::ByShard;
-use crate::shared::{Busy, SharedCuckooFilter};
+use crate::shared::SharedCuckooFilter;
+use crate::shared::shard::Busy;
 
 /// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its
 /// own. Two processors have 8 shards, and the arrays stay in the second cache.
@@ -100,7 +101,7 @@ impl SharedCuckooFilter {
     /// bytes a key for their hashes, unless they are hashes already, as all batches do.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.answers(keys, |group, busy, present| {
-            self.read_unless(group.shard, busy)?.contains_hashes(group.hashes, present);
+            self.shards[group.shard].read_unless(busy)?.contains_hashes(group.hashes, present);
             Some(())
         })
     }
@@ -108,7 +109,7 @@ impl SharedCuckooFilter {
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
         self.answers(keys, |group, busy, counts| {
-            self.read_unless(group.shard, busy)?.count_hashes(group.hashes, counts);
+            self.shards[group.shard].read_unless(busy)?.count_hashes(group.hashes, counts);
             Some(())
         })
     }
@@ -116,7 +117,7 @@ impl SharedCuckooFilter {
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.answers(keys, |group, busy, removed| {
-            let mut shard = self.write_unless(group.shard, busy)?;
+            let mut shard = self.shards[group.shard].write_unless(busy)?;
             let before = shard.stored();
             shard.remove_hashes(group.hashes, removed);
             self.allowance.give_back(before - shard.stored());
@@ -201,7 +202,7 @@ impl SharedCuckooFilter {
         let (mut space, mut refused, mut last) = (Vec::new(), Vec::new(), None);
         self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
-            let mut shard = self.write_unless(group.shard, busy)?;
+            let mut shard = self.shards[group.shard].write_unless(busy)?;
             self.with_permit(&mut shard, &mut permit, |shard| {
                 let mut next = 0;
                 while let Err(stopped) = insert(shard, group, next) {

@@ -9,7 +9,7 @@ use crate::summary::summary;
 
 impl SharedCuckooFilter {
     pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
-        let each = (0..self.shards.len()).map(|index| of(&self.read(index)));
+        let each = self.shards.iter().map(|shard| of(&shard.read()));
         each.fold(0, u64::saturating_add)
     }
 

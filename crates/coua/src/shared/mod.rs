@@ -16,11 +16,11 @@ mod allowance;
 mod batch;
 mod describe;
 mod parts;
-
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+mod shard;
 
 use allowance::Allowance;
 pub use batch::BatchRefused;
+use shard::Shard;
 
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
@@ -75,18 +75,6 @@ pub struct SharedCuckooFilter {
     allowance: Allowance,
 }
 
-/// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
-/// processors fetch with it.
-#[repr(align(128))]
-struct Shard(RwLock<CuckooFilter>);
-
-/// Whether to wait for a lock that another thread holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Busy {
-    Skip,
-    Wait,
-}
-
 impl Default for SharedCuckooFilter {
     fn default() -> Self {
         Self::new()
@@ -129,13 +117,13 @@ impl SharedCuckooFilter {
     /// rate's probability. O(1); waits while another thread changes the key's shard.
     pub fn contains<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        self.read(shard).contains(hash)
+        self.shards[shard].read().contains(hash)
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
     pub fn count<K: Key>(&self, key: K) -> u64 {
         let (shard, hash) = self.place(key);
-        self.read(shard).count(hash)
+        self.shards[shard].read().count(hash)
     }
 
     /// Adds a copy of the key. O(1) expected.
@@ -164,7 +152,7 @@ impl SharedCuckooFilter {
     /// remove only what was inserted by [`insert`](Self::insert).
     pub fn remove<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        let mut shard = self.write(shard);
+        let mut shard = self.shards[shard].write();
         let before = shard.stored();
         let removed = shard.remove(hash);
         self.allowance.give_back(before - shard.stored());
@@ -174,8 +162,8 @@ impl SharedCuckooFilter {
     /// Removes all items, one shard after the other: what other threads insert meanwhile may stay.
     /// O(bytes).
     pub fn clear(&self) {
-        for index in 0..self.shards.len() {
-            let mut shard = self.write(index);
+        for shard in &self.shards {
+            let mut shard = shard.write();
             self.allowance.give_back(shard.stored());
             shard.clear();
         }
@@ -187,7 +175,7 @@ impl SharedCuckooFilter {
     ///
     /// [`OutOfMemory`] if there is not as much memory again.
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
-        let locked: Vec<_> = (0..self.shards.len()).map(|index| self.read(index)).collect();
+        let locked: Vec<_> = self.shards.iter().map(Shard::read).collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
         drop(locked);
         self.plan.join(copies)
@@ -214,44 +202,17 @@ impl SharedCuckooFilter {
     /// If there is no memory for a directory: 4 bytes a segment.
     pub fn into_filter(mut self) -> CuckooFilter {
         let shards = std::mem::take(&mut self.shards);
-        let filter = |shard: Shard| shard.0.into_inner().expect(UNPOISONED);
-        let joined = self.plan.join(shards.into_iter().map(filter).collect());
+        let joined = self.plan.join(shards.into_iter().map(Shard::into_filter).collect());
         joined.expect("a directory takes little memory")
     }
 }
 
-/// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.
-const UNPOISONED: &str = "no operation panics while it holds a shard";
-
-/// Shards and their locks.
 impl SharedCuckooFilter {
     /// The shard of a key, and its hash as the shard knows it.
     #[inline]
     fn place<K: Key>(&self, key: K) -> (usize, KeyHash) {
         let hash = key.hash_with(self.plan.hasher);
         (hash.first_bits(self.plan.bits), hash.without_first(self.plan.bits))
-    }
-
-    fn read(&self, index: usize) -> RwLockReadGuard<'_, CuckooFilter> {
-        self.shards[index].0.read().expect(UNPOISONED)
-    }
-
-    fn write(&self, index: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
-        self.shards[index].0.write().expect(UNPOISONED)
-    }
-
-    fn read_unless(&self, index: usize, busy: Busy) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
-        match busy {
-            Busy::Skip => self.shards[index].0.try_read().ok(),
-            Busy::Wait => Some(self.read(index)),
-        }
-    }
-
-    fn write_unless(&self, index: usize, busy: Busy) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
-        match busy {
-            Busy::Skip => self.shards[index].0.try_write().ok(),
-            Busy::Wait => Some(self.write(index)),
-        }
     }
 
     /// Runs an insert of one key in its shard.
@@ -261,7 +222,7 @@ impl SharedCuckooFilter {
         insert: impl FnOnce(&mut CuckooFilter) -> Result<T, Full>,
     ) -> Result<T, Full> {
         let mut permit = self.allowance.permit(1);
-        let mut shard = self.write(index);
+        let mut shard = self.shards[index].write();
         let done = self.with_permit(&mut shard, &mut permit, insert);
         drop(shard);
         drop(permit);

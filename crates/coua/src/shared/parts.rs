@@ -7,7 +7,6 @@ use crate::shards::ShardPlan;
 use crate::shared::{Allowance, Shard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
-use std::sync::RwLock;
 use std::thread::available_parallelism;
 
 /// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards. A shard has whole regions,
@@ -51,7 +50,7 @@ impl SharedCuckooFilter {
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let allowance = Allowance::new(plan.policy.limit(), stored);
-        let shards = parts.into_iter().map(|part| Shard(RwLock::new(part))).collect();
+        let shards = parts.into_iter().map(Shard::new).collect();
         Ok(Self { shards, plan, allowance })
     }
 

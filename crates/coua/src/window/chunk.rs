@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::error::{BatchFull, FullReason, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::KeyHash;
-use crate::window::When;
 use crate::window::change::{Change, ChangeLog, LoggedGenerations};
+use crate::window::{Clock, Generations, When, Window};
 
 /// Items of a batch between which nothing is forgotten.
 pub(super) struct Chunk<'a, 'b, L> {
@@ -110,5 +110,37 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             aging.outdated += places.len() as u64;
         }
         0
+    }
+}
+
+impl<L: ChangeLog> LoggedGenerations<'_, L> {
+    /// Counts inserted items, where they are the clock; whether a generation has ended.
+    pub(super) fn count(&mut self, inserted: usize) -> bool {
+        let Some(window) = self.filter.counting() else { return false };
+        let before = self.filter.clock();
+        if inserted > 0 {
+            self.set_clock(before.saturating_add(inserted as u64));
+        }
+        window.generation_of(self.filter.clock()) > window.generation_of(before)
+    }
+}
+
+impl Generations {
+    /// The generation into which an item goes; none if it is too old.
+    pub(super) fn target(&self, when: When<'_>, item: usize) -> Option<u64> {
+        let aging = self.aging.as_ref()?;
+        let time = match when {
+            When::Each(times) if aging.window.clock() == Clock::Given => times[item],
+            _ => aging.clock,
+        };
+        Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
+    }
+
+    /// Items that may be inserted before the clock must be checked again.
+    pub(super) fn room(&self) -> usize {
+        let left = self.template().policy().limit().saturating_sub(self.len());
+        let in_generation = |window: Window| window.step() - self.clock() % window.step();
+        let left = left.min(self.counting().map_or(u64::MAX, in_generation));
+        usize::try_from(left).unwrap_or(usize::MAX)
     }
 }

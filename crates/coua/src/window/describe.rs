@@ -16,25 +16,9 @@ impl Generations {
         self.aging.as_ref().map_or(0, |aging| aging.outdated)
     }
 
-    /// Items in all generations, every copy counted.
-    pub fn len(&self) -> u64 {
-        self.sum(CuckooFilter::len)
-    }
-
-    /// Whether there is no item.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Items that the memory taken so far is planned for.
     pub fn capacity(&self) -> u64 {
         self.sum(CuckooFilter::capacity)
-    }
-
-    /// Items up to which the stated rate holds, in all generations together; `u64::MAX` if there is no
-    /// limit.
-    pub fn max_items(&self) -> u64 {
-        self.template().max_items()
     }
 
     /// Slots of all generations.
@@ -79,14 +63,6 @@ impl Generations {
     pub fn memory_bytes(&self) -> usize {
         let template = self.aging.as_ref().map_or(0, |aging| aging.template.memory_bytes());
         template + self.filters().map(CuckooFilter::memory_bytes).sum::<usize>()
-    }
-
-    pub(super) fn filters(&self) -> impl Iterator<Item = &CuckooFilter> {
-        self.live.iter().map(|live| &live.filter)
-    }
-
-    pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
-        self.filters().map(of).fold(0, u64::saturating_add)
     }
 }
 

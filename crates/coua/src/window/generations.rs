@@ -147,6 +147,30 @@ impl Generations {
         Ok(&mut self.live[place].filter)
     }
 
+    pub(super) fn filters(&self) -> impl Iterator<Item = &CuckooFilter> {
+        self.live.iter().map(|live| &live.filter)
+    }
+
+    pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
+        self.filters().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Items in all generations, every copy counted.
+    pub fn len(&self) -> u64 {
+        self.sum(CuckooFilter::len)
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items up to which the stated rate holds, in all generations together; `u64::MAX` if there is no
+    /// limit.
+    pub fn max_items(&self) -> u64 {
+        self.template().max_items()
+    }
+
     /// The refusal of one more item.
     pub(super) fn full(&self, reason: FullReason) -> Full {
         Full { items: self.len(), max_items: self.max_items(), reason }

@@ -11,7 +11,7 @@ use crate::filter::IfPresent;
 use crate::hash::Key;
 use crate::window::change::{Change, ChangeLog, LoggedGenerations};
 use crate::window::chunk::Chunk;
-use crate::window::{Clock, Generations, Moment, When, Window};
+use crate::window::{Clock, Generations, Moment, When};
 
 /// Fewer items are not worth asking all generations at once.
 const SHORTEST_CHUNK: usize = 16;
@@ -203,35 +203,5 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
         let is_later = |time: &u64| window.generation_of(*time) > present;
         let length = times[items.clone()].iter().position(is_later);
         length.map_or(items.end, |length| items.start + length)
-    }
-
-    /// Counts inserted items, where they are the clock; whether a generation has ended.
-    pub(super) fn count(&mut self, inserted: usize) -> bool {
-        let Some(window) = self.filter.counting() else { return false };
-        let before = self.filter.clock();
-        if inserted > 0 {
-            self.set_clock(before.saturating_add(inserted as u64));
-        }
-        window.generation_of(self.filter.clock()) > window.generation_of(before)
-    }
-}
-
-impl Generations {
-    /// The generation into which an item goes; none if it is too old.
-    pub(super) fn target(&self, when: When<'_>, item: usize) -> Option<u64> {
-        let aging = self.aging.as_ref()?;
-        let time = match when {
-            When::Each(times) if aging.window.clock() == Clock::Given => times[item],
-            _ => aging.clock,
-        };
-        Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
-    }
-
-    /// Items that may be inserted before the clock must be checked again.
-    pub(super) fn room(&self) -> usize {
-        let left = self.template().policy().limit().saturating_sub(self.len());
-        let in_generation = |window: Window| window.step() - self.clock() % window.step();
-        let left = left.min(self.counting().map_or(u64::MAX, in_generation));
-        usize::try_from(left).unwrap_or(usize::MAX)
     }
 }

@@ -1,0 +1,141 @@
+//! What is known of the types of expressions: enough to say whose method a call names.
+
+use std::collections::BTreeMap;
+
+/// A type or trait of the crate, by number.
+pub(crate) type TypeId = usize;
+
+/// A type, without references and what is read through like them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Ty {
+    /// Of the crate.
+    Own(TypeId),
+    /// Of another crate, by its last name. All sequences are `Vec`, all iterators `Iter`.
+    Other(String, Vec<Ty>),
+    Tuple(Vec<Ty>),
+    #[default]
+    Unknown,
+}
+
+/// What is read through: a method of what lies in it is called as if it were it.
+const TRANSPARENT: [&str; 11] = [
+    "Arc",
+    "Box",
+    "Cow",
+    "ManuallyDrop",
+    "MutexGuard",
+    "Pin",
+    "Rc",
+    "Ref",
+    "RefMut",
+    "RwLockReadGuard",
+    "RwLockWriteGuard",
+];
+const SEQUENCES: [&str; 4] = ["BTreeSet", "HashSet", "VecDeque", "Vec"];
+const ITERATORS: [&str; 7] = [
+    "DoubleEndedIterator",
+    "ExactSizeIterator",
+    "IntoIterator",
+    "Iter",
+    "IterMut",
+    "Iterator",
+    "Peekable",
+];
+
+/// Where a type is written.
+#[derive(Clone)]
+pub(crate) struct Scope<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) owner: Option<TypeId>,
+    pub(crate) generics: BTreeMap<String, Ty>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(module: &'a str) -> Self {
+        Self { module, owner: None, generics: BTreeMap::new() }
+    }
+}
+
+impl Ty {
+    /// A type of another crate, by its last name and what it is of.
+    pub(crate) fn named(name: String, mut of: Vec<Ty>) -> Self {
+        match &*name {
+            it if TRANSPARENT.contains(&it) => of.pop().unwrap_or_default(),
+            it if SEQUENCES.contains(&it) => Self::other("Vec", of),
+            it if ITERATORS.contains(&it) => Self::other("Iter", of),
+            "Fn" | "FnMut" | "FnOnce" => Self::other("Fn", of),
+            _ => Self::Other(name, of),
+        }
+    }
+
+    pub(crate) fn other(name: &str, of: Vec<Ty>) -> Self {
+        Self::Other(name.to_owned(), of)
+    }
+
+    /// What lies in a sequence, an iterator or an option.
+    pub(crate) fn item(&self) -> Ty {
+        match self {
+            Self::Other(_, of) => of.first().cloned().unwrap_or_default(),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// What a method of the standard library returns.
+    pub(crate) fn after(&self, method: &str, arguments: &[Ty]) -> Ty {
+        let item = || self.item();
+        let Self::Other(name, of) = self else {
+            return match method {
+                "as_mut" | "as_ref" | "borrow" | "borrow_mut" | "by_ref" | "clone" | "to_owned" => {
+                    self.clone()
+                }
+                _ => Self::Unknown,
+            };
+        };
+        match (&**name, method) {
+            ("Option" | "Result", "expect" | "unwrap" | "unwrap_or" | "unwrap_or_default")
+            | ("Option" | "Result", "unwrap_or_else" | "get_or_insert_with" | "insert")
+            | ("RefCell", "borrow" | "borrow_mut") => item(),
+            ("Option" | "Result", "iter" | "iter_mut" | "into_iter")
+            | ("Vec", "iter" | "iter_mut" | "into_iter" | "drain")
+            | ("Iter", "rev" | "skip" | "take" | "filter" | "peekable" | "cloned" | "copied")
+            | ("Iter", "step_by" | "chain" | "take_while" | "skip_while" | "inspect") => {
+                Self::other("Iter", vec![item()])
+            }
+            ("Result", "ok")
+            | ("Vec", "first" | "last" | "get" | "get_mut" | "pop")
+            | ("Vec", "first_mut" | "last_mut" | "pop_front" | "pop_back" | "front" | "back")
+            | ("Iter", "next" | "last" | "find" | "max_by_key" | "min_by_key" | "nth" | "peek") => {
+                Self::other("Option", vec![item()])
+            }
+            ("Option", "ok_or" | "ok_or_else") => Self::other("Result", vec![item()]),
+            ("Mutex" | "RwLock", "lock" | "read" | "write" | "get_mut" | "into_inner") => {
+                Self::other("Result", vec![item()])
+            }
+            ("HashMap" | "BTreeMap", "get" | "get_mut" | "remove") => {
+                Self::other("Option", of.get(1).cloned().into_iter().collect())
+            }
+            ("HashMap" | "BTreeMap", "values" | "values_mut" | "into_values") => {
+                Self::other("Iter", of.get(1).cloned().into_iter().collect())
+            }
+            ("Vec", "chunks" | "chunks_mut" | "windows" | "chunks_exact") => {
+                Self::other("Iter", vec![self.clone()])
+            }
+            ("Iter", "enumerate") => {
+                Self::other("Iter", vec![Self::Tuple(vec![Self::Unknown, item()])])
+            }
+            ("Iter", "zip") => {
+                let with = arguments.first().map(Self::item).unwrap_or_default();
+                Self::other("Iter", vec![Self::Tuple(vec![item(), with])])
+            }
+            (
+                "Option" | "Result",
+                "and_then" | "map" | "zip" | "err" | "map_or" | "map_or_else",
+            )
+            | ("Iter", _) => Self::Unknown,
+            ("Option" | "Result", _) => self.clone(),
+            (_, "as_mut" | "as_ref" | "borrow" | "clone" | "to_owned" | "to_vec" | "by_ref")
+            | (_, "as_slice" | "as_mut_slice" | "into_boxed_slice") => self.clone(),
+            _ => Self::Unknown,
+        }
+    }
+}

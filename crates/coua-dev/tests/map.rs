@@ -1,0 +1,34 @@
+//! `ARCHITECTURE.md` is true: its walks can be walked, in as few files as are stated here, and its tables name what is
+//! there.
+
+use std::fs;
+use std::path::Path;
+
+use coua_dev::{Sources, missing_files, walks};
+
+/// The walks, and the most files that each may lead through.
+const WALKS: [(&str, usize); 4] =
+    [("an insert of one key", 5), ("a lookup", 5), ("a batch insert", 12), ("a commit", 9)];
+
+fn page() -> String {
+    fs::read_to_string("../../ARCHITECTURE.md").expect("the map")
+}
+
+#[test]
+fn the_walks_can_be_walked() {
+    let walks = walks(&page());
+    let names: Vec<_> = walks.iter().map(|walk| &*walk.name).collect();
+    assert_eq!(names, WALKS.map(|(name, _)| name));
+    let faults = walks.iter().zip(WALKS).flat_map(|(walk, (_, most))| {
+        let folder = Path::new("../..").join(&walk.sources);
+        walk.faults(&Sources::read(&folder), most)
+    });
+    let faults: Vec<_> = faults.collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn the_tables_name_what_is_there() {
+    let missing = missing_files(&page(), Path::new("../.."));
+    assert!(missing.is_empty(), "{missing:#?}");
+}
