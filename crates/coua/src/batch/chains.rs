@@ -6,9 +6,10 @@
 
 use std::mem::take;
 
-use super::insert::InsertBatch;
+use super::deferred::Deferred;
 use crate::error::Insertion;
-use crate::filter::Decision;
+use crate::filter::{CuckooFilter, Decision, IfPresent};
+use crate::hash::KeyHash;
 use crate::kernel::{GROUP, GroupMoves, Levels};
 use crate::segments::EvictionChain;
 
@@ -72,7 +73,32 @@ impl Chains {
     }
 }
 
+/// A batch of keys on its way into a filter.
+pub(super) struct InsertBatch<'a> {
+    pub(super) filter: &'a mut CuckooFilter,
+    pub(super) hashes: &'a [KeyHash],
+    pub(super) done: usize,
+    pub(super) if_present: IfPresent,
+    /// One for each key, or none where nobody asks.
+    pub(super) outcomes: &'a mut [Insertion],
+    pub(super) deferred: Deferred,
+    pub(super) chains: Chains,
+    /// Segments refuse keys that find no slot.
+    pub(super) can_refuse: bool,
+    /// Space for answers.
+    pub(super) present: Vec<bool>,
+}
+
 impl InsertBatch<'_> {
+    #[inline(always)]
+    pub(super) fn note(&mut self, number: usize, insertion: Insertion) {
+        if insertion == Insertion::Inserted
+            && let Some(outcome) = self.outcomes.get_mut(number)
+        {
+            *outcome = insertion;
+        }
+    }
+
     /// Works on the runs until all have begun and at most `few` chains are active. The keys of a run that needs
     /// its segment to split stay in it.
     #[inline(always)]

@@ -8,11 +8,11 @@
 //! Keys that make a segment split come last, in the order of the keys. Near a limit of the whole filter all keys are
 //! inserted in order, one by one. In a filter that may not grow, so is a key that its segment may refuse.
 
-use super::chains::{Chains, MOST_CHAINS};
+use super::chains::{Chains, InsertBatch, MOST_CHAINS};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, IfPresent, WhenFull};
-use crate::hash::KeyHash;
+use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, Place, with_levels};
 use crate::segments::{Prefetcher, Preview, Wanted, has};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
@@ -31,23 +31,61 @@ const KEYS_PER_CHAIN: usize = 4;
 /// pass; at the end of a chunk all are finished.
 const FEW: usize = 2;
 
-/// A batch of keys on its way into a filter.
-pub(super) struct InsertBatch<'a> {
-    pub(super) filter: &'a mut CuckooFilter,
-    pub(super) hashes: &'a [KeyHash],
-    done: usize,
-    pub(super) if_present: IfPresent,
-    /// One for each key, or none where nobody asks.
-    outcomes: &'a mut [Insertion],
-    pub(super) deferred: Deferred,
-    pub(super) chains: Chains,
-    /// Segments refuse keys that find no slot.
-    can_refuse: bool,
-    /// Space for answers.
-    present: Vec<bool>,
-}
-
 impl CuckooFilter {
+    /// [`insert`](Self::insert) for many keys, repeats included. O(keys) expected, growth included.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room: it tells how many are in.
+    pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
+        let mut space = Vec::new();
+        self.insert_all(K::hash_all(keys, self.hasher(), &mut space), IfPresent::AddCopy, &mut [])
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
+    /// inside the batch the first is inserted. O(keys) expected, growth included.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first absent key without room: the keys before it were processed. To learn
+    /// their answers then, call [`insert_unique_batch_into`](Self::insert_unique_batch_into).
+    ///
+    /// ```
+    /// use coua::Insertion::{AlreadyPresent, Inserted};
+    /// let mut filter = coua::CuckooFilter::new();
+    /// assert_eq!(filter.insert_unique_batch(&["a", "b", "a"])?, [Inserted, Inserted, AlreadyPresent]);
+    /// assert_eq!(filter.contains_batch(&["a", "b", "c"]), [true, true, false]);
+    /// assert_eq!(filter.remove_batch(&["a", "a"]), [true, false]);
+    /// # Ok::<(), coua::BatchFull>(())
+    /// ```
+    pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
+        let mut outcomes = Vec::new();
+        self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
+    }
+
+    /// [`insert_unique_batch`](Self::insert_unique_batch) into a vector that is kept: `outcomes` is
+    /// cleared and then holds one answer for each key, also if the batch is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first absent key without room: from there on all answers are
+    /// [`Insertion::Refused`].
+    pub fn insert_unique_batch_into<K: Key>(
+        &mut self,
+        keys: &[K],
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        outcomes.clear();
+        outcomes.resize(keys.len(), Insertion::AlreadyPresent);
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        let result = self.insert_all(hashes, IfPresent::Skip, outcomes);
+        if let Err(stopped) = &result {
+            outcomes[stopped.done..].fill(Insertion::Refused);
+        }
+        result
+    }
+
     /// Inserts keys and notes which of them were inserted, unless `outcomes` is empty.
     pub(crate) fn insert_all(
         &mut self,
@@ -181,15 +219,6 @@ impl InsertBatch<'_> {
     #[inline(always)]
     fn may_be_refused(&self, segment: u32) -> bool {
         self.deferred.waiting_in(segment) + 1 >= self.filter.overflow_left(segment)
-    }
-
-    #[inline(always)]
-    pub(super) fn note(&mut self, number: usize, insertion: Insertion) {
-        if insertion == Insertion::Inserted
-            && let Some(outcome) = self.outcomes.get_mut(number)
-        {
-            *outcome = insertion;
-        }
     }
 }
 

@@ -1,16 +1,32 @@
 //! Removing many keys.
 
 use crate::filter::CuckooFilter;
-use crate::hash::KeyHash;
+use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, with_levels};
 use crate::segments::{Prefetcher, Preview, Wanted};
-use crate::simd::{Isa, Kernel};
+use crate::simd::{Isa, Kernel, with_bit_instructions};
+
+impl CuckooFilter {
+    /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
+    pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
+        let mut removed = Vec::new();
+        self.remove_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut removed);
+        removed
+    }
+
+    /// `removed` is cleared, then holds an answer for each key.
+    pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        removed.clear();
+        removed.reserve(hashes.len());
+        with_bit_instructions(Remove { filter: self, hashes, removed });
+    }
+}
 
 /// A batch of keys to be taken out of a filter.
-pub(super) struct Remove<'a> {
-    pub(super) filter: &'a mut CuckooFilter,
-    pub(super) hashes: &'a [KeyHash],
-    pub(super) removed: &'a mut Vec<bool>,
+struct Remove<'a> {
+    filter: &'a mut CuckooFilter,
+    hashes: &'a [KeyHash],
+    removed: &'a mut Vec<bool>,
 }
 
 impl Remove<'_> {

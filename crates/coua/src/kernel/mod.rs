@@ -11,6 +11,7 @@ mod levels;
 mod moves;
 mod pack;
 mod pair;
+mod place;
 mod split;
 mod vectors;
 

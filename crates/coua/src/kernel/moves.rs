@@ -4,7 +4,7 @@ use std::hint::select_unpredictable;
 
 use super::codec::SlotCodec;
 use super::level::ALTERNATE;
-use super::vectors::{Items, LevelVectors};
+use super::vectors::LevelVectors;
 use crate::simd::{Isa, Words};
 use crate::table::{Segment, SegmentMut};
 
@@ -95,13 +95,6 @@ impl LevelVectors<Words> {
     #[inline(always)]
     fn has_free_slot(&self, segment: &Segment, bucket: u64) -> bool {
         self.free_slots(segment, &self.bucket(segment, bucket)).number() != 0
-    }
-
-    /// The other bucket of an item that has this value in `bucket`.
-    #[inline(always)]
-    pub(crate) fn other_bucket(&self, bucket: u64, value: u64) -> u64 {
-        let items = Items { own: Words.splat(bucket), value: Words.splat(value) };
-        self.alternates(&items).number()
     }
 
     /// Prefetches all buckets that the items of a full bucket could move to.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::codec::Encoding;
 use super::level::LevelGeometry;
 use super::level::{ALTERNATE, Place};
-use super::vectors::{Buckets, Change, LevelVectors, LookupResult};
+use super::vectors::{Buckets, LevelVectors, LookupResult, SlotChange};
 use crate::simd::{Isa, Vector, Word, Words};
 use crate::table::{Segment, SegmentMut};
 
@@ -127,12 +127,6 @@ impl Pair {
 }
 
 impl LevelGeometry {
-    /// The level, for one key at a time.
-    #[inline(always)]
-    pub(crate) fn on_words(&self) -> LevelVectors<Words> {
-        LevelVectors::new(Words, self)
-    }
-
     /// The bucket and the value of each of these slots; the value of a free slot is 0. Disjoint buckets are visited
     /// whole.
     #[inline(always)]
@@ -202,7 +196,7 @@ impl LevelVectors<Words> {
 
     /// Writes the change of a slot.
     #[inline(always)]
-    pub(crate) fn write(&self, segment: &mut SegmentMut<'_>, change: &Change<Word>) {
+    pub(crate) fn write(&self, segment: &mut SegmentMut<'_>, change: &SlotChange<Word>) {
         if self.codec().encoding == Encoding::Wide {
             let rest_at = change.rest_at.number();
             let rest = segment.word_at(rest_at) ^ change.rest.number();

@@ -77,7 +77,7 @@ pub(crate) struct LookupResult<V: Vector> {
 }
 
 /// What a change of one slot of each bucket writes.
-pub(crate) struct Change<V> {
+pub(crate) struct SlotChange<V> {
     /// The byte of the segment where the bucket's word begins, and the word as it becomes.
     pub(crate) at: V,
     pub(crate) word: V,
@@ -266,24 +266,24 @@ impl<I: Isa> LevelVectors<I> {
         bucket: &Buckets<I::Vector>,
         position: I::Vector,
         change: I::Vector,
-    ) -> Change<I::Vector> {
+    ) -> SlotChange<I::Vector> {
         let &SlotCodec { lane_bits, lane_mask, encoding, .. } = self.codec();
         let shift = bucket.shift + position.multiply_small(self.splat(lane_bits.into()));
         if encoding == Encoding::WideOverlapping {
             let slot = self.read(source, (bucket.at << 3) + shift);
             let word = slot.word ^ change.shl_each(slot.shift);
-            return Change { at: slot.at, word, rest_at: slot.at, rest: self.splat(0) };
+            return SlotChange { at: slot.at, word, rest_at: slot.at, rest: self.splat(0) };
         }
         let lane = (change & self.splat(lane_mask)).shl_each(shift);
         let Buckets { at, word, .. } = *bucket;
         if encoding != Encoding::Wide {
-            return Change { at, word: word ^ lane, rest_at: at, rest: self.splat(0) };
+            return SlotChange { at, word: word ^ lane, rest_at: at, rest: self.splat(0) };
         }
         let (rest_word, shift) = self.rest_places(bucket.shift, position);
         let rest = (change >> lane_bits).shl_each(shift);
         // The two words may share bytes.
         let word = word ^ lane ^ rest.shl_far(rest_word);
-        Change { at, word, rest_at: at + (rest_word >> 3), rest }
+        SlotChange { at, word, rest_at: at + (rest_word >> 3), rest }
     }
 }
 

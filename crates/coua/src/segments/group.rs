@@ -1,6 +1,6 @@
 //! Groups of keys and of eviction chains, in vectors, while all segments have one level.
 
-use super::vectors::{self, KeyGroup, Lookups, Preview, WIDTH, Wanted};
+use super::uniform::{self, KeyGroup, Lookups, Preview, WIDTH, Wanted};
 use super::{EvictionChain, Segments};
 use crate::hash::KeyHash;
 use crate::kernel::{CandidateMove, GroupMoves, Levels, Place};
@@ -12,7 +12,7 @@ impl Segments {
         lookups: &Lookups<'_, F>,
         present: &mut [bool],
     ) -> bool {
-        self.uniform_table().is_some_and(|table| vectors::contains(table, lookups, present))
+        self.uniform_table().is_some_and(|table| uniform::contains(table, lookups, present))
     }
 
     /// Locates a group of keys; false if that cannot be done in vectors.
@@ -20,7 +20,7 @@ impl Segments {
     pub(crate) fn locate_group(&self, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) -> bool {
         let table = self.uniform_table();
         table.is_some_and(|table| {
-            vectors::locate(table, hashes, keys);
+            uniform::locate(table, hashes, keys);
             true
         })
     }
@@ -53,7 +53,7 @@ impl Segments {
         preview: &mut Preview,
     ) {
         let table = self.uniform_table().filter(|_| count == WIDTH);
-        if !table.is_some_and(|table| vectors::preview(table, keys, wanted, preview)) {
+        if !table.is_some_and(|table| uniform::preview(table, keys, wanted, preview)) {
             preview.forget();
         }
     }
@@ -61,14 +61,14 @@ impl Segments {
     /// Finds the moves of a group of chains; false if that does not pay.
     #[inline(always)]
     pub(crate) fn find_moves(&self, moves: &mut GroupMoves) -> bool {
-        self.uniform_table().is_some_and(|table| vectors::find_moves(table, moves))
+        self.uniform_table().is_some_and(|table| uniform::find_moves(table, moves))
     }
 
     /// Finds out which of the moves that were found lead to free slots.
     #[inline(always)]
     pub(crate) fn test_moves(&self, moves: &mut GroupMoves) {
         if let Some(table) = self.uniform_table() {
-            vectors::test_moves(table, moves);
+            uniform::test_moves(table, moves);
         }
     }
 

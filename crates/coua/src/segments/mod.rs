@@ -9,7 +9,7 @@ mod group;
 mod join;
 mod prefetch;
 mod split;
-mod vectors;
+mod uniform;
 
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
@@ -19,8 +19,8 @@ use crate::table::{Directory, Segment, Table};
 pub(crate) use evict::{EvictionChain, Step};
 pub(crate) use prefetch::Prefetcher;
 pub(crate) use split::Split;
-use vectors::UniformTable;
-pub(crate) use vectors::{KeyGroup, Lookups, Preview, Wanted, has};
+use uniform::UniformTable;
+pub(crate) use uniform::{KeyGroup, Lookups, Preview, Wanted, has};
 
 /// What came of placing a key that may be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

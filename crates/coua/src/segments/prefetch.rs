@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Segments;
-use super::vectors::{KeyGroup, WIDTH};
+use super::uniform::{KeyGroup, WIDTH};
 use crate::hash::KeyHash;
 use crate::kernel::{Levels, Place};
 use crate::table::prefetch;

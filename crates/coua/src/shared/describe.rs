@@ -3,7 +3,7 @@
 
 use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
-use crate::shared::{Shard, SharedCuckooFilter};
+use crate::shared::{LockedShard, SharedCuckooFilter};
 use crate::sizing::design_load;
 use crate::summary::summary;
 
@@ -56,7 +56,7 @@ impl SharedCuckooFilter {
 
     /// Bytes of memory: tables, directories, overflow tables, and the locks. O(1), as [`len`](Self::len).
     pub fn memory_bytes(&self) -> usize {
-        let locks = self.shards.len() * (size_of::<Shard>() - size_of::<CuckooFilter>());
+        let locks = self.shards.len() * (size_of::<LockedShard>() - size_of::<CuckooFilter>());
         size_of::<Self>() + locks + self.sum(|shard| shard.memory_bytes() as u64) as usize
     }
 

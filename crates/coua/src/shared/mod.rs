@@ -20,7 +20,7 @@ mod shard;
 
 use allowance::Allowance;
 pub use batch::BatchRefused;
-use shard::Shard;
+use shard::LockedShard;
 
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
@@ -70,7 +70,7 @@ use crate::shards::ShardPlan;
 /// assert_eq!(plain.len(), 1000);
 /// ```
 pub struct SharedCuckooFilter {
-    shards: Box<[Shard]>,
+    shards: Box<[LockedShard]>,
     plan: ShardPlan,
     allowance: Allowance,
 }
@@ -175,7 +175,7 @@ impl SharedCuckooFilter {
     ///
     /// [`OutOfMemory`] if there is not as much memory again.
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
-        let locked: Vec<_> = self.shards.iter().map(Shard::read).collect();
+        let locked: Vec<_> = self.shards.iter().map(LockedShard::read).collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
         drop(locked);
         self.plan.join(copies)
@@ -202,7 +202,7 @@ impl SharedCuckooFilter {
     /// If there is no memory for a directory: 4 bytes a segment.
     pub fn into_filter(mut self) -> CuckooFilter {
         let shards = std::mem::take(&mut self.shards);
-        let joined = self.plan.join(shards.into_iter().map(Shard::into_filter).collect());
+        let joined = self.plan.join(shards.into_iter().map(LockedShard::into_filter).collect());
         joined.expect("a directory takes little memory")
     }
 }

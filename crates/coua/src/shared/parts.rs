@@ -4,7 +4,7 @@ use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull, inserts_before_rebuilding};
 use crate::kernel::Geometry;
 use crate::shards::ShardPlan;
-use crate::shared::{Allowance, Shard, SharedCuckooFilter};
+use crate::shared::{Allowance, LockedShard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
 use std::thread::available_parallelism;
@@ -50,7 +50,7 @@ impl SharedCuckooFilter {
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let allowance = Allowance::new(plan.policy.limit(), stored);
-        let shards = parts.into_iter().map(Shard::new).collect();
+        let shards = parts.into_iter().map(LockedShard::new).collect();
         Ok(Self { shards, plan, allowance })
     }
 

@@ -9,7 +9,7 @@ use crate::filter::CuckooFilter;
 /// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
 /// processors fetch with it.
 #[repr(align(128))]
-pub(super) struct Shard(RwLock<CuckooFilter>);
+pub(super) struct LockedShard(RwLock<CuckooFilter>);
 
 /// Whether to wait for a lock that another thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Busy {
 /// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.
 const UNPOISONED: &str = "no operation panics while it holds a shard";
 
-impl Shard {
+impl LockedShard {
     pub(super) fn new(filter: CuckooFilter) -> Self {
         Self(RwLock::new(filter))
     }

@@ -8,6 +8,8 @@
 )]
 
 use super::{Kernel, Words};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::{avx2, avx512};
 
 /// Sets of instructions; each includes those before it. In builds with debug assertions or the feature
 /// `test-instructions`, the environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits`, `avx2` or
@@ -86,6 +88,26 @@ macro_rules! runs_words_compiled_for {
 
 runs_words_compiled_for!(with_bit_instructions, Bits, "popcnt,bmi1,bmi2,lzcnt");
 runs_words_compiled_for!(with_avx2, Avx2, "avx2");
+
+/// Runs a kernel with the widest vectors of this processor.
+#[inline]
+#[cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
+)]
+pub(crate) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the processor has the instructions.
+    return unsafe {
+        match available() {
+            InstructionSet::Avx512 => avx512::run(kernel),
+            InstructionSet::Avx2 => avx2::run(kernel),
+            InstructionSet::Bits | InstructionSet::Portable => with_bit_instructions(kernel),
+        }
+    };
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    kernel.run(Words)
+}
 
 #[cfg(test)]
 #[path = "../../tests/instruction_sets/mod.rs"]

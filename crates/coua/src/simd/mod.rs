@@ -51,9 +51,7 @@ mod word;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use instructions::{InstructionSet, available};
-pub(crate) use instructions::{with_avx2, with_bit_instructions};
+pub(crate) use instructions::{with_avx2, with_bit_instructions, with_vectors};
 pub(crate) use word::{Word, Words};
 
 /// Most numbers of a vector.
@@ -193,24 +191,4 @@ pub(crate) trait Kernel {
     type Output;
 
     fn run<I: Isa>(self, isa: I) -> Self::Output;
-}
-
-/// Runs a kernel with the widest vectors of this processor.
-#[inline]
-#[cfg_attr(
-    all(target_arch = "x86_64", not(miri)),
-    expect(unsafe_code, reason = "calls of functions that are compiled for more instructions")
-)]
-pub(crate) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the processor has the instructions.
-    return unsafe {
-        match available() {
-            InstructionSet::Avx512 => avx512::run(kernel),
-            InstructionSet::Avx2 => avx2::run(kernel),
-            InstructionSet::Bits | InstructionSet::Portable => with_bit_instructions(kernel),
-        }
-    };
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    kernel.run(Words)
 }

@@ -61,12 +61,12 @@ pub fn avoid_huge_pages() {
 pub(super) struct Arena {
     start: NonNull<u8>,
     len: usize,
-    memory: Memory,
+    memory: Backing,
 }
 
 /// What goes with the arena.
 #[derive(Debug)]
-enum Memory {
+enum Backing {
     Heap(Layout),
     #[cfg(feature = "mmap")]
     #[cfg_attr(windows, expect(dead_code, reason = "it only unmaps what it maps"))]
@@ -91,10 +91,10 @@ impl Drop for Arena {
     fn drop(&mut self) {
         match self.memory {
             // SAFETY: allocated with this layout in `Arena::new`, and freed only here.
-            Memory::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
+            Backing::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
             #[cfg(feature = "mmap")]
-            Memory::Mapped(_) => {}
-            Memory::Lent(_) => {}
+            Backing::Mapped(_) => {}
+            Backing::Lent(_) => {}
         }
     }
 }
@@ -115,7 +115,7 @@ impl Arena {
         let layout = Layout::from_size_align(len, CACHE_LINE).map_err(|_| refused)?;
         // SAFETY: the layout is not empty.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
-        Ok(Self { start, len, memory: Memory::Heap(layout) })
+        Ok(Self { start, len, memory: Backing::Heap(layout) })
     }
 
     #[cfg(feature = "mmap")]
@@ -142,7 +142,7 @@ impl Arena {
         assert!(begin + len <= map.len());
         let start = NonNull::new(map.as_mut_ptr().wrapping_add(begin));
         let start = start.expect("no mapping begins at address 0");
-        Self { start, len, memory: Memory::Mapped(map) }
+        Self { start, len, memory: Backing::Mapped(map) }
     }
 
     /// These bytes of a file, as private memory: what is written here never reaches the file, and only the pages
@@ -175,13 +175,13 @@ impl Arena {
         let bytes = (**holder).as_ref().get(place)?;
         // The holder is neither moved nor lent to be changed as long as this lives, so they stay where they are.
         let start = NonNull::from(bytes).cast();
-        let memory = Memory::Lent(Lender(Arc::clone(holder)));
+        let memory = Backing::Lent(Lender(Arc::clone(holder)));
         Some(Self { start, len: bytes.len(), memory })
     }
 
     /// Whether it must not be written.
     pub(super) fn is_lent(&self) -> bool {
-        matches!(self.memory, Memory::Lent(_))
+        matches!(self.memory, Backing::Lent(_))
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Pages before them are given
@@ -202,7 +202,7 @@ impl Arena {
     #[cfg(all(unix, feature = "mmap"))]
     #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
     fn give_back(&mut self, part: Range<usize>) -> usize {
-        let Memory::Mapped(map) = &self.memory else { return 0 };
+        let Backing::Mapped(map) = &self.memory else { return 0 };
         assert!(part.end <= self.len);
         let begin = self.start.as_ptr() as usize - map.as_ptr() as usize;
         let from = (begin + part.start).next_multiple_of(LARGEST_PAGE);
@@ -240,7 +240,7 @@ impl Arena {
 
     /// Bytes that do not come from the heap.
     pub(super) fn mapped_bytes(&self) -> usize {
-        if matches!(self.memory, Memory::Heap(_)) { 0 } else { self.len }
+        if matches!(self.memory, Backing::Heap(_)) { 0 } else { self.len }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -301,7 +301,7 @@ mod tests {
         let mut arena = Arena::of_mapping(map.into(), begin, 3 * DISCARD_STEP - begin);
         let address = arena.base_at(DISCARD_STEP).as_ptr();
         arena.discard_before(address);
-        let Memory::Mapped(map) = &arena.memory else { panic!("it is mapped") };
+        let Backing::Mapped(map) = &arena.memory else { panic!("it is mapped") };
         #[expect(unsafe_code, reason = "a mapping is not lent otherwise")]
         // SAFETY: all of it is there, and nobody writes any more.
         let map = unsafe { std::slice::from_raw_parts(map.as_ptr(), map.len()) };

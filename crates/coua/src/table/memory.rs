@@ -14,7 +14,7 @@ use crate::error::OutOfMemory;
 const GROWTH_FRACTION: usize = 100;
 
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct Pool {
     /// The parts of a table that was split share its arenas. Each has segments of its own there, and takes new ones
     /// from arenas of its own.
     arenas: Vec<Arc<Arena>>,
@@ -34,7 +34,7 @@ struct Hole {
     discarded: usize,
 }
 
-impl Memory {
+impl Pool {
     /// Adds an arena, from which segments are taken from now on.
     pub(super) fn add(&mut self, arena: Arena) {
         self.free = arena.len();

@@ -18,14 +18,14 @@ use arena::Arena;
 #[cfg(feature = "mmap")]
 pub use arena::avoid_huge_pages;
 pub(crate) use directory::Directory;
-use memory::Memory;
+use memory::Pool;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
 
 /// The segments of a filter and the memory they lie in.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     segments: Vec<Segment>,
-    memory: Memory,
+    memory: Pool,
     spacing: Option<Spacing>,
     /// No segment has fewer bytes.
     least_bytes: usize,

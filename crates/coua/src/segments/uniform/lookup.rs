@@ -83,7 +83,7 @@ impl<F: Fn(KeyHash) -> bool> Kernel for Contains<'_, '_, F> {
 
 /// A group of keys that were located: their values, and where their buckets are.
 #[derive(Clone, Copy, Default)]
-struct Group {
+struct LocatedGroup {
     primary: BucketPlaces,
     alternate: BucketPlaces,
     value: [u64; WIDTH],
@@ -103,7 +103,7 @@ impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
     fn look_up<I: Isa>(self, uniform: &Uniform<'_, I>, last_bit: Option<u64>) {
         let Self { table, lookups, present, .. } = self;
         let groups = lookups.hashes.as_chunks::<WIDTH>().0;
-        let mut ring = [Group::default(); PREFETCH_DISTANCE];
+        let mut ring = [LocatedGroup::default(); PREFETCH_DISTANCE];
         for (group, hashes) in ring.iter_mut().zip(groups) {
             uniform.locate_and_prefetch(hashes, group, last_bit);
         }
@@ -186,7 +186,7 @@ impl<I: Isa> Uniform<'_, I> {
     fn locate_and_prefetch(
         &self,
         hashes: &[KeyHash; WIDTH],
-        group: &mut Group,
+        group: &mut LocatedGroup,
         last_bit: Option<u64>,
     ) {
         for first in (0..WIDTH).step_by(I::LANES) {
@@ -227,7 +227,7 @@ impl<I: Isa> Uniform<'_, I> {
 
     /// Which keys of a located group are there, and which are doubtful: a bit for each.
     #[inline(always)]
-    fn find(&self, group: &Group, first: usize) -> (u8, u8) {
+    fn find(&self, group: &LocatedGroup, first: usize) -> (u8, u8) {
         // SAFETY: `locate_and_prefetch` has checked the buckets, in segments of the table, which is borrowed.
         let source = unsafe { Addresses::new(self.isa) };
         let primary = self.read_places(&group.primary, first);
@@ -261,7 +261,7 @@ fn prefetch(addresses: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segments::vectors::random_hash;
+    use crate::segments::uniform::random_hash;
     use crate::smoke::few_in_miri;
     use crate::{CuckooFilter, Layout, WhenFull};
 
