@@ -12,6 +12,8 @@ pub(crate) struct Segment {
     base: NonNull<u8>,
     /// The last byte that a word can be read from.
     last: usize,
+    /// The first byte that a word cannot be written to: 0 if the memory is only lent.
+    writable: usize,
     /// The hash bits that its keys share, in the most significant bits.
     prefix: u64,
     /// Slots in use.
@@ -22,8 +24,6 @@ pub(crate) struct Segment {
     level: u8,
     has_overflow: bool,
     is_overfull: bool,
-    /// Whether the memory must not be written.
-    is_lent: bool,
 }
 
 impl Segment {
@@ -32,13 +32,23 @@ impl Segment {
     pub(super) fn new(base: NonNull<u8>, bytes: usize, prefix: u64, level: u8) -> Self {
         let last = bytes.checked_sub(WORD).expect("a segment has space for a word");
         let (occupied, overflowed) = (0, 0);
-        let (has_overflow, is_overfull, is_lent) = (false, false, false);
-        Self { base, last, prefix, occupied, overflowed, level, has_overflow, is_overfull, is_lent }
+        let (has_overflow, is_overfull, writable) = (false, false, last + 1);
+        Self {
+            base,
+            last,
+            writable,
+            prefix,
+            occupied,
+            overflowed,
+            level,
+            has_overflow,
+            is_overfull,
+        }
     }
 
     /// From now on its memory cannot be written.
     pub(super) fn mark_lent(&mut self) {
-        self.is_lent = true;
+        self.writable = 0;
     }
 
     /// Where its memory begins, to be given to another one.
@@ -150,7 +160,7 @@ impl SegmentMut<'_> {
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn set_word_at(&mut self, byte: u64, word: u64) {
         let byte = byte as usize;
-        assert!(byte <= self.last && !self.is_lent);
+        assert!(byte < self.writable);
         // SAFETY: as in `word_at`, and memory of the table alone; `&mut self` excludes readers and other writers.
         unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
@@ -158,7 +168,7 @@ impl SegmentMut<'_> {
     /// The packed slots, first `len` bytes, to be filled.
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        assert!(len <= self.len() && !self.is_lent);
+        assert!(len <= self.len() && self.writable > 0);
         // SAFETY: as in `bytes`, and memory of the table alone; segments never overlap, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
