@@ -93,8 +93,7 @@ runs_compiled_for!(with_bit_instructions, Bits, "popcnt,bmi1,bmi2,lzcnt");
 runs_compiled_for!(with_block_vectors, Avx2, "avx2");
 
 #[cfg(test)]
-#[path = "../../tests/instruction_sets/mod.rs"]
-mod instruction_sets;
+use coua_dev::instruction_sets;
 
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]

@@ -3,7 +3,7 @@
 
 use coua::KeyHasher;
 
-use crate::random::Random;
+use coua_dev::random::Random;
 
 /// Offsets and widths of the header's fields (docs/format.md).
 pub(crate) const FIELDS: [(&str, usize, usize); 29] = [

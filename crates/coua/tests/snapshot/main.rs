@@ -2,10 +2,6 @@
 
 #[path = "../everyday/mod.rs"]
 mod everyday;
-#[path = "../instruction_sets/mod.rs"]
-mod instruction_sets;
-#[path = "../random/mod.rs"]
-mod random;
 
 mod counting;
 mod damage;
@@ -15,5 +11,3 @@ mod forged;
 mod golden;
 mod mapped;
 mod samples;
-
-use instruction_sets::skipped;
