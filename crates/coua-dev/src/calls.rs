@@ -192,6 +192,7 @@ impl<'a> Reader<'a> {
             }
             Pat::Reference(it) => self.bind(&it.pat, ty),
             Pat::Paren(it) => self.bind(&it.pat, ty),
+            Pat::Guard(it) => self.bind(&it.pat, ty),
             Pat::Or(it) => it.cases.iter().for_each(|pattern| self.bind(pattern, ty)),
             Pat::Slice(it) => {
                 let item = ty.item();
@@ -613,13 +614,11 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_expr_match(&mut self, it: &'ast syn::ExprMatch) {
         self.visit_expr(&it.expr);
         let ty = self.ty(&it.expr);
-        for Arm { pat, guard, body, .. } in &it.arms {
+        for Arm { pat, body, .. } in &it.arms {
             self.within(|reader| {
-                reader.visit_pat(pat);
                 reader.bind(pat, &ty);
-                if let Some((_, guard)) = guard {
-                    reader.visit_expr(guard);
-                }
+                // With its guard.
+                reader.visit_pat(pat);
                 reader.visit_expr(body);
             });
         }

@@ -156,7 +156,7 @@ impl<'a> Index<'a> {
                         Ty::Own(id) => Some(id),
                         _ => None,
                     };
-                    let named = block.trait_.as_ref().map(|(_, path, _)| path);
+                    let named = block.trait_.as_ref().map(|(path, _)| path);
                     let implements = named.and_then(|path| self.type_at(&module.path, path));
                     if let Some(owner) = owner {
                         self.implemented.insert((module.file, owner));
