@@ -11,8 +11,6 @@
 mod filters;
 #[path = "../../crates/coua/tests/window/forge.rs"]
 mod forge;
-#[path = "../../crates/coua/tests/random/mod.rs"]
-mod random;
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -208,7 +206,7 @@ fn bytes_of(filter: &Generations) -> Vec<u8> {
 }
 
 fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
-    random::Random::new(seed).hashes(count)
+    coua_dev::random::Random::new(seed).many(count, KeyHash::from_u64)
 }
 
 /// Every operation; only panics and endless work are wrong.

@@ -8,8 +8,6 @@
 #[allow(dead_code, reason = "the forgeries of the tests; not all of them are needed here")]
 #[path = "../../crates/coua/tests/snapshot/forge.rs"]
 mod forge;
-#[path = "../../crates/coua/tests/random/mod.rs"]
-mod random;
 
 use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load};
 use forge::{Forgery, SHORTEST};

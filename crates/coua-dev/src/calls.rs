@@ -192,6 +192,7 @@ impl<'a> Reader<'a> {
             }
             Pat::Reference(it) => self.bind(&it.pat, ty),
             Pat::Paren(it) => self.bind(&it.pat, ty),
+            Pat::Guard(it) => self.bind(&it.pat, ty),
             Pat::Or(it) => it.cases.iter().for_each(|pattern| self.bind(pattern, ty)),
             Pat::Slice(it) => {
                 let item = ty.item();
@@ -305,13 +306,11 @@ impl<'a> Reader<'a> {
             Expr::MethodCall(it) => {
                 let receiver = self.ty(&it.receiver);
                 let found = self.methods(&receiver, &it.method.to_string());
-                match found.first() {
-                    Some(id) => self.output(*id),
-                    None => {
-                        let arguments: Vec<_> = it.args.iter().map(|it| self.ty(it)).collect();
-                        receiver.after(&it.method.to_string(), &arguments)
-                    }
+                if let Some(id) = found.first() {
+                    return self.output(*id);
                 }
+                let arguments: Vec<_> = it.args.iter().map(|it| self.ty(it)).collect();
+                receiver.after(&it.method.to_string(), &arguments)
             }
             _ => Ty::Unknown,
         }
@@ -411,63 +410,57 @@ impl<'a> Reader<'a> {
 
     /// What a path means as a value.
     fn value(&self, path: &[String]) -> Value {
-        let functions = |ids: Vec<FunctionId>| match ids.is_empty() {
-            true => Value::Unknown,
-            false => Value::Functions(ids),
+        let of_type = |id: TypeId, name: &String| {
+            if self.index.types[id].variants.contains_key(name) {
+                return Value::Type(id);
+            }
+            let found = self.index.methods(id, name);
+            if found.is_empty() { Value::Unknown } else { Value::Functions(found) }
         };
-        if path.len() == 2 {
-            let known = match self.scope.generics.get(&path[0]) {
-                Some(Ty::Own(id)) => Some(*id),
-                _ if path[0] == "Self" => self.scope.owner,
-                _ => None,
-            };
-            if let Some(id) = known {
-                return match self.index.types[id].variants.contains_key(&path[1]) {
-                    true => Value::Type(id),
-                    false => functions(self.index.methods(id, &path[1])),
-                };
+        if let [first, name] = path {
+            match self.scope.generics.get(first) {
+                Some(Ty::Own(id)) => return of_type(*id, name),
+                _ if first == "Self" => {
+                    return self.scope.owner.map_or(Value::Unknown, |id| of_type(id, name));
+                }
+                _ => {}
             }
         }
         match self.index.resolve(self.scope.module, path) {
             Some((Definition::Function(ids), [])) => Value::Functions(ids),
             Some((Definition::Type(id), [])) => Value::Type(id),
-            Some((Definition::Type(id), [name])) => {
-                let definition = &self.index.types[id];
-                if definition.variants.contains_key(name) {
-                    return Value::Type(id);
-                }
-                let mut found = self.index.methods(id, name);
-                let alias = definition
-                    .target
-                    .map(|it| self.index.type_of(&Scope::new(definition.module), it));
-                if let (true, Some(Ty::Own(target))) = (found.is_empty(), alias) {
-                    found = self.index.methods(target, name);
-                }
-                functions(found)
-            }
+            Some((Definition::Type(id), [name])) => of_type(id, name),
             _ => Value::Unknown,
         }
     }
 
-    fn call(&mut self, to: Vec<FunctionId>, line: usize, is_certain: bool) {
-        let Some(from) = self.function else { return };
-        // One name in several files: each for another argument of the type.
+    /// One of these functions is called; which, is certain if one file has them all. Otherwise each is for another
+    /// argument of the type.
+    fn call(&mut self, to: &[FunctionId], line: usize) {
         let file = |id: &FunctionId| self.index.functions[*id].file;
-        let is_certain = is_certain && to.iter().all(|id| file(id) == file(&to[0]));
-        for to in to {
+        if to.iter().any(|id| file(id) != file(&to[0])) {
+            return self.may_call(to, line);
+        }
+        let Some(from) = self.function else { return };
+        for &to in to {
             if self.index.functions[to].has_body {
-                self.uses.calls.push(Call { from, to, line, is_certain });
+                self.uses.calls.push(Call { from, to, line, is_certain: true });
             } else {
-                let all = self.index.implementations(to);
-                let calls = all.into_iter().map(|to| Call { from, to, line, is_certain: false });
-                self.uses.calls.extend(calls);
+                self.may_call(&self.index.implementations(to), line);
             }
         }
     }
 
+    /// Each of these functions may be called.
+    fn may_call(&mut self, to: &[FunctionId], line: usize) {
+        let Some(from) = self.function else { return };
+        let calls = to.iter().map(|&to| Call { from, to, line, is_certain: false });
+        self.uses.calls.extend(calls);
+    }
+
     /// A value that is made here may be made to be run.
     fn make(&mut self, id: TypeId, line: usize) {
-        self.call(self.index.trait_functions(id), line, false);
+        self.may_call(&self.index.trait_functions(id), line);
     }
 
     fn mention(&mut self, path: &[String], line: usize) {
@@ -536,11 +529,11 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             if let (Ty::Own(id), Some(name)) =
                 (self.index.type_of(&self.scope, &of.ty), path.last())
             {
-                self.call(self.index.methods(id, name), line, true);
+                self.call(&self.index.methods(id, name), line);
             }
         } else if path.len() > 1 || self.local(&path[0]).is_none() {
             match self.value(&path) {
-                Value::Functions(ids) => self.call(ids, line, true),
+                Value::Functions(ids) => self.call(&ids, line),
                 Value::Type(id) => self.make(id, line),
                 Value::Unknown => {}
             }
@@ -561,9 +554,9 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         let (name, line) = (it.method.to_string(), it.method.span().start().line);
         let found = self.methods(&receiver, &name);
         if found.is_empty() && receiver == Ty::Unknown && !is_common(&name) {
-            self.call(self.index.all_methods(&name), line, false);
+            self.may_call(&self.index.all_methods(&name), line);
         }
-        self.call(found, line, true);
+        self.call(&found, line);
         if let Some(arguments) = &it.turbofish {
             self.visit_angle_bracketed_generic_arguments(arguments);
         }
@@ -583,10 +576,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_expr_closure(&mut self, it: &'ast ExprClosure) {
         self.within(|reader| {
-            it.inputs.iter().for_each(|pattern| {
+            for pattern in &it.inputs {
                 reader.visit_pat(pattern);
                 reader.bind(pattern, &Ty::Unknown);
-            });
+            }
             reader.visit_expr(&it.body);
         });
     }
@@ -621,13 +614,11 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_expr_match(&mut self, it: &'ast syn::ExprMatch) {
         self.visit_expr(&it.expr);
         let ty = self.ty(&it.expr);
-        for Arm { pat, guard, body, .. } in &it.arms {
+        for Arm { pat, body, .. } in &it.arms {
             self.within(|reader| {
-                reader.visit_pat(pat);
                 reader.bind(pat, &ty);
-                if let Some((_, guard)) = guard {
-                    reader.visit_expr(guard);
-                }
+                // With its guard.
+                reader.visit_pat(pat);
                 reader.visit_expr(body);
             });
         }
@@ -647,9 +638,13 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         let tokens = &it.tokens;
         let all = Punctuated::<Expr, Token![,]>::parse_terminated;
         if let Ok(all) = all.parse2(tokens.clone()) {
-            all.iter().for_each(|it| self.visit_expr(it));
+            for it in &all {
+                self.visit_expr(it);
+            }
         } else if let Ok(block) = Block::parse_within.parse2(tokens.clone()) {
-            block.iter().for_each(|it| self.visit_stmt(it));
+            for it in &block {
+                self.visit_stmt(it);
+            }
         } else {
             let first = |input: syn::parse::ParseStream<'_>| {
                 let first: Expr = input.parse()?;

@@ -128,10 +128,10 @@ impl<'a> Index<'a> {
                     let name = it.sig.ident.to_string();
                     self.name(&module.path, &name, Definition::Function(vec![id]));
                 }
-                Item::Const(it) => self.other(module, it.ident.to_string()),
-                Item::Static(it) => self.other(module, it.ident.to_string()),
+                Item::Const(it) => self.other(module, &it.ident.to_string()),
+                Item::Static(it) => self.other(module, &it.ident.to_string()),
                 Item::Macro(it) => {
-                    self.other(module, it.ident.as_ref().expect("a rule").to_string());
+                    self.other(module, &it.ident.as_ref().expect("a rule").to_string());
                 }
                 Item::Use(it) => {
                     let names = self.modules.get_mut(&module.path).expect("a module");
@@ -156,7 +156,7 @@ impl<'a> Index<'a> {
                         Ty::Own(id) => Some(id),
                         _ => None,
                     };
-                    let named = block.trait_.as_ref().map(|(_, path, _)| path);
+                    let named = block.trait_.as_ref().map(|(path, _)| path);
                     let implements = named.and_then(|path| self.type_at(&module.path, path));
                     if let Some(owner) = owner {
                         self.implemented.insert((module.file, owner));
@@ -240,8 +240,8 @@ impl<'a> Index<'a> {
         }
     }
 
-    fn other(&mut self, module: &Module, name: String) {
-        self.name(&module.path, &name, Definition::Other(module.file));
+    fn other(&mut self, module: &Module, name: &str) {
+        self.name(&module.path, name, Definition::Other(module.file));
     }
 
     /// Several functions may have one name, each for another processor or system.
@@ -337,8 +337,8 @@ impl<'a> Index<'a> {
             let inherent: Vec<_> = inherent.copied().collect();
             return if inherent.is_empty() { found.clone() } else { inherent };
         }
-        let traits = self.traits.get(&owner).into_iter().flatten();
-        if let Some(found) = traits.filter_map(|id| own(*id)).next() {
+        let mut traits = self.traits.get(&owner).into_iter().flatten();
+        if let Some(found) = traits.find_map(|id| own(*id)) {
             return found.clone();
         }
         let definition = &self.types[owner];

@@ -1,12 +1,14 @@
-//! What the tests of several crates share: which file depends on which ([`Layers`]), and names that stand twice
-//! ([`check_names`]).
+//! What the tests of several crates share: which file depends on which ([`Layers`]), names that stand twice
+//! ([`check_names`]), the map ([`walks`]), random numbers, and the processor's instructions.
 
 mod calls;
 mod graph;
 mod index;
+pub mod instruction_sets;
 mod map;
 mod names;
 mod paths;
+pub mod random;
 mod source;
 mod types;
 

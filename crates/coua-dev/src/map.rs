@@ -80,12 +80,11 @@ impl Walk {
             };
             before.retain(|(outer, _)| outer.indent <= step.indent);
             // The one before it, and for an indented step the one that it stands below.
-            let callers = before.iter().rev().take(if step.indent == 0 { 1 } else { 2 });
-            let mut callers =
-                callers.filter(|(_, from)| leads(&index, &calls, &files, from, &found));
-            if let (Some((caller, _)), None) = (before.last(), callers.next()) {
-                let (caller, called) = (&caller.function, &step.function);
-                faults.push(format!("{}: {caller} does not call {called}", self.name));
+            let mut callers = before.iter().rev().take(if step.indent == 0 { 1 } else { 2 });
+            let is_called = callers.any(|(_, from)| leads(&index, &calls, &files, from, &found));
+            if let Some((last, _)) = before.last().filter(|_| !is_called) {
+                let (from, to) = (&last.function, &step.function);
+                faults.push(format!("{}: {from} does not call {to}", self.name));
             }
             files.insert(index.functions[*first].file);
             before.retain(|(outer, _)| outer.indent < step.indent);

@@ -30,7 +30,7 @@ pub fn name_faults(sources: &Sources, known: &[&str]) -> Vec<String> {
         }
     }
     for file in &sources.files {
-        let stem = file.rsplit('/').next().expect("a name");
+        let stem = file.rsplit('/').next().unwrap_or(file);
         all.entry(stem).or_default().push(format!("the file {file}"));
     }
     let is_known = |name: &str| known.contains(&name);

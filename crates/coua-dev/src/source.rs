@@ -128,7 +128,8 @@ fn attributes(item: &Item) -> &[Attribute] {
 }
 
 fn read_folder(folder: &Path, prefix: &str, texts: &mut BTreeMap<String, String>) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.expect("an entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name");

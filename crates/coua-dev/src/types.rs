@@ -42,6 +42,66 @@ const ITERATORS: [&str; 7] = [
     "Peekable",
 ];
 
+/// Methods that return what is in an option.
+const UNWRAPPING: [&str; 7] = [
+    "expect",
+    "get_or_insert_with",
+    "insert",
+    "unwrap",
+    "unwrap_or",
+    "unwrap_or_default",
+    "unwrap_or_else",
+];
+/// Those that return an option of something else.
+const MAPPING: [&str; 6] = ["and_then", "err", "map", "map_or", "map_or_else", "zip"];
+/// Those that return an iterator of the same items.
+const PASSING: [&str; 12] = [
+    "by_ref",
+    "chain",
+    "cloned",
+    "copied",
+    "filter",
+    "inspect",
+    "peekable",
+    "rev",
+    "skip",
+    "skip_while",
+    "step_by",
+    "take",
+];
+/// Those that return one of many.
+const CHOOSING: [&str; 16] = [
+    "back",
+    "find",
+    "first",
+    "first_mut",
+    "front",
+    "get",
+    "get_mut",
+    "last",
+    "last_mut",
+    "max_by_key",
+    "min_by_key",
+    "next",
+    "nth",
+    "peek",
+    "pop",
+    "pop_front",
+];
+/// Those that return the same thing in another form.
+const SAME: [&str; 10] = [
+    "as_mut",
+    "as_mut_slice",
+    "as_ref",
+    "as_slice",
+    "borrow",
+    "borrow_mut",
+    "by_ref",
+    "clone",
+    "to_owned",
+    "to_vec",
+];
+
 /// Where a type is written.
 #[derive(Clone)]
 pub(crate) struct Scope<'a> {
@@ -84,29 +144,17 @@ impl Ty {
     pub(crate) fn after(&self, method: &str, arguments: &[Ty]) -> Ty {
         let item = || self.item();
         let Self::Other(name, of) = self else {
-            return match method {
-                "as_mut" | "as_ref" | "borrow" | "borrow_mut" | "by_ref" | "clone" | "to_owned" => {
-                    self.clone()
-                }
-                _ => Self::Unknown,
-            };
+            return if SAME.contains(&method) { self.clone() } else { Self::Unknown };
         };
         match (&**name, method) {
-            ("Option" | "Result", "expect" | "unwrap" | "unwrap_or" | "unwrap_or_default")
-            | ("Option" | "Result", "unwrap_or_else" | "get_or_insert_with" | "insert")
-            | ("RefCell", "borrow" | "borrow_mut") => item(),
-            ("Option" | "Result", "iter" | "iter_mut" | "into_iter")
-            | ("Vec", "iter" | "iter_mut" | "into_iter" | "drain")
-            | ("Iter", "rev" | "skip" | "take" | "filter" | "peekable" | "cloned" | "copied")
-            | ("Iter", "step_by" | "chain" | "take_while" | "skip_while" | "inspect") => {
+            ("RefCell", "borrow" | "borrow_mut") => item(),
+            ("Option" | "Result", it) if UNWRAPPING.contains(&it) => item(),
+            ("Option" | "Result" | "Vec", "iter" | "iter_mut" | "into_iter" | "drain") => {
                 Self::other("Iter", vec![item()])
             }
-            ("Result", "ok")
-            | ("Vec", "first" | "last" | "get" | "get_mut" | "pop")
-            | ("Vec", "first_mut" | "last_mut" | "pop_front" | "pop_back" | "front" | "back")
-            | ("Iter", "next" | "last" | "find" | "max_by_key" | "min_by_key" | "nth" | "peek") => {
-                Self::other("Option", vec![item()])
-            }
+            ("Iter", it) if PASSING.contains(&it) => self.clone(),
+            ("Result", "ok") => Self::other("Option", vec![item()]),
+            ("Vec" | "Iter", it) if CHOOSING.contains(&it) => Self::other("Option", vec![item()]),
             ("Option", "ok_or" | "ok_or_else") => Self::other("Result", vec![item()]),
             ("Mutex" | "RwLock", "lock" | "read" | "write" | "get_mut" | "into_inner") => {
                 Self::other("Result", vec![item()])
@@ -127,14 +175,9 @@ impl Ty {
                 let with = arguments.first().map(Self::item).unwrap_or_default();
                 Self::other("Iter", vec![Self::Tuple(vec![item(), with])])
             }
-            (
-                "Option" | "Result",
-                "and_then" | "map" | "zip" | "err" | "map_or" | "map_or_else",
-            )
-            | ("Iter", _) => Self::Unknown,
-            ("Option" | "Result", _) => self.clone(),
-            (_, "as_mut" | "as_ref" | "borrow" | "clone" | "to_owned" | "to_vec" | "by_ref")
-            | (_, "as_slice" | "as_mut_slice" | "into_boxed_slice") => self.clone(),
+            ("Iter", _) => Self::Unknown,
+            ("Option" | "Result", it) if !MAPPING.contains(&it) => self.clone(),
+            (_, it) if SAME.contains(&it) => self.clone(),
             _ => Self::Unknown,
         }
     }

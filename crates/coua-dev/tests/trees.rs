@@ -101,6 +101,7 @@ fn receivers_are_known_by_fields_parameters_locals_and_results() {
         "if let Some(it) = given { it.len(); }",
         "given.unwrap().len();",
         "match either { Either::Left(it) => { it.len(); } _ => {} }",
+        "match given { Some(it) if it.len() > 0 => {} _ => {} }",
         "let it = High::new(); it.len();",
         "let it: High = todo!(); it.len();",
         "let it = make().unwrap(); it.twin().len();",

@@ -10,11 +10,13 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-#[path = "../tests/random/mod.rs"]
-mod random;
-
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Layout, WhenFull};
-use random::nth_hash as hash;
+use coua_dev::random::nth;
+
+/// The n-th of a row of distinct uniform hashes.
+fn hash(n: u64) -> KeyHash {
+    KeyHash::from_u64(nth(n))
+}
 
 const BATCH: usize = 4096;
 

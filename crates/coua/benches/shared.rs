@@ -10,11 +10,13 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-#[path = "../tests/random/mod.rs"]
-mod random;
-
 use coua::{CuckooFilter, KeyHash, SharedCuckooFilter, WhenFull};
-use random::nth_hash as hash;
+use coua_dev::random::nth;
+
+/// The n-th of a row of distinct uniform hashes.
+fn hash(n: u64) -> KeyHash {
+    KeyHash::from_u64(nth(n))
+}
 
 /// Cuts `hashes` into batches, deals them out to the threads, and returns million keys per second.
 fn rate<F: FnMut(&[KeyHash])>(

@@ -3,9 +3,9 @@
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
 
 use crate::everyday::{sample, tries_all};
-use crate::instruction_sets;
 use crate::layouts::LAYOUTS;
-use crate::random::Random;
+use coua_dev::instruction_sets;
+use coua_dev::random::Random;
 
 /// The same filter twice: one takes keys singly, the other in batches.
 struct Pair {
@@ -101,7 +101,7 @@ fn batch(random: &mut Random, size: usize, old: &[KeyHash]) -> Vec<KeyHash> {
         let key = match random.below(10) {
             0 if !keys.is_empty() => random.pick(&keys),
             1 if !old.is_empty() => random.pick(old),
-            _ => random.hash(),
+            _ => KeyHash::from_u64(random.next()),
         };
         keys.push(key);
     }

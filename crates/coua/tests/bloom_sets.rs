@@ -9,7 +9,7 @@ use coua::bloom::{
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::{Insertion, Key, KeyHash, KeyHasher};
 
-use crate::instruction_sets;
+use coua_dev::instruction_sets;
 
 fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
     range.map(|number| KeyHasher::default().hash(number)).collect()

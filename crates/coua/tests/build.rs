@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::everyday::{sample, usual_or_all};
 use crate::layouts::{LAYOUTS, with_each};
-use crate::random::Random;
+use coua_dev::random::Random;
 
 /// What repeats come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn keys(random: &mut Random, count: usize, repeats: u64) -> Vec<KeyHash> {
     let mut keys: Vec<KeyHash> = Vec::with_capacity(count);
     for _ in 0..count {
         let is_repeat = repeats > 0 && !keys.is_empty() && random.once_in(repeats);
-        keys.push(if is_repeat { random.pick(&keys) } else { random.hash() });
+        keys.push(if is_repeat { random.pick(&keys) } else { KeyHash::from_u64(random.next()) });
     }
     keys
 }
@@ -89,7 +89,7 @@ fn all_layouts_from_one_key_on() {
     let random = &mut Random::new(1);
     for ((layout, slots), count) in with_each(&[1, 100, 20_000, 70_000, 300_000]) {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let hashes = random.hashes(count);
+        let hashes = random.many(count, KeyHash::from_u64);
         let items = count as u64;
         let fixed = builder.clone().capacity(items).when_full(WhenFull::Refuse);
         for rate in sample([0.05, 1e-4, 1e-9], if count > 100_000 { 3 } else { 1 }) {
@@ -150,7 +150,7 @@ fn full_filters_refuse_and_leave_nothing() {
     let sizes = [(150_000, 125_000), (230_000, 200_000), (200_000, 15_000)];
     for ((layout, slots), (count, capacity)) in sample(with_each(&sizes), 4) {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let hashes = random.hashes(count);
+        let hashes = random.many(count, KeyHash::from_u64);
         let refusing = builder.when_full(WhenFull::Refuse).capacity(capacity);
         assert!(compare(&refusing.clone().rate(0.001), &hashes, &[1, 2]));
         // One of prefixes has slots for more than its capacity.
@@ -170,7 +170,7 @@ fn overflowed_keys_up_to_the_limit_and_beyond() {
             .slots_per_bucket(slots)
             .max_evictions(steps)
             .capacity(300_000);
-        let hashes = random.hashes(count);
+        let hashes = random.many(count, KeyHash::from_u64);
         for when_full in [WhenFull::Refuse, WhenFull::Grow] {
             let builder = builder.clone().when_full(when_full);
             for builder in [builder.clone().rate(0.01), builder.hash_bits(40)] {
@@ -198,8 +198,8 @@ fn keys_that_share_their_first_bits() {
         [1, 8, 14, 20].into_iter().flat_map(|bits| builders.iter().map(move |it| (bits, it)));
     for (shared_bits, builder) in sample(cases, 5) {
         let near = |hash: KeyHash| KeyHash::from_u64(hash.to_u64() >> shared_bits);
-        let mut hashes = random.hashes(100_000);
-        hashes.extend(random.hashes(50_000).into_iter().map(near));
+        let mut hashes = random.many(100_000, KeyHash::from_u64);
+        hashes.extend(random.many(50_000, KeyHash::from_u64).into_iter().map(near));
         compare(builder, &hashes, &[2]);
     }
 }
@@ -236,7 +236,7 @@ fn keys_are_hashed_as_single_inserts_do() {
 
 #[test]
 fn without_a_capacity_it_is_the_number_of_keys() {
-    let hashes = Random::new(9).hashes(123_456);
+    let hashes = Random::new(9).many(123_456, KeyHash::from_u64);
     let fixed = CuckooFilter::builder().rate(0.001).build_from(&hashes).unwrap();
     assert_eq!((fixed.max_items(), fixed.capacity()), (123_456, 123_456));
     let growing = CuckooFilter::builder().build_from(&hashes).unwrap();
@@ -258,7 +258,7 @@ fn no_keys_make_an_empty_filter() {
 
 #[test]
 fn what_was_built_goes_on_as_any_filter() {
-    let hashes = Random::new(10).hashes(200_000);
+    let hashes = Random::new(10).many(200_000, KeyHash::from_u64);
     let (first, rest) = hashes.split_at(150_000);
     let builder = CuckooFilter::builder().capacity(150_000);
     let mut built = builder.clone().threads(2).build_from(first).unwrap();

@@ -8,8 +8,8 @@ use coua::{
 };
 
 use crate::layouts::LAYOUTS;
-use crate::random::Random;
-use crate::skipped::skipped;
+use coua_dev::instruction_sets::skipped;
+use coua_dev::random::Random;
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -69,7 +69,7 @@ fn floods_of_a_few_equal_keys_do_not_grow_the_filter() {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.capacity(10_000).hash_bits(64).build().unwrap();
         let before = filter.slots();
-        let keys = Random::new(7).hashes(100);
+        let keys = Random::new(7).many(100, KeyHash::from_u64);
         for _ in 0..100 {
             for _ in 0..100 {
                 filter.insert_batch(&keys).unwrap();
@@ -97,7 +97,7 @@ fn after_inserts_to_refusal_every_earlier_key_is_there() {
             let mut random = Random::new(capacity);
             let mut keys = Vec::new();
             let full = loop {
-                let key = random.hash();
+                let key = KeyHash::from_u64(random.next());
                 match filter.insert(key) {
                     Ok(()) => keys.push(key),
                     Err(full) => break full,
@@ -107,7 +107,7 @@ fn after_inserts_to_refusal_every_earlier_key_is_there() {
             assert_eq!(full.items, keys.len() as u64);
             assert!(keys.len() as u64 >= capacity || max_evictions < 500, "{filter:?}");
             for _ in 0..1000 {
-                let key = random.hash();
+                let key = KeyHash::from_u64(random.next());
                 if filter.insert(key).is_ok() {
                     assert!(filter.remove(key));
                 }
@@ -129,11 +129,11 @@ fn removing_an_absent_key_is_false_and_changes_nothing() {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.capacity(2_000).rate(0.05).build().unwrap();
         let mut random = Random::new(3);
-        filter.insert_batch(&random.hashes(1_990)).unwrap();
+        filter.insert_batch(&random.many(1_990, KeyHash::from_u64)).unwrap();
         let before = bytes_of(&filter);
         let mut refused = 0;
         for _ in 0..5_000 {
-            let key = random.hash();
+            let key = KeyHash::from_u64(random.next());
             if filter.count(key) == 0 {
                 assert!(!filter.remove(key));
                 refused += 1;
@@ -216,7 +216,7 @@ fn two_halves_of_a_capacity_merge() {
                 builder.capacity(items).rate(0.01).when_full(WhenFull::Refuse).build().unwrap()
             };
             let (mut left, mut right) = (build(), build());
-            let keys = Random::new(items).hashes(items as usize);
+            let keys = Random::new(items).many(items as usize, KeyHash::from_u64);
             let (lower, upper) = keys.split_at(keys.len() / 2);
             left.insert_batch(lower).unwrap();
             right.insert_batch(upper).unwrap();

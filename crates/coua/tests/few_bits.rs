@@ -2,9 +2,9 @@
 
 use coua::{CuckooFilter, CuckooFilterBuilder, FullReason, KeyHash, WhenFull};
 
-use crate::instruction_sets;
 use crate::layouts::LAYOUTS;
-use crate::random::Random;
+use coua_dev::instruction_sets;
+use coua_dev::random::Random;
 
 const HASH_BITS: u32 = 20;
 const ITEMS: u64 = 150_000;
@@ -25,7 +25,7 @@ fn snapshot(filter: &CuckooFilter) -> Vec<u8> {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn they_grow_to_the_items_they_are_made_for() {
-    let hashes = Random::new(1).hashes(ITEMS as usize);
+    let hashes = Random::new(1).many(ITEMS as usize, KeyHash::from_u64);
     for builder in builders() {
         let mut filter = builder.build().unwrap();
         for (&hash, number) in hashes.iter().zip(0..) {
@@ -42,7 +42,7 @@ fn they_grow_to_the_items_they_are_made_for() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn beyond_them_they_are_refused_or_exceed_the_rate() {
-    let hashes = Random::new(2).hashes(2 * ITEMS as usize);
+    let hashes = Random::new(2).many(2 * ITEMS as usize, KeyHash::from_u64);
     for builder in builders() {
         let mut filter = builder.clone().build().unwrap();
         let stopped = filter.insert_batch(&hashes).unwrap_err();
@@ -56,7 +56,7 @@ fn beyond_them_they_are_refused_or_exceed_the_rate() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn batches_and_builds_leave_the_bytes_of_single_inserts() {
-    let hashes = Random::new(3).hashes(ITEMS as usize);
+    let hashes = Random::new(3).many(ITEMS as usize, KeyHash::from_u64);
     for (builder, capacity) in builders().flat_map(|it| [(it.clone(), 15_000), (it, 40_000)]) {
         let builder = builder.capacity(capacity);
         let [mut single, mut batch] = [(); 2].map(|()| builder.clone().build().unwrap());
@@ -73,7 +73,7 @@ fn batches_and_builds_leave_the_bytes_of_single_inserts() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn they_keep_a_limit_of_memory_and_use_it() {
-    let hashes = Random::new(4).hashes(ITEMS as usize);
+    let hashes = Random::new(4).many(ITEMS as usize, KeyHash::from_u64);
     for (builder, limit) in builders().flat_map(|it| [(it.clone(), 70_000), (it, 200_000)]) {
         let [mut single, mut batch, mut free] = [(); 3].map(|()| builder.clone().build().unwrap());
         single.set_memory_limit(Some(limit));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
 
-use crate::instruction_sets;
-use crate::random::nth as hash;
+use coua_dev::instruction_sets;
+use coua_dev::random::nth as hash;
 
 fn checksum(bytes: &[u8]) -> u64 {
     KeyHasher::xxh3(0).hash(bytes).to_u64()

@@ -5,7 +5,7 @@ use std::time::Instant;
 use coua::{BuildError, CuckooFilter, KeyHash, Layout};
 
 use crate::everyday::usual_or_all;
-use crate::random::Random;
+use coua_dev::random::Random;
 
 const BUCKET: u64 = 4;
 /// What keys can buy whatever their hashes are: bytes for each, beyond those that a filter takes anyway.

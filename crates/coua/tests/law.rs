@@ -3,12 +3,12 @@
 
 use std::ops::RangeInclusive;
 
-use coua::{Conversion, CuckooFilter, Insertion, Layout, WhenFull};
+use coua::{Conversion, CuckooFilter, Insertion, KeyHash, Layout, WhenFull};
 
 use crate::everyday::{sample, usual_or_all};
-use crate::instruction_sets;
 use crate::layouts::LAYOUTS;
-use crate::random::Random;
+use coua_dev::instruction_sets;
+use coua_dev::random::Random;
 
 /// All, or with fewer instructions a sample.
 fn layouts() -> impl Iterator<Item = (Layout, u32)> {
@@ -29,7 +29,7 @@ fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
     let mut hashes = Vec::new();
     for _ in 0..queries.div_ceil(4096) {
         hashes.clear();
-        hashes.extend((0..4096).map(|_| random.hash()));
+        hashes.extend((0..4096).map(|_| KeyHash::from_u64(random.next())));
         let answers = filter.contains_batch(&hashes);
         wrong += answers.iter().filter(|&&present| present).count() as u64;
     }
@@ -51,7 +51,7 @@ fn check_rate(filter: &CuckooFilter, queries: u64, what: &str) {
 fn fill(filter: &mut CuckooFilter, random: &mut Random, items: u64) {
     let mut left = items;
     while left > 0 {
-        let hashes = random.hashes(left.min(10_000) as usize);
+        let hashes = random.many(left.min(10_000) as usize, KeyHash::from_u64);
         filter.insert_batch(&hashes).expect("room for what was planned");
         left -= hashes.len() as u64;
     }
@@ -147,7 +147,7 @@ fn the_rate_holds_up_to_max_items() {
         assert!(filter.false_positive_rate() <= 0.01);
         check_rate(&filter, 400_000, "max_items");
         // Items in one cell beyond a bucket's worth cost no slot; with one slot that is every second.
-        let hashes = Random::new(4).hashes(2_000);
+        let hashes = Random::new(4).many(2_000, KeyHash::from_u64);
         assert!(filter.insert_batch(&hashes).is_err());
         let builder = builder.rate(1e-4);
         let mut beyond = builder.when_full(WhenFull::ExceedRate).build().unwrap();
@@ -198,7 +198,9 @@ fn wrongly_dropped_items_are_as_many_as_expected() {
         let mut dropped = 0;
         let mut outcomes = Vec::new();
         for _ in 0..items / 1_000 {
-            filter.insert_unique_batch_into(&random.hashes(1_000), &mut outcomes).unwrap();
+            filter
+                .insert_unique_batch_into(&random.many(1_000, KeyHash::from_u64), &mut outcomes)
+                .unwrap();
             dropped += outcomes.iter().filter(|&&o| o == Insertion::AlreadyPresent).count();
         }
         let expected = (items as f64).powi(2) / f64::from(bits + 1).exp2();

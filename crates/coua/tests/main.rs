@@ -4,9 +4,7 @@
 mod keys;
 
 mod everyday;
-mod instruction_sets;
 mod layouts;
-mod random;
 
 mod api;
 mod batch;
@@ -32,5 +30,3 @@ mod serde;
 mod shared;
 mod values;
 mod window;
-
-use instruction_sets::skipped;

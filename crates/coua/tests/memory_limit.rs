@@ -4,7 +4,7 @@ use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
 
 use crate::everyday::{sample, usual_or_all};
 use crate::layouts::LAYOUTS;
-use crate::random::{Random, nth};
+use coua_dev::random::{Random, nth};
 
 /// The largest takes as long as the others together.
 fn limits() -> impl Iterator<Item = u64> {
@@ -218,12 +218,13 @@ fn batches_of_copies_are_refused_where_single_calls_are() {
         let mut prepared = builder.capacity(400_000).max_evictions(1).build().unwrap();
         let bytes = prepared.memory_bytes();
         prepared.set_memory_limit(Some(bytes as u64 + 2_000));
-        let held = random.hashes(500);
+        let held = random.many(500, KeyHash::from_u64);
         prepared.insert_batch(&held.repeat(slots as usize)).unwrap();
         while prepared.memory_bytes() < bytes + 1_000 {
-            prepared.insert(random.hash()).unwrap();
+            prepared.insert(KeyHash::from_u64(random.next())).unwrap();
         }
-        let mixed = held.iter().flat_map(|&it| random.hashes(20).into_iter().chain([it]));
+        let mixed =
+            held.iter().flat_map(|&it| random.many(20, KeyHash::from_u64).into_iter().chain([it]));
         let keys: Vec<_> = mixed.collect();
         for entries in 1..100 {
             let limit = prepared.memory_bytes() + 40 * entries;
@@ -257,7 +258,9 @@ fn a_filter_that_just_fits_takes_its_items() {
             let mut limited = free.clone();
             limited.set_memory_limit(Some(limited.memory_bytes() as u64));
             let slots = free.slots();
-            for hash in Random::new(seed << 32 | capacity).hashes(capacity as usize) {
+            for hash in
+                Random::new(seed << 32 | capacity).many(capacity as usize, KeyHash::from_u64)
+            {
                 free.insert(hash).unwrap();
                 let refused = limited.insert(hash);
                 assert_eq!(refused, Ok(()), "{capacity} {hash_bits} {seed} {limited:?}");
@@ -273,7 +276,7 @@ fn a_filter_that_just_fits_takes_its_items() {
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn reserved_room_is_for_as_many_items() {
     for (seed, items) in (0..100).flat_map(|seed| [(seed, 1_000), (seed, 5_000)]) {
-        let hashes = Random::new(seed).hashes(2 * items);
+        let hashes = Random::new(seed).many(2 * items, KeyHash::from_u64);
         let mut filter = CuckooFilter::builder().capacity(100).build().unwrap();
         filter.insert_batch(&hashes[..items]).unwrap();
         filter.reserve(items as u64).unwrap();

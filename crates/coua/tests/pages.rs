@@ -2,12 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
-mod skipped;
-
 use std::path::Path;
 
 use coua::CuckooFilter;
-use skipped::skipped;
+use coua_dev::instruction_sets::skipped;
 
 const HUGE_PAGE: usize = 2 << 20;
 

@@ -3,10 +3,10 @@
 use coua::bloom::BloomBuildError;
 use coua::sizing::CuckooPlan;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
-use coua::{BuildError, CuckooFilter, Layout};
+use coua::{BuildError, CuckooFilter, KeyHash, Layout};
 
 use crate::layouts::LAYOUTS;
-use crate::random::Random;
+use coua_dev::random::Random;
 
 /// Every small number of items, and many of all sizes.
 fn item_counts() -> impl Iterator<Item = u64> {
@@ -202,7 +202,7 @@ fn a_filter_of_few_hash_bits_takes_the_planned_overflow_table() {
             let mut filter = builder.capacity(items).hash_bits(bits).build().unwrap();
             let empty = filter.memory_bytes() as f64;
             let segments = filter.segments();
-            let hashes = Random::new(items).hashes(items as usize);
+            let hashes = Random::new(items).many(items as usize, KeyHash::from_u64);
             filter.insert_batch(&hashes).unwrap();
             // A segment that chance overfills splits; how many do is not planned.
             if filter.segments() == segments {

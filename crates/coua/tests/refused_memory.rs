@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use coua::{CuckooFilter, FullReason, KeyHash};
 
-mod random;
-
-use random::Random;
+use coua_dev::random::Random;
 
 static REFUSES: AtomicBool = AtomicBool::new(false);
 static GRANTED: AtomicU64 = AtomicU64::new(0);

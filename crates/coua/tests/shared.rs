@@ -12,7 +12,12 @@ use coua::{
 };
 
 use crate::layouts::LAYOUTS;
-use crate::random::{Random, nth_hash as hash};
+use coua_dev::random::{Random, nth};
+
+/// The n-th of a row of distinct uniform hashes.
+fn hash(n: u64) -> KeyHash {
+    KeyHash::from_u64(nth(n))
+}
 
 const THREADS: u64 = 8;
 

@@ -6,7 +6,7 @@ use coua::{
 };
 
 use crate::layouts::LAYOUTS;
-use crate::random::Random;
+use coua_dev::random::Random;
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -19,7 +19,7 @@ fn filters() -> impl Iterator<Item = (CuckooFilter, Vec<KeyHash>)> {
     LAYOUTS.iter().map(|&(layout, slots)| {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let mut filter = builder.hash_bits(40).capacity(20_000).build().expect("valid");
-        let mut keys = Random::new(3).hashes(30_000);
+        let mut keys = Random::new(3).many(30_000, KeyHash::from_u64);
         keys.extend([keys[0]; 25]);
         filter.insert_batch(&keys).expect("it grows");
         (filter, keys)
@@ -112,13 +112,13 @@ fn a_filter_for_a_capacity_grows_only_where_it_is_crowded() {
     assert!(filter == builder.clone().build().unwrap());
     assert_eq!((filter.when_full(), filter.layout()), (WhenFull::Grow, Layout::Buckets));
     let (segments, memory) = (filter.segments(), filter.memory_bytes());
-    filter.insert_batch(&Random::new(1).hashes(items as usize)).unwrap();
+    filter.insert_batch(&Random::new(1).many(items as usize, KeyHash::from_u64)).unwrap();
     assert_eq!(filter.insert(KeyHash::from_u64(9)).unwrap_err().reason, FullReason::MaxItems);
     assert_eq!(filter.segments(), segments);
     assert!(filter.memory_bytes() < memory + 10_000, "some items may be overflowed");
 
     // Half of the keys, all in the first quarter of the segments.
-    let crowd: Vec<_> = Random::new(2).hashes(items as usize / 2);
+    let crowd: Vec<_> = Random::new(2).many(items as usize / 2, KeyHash::from_u64);
     let crowd: Vec<_> = crowd.iter().map(|hash| KeyHash::from_u64(hash.to_u64() >> 2)).collect();
     filter.clear();
     filter.insert_batch(&crowd).unwrap();
@@ -132,7 +132,7 @@ fn a_filter_for_a_capacity_grows_only_where_it_is_crowded() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn a_key_that_was_not_stored_goes_with_the_one_it_was_taken_for() {
-    let keys = Random::new(11).hashes(400_000);
+    let keys = Random::new(11).many(400_000, KeyHash::from_u64);
     let (gone, left) = keys.split_at(keys.len() / 2);
     let empty = || CuckooFilter::with_capacity(keys.len() as u64, 0.001).unwrap();
     let missing = |filter: &mut CuckooFilter| {

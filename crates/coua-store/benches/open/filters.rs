@@ -3,12 +3,14 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-#[path = "../../../coua/tests/random/mod.rs"]
-mod random;
-
 use coua::{CuckooFilter, KeyHash};
-use random::nth_hash as hash;
+use coua_dev::random::nth;
 use tempfile::TempDir;
+
+/// The n-th of a row of distinct uniform hashes.
+fn hash(n: u64) -> KeyHash {
+    KeyHash::from_u64(nth(n))
+}
 
 /// A filter file, and the place where it is worked on.
 pub(crate) struct Filter {

@@ -15,8 +15,6 @@ mod names;
 mod owner;
 mod processes;
 mod samples;
-#[path = "../../../coua/tests/skipped/mod.rs"]
-mod skipped;
 mod text;
 mod together;
 mod windows;

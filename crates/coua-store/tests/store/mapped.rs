@@ -11,7 +11,7 @@ use coua::window::{Clock, Generations, Window};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, commit, committed, hashes, round_of};
-use crate::skipped::skipped;
+use coua_dev::instruction_sets::skipped;
 
 const STEP: u64 = 1_000;
 /// Five generations of so many items take 8 MB.

@@ -10,7 +10,7 @@ use coua::CuckooFilter;
 use coua_store::{Lock, Options, Runs, Store, Wait};
 
 use crate::samples::commit;
-use crate::skipped::skipped;
+use coua_dev::instruction_sets::skipped;
 
 /// Everything that replaces the file.
 fn replace_in_every_way(path: &Path, mut check: impl FnMut(&str)) {

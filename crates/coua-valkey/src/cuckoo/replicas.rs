@@ -1,16 +1,13 @@
 //! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now and then: both have
 //! the same bytes, whatever they went through.
 
-#[path = "../../../coua/tests/random/mod.rs"]
-mod random;
-
 use super::compaction::Position;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
 use crate::cuckoo::request::Request;
 use crate::value::OwnFilter as _;
 use crate::value::outcome::Outcome;
-use random::Random;
+use coua_dev::random::Random;
 
 fn image(own: &OwnCuckoo) -> Vec<u8> {
     let mut image = Vec::new();

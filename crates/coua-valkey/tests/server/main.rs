@@ -34,8 +34,6 @@ mod lies;
 mod limits;
 mod management;
 mod memory;
-#[path = "../../../coua/tests/random/mod.rs"]
-mod numbers;
 mod pair;
 mod payload;
 mod random;

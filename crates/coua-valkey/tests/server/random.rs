@@ -3,10 +3,10 @@
 
 use crate::client::Client;
 use crate::keeping::rewrite;
-use crate::numbers::Random;
 use crate::pair::{Pair, follow};
 use crate::server::{Kind, Server};
 use crate::zoo::{self, digest, with_items};
+use coua_dev::random::Random;
 
 on_both!(
     random_commands,

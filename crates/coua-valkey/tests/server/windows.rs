@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client::Client;
 use crate::keeping::rewrite;
-use crate::numbers::Random;
 use crate::pair::{Pair, caught_up, follow};
 use crate::script;
 use crate::server::{Kind, Server};
 use crate::zoo::{self, digest, present, with_items};
+use coua_dev::random::Random;
 
 on_both!(
     words_and_answers,

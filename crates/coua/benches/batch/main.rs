@@ -13,13 +13,16 @@ use std::hint::black_box;
 use std::time::Instant;
 
 mod bare;
-#[path = "../../tests/random/mod.rs"]
-mod random;
 
 use bare::Bare;
 use coua::bloom::BlockedBloomFilter;
 use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
-use random::nth_hash as hash;
+use coua_dev::random::nth;
+
+/// The n-th of a row of distinct uniform hashes.
+fn hash(n: u64) -> KeyHash {
+    KeyHash::from_u64(nth(n))
+}
 
 const BLOCK: usize = 4096;
 /// Hashes from here on are of keys that are never inserted.

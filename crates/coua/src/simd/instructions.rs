@@ -110,8 +110,7 @@ pub(crate) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[cfg(test)]
-#[path = "../../tests/instruction_sets/mod.rs"]
-mod instruction_sets;
+use coua_dev::instruction_sets;
 
 #[test]
 #[cfg_attr(miri, ignore = "runs programs")]

@@ -2,7 +2,7 @@
 
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
 
-use crate::random::Random;
+use coua_dev::random::Random;
 
 /// How much one case costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Case {
     pub(crate) fn hashes(&self, random: &mut Random) -> Vec<KeyHash> {
         let mut hashes = vec![KeyHash::from_u64(0), KeyHash::from_u64(u64::MAX)];
         while hashes.len() < self.pool {
-            let hash = random.hash();
+            let hash = KeyHash::from_u64(random.next());
             hashes.push(hash);
             if self.crowded && random.once_in(8) {
                 let close = random.below(48);

@@ -14,7 +14,8 @@ mod script;
 
 use std::time::Instant;
 
-use crate::{everyday, instruction_sets};
+use crate::everyday;
+use coua_dev::instruction_sets;
 
 use case::{Case, Size};
 use counts::{Counts, Event};

@@ -9,7 +9,7 @@ use coua::{
 use super::case::{Case, Size};
 use super::counts::{Counts, Event};
 use super::reference::{Reference, bytes_of};
-use crate::random::Random;
+use coua_dev::random::Random;
 
 /// Runs a case; returns what happened: nothing if there is no such filter.
 pub(crate) fn run(case: &Case) -> Counts {

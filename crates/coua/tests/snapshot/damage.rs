@@ -3,8 +3,8 @@
 use coua::{CuckooFilter, KeyHasher, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
-use crate::random::Random;
 use crate::samples::{bytes_of, samples};
+use coua_dev::random::Random;
 
 /// Loads bytes that must be refused, cheaply.
 fn refused(bytes: &[u8]) -> LoadError {

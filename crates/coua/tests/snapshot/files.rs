@@ -11,7 +11,7 @@ use coua::{CuckooFilter, Load, LoadError};
 use crate::counting::{ENDLESS, measured};
 use crate::forge::Forgery;
 use crate::samples::{bytes_of, samples};
-use crate::skipped::skipped;
+use coua_dev::instruction_sets::skipped;
 
 fn filter_of(keys: std::ops::Range<u32>) -> CuckooFilter {
     let builder = CuckooFilter::builder().capacity(2_000).rate(0.001);

@@ -3,7 +3,7 @@
 
 use coua::KeyHasher;
 
-use crate::random::Random;
+use coua_dev::random::Random;
 
 /// Offsets and widths of the fields of the header and of the only row of the part table (docs/format.md).
 pub(crate) const FIELDS: [(&str, usize, usize); 39] = [

@@ -3,13 +3,13 @@
 
 use std::time::Instant;
 
-use coua::{Conversion, CuckooFilter, Layout, Load, LoadError};
+use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
 use crate::everyday::sample;
 use crate::forge::{FIELDS, Forgery, ROW, ROWS};
-use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
+use coua_dev::random::Random;
 
 fn forgeries() -> Vec<(&'static str, Forgery)> {
     samples().into_iter().map(|(name, filter)| (name, Forgery(bytes_of(&filter)))).collect()
@@ -48,7 +48,7 @@ fn assert_loads(filter: &CuckooFilter, after: &str) {
 
 /// Every operation once or a few times; only panics and endless work are wrong.
 fn exercise(mut filter: CuckooFilter, random: &mut Random) {
-    let hashes = random.hashes(100);
+    let hashes = random.many(100, KeyHash::from_u64);
     filter.contains_batch(&hashes);
     filter.count_batch(&hashes);
     assert!(format!("{filter:?}").len() < 1000);

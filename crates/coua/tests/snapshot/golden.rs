@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use coua::{CuckooFilter, KeyHasher, Layout, Load, WhenFull};
 
-use crate::instruction_sets;
 use crate::samples::bytes_of;
+use coua_dev::instruction_sets;
 
 /// The test pattern of the xxHash project (`xsum_sanity_check.c`).
 fn sanity_buffer(length: usize) -> Vec<u8> {

@@ -2,10 +2,6 @@
 
 #[path = "../everyday/mod.rs"]
 mod everyday;
-#[path = "../instruction_sets/mod.rs"]
-mod instruction_sets;
-#[path = "../random/mod.rs"]
-mod random;
 
 mod counting;
 mod damage;
@@ -16,5 +12,3 @@ mod golden;
 mod mapped;
 mod parts;
 mod samples;
-
-use instruction_sets::skipped;

@@ -13,13 +13,13 @@ use coua::{CuckooFilter, KeyHash, KeyHasher, Load, LoadError};
 use crate::counting::{ENDLESS, measured, measured_load};
 use crate::everyday::sample;
 use crate::forge::{FIELDS, Forgery, ROWS, SHORTEST};
-use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
+use coua_dev::random::Random;
 
 /// A filter of a few megabytes, whose segments have been split.
 fn large() -> CuckooFilter {
     let mut filter = CuckooFilter::new();
-    filter.insert_batch(&Random::new(7).hashes(600_000)).expect("it grows");
+    filter.insert_batch(&Random::new(7).many(600_000, KeyHash::from_u64)).expect("it grows");
     filter
 }
 
@@ -40,7 +40,7 @@ fn map(path: &Path) -> CuckooFilter {
 /// The same operations, of every kind.
 fn use_it(filter: &mut CuckooFilter, seed: u64) {
     let random = &mut Random::new(seed);
-    let hashes = random.hashes(2_000);
+    let hashes = random.many(2_000, KeyHash::from_u64);
     let _full = filter.insert_batch(&hashes);
     filter.remove_batch(&hashes[..700]);
     let _full = filter.insert_unique_batch(&hashes[500..]);
@@ -66,7 +66,11 @@ fn a_mapped_filter_is_the_loaded_one() {
         let file = saved(&bytes);
         let (mut mapped, mut loaded) = (map(file.path()), filter);
         assert!(bytes_of(&mapped) == bytes, "{name}");
-        let asked = [Random::new(5).hashes(3_000), Random::new(7).hashes(3_000)].concat();
+        let asked = [
+            Random::new(5).many(3_000, KeyHash::from_u64),
+            Random::new(7).many(3_000, KeyHash::from_u64),
+        ]
+        .concat();
         assert_eq!(answers(&mapped, &asked), answers(&loaded, &asked), "{name}");
         for round in 0..3 {
             use_it(&mut mapped, round);
@@ -85,7 +89,7 @@ fn a_mapped_filter_is_the_loaded_one() {
 fn a_mapped_filter_grows() {
     let mut original = large();
     let file = saved(&bytes_of(&original));
-    let (mut mapped, more) = (map(file.path()), Random::new(8).hashes(900_000));
+    let (mut mapped, more) = (map(file.path()), Random::new(8).many(900_000, KeyHash::from_u64));
     mapped.insert_batch(&more).unwrap();
     original.insert_batch(&more).unwrap();
     assert!(mapped.segments() > map(file.path()).segments());
@@ -222,7 +226,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     assert!(cost.heap < 8 * bytes.len() as u64 + 100_000, "{}: {} bytes", what(), cost.heap);
     let Ok(mut filter) = result else { return false };
     let start = Instant::now();
-    let hashes = Random::new(9).hashes(100);
+    let hashes = Random::new(9).many(100, KeyHash::from_u64);
     let before = answers(&filter, &hashes);
     for &hash in &hashes {
         let _full = filter.insert(hash);
@@ -232,7 +236,7 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     for &hash in &hashes {
         while filter.remove(hash) {}
     }
-    filter.remove_batch(&Random::new(5).hashes(20_000));
+    filter.remove_batch(&Random::new(5).many(20_000, KeyHash::from_u64));
     drop(filter.try_clone());
     assert!(bytes_of(&filter).len() >= SHORTEST);
     assert!(start.elapsed() < ENDLESS, "{}: {:?}", what(), start.elapsed());

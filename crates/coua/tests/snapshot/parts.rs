@@ -10,8 +10,8 @@ use coua::{CuckooFilter, KeyHash, Load, LoadError};
 
 use crate::counting::measured;
 use crate::forge::Forgery;
-use crate::random::Random;
 use crate::samples::{bytes_of, samples, segmented};
+use coua_dev::random::Random;
 
 /// A block with a snapshot from `before` on, and as many bytes after it.
 fn block(snapshot: &[u8], before: usize) -> Vec<u8> {
@@ -140,7 +140,7 @@ fn bytes_live_as_long_as_the_filter_over_them() {
     let holder = Counted(bytes.clone(), Arc::clone(&counter));
     let (over, cost) = measured(|| Load::new().over::<CuckooFilter>(holder).unwrap());
     assert!(cost.heap < 100_000, "{} bytes", cost.heap);
-    let hashes = Random::new(5).hashes(3_000);
+    let hashes = Random::new(5).many(3_000, KeyHash::from_u64);
     assert_eq!(over.contains_batch(&hashes), filter.contains_batch(&hashes));
     assert_eq!(over.count_batch(&hashes), filter.count_batch(&hashes));
     for &hash in &hashes[..200] {
@@ -164,7 +164,7 @@ fn threads_share_a_filter_over_a_mapping() {
     mapping[64..].copy_from_slice(&bytes);
     let mapping = mapping.make_read_only().unwrap();
     let over = Arc::new(Load::new().part(64..).over::<CuckooFilter>(mapping).unwrap());
-    let hashes = Random::new(1).hashes(10_000);
+    let hashes = Random::new(1).many(10_000, KeyHash::from_u64);
     let threads = [1, 2].map(|_| {
         let (over, hashes) = (Arc::clone(&over), hashes.clone());
         std::thread::spawn(move || over.count_batch(&hashes))
@@ -179,7 +179,7 @@ fn threads_share_a_filter_over_a_mapping() {
 fn generations_are_read_in_a_part_and_over_bytes() {
     let window = Window::new(Clock::Count, 4_000, 4).unwrap();
     let mut recent = Generations::new(window);
-    let hashes = Random::new(2).hashes(6_000);
+    let hashes = Random::new(2).many(6_000, KeyHash::from_u64);
     recent.insert_batch(&hashes).unwrap();
     let mut snapshot = Vec::new();
     recent.write_to(&mut snapshot).unwrap();
@@ -212,7 +212,7 @@ fn segments_of_other_bytes_lead_to_wrong_answers_alone() {
                 assert_eq!(name, "windows", "overlapping buckets are read");
                 continue;
             };
-            let hashes = random.hashes(500);
+            let hashes = random.many(500, KeyHash::from_u64);
             assert_eq!(over.contains_batch(&hashes).len(), 500);
             let asked: Vec<u64> = hashes.iter().map(|&hash: &KeyHash| over.count(hash)).collect();
             assert_eq!(asked, over.count_batch(&hashes), "{name}: round {round}");

@@ -1,8 +1,8 @@
 //! Small filters of every kind, with everything that a snapshot can hold.
 
-use coua::{CuckooFilter, Layout, WhenFull};
+use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
 
-use crate::random::Random;
+use coua_dev::random::Random;
 
 pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -27,9 +27,9 @@ pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
     for (_, filter) in &mut samples[1..] {
         let mut random = Random::new(5);
         for _ in 0..filter.capacity() {
-            let _full = filter.insert(random.hash());
+            let _full = filter.insert(KeyHash::from_u64(random.next()));
         }
-        let twelve = random.hash();
+        let twelve = KeyHash::from_u64(random.next());
         for _ in 0..12 {
             let _full = filter.insert(twelve);
         }

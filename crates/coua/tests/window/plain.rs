@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use coua::KeyHash;
 use coua::window::{Clock, Generations, Window};
 
-use crate::random::nth;
+use coua_dev::random::nth;
 
 pub(crate) fn hash(key: u64) -> KeyHash {
     KeyHash::from_u64(nth(key))

@@ -4,7 +4,7 @@ use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, Full, KeyHash};
 
 use super::plain::hash;
-use crate::random::nth;
+use coua_dev::random::nth;
 
 #[test]
 fn the_rate_holds_over_all_generations() {

@@ -6,7 +6,7 @@ use coua::window::{Clock, Generations, When, Window};
 use coua::{Insertion, KeyHash};
 
 use super::plain::hash;
-use crate::random::nth;
+use coua_dev::random::nth;
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;

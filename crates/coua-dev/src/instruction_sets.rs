@@ -1,22 +1,33 @@
-//! The tests of a program once more, as if the processor had fewer instructions.
-
-#![allow(dead_code, reason = "each test binary uses its own part of it")]
-
-#[path = "../skipped/mod.rs"]
-pub(crate) mod skipped;
+//! The tests of a program once more, as if the processor had fewer instructions; and tests that find out only when they
+//! run that the machine lacks something.
 
 use std::env;
+use std::io::Write;
 use std::process::Command;
 use std::thread;
 
 /// Read by the library where it is compiled with debug assertions, as tests are.
 const VARIABLE: &str = "COUA_TEST_INSTRUCTIONS";
 
+/// Says so where the test's harness does not catch it: `./test` counts these lines.
+///
+/// # Panics
+///
+/// If standard error is closed.
+pub fn skipped(why: &str) {
+    let line = format!("\nskipped: {why}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("an open standard error");
+}
+
 /// Runs the other tests of this program whose names contain `filter` with each set of instructions that the machine
 /// has, beside the widest: that one is run anyway. `caller` is the name of the test that calls.
-pub(crate) fn run_again_with_fewer(filter: &str, caller: &str) {
+///
+/// # Panics
+///
+/// If one of those tests fails.
+pub fn run_again_with_fewer(filter: &str, caller: &str) {
     if cfg!(not(target_arch = "x86_64")) || cfg!(miri) {
-        skipped::skipped("this processor has one set of instructions");
+        skipped("this processor has one set of instructions");
         return;
     }
     let program = env::current_exe().expect("a test is a program");
@@ -32,7 +43,7 @@ pub(crate) fn run_again_with_fewer(filter: &str, caller: &str) {
     thread::scope(|scope| {
         for (set, is_there) in sets() {
             if !is_there {
-                skipped::skipped(&format!("this processor lacks {set}"));
+                skipped(&format!("this processor lacks {set}"));
             } else if widest.is_some_and(|(widest, _)| set != widest) {
                 scope.spawn(move || run(set));
             }
@@ -41,7 +52,7 @@ pub(crate) fn run_again_with_fewer(filter: &str, caller: &str) {
 }
 
 /// Whether this program is such a repetition.
-pub(crate) fn are_fewer() -> bool {
+pub fn are_fewer() -> bool {
     env::var_os(VARIABLE).is_some()
 }
 
