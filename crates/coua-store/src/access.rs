@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(way(half(), u64::MAX), Way::Load);
     }
 
-    /// A journal is done again before the filter is asked.
+    /// A log is done again before the filter is asked.
     #[test]
     fn all_of_the_work_is_counted() {
         let maps = |asked, changed| {

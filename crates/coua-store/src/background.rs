@@ -71,7 +71,7 @@ impl Task {
         let to = self.next.target(disk);
         let mut log = Log::empty(write_snapshot(to, &filter, Pace::Steady(&self.signals))?);
         drop(filter);
-        put_state(&mut log, to, &self.runs, None)?;
+        put_state(&mut log, to, &self.runs)?;
         let (mut copied, committed) = (self.until, &self.signals.committed);
         loop {
             let present = Scan::new(&self.file, &self.path, self.base)?;

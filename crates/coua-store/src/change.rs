@@ -184,7 +184,7 @@ impl Store {
     /// Appends a piece of the changes to the log, which bounds the memory for them.
     fn hand_on(&mut self) {
         let mut changes = mem::take(&mut self.changes);
-        let is_written = !self.is_outgrown_by(changes.bytes()) && self.take_over().is_ok() && {
+        let is_written = !self.is_outgrown_by(changes.bytes()) && {
             let (log, to) = self.log_target();
             log.append(to, Kind::Changes, changes.bytes()).is_ok()
         };

@@ -6,8 +6,7 @@ use std::sync::atomic::Ordering;
 use coua::window::Generations;
 
 use crate::error::{Reason, StoreError};
-use crate::legacy::Journal;
-use crate::log::{Kind, Transaction};
+use crate::log::Transaction;
 use crate::runs::{Run, Runs};
 use crate::store::{Need, Store};
 
@@ -39,7 +38,6 @@ impl Store {
             if !self.log.is_in(self.lock.file()) {
                 return Err(self.lock.replaced());
             }
-            self.take_over()?;
         }
         let made = if self.need == Need::Log { self.made()? } else { None };
         let is_due = self.is_due() && !self.has_memory_for_background();
@@ -149,42 +147,6 @@ impl Store {
             || !self.changes.bytes().is_empty()
             || self.log.is_ahead()
             || self.runs != self.committed_runs
-    }
-
-    /// Appends the journal of the two-file form to this file, and removes it.
-    pub(crate) fn take_over(&mut self) -> Result<(), StoreError> {
-        let Some(journal) = self.journal.take() else { return Ok(()) };
-        let taken = self.copy_journal(&journal);
-        let removed = taken.and_then(|()| Journal::remove_beside(&*self.options.disk, &self.lock));
-        if removed.is_err() {
-            self.journal = Some(journal);
-        }
-        removed
-    }
-
-    /// From this commit on, readers of the file ignore the journal.
-    fn copy_journal(&mut self, journal: &Journal) -> Result<(), StoreError> {
-        if self.log.committed() != self.log.base().first() {
-            return Ok(());
-        }
-        let payloads = self.committed_runs.changes_since(&Runs::default());
-        let (log, to) = self.log_target();
-        log.take_back(to)?;
-        let copied = log
-            .append(to, Kind::TakeOver, &journal.name.to_le_bytes())
-            .and_then(|()| journal.changes(|_, _, changes| log.append(to, Kind::Changes, changes)))
-            .and_then(|()| log.put(to, Transaction { changes: &[], runs: &payloads }))
-            .and_then(|()| to.sync());
-        match copied {
-            Ok(()) => log.settle(),
-            Err(error) => {
-                if log.take_back(to).is_err() {
-                    self.need = Need::Reopening;
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
     }
 
     /// Appends the changes to the log, and waits until they are on the disk.

@@ -2,19 +2,13 @@
 
 use thiserror::Error;
 
-/// What is wrong in a log, or in the journal of the two-file form.
+/// What is wrong in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A journal of a version that is not known.
-    #[error("journal version {found} is not known (1 and 2 are)")]
-    Version {
-        /// The version found.
-        found: u16,
-    },
     /// A frame of a kind that is not known.
     #[error(
-        "frame kind {found} is not known (1 to 5 are): a newer coua wrote it, or it is damaged"
+        "frame kind {found} is not known (1 to 3 are): a newer coua wrote it, or it is damaged"
     )]
     Kind {
         /// The kind found.

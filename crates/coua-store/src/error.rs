@@ -21,7 +21,7 @@ use crate::runs::Run;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreError {
-    /// The file that the message is about: the filter, or its journal.
+    /// The file that the message is about: the filter.
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: Reason,
@@ -77,12 +77,6 @@ pub enum Reason {
          again, or remove the file"
     )]
     Blank,
-    /// A journal of the two-file form exists, but its filter is missing.
-    #[error(
-        "is the journal of a filter that is missing (found by its name): restore the filter, or remove the journal \
-         to create a new one"
-    )]
-    Orphaned,
     /// Another process is writing the filter.
     #[error("another process is writing it")]
     Busy,
@@ -97,11 +91,6 @@ pub enum Reason {
         /// What is wrong there.
         what: Damage,
     },
-    /// The journal does not belong to this filter.
-    #[error(
-        "is the journal of another filter than the one beside it: restore that filter, or remove the journal"
-    )]
-    Foreign,
     /// The changes in the log cannot be applied to the snapshot.
     #[error("the change at byte {offset} of its log cannot be repeated: {source}")]
     Replay {

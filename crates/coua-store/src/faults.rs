@@ -5,7 +5,7 @@ mod copies;
 mod ends;
 mod pieces;
 mod power;
-mod two_files;
+mod replacement;
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -38,7 +38,6 @@ mod error;
 mod fields;
 mod folder;
 pub mod inspect;
-mod legacy;
 mod lock;
 mod log;
 mod open;

@@ -7,7 +7,6 @@ use coua::window::Generations;
 use crate::access::Touch;
 use crate::error::StoreError;
 use crate::folder::resolved;
-use crate::legacy::Journal;
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::runs::Runs;
@@ -65,13 +64,9 @@ impl Options {
     ) -> Result<Store, StoreError> {
         temporary::clear(lock.target());
         match build {
-            Some(build) if lock.is_new() => {
-                Journal::check_absent(lock.target())?;
-                Store::begin(self, lock, build().into())
-            }
+            Some(build) if lock.is_new() => Store::begin(self, lock, build().into()),
             _ => {
                 let state = State::of(self, lock.file(), lock.target(), Touch::Change)?;
-                self.remove_taken_over(&lock, &state)?;
                 Store::resume(self, lock, state)
             }
         }
@@ -92,23 +87,8 @@ impl Options {
     ) -> Result<(), StoreError> {
         lock.check_replaceable()?;
         temporary::clear(lock.target());
-        // Tells readers that find both that the journal does not belong to the new filter.
-        let superseded = Journal::name_beside(lock.target())?;
         let mut store = Store::begin(self, lock, filter.into())?;
-        (store.runs, store.superseded) = (runs, superseded);
-        store.commit()?;
-        if superseded.is_some() {
-            // The next writer tries again.
-            Journal::remove_beside(&*self.disk, &store.lock).ok();
-        }
-        Ok(())
-    }
-
-    /// Removes a journal that the log has taken over, which a crash has left.
-    fn remove_taken_over(&self, lock: &Lock, state: &State) -> Result<(), StoreError> {
-        if state.taken_over.is_none() || state.taken_over != Journal::name_beside(lock.target())? {
-            return Ok(());
-        }
-        Journal::remove_beside(&*self.disk, lock)
+        store.runs = runs;
+        store.commit()
     }
 }

@@ -56,7 +56,7 @@ impl Store {
         self.take_space()?;
         let Some(next) = self.next.take() else { return Ok(()) };
         let disk = self.options.disk.clone();
-        let written = write_file(next.target(&*disk), &self.filter, &self.runs, self.superseded);
+        let written = write_file(next.target(&*disk), &self.filter, &self.runs);
         match written.and_then(|log| self.give_name(&next).map(|()| log)) {
             Ok(log) => self.has_replaced(next.file, log),
             Err(error) => {

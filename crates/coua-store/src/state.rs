@@ -10,8 +10,6 @@ use crate::access::Touch;
 use crate::changes::{Unrepeatable, repeat};
 use crate::damage::Damage;
 use crate::error::{Reason, StoreError};
-use crate::fields::Fields;
-use crate::legacy::Journal;
 use crate::lock::is_at;
 use crate::log::{Base, Frame, Kind, Log, Members, Scan};
 use crate::options::Options;
@@ -26,10 +24,6 @@ const MOST_TRIES: u32 = 100;
 pub(crate) struct State {
     pub(crate) view: View,
     pub(crate) log: Log,
-    /// A journal of the two-file form that belongs to the snapshot.
-    pub(crate) journal: Option<Journal>,
-    /// The journal that the log says it has taken over.
-    pub(crate) taken_over: Option<u64>,
 }
 
 impl State {
@@ -41,13 +35,9 @@ impl State {
             let length = || file.metadata().map(|found| found.len()).ok();
             let before = length();
             let state = Self::of(options, &file, path, Touch::Ask);
-            let is_doubtful = match &state {
-                // A writer has taken back what it had begun.
-                Err(StoreError { reason: Reason::Damaged { .. } | Reason::Foreign, .. }) => true,
-                // It may have appended a journal, and removed it.
-                Ok(state) => state.view.transactions == 0 && state.journal.is_none(),
-                Err(_) => false,
-            };
+            // A writer may have taken back what it had begun.
+            let is_doubtful =
+                matches!(&state, Err(StoreError { reason: Reason::Damaged { .. }, .. }));
             let has_moved = || length() != before || !is_at(&file, path);
             if tries == MOST_TRIES || !is_doubtful || !has_moved() {
                 return state;
@@ -66,18 +56,14 @@ impl State {
         let scan = Scan::new(file, path, base)?;
         let mut committed = Committed::default();
         let contents = scan.contents(|frame| committed.see(frame))?;
-        let Committed { runs, taken_over, .. } = committed;
-        let is_bare = contents.transactions == 0;
-        let journal = if is_bare { Journal::beside(path, base)? } else { None };
         let logged = contents.committed.at - base.bytes;
-        let logged = journal.as_ref().map_or(logged, Journal::bytes);
         let unreadable = |source| Reason::Load(source).at(path);
         let view = view_of(options, file, base.bytes, touch, logged).map_err(unreadable)?;
         let origin = view.memory.is_mapped.then(|| file.try_clone().ok()).flatten();
         let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
         let mut view = View {
             origin,
-            runs: journal.as_ref().map_or(runs, |journal| journal.runs.clone()),
+            runs: committed.runs,
             snapshot_bytes: base.bytes,
             log_bytes: logged,
             transactions: contents.transactions,
@@ -85,10 +71,7 @@ impl State {
             ..view
         };
         scan.frames(base.first(), contents.committed.at, |frame| apply(&mut view, path, frame))?;
-        if let Some(journal) = &journal {
-            journal.changes(|path, offset, changes| redo(&mut view, path, offset, changes))?;
-        }
-        Ok(Self { view, log: Log::resume(base, &contents), journal, taken_over })
+        Ok(Self { view, log: Log::resume(base, &contents) })
     }
 }
 
@@ -97,9 +80,7 @@ impl State {
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     pub(crate) runs: Runs,
-    taken_over: Option<u64>,
     run_changes: Vec<Vec<u8>>,
-    new_taken_over: Option<u64>,
     members: Members,
 }
 
@@ -110,10 +91,6 @@ impl Committed {
         match frame.kind {
             Kind::Changes => {}
             Kind::Runs => self.run_changes.push(frame.payload.clone()),
-            Kind::TakeOver => {
-                let name = Fields::new(&frame.payload).u64();
-                self.new_taken_over = Some(name.ok_or(unreadable("journal"))?);
-            }
             Kind::Commit if frame.payload != self.members.commit() => {
                 return Err(Damage::Checksum);
             }
@@ -121,9 +98,7 @@ impl Committed {
                 for changes in self.run_changes.drain(..) {
                     self.runs.repeat(&changes).ok_or(unreadable("runs"))?;
                 }
-                self.taken_over = self.new_taken_over;
             }
-            Kind::Checkpoint => return Err(unreadable("frame kind")),
         }
         if frame.kind != Kind::Commit {
             self.members.add(frame.head);
@@ -177,13 +152,11 @@ pub(crate) fn view_of(
 /// Repeats the changes in a frame of the log.
 pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), StoreError> {
     match frame.kind {
-        Kind::Changes => redo(view, path, frame.begin.at, &frame.payload),
-        _ => Ok(()),
+        Kind::Changes => {}
+        _ => return Ok(()),
     }
-}
-
-fn redo(view: &mut View, path: &Path, offset: u64, changes: &[u8]) -> Result<(), StoreError> {
-    repeat(&mut view.filter, &view.memory, changes).map_err(|error| match error {
+    let offset = frame.begin.at;
+    repeat(&mut view.filter, &view.memory, &frame.payload).map_err(|error| match error {
         Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
         Unrepeatable::Bytes => {
             let what = Damage::Field { name: "change", found: offset };

@@ -9,7 +9,6 @@ use crate::background::Background;
 use crate::changes::Changes;
 use crate::divided::Divided;
 use crate::error::StoreError;
-use crate::legacy::Journal;
 use crate::lock::Lock;
 use crate::log::{Base, Log, Target};
 use crate::options::Options;
@@ -52,10 +51,6 @@ pub struct Store {
     pub(crate) is_piecemeal: bool,
     /// Segments of the snapshot have not been checked since it was opened.
     pub(crate) is_unchecked: bool,
-    /// A journal of the two-file form, which the first commit takes over.
-    pub(crate) journal: Option<Journal>,
-    /// The name of a journal that this store's file replaces.
-    pub(crate) superseded: Option<u64>,
     pub(crate) next: Option<Next>,
     /// The filter, while it is divided.
     pub(crate) divided: Arc<Divided>,
@@ -125,10 +120,9 @@ impl Store {
 
     /// With what was committed last.
     pub(crate) fn resume(options: &Options, lock: Lock, state: State) -> Result<Self, StoreError> {
-        let State { view, log, journal, .. } = state;
+        let State { view, log } = state;
         let mut store = Self::new(options, lock, view, log);
         store.is_unchecked = store.memory.is_mapped;
-        store.journal = journal;
         let (log, to) = store.log_target();
         log.take_back(to)?;
         store.reserve()?;
@@ -146,8 +140,6 @@ impl Store {
             need: Need::Log,
             is_piecemeal: false,
             is_unchecked: false,
-            journal: None,
-            superseded: None,
             next: None,
             divided: Arc::default(),
             background: None,

@@ -83,7 +83,7 @@ impl Memory {
         Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
     }
 
-    /// The filter in a snapshot, for so many keys and so many changes of a journal.
+    /// The filter in a snapshot, for so many keys and so many changes of a log.
     pub(crate) fn bring_in(
         &mut self,
         snapshot: &File,

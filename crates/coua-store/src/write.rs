@@ -8,7 +8,7 @@ use coua::window::Generations;
 
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::log::{Base, Kind, Log, Target, Transaction};
+use crate::log::{Base, Log, Target, Transaction};
 use crate::runs::Runs;
 use crate::spawn::Signals;
 
@@ -36,10 +36,9 @@ pub(crate) fn write_file(
     to: Target<'_>,
     filter: &Generations,
     runs: &Runs,
-    superseded: Option<u64>,
 ) -> Result<Log, StoreError> {
     let mut log = Log::empty(write_snapshot(to, filter, Pace::AtOnce)?);
-    if put_state(&mut log, to, runs, superseded)? {
+    if put_state(&mut log, to, runs)? {
         to.sync()?;
         log.settle();
     }
@@ -47,21 +46,12 @@ pub(crate) fn write_file(
 }
 
 /// Commits what a snapshot cannot hold. Returns whether there was anything.
-pub(crate) fn put_state(
-    log: &mut Log,
-    to: Target<'_>,
-    runs: &Runs,
-    superseded: Option<u64>,
-) -> Result<bool, StoreError> {
-    if let Some(name) = superseded {
-        log.append(to, Kind::TakeOver, &name.to_le_bytes())?;
-    }
+pub(crate) fn put_state(log: &mut Log, to: Target<'_>, runs: &Runs) -> Result<bool, StoreError> {
     let runs = runs.changes_since(&Runs::default());
-    let has_state = superseded.is_some() || !runs.is_empty();
-    if has_state {
+    if !runs.is_empty() {
         log.put(to, Transaction { changes: &[], runs: &runs })?;
     }
-    Ok(has_state)
+    Ok(!runs.is_empty())
 }
 
 /// How a snapshot is written.

@@ -1,7 +1,7 @@
 //! Sets from iterators.
 
-use crate::filter::CuckooFilter;
 use crate::error::Full;
+use crate::filter::CuckooFilter;
 use crate::hash::Key;
 use crate::shared::SharedCuckooFilter;
 

@@ -20,22 +20,13 @@ pub(crate) enum Kind {
     Changes = 1,
     /// Commits the frames before it.
     Commit = 2,
-    /// Only in journals of the two-file form: a commit if the snapshot that it names has replaced the journal's.
-    Checkpoint = 3,
     /// Changes of the runs that the filter remembers, valid once they are committed.
-    Runs = 4,
-    /// Names the journal of the two-file form that this log has taken over.
-    TakeOver = 5,
+    Runs = 3,
 }
 
 impl Kind {
-    /// Whether it ends a transaction.
-    pub(super) fn commits(self) -> bool {
-        matches!(self, Self::Commit | Self::Checkpoint)
-    }
-
     fn of(number: u32) -> Option<Self> {
-        let all = [Self::Changes, Self::Commit, Self::Checkpoint, Self::Runs, Self::TakeOver];
+        let all = [Self::Changes, Self::Commit, Self::Runs];
         all.into_iter().find(|kind| *kind as u32 == number)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use write::{Log, Target, Transaction};
 /// Where frames begin in a file, and the snapshot that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
-    /// Bytes before the first frame: those of the snapshot, or the header of a journal.
+    /// Bytes before the first frame: those of the snapshot.
     pub(crate) bytes: u64,
     /// The whole checksum in the snapshot's trailer.
     pub(crate) checksum: u64,

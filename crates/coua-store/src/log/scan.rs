@@ -88,7 +88,7 @@ impl<'a> Scan<'a> {
                 Found::Frame(frame) => {
                     each(&frame).map_err(|what| self.damaged(at.at, what))?;
                     contents.checked = frame.end;
-                    if frame.kind.commits() {
+                    if frame.kind == Kind::Commit {
                         contents.committed = frame.end;
                         contents.transactions += 1;
                     }

@@ -6,8 +6,8 @@
 
 use std::io;
 
-use super::Source;
 use super::frame::{END_BYTES, HEAD_BYTES, Head, MAGIC};
+use super::{Kind, Source};
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
@@ -59,7 +59,7 @@ impl Looks {
             let place = at + begin as u64;
             match self.committed {
                 Some(end) => self.goes_on |= place >= end,
-                None if head.kind.commits() => {
+                None if head.kind == Kind::Commit => {
                     self.committed = Some(place + HEAD_BYTES + head.payload_bytes + END_BYTES);
                 }
                 None => {}
