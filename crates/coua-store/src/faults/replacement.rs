@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::power::Volatile;
 use super::{Fault, Faulty, Then, bytes_of, empty, hashes, in_memory, left_in, options};
-use crate::disk::Disk;
+use crate::fs::Disk;
 use crate::{Lock, Options, Reason, Run, Runs, Store, StoreError, Wait};
 
 /// A filter with a log and a run. Returns its path, and its bytes as they were committed.

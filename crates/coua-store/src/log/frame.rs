@@ -2,8 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::damage::Damage;
-use crate::fields::{Fields, put_u32, put_u64};
+use super::fields::{Fields, put_u32, put_u64};
+use crate::error::Damage;
 
 pub(super) const MAGIC: [u8; 4] = *b"FRAM";
 /// Never zero, so that the last sector of a frame is never all zero.
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Changes = 1,
     /// Commits the frames before it.
     Commit = 2,
-    /// Changes of the runs that the filter remembers, valid once they are committed.
+    /// Changes of the runs that the filter redigest, valid once they are committed.
     Runs = 3,
 }
 
@@ -106,13 +106,13 @@ impl Head {
 }
 
 /// The frames of a transaction, as the one that commits them names them: a copy of a file that is being written
-/// may have the first frames of one that was taken back, and the last of another.
+/// may have the first frames of one that was rolled back, and the last of another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Members {
+pub(crate) struct TransactionDigest {
     heads: Vec<u8>,
 }
 
-impl Members {
+impl TransactionDigest {
     /// Adds a frame by the checksum of its head.
     pub(crate) fn add(&mut self, head: u64) {
         put_u64(&mut self.heads, head);

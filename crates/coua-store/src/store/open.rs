@@ -4,16 +4,12 @@ use std::path::Path;
 
 use coua::window::Generations;
 
-use crate::access::Touch;
+use super::{Options, Store};
 use crate::error::StoreError;
-use crate::folder::resolved;
-use crate::lock::Lock;
-use crate::options::Options;
+use crate::fs::{Lock, clear_temporary, resolved};
+use crate::memory::Touch;
+use crate::recover::{State, View};
 use crate::runs::Runs;
-use crate::state::State;
-use crate::store::Store;
-use crate::temporary;
-use crate::view::View;
 
 impl Options {
     /// The last committed state of the filter at `path`, for reading. Needs no lock and no right to write, and
@@ -24,7 +20,7 @@ impl Options {
     /// [`StoreError`] if there is no filter, or one that cannot be read.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<View, StoreError> {
         let path = resolved(path.as_ref())?;
-        State::while_written(self, &path).map(|state| state.view)
+        State::while_written(self.loading, &path).map(|state| state.view)
     }
 
     /// Opens the filter at `path` for writing.
@@ -62,11 +58,11 @@ impl Options {
         lock: Lock,
         build: Option<B>,
     ) -> Result<Store, StoreError> {
-        temporary::clear(lock.target());
+        clear_temporary(lock.target());
         match build {
             Some(build) if lock.is_new() => Store::begin(self, lock, build().into()),
             _ => {
-                let state = State::of(self, lock.file(), lock.target(), Touch::Change)?;
+                let state = State::of(self.loading, lock.file(), lock.target(), Touch::Change)?;
                 Store::resume(self, lock, state)
             }
         }
@@ -86,7 +82,7 @@ impl Options {
         runs: Runs,
     ) -> Result<(), StoreError> {
         lock.check_replaceable()?;
-        temporary::clear(lock.target());
+        clear_temporary(lock.target());
         let mut store = Store::begin(self, lock, filter.into())?;
         store.runs = runs;
         store.commit()

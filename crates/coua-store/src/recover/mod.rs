@@ -1,22 +1,33 @@
 //! From the file to the last committed state.
 
+mod view;
+
 use std::fs::{self, File};
 use std::path::Path;
 
 use coua::LoadError;
 use coua::window::Generations;
 
-use crate::access::Touch;
-use crate::changes::{Unrepeatable, repeat};
-use crate::damage::Damage;
-use crate::error::{Reason, StoreError};
-use crate::lock::is_at;
-use crate::log::{Base, Frame, Kind, Log, Members, Scan};
-use crate::options::Options;
+use crate::error::{Damage, Reason, StoreError};
+use crate::fs::is_at;
+use crate::log::{Base, Frame, Kind, Log, Scan, TransactionDigest, Unrepeatable, replay_changes};
+use crate::memory::{Access, Residence, Touch};
 use crate::runs::Runs;
-use crate::view::{Memory, Origin, View};
+use view::Origin;
 
-/// How often a reader starts over because a writer took back what it had begun.
+pub use view::View;
+
+/// How a snapshot is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Loading {
+    /// Of a filter with a secret hash.
+    pub(crate) key: Option<[u8; 16]>,
+    pub(crate) access: Access,
+    /// Changes or lookups to come, if known.
+    pub(crate) expected: Option<u64>,
+}
+
+/// How often a reader starts over because a writer rolled back what it had begun.
 const MOST_TRIES: u32 = 100;
 
 /// The last committed state, to continue from.
@@ -28,14 +39,14 @@ pub(crate) struct State {
 
 impl State {
     /// Of a file that a writer may be changing.
-    pub(crate) fn while_written(options: &Options, path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn while_written(loading: Loading, path: &Path) -> Result<Self, StoreError> {
         let mut tries = 0;
         loop {
             let file = open(path)?;
             let length = || file.metadata().map(|found| found.len()).ok();
             let before = length();
-            let state = Self::of(options, &file, path, Touch::Ask);
-            // A writer may have taken back what it had begun.
+            let state = Self::of(loading, &file, path, Touch::Ask);
+            // A writer may have rolled back what it had begun.
             let is_doubtful =
                 matches!(&state, Err(StoreError { reason: Reason::Damaged { .. }, .. }));
             let has_moved = || length() != before || !is_at(&file, path);
@@ -47,7 +58,7 @@ impl State {
     }
 
     pub(crate) fn of(
-        options: &Options,
+        loading: Loading,
         file: &File,
         path: &Path,
         touch: Touch,
@@ -58,8 +69,8 @@ impl State {
         let contents = scan.contents(|frame| committed.see(frame))?;
         let logged = contents.committed.at - base.bytes;
         let unreadable = |source| Reason::Load(source).at(path);
-        let view = view_of(options, file, base.bytes, touch, logged).map_err(unreadable)?;
-        let origin = view.memory.is_mapped.then(|| file.try_clone().ok()).flatten();
+        let view = view_of(loading, file, base.bytes, touch, logged).map_err(unreadable)?;
+        let origin = view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
         let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
         let mut view = View {
             origin,
@@ -81,7 +92,7 @@ impl State {
 pub(crate) struct Committed {
     pub(crate) runs: Runs,
     run_changes: Vec<Vec<u8>>,
-    members: Members,
+    digest: TransactionDigest,
 }
 
 impl Committed {
@@ -91,7 +102,7 @@ impl Committed {
         match frame.kind {
             Kind::Changes => {}
             Kind::Runs => self.run_changes.push(frame.payload.clone()),
-            Kind::Commit if frame.payload != self.members.commit() => {
+            Kind::Commit if frame.payload != self.digest.commit() => {
                 return Err(Damage::Checksum);
             }
             Kind::Commit => {
@@ -101,7 +112,7 @@ impl Committed {
             }
         }
         if frame.kind != Kind::Commit {
-            self.members.add(frame.head);
+            self.digest.add(frame.head);
         }
         Ok(())
     }
@@ -137,16 +148,17 @@ fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
 /// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of log
 /// will be added.
 pub(crate) fn view_of(
-    options: &Options,
+    loading: Loading,
     file: &File,
     bytes: u64,
     touch: Touch,
     logged: u64,
 ) -> Result<View, LoadError> {
-    let mut memory = Memory::of(options.access, file, bytes, touch);
+    let Loading { key, access, expected } = loading;
+    let mut residence = Residence::of(access, file, bytes, touch);
     // A change takes eight bytes.
-    let filter = memory.bring_in(file, options.key, options.expected.unwrap_or(0), logged / 8)?;
-    Ok(View::new(filter, memory))
+    let filter = residence.load(file, key, expected.unwrap_or(0), logged / 8)?;
+    Ok(View::new(filter, residence))
 }
 
 /// Repeats the changes in a frame of the log.
@@ -156,7 +168,7 @@ pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), S
         _ => return Ok(()),
     }
     let offset = frame.begin.at;
-    repeat(&mut view.filter, &view.memory, &frame.payload).map_err(|error| match error {
+    replay_changes(&mut view.filter, &view.residence, &frame.payload).map_err(|error| match error {
         Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
         Unrepeatable::Bytes => {
             let what = Damage::Field { name: "change", found: offset };
