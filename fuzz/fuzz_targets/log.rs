@@ -6,7 +6,7 @@
 
 #![no_main]
 
-#[expect(dead_code, reason = "it writes journals too")]
+#[expect(dead_code, reason = "it writes whole logs too")]
 #[path = "../../crates/coua-store/tests/store/text.rs"]
 mod text;
 
@@ -44,7 +44,6 @@ struct Frame {
 enum Kind {
     Changes(Vec<Change>),
     Runs(Vec<Entry>),
-    TakeOver(u64),
     Commit,
     Payload(u8, Vec<u8>),
 }
@@ -241,7 +240,6 @@ fn model(real: &Real, frames: &[Frame]) -> Option<States> {
                 changes.iter().try_for_each(|change| repeat(&mut filter, change))?;
             }
             Kind::Runs(more) => entries.extend(more),
-            Kind::TakeOver(_) => {}
             Kind::Commit => {
                 let mut bytes = Vec::new();
                 filter.write_to(&mut bytes).expect("memory takes every byte");
@@ -302,8 +300,7 @@ fn has_foreign_frame(frames: &[Frame]) -> bool {
 fn payload_of(kind: &Kind) -> (u32, Vec<u8>) {
     match kind {
         Kind::Changes(changes) => (1, changes.iter().flat_map(bytes_of_change).collect()),
-        Kind::Runs(entries) => (4, entries.iter().flat_map(bytes_of_entry).collect()),
-        Kind::TakeOver(name) => (5, numbers(&[*name])),
+        Kind::Runs(entries) => (3, entries.iter().flat_map(bytes_of_entry).collect()),
         Kind::Commit => (2, Vec::new()),
         Kind::Payload(kind, payload) => (u32::from(*kind), payload.clone()),
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use coua::{BatchFull, Full, FullReason, LoadError};
 
-use crate::damage::Damage;
 use crate::runs::Run;
 
 /// A filter file cannot be opened or committed.
@@ -21,7 +20,7 @@ use crate::runs::Run;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreError {
-    /// The file that the message is about: the filter, or its journal.
+    /// The file that the message is about: the filter.
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: Reason,
@@ -77,12 +76,6 @@ pub enum Reason {
          again, or remove the file"
     )]
     Blank,
-    /// A journal of the two-file form exists, but its filter is missing.
-    #[error(
-        "is the journal of a filter that is missing (found by its name): restore the filter, or remove the journal \
-         to create a new one"
-    )]
-    Orphaned,
     /// Another process is writing the filter.
     #[error("another process is writing it")]
     Busy,
@@ -97,11 +90,6 @@ pub enum Reason {
         /// What is wrong there.
         what: Damage,
     },
-    /// The journal does not belong to this filter.
-    #[error(
-        "is the journal of another filter than the one beside it: restore that filter, or remove the journal"
-    )]
-    Foreign,
     /// The changes in the log cannot be applied to the snapshot.
     #[error("the change at byte {offset} of its log cannot be repeated: {source}")]
     Replay {
@@ -148,6 +136,47 @@ impl Reason {
     pub(crate) fn at(self, path: &Path) -> StoreError {
         StoreError { path: path.to_owned(), reason: self }
     }
+}
+
+/// What is wrong in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// A frame of a kind that is not known.
+    #[error(
+        "frame kind {found} is not known (1 to 3 are): a newer coua wrote it, or it is damaged"
+    )]
+    Kind {
+        /// The kind found.
+        found: u32,
+    },
+    /// A checksum does not match.
+    #[error("a checksum does not fit")]
+    Checksum,
+    /// A frame is missing, or exists twice.
+    #[error("frame number {found} stands where number {expected} should")]
+    Sequence {
+        /// The number found.
+        found: u64,
+        /// The number after that of the previous frame.
+        expected: u64,
+    },
+    /// A frame belongs to another filter.
+    #[error("it belongs to snapshot {found:016x}, but this one is {expected:016x}")]
+    Frame {
+        /// The checksum of that filter's snapshot.
+        found: u64,
+        /// The checksum of this filter's snapshot.
+        expected: u64,
+    },
+    /// A field has a value that no writer writes.
+    #[error("its {name} field holds {found}, which is impossible")]
+    Field {
+        /// The field's name in `docs/format.md`.
+        name: &'static str,
+        /// Its value.
+        found: u64,
+    },
 }
 
 fn hint(error: &io::Error) -> &'static str {

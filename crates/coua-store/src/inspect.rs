@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use crate::changes::show;
-use crate::damage::Damage;
-use crate::error::StoreError;
-use crate::log::{Base, Contents, Kind, Scan};
+use crate::error::{Damage, StoreError};
+use crate::log::{Base, Contents, Kind, Scan, decode_changes};
+use crate::recover::Committed;
 use crate::runs::Runs;
-use crate::state::Committed;
 
-pub use crate::changes::Logged;
-pub use crate::log::Source;
+pub use crate::log::{LogEvent, Source};
 
 /// What follows the snapshot in a file.
 #[derive(Clone, Debug)]
@@ -31,7 +28,7 @@ pub struct LogView {
 /// ```
 /// use std::{fs::File, path::Path};
 /// use coua::CuckooFilter;
-/// use coua_store::{Options, Store, inspect::{LogReader, Logged}};
+/// use coua_store::{Options, Store, inspect::{LogReader, LogEvent}};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("seen.coua");
@@ -43,7 +40,7 @@ pub struct LogView {
 /// let (file, mut said) = (File::open(&path)?, Vec::new());
 /// let log = LogReader::new(&file, &path, snapshot_bytes)?.read(&file, &path, |what| said.push(what))?;
 /// assert_eq!(log.transactions, 1);
-/// assert!(matches!(said[..], [Logged::Inserted(_), Logged::Committed]));
+/// assert!(matches!(said[..], [LogEvent::Inserted(_), LogEvent::Committed]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -76,7 +73,7 @@ impl LogReader {
         &mut self,
         file: &dyn Source,
         path: &Path,
-        mut each: impl FnMut(Logged),
+        mut each: impl FnMut(LogEvent),
     ) -> Result<LogView, StoreError> {
         let Self { base, contents, committed } = self;
         Scan::new(file, path, *base)?.rest(contents, |frame| {
@@ -84,10 +81,10 @@ impl LogReader {
             match frame.kind {
                 Kind::Changes => {
                     let damage = Damage::Field { name: "change", found: frame.begin.sequence };
-                    show(&frame.payload, &mut each).ok_or(damage)?;
+                    decode_changes(&frame.payload, &mut each).ok_or(damage)?;
                 }
-                Kind::Commit => each(Logged::Committed),
-                _ => {}
+                Kind::Commit => each(LogEvent::Committed),
+                Kind::Runs => {}
             }
             Ok(())
         })?;

@@ -24,51 +24,27 @@
 
 #![forbid(unsafe_code)]
 
-mod access;
-mod available_memory;
-mod background;
-mod change;
-mod changes;
-mod commit;
-mod damage;
-mod disk;
-mod divide;
-mod divided;
+mod checkpoint;
 mod error;
-mod fields;
-mod folder;
+mod fs;
+mod growth;
 pub mod inspect;
-mod legacy;
-mod lock;
 mod log;
-mod open;
-mod options;
+mod memory;
 mod place;
-mod prefetch;
-mod replace;
+mod recover;
 mod requirements;
-mod residency;
 mod runs;
-mod snapshot;
-mod spawn;
-mod state;
 mod store;
-mod temporary;
-mod view;
-mod write;
 
 #[cfg(test)]
 mod faults;
 
-pub use access::Access;
-pub use damage::Damage;
-pub use divided::Divided;
-pub use error::{Reason, StoreError};
-pub use folder::{Folder, folder_of, resolved};
-pub use lock::{Lock, Wait};
-pub use options::Options;
+pub use error::{Damage, Reason, StoreError};
+pub use fs::{Folder, Lock, Wait, folder_of, resolved};
+pub use memory::Access;
 pub use place::{Moved, Place, Role};
+pub use recover::View;
 pub use requirements::{Difference, Requirements};
 pub use runs::{Run, Runs};
-pub use store::Store;
-pub use view::View;
+pub use store::{Divided, Options, Store};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::fields::{Fields, put_u32, put_u64};
+use crate::log::{Fields, put_u32, put_u64};
 
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;

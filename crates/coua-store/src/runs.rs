@@ -1,7 +1,6 @@
 //! The runs that a filter remembers: the progress of a program with each job.
 
-use crate::fields::{Fields, put_u32, put_u64};
-use crate::log::MOST_PAYLOAD;
+use crate::log::{Fields, MOST_PAYLOAD, put_u32, put_u64};
 use crate::place::Place;
 
 // What an entry of a frame of runs does (docs/format.md, section 9).

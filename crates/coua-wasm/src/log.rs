@@ -4,7 +4,7 @@ use std::path::Path;
 
 use coua::KeyHash;
 use coua::inspect::TableView;
-use coua_store::inspect::{LogReader, LogView, Logged};
+use coua_store::inspect::{LogEvent, LogReader, LogView};
 use coua_store::{Role, Run};
 use serde::Serialize;
 
@@ -129,10 +129,10 @@ impl Pass {
         file.forget_before(self.reader.position());
         let Self { reader, generation, pending, committed } = self;
         let view = reader.read(file, Path::new(""), |said| match said {
-            Logged::Generation(number) => *generation = Some(number),
-            Logged::Inserted(hash) => pending.inserted += u64::from(counts(*generation, hash)),
-            Logged::Removed(hash) => pending.removed += u64::from(counts(*generation, hash)),
-            Logged::Committed => {
+            LogEvent::Generation(number) => *generation = Some(number),
+            LogEvent::Inserted(hash) => pending.inserted += u64::from(counts(*generation, hash)),
+            LogEvent::Removed(hash) => pending.removed += u64::from(counts(*generation, hash)),
+            LogEvent::Committed => {
                 committed.inserted += pending.inserted;
                 committed.removed += pending.removed;
                 *pending = Changes::default();

@@ -49,10 +49,7 @@ fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<()> {
     report.text("file", "file", &name);
     report.bytes("file_bytes", "file size", metadata.len());
     report.bytes("snapshot_bytes", "snapshot size", state.snapshot_bytes);
-    // Also by its earlier name.
-    for name in ["log_bytes", "journal_bytes"] {
-        report.field(name, state.log_bytes);
-    }
+    report.field("log_bytes", state.log_bytes);
     report.field("transactions", state.transactions);
     let log =
         || format!("{}, {}", size(state.log_bytes), counted(state.transactions, "transaction"));

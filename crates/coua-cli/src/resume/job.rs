@@ -86,23 +86,8 @@ impl JobSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Known(JobSpec),
-    /// Of a version that kept one run for each filter, in other words.
-    Earlier(Earlier),
     /// Of a later version.
     Later,
-}
-
-/// What is understood of a job of an earlier version.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Earlier {
-    job: EarlierJob,
-    pub(super) has_ended: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct EarlierJob {
-    command: String,
-    again: String,
 }
 
 impl Found {
@@ -114,7 +99,7 @@ impl Found {
         };
         match serde_json::from_slice::<JobSpec>(bytes) {
             Ok(spec) if is_known(&spec) => Self::Known(spec),
-            _ => serde_json::from_slice(bytes).map_or(Self::Later, Self::Earlier),
+            _ => Self::Later,
         }
     }
 
@@ -122,7 +107,6 @@ impl Found {
     pub(super) fn command(&self) -> Option<&str> {
         match self {
             Self::Known(spec) => Some(&spec.command),
-            Self::Earlier(earlier) => Some(&earlier.job.command),
             Self::Later => None,
         }
     }
@@ -131,7 +115,6 @@ impl Found {
     pub(super) fn counts(&self) -> bool {
         match self {
             Self::Known(spec) => spec.command != "dedup" && !spec.options.contains_key("unique"),
-            Self::Earlier(earlier) => earlier.job.again != "Harmless",
             Self::Later => true,
         }
     }
@@ -178,14 +161,5 @@ mod tests {
         assert_eq!(difference(spec().with("csv", vec!["other"])), Some("csv"));
         assert_eq!(difference(JobSpec::new("remove")), None, "that is another job");
         assert_eq!(difference(JobSpec::new("add").with("csv", vec!["id"])), Some("on-missing"));
-    }
-
-    #[test]
-    fn notes_of_earlier_versions_are_recognized() {
-        let note = r#"{"job":{"command":"add","options":{"crlf":false},"again":"Counts"},
-                       "has_ended":true,"counts":{"added":3},"owes_separator":[]}"#;
-        let found = Found::of(note.as_bytes());
-        assert!(matches!(&found, Found::Earlier(earlier) if earlier.has_ended));
-        assert!(found.command() == Some("add") && found.counts());
     }
 }

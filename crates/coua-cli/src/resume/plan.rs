@@ -87,7 +87,7 @@ impl<'a> Job<'a> {
         let command = |run: &Remembered<'_>| match &run.job {
             Found::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
             // Whatever it is, it has these files.
-            Found::Earlier(_) | Found::Later => true,
+            Found::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
         let is_overwritten = |run: &Remembered<'_>| self.overwritten(run).is_some();
@@ -137,7 +137,7 @@ impl<'a> Job<'a> {
     fn plan_to_resume(&self, runs: &Runs) -> Result<Plan> {
         let files = self.files.as_ref().map_err(|reason| Failure::at("--resume", reason))?;
         let with_files = || Remembered::all(runs).filter(|run| run.has_files(files));
-        if let Some(failure) = with_files().find_map(|run| run.of_another_version()) {
+        if let Some(failure) = with_files().find_map(|run| run.of_a_later_version()) {
             return Err(failure);
         }
         let resumed = |run: &Remembered<'_>| Plan { resumed: Some(run.number), ..Plan::default() };

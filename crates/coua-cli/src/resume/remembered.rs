@@ -23,10 +23,7 @@ impl<'a> Remembered<'a> {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        match &self.job {
-            Found::Earlier(earlier) => earlier.has_ended,
-            _ => self.run.has_ended,
-        }
+        self.run.has_ended
     }
 
     /// Whether it has done something, and not all.
@@ -98,15 +95,13 @@ impl<'a> Remembered<'a> {
         has_content(path) && self.places(Role::Output).any(is_output)
     }
 
-    /// Complains that it is of another version, and cannot be resumed by this one.
-    pub(super) fn of_another_version(&self) -> Option<Failure> {
-        let version = match self.job {
-            Found::Known(_) => return None,
-            Found::Earlier(_) => "an earlier",
-            Found::Later => "a later",
-        };
+    /// Complains that it is of a later version, and cannot be resumed by this one.
+    pub(super) fn of_a_later_version(&self) -> Option<Failure> {
+        if let Found::Known(_) = self.job {
+            return None;
+        }
         let reason = format!(
-            "{version} version of coua began the {} with these files: resume it by that version, or start over \
+            "a later version of coua began the {} with these files: resume it by that version, or start over \
              with --anew",
             self.name()
         );

@@ -119,7 +119,7 @@ fn few_changes_of_a_large_filter_are_appended() {
     let info = run(["info", "--json", &filter]).json();
     let log = folder.read("seen.coua").len() - before.len();
     assert_eq!((&info["snapshot_bytes"], &info["log_bytes"]), (&before.len().into(), &log.into()));
-    assert_eq!((&info["journal_bytes"], &info["transactions"]), (&log.into(), &3.into()));
+    assert_eq!((&info["log_bytes"], &info["transactions"]), (&log.into(), &3.into()));
     assert!(log > 0 && run(["info", &filter]).text().contains("log size"));
     let verified = run(["verify", &filter]).text();
     assert!(verified.contains(": intact, 1,000,003 items, snapshot "), "{verified}");

@@ -12,7 +12,7 @@ use coua::CuckooFilter;
 use coua::window::Generations;
 
 use super::{Script, bytes_of, change, commit, hashes, in_memory, options, round_of};
-use crate::disk::FileSystem;
+use crate::fs::FileSystem;
 use crate::{Options, Reason, StoreError};
 
 const SCRIPT: Script = Script { make: growing, rounds: 500, ..super::SCRIPT };

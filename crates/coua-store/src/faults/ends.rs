@@ -8,7 +8,7 @@ use coua::window::Generations;
 use super::{
     Fault, Faulty, Then, bytes_of, change, change_in_memory, empty, in_memory, left_in, options,
 };
-use crate::disk::Disk;
+use crate::fs::Disk;
 use crate::{Options, Reason, StoreError};
 
 /// Commits and ends. What has failed, and in which round.

@@ -1,9 +1,9 @@
 //! Snapshots are written in whole pieces, also where a file has several filters in it.
 
 use super::{Fault, Faulty, Then, bytes_of, in_memory};
-use crate::disk::{Disk, FileSystem};
+use crate::checkpoint::{PIECE, Pace, write_snapshot};
+use crate::fs::{Disk, FileSystem};
 use crate::log::Target;
-use crate::write::{PIECE, Pace, write_snapshot};
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
 

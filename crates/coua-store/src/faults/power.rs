@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::{AGING, BACKGROUND, SCRIPT, Script, bytes_of, change, commit, in_memory, options};
-use crate::background::held::Held;
-use crate::disk::{Disk, FileSystem};
-use crate::folder::Folder;
-use crate::lock::inode_of;
+use crate::checkpoint::held::Held;
+use crate::fs::{Disk, FileSystem, Folder, inode_of};
 use crate::{Options, Reason, StoreError};
 
 type Inode = (u64, u64);
@@ -132,8 +130,8 @@ impl Disk for Volatile {
         self.step(|| Ok(()))
     }
 
-    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
-        self.step(|| FileSystem.cut(file, length))
+    fn truncate(&self, file: &File, length: u64) -> io::Result<()> {
+        self.step(|| FileSystem.truncate(file, length))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

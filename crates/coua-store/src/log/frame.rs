@@ -2,8 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::damage::Damage;
-use crate::fields::{Fields, put_u32, put_u64};
+use super::fields::{Fields, put_u32, put_u64};
+use crate::error::Damage;
 
 pub(super) const MAGIC: [u8; 4] = *b"FRAM";
 /// Never zero, so that the last sector of a frame is never all zero.
@@ -20,22 +20,13 @@ pub(crate) enum Kind {
     Changes = 1,
     /// Commits the frames before it.
     Commit = 2,
-    /// Only in journals of the two-file form: a commit if the snapshot that it names has replaced the journal's.
-    Checkpoint = 3,
-    /// Changes of the runs that the filter remembers, valid once they are committed.
-    Runs = 4,
-    /// Names the journal of the two-file form that this log has taken over.
-    TakeOver = 5,
+    /// Changes of the runs that the filter redigest, valid once they are committed.
+    Runs = 3,
 }
 
 impl Kind {
-    /// Whether it ends a transaction.
-    pub(super) fn commits(self) -> bool {
-        matches!(self, Self::Commit | Self::Checkpoint)
-    }
-
     fn of(number: u32) -> Option<Self> {
-        let all = [Self::Changes, Self::Commit, Self::Checkpoint, Self::Runs, Self::TakeOver];
+        let all = [Self::Changes, Self::Commit, Self::Runs];
         all.into_iter().find(|kind| *kind as u32 == number)
     }
 }
@@ -115,13 +106,13 @@ impl Head {
 }
 
 /// The frames of a transaction, as the one that commits them names them: a copy of a file that is being written
-/// may have the first frames of one that was taken back, and the last of another.
+/// may have the first frames of one that was rolled back, and the last of another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Members {
+pub(crate) struct TransactionDigest {
     heads: Vec<u8>,
 }
 
-impl Members {
+impl TransactionDigest {
     /// Adds a frame by the checksum of its head.
     pub(crate) fn add(&mut self, head: u64) {
         put_u64(&mut self.heads, head);

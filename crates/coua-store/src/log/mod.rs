@@ -3,24 +3,28 @@
 //! `docs/format.md`, section 9, is the normative text. A transaction is any number of frames and the one
 //! that commits them.
 
+mod changes;
+mod fields;
 mod frame;
 mod scan;
-mod source;
 mod torn;
 mod write;
 
+use std::fmt::Debug;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 
-pub(crate) use frame::{Kind, MOST_PAYLOAD, Members};
+pub use changes::LogEvent;
+pub(crate) use changes::{ChangeEncoder, Changes, Unrepeatable, decode_changes, replay_changes};
+pub(crate) use fields::{Fields, put_u32, put_u64};
+pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Contents, Frame, Scan};
-pub use source::Source;
 pub(crate) use write::{Log, Target, Transaction};
 
 /// Where frames begin in a file, and the snapshot that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
-    /// Bytes before the first frame: those of the snapshot, or the header of a journal.
+    /// Bytes before the first frame: those of the snapshot.
     pub(crate) bytes: u64,
     /// The whole checksum in the snapshot's trailer.
     pub(crate) checksum: u64,
@@ -56,4 +60,41 @@ pub(crate) struct Mark {
     pub(crate) at: u64,
     /// The number of the frame that follows.
     pub(crate) sequence: u64,
+}
+
+/// A file or its substitute, read at offsets.
+pub trait Source: Debug {
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Fills the buffer with the bytes from an offset on, as far as they exist, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+impl Source for File {
+    fn length(&self) -> io::Result<u64> {
+        self.metadata().map(|found| found.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let (mut file, mut filled) = (self, 0);
+        file.seek(SeekFrom::Start(offset))?;
+        while filled < buffer.len() {
+            match file.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
 }

@@ -6,8 +6,7 @@ use std::path::Path;
 use super::frame::{END_BYTES, HEAD_BYTES, Head};
 use super::torn::is_torn;
 use super::{Base, Kind, Mark, Source};
-use crate::damage::Damage;
-use crate::error::{Reason, StoreError};
+use crate::error::{Damage, Reason, StoreError};
 
 /// A file of frames that is being read.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +87,7 @@ impl<'a> Scan<'a> {
                 Found::Frame(frame) => {
                     each(&frame).map_err(|what| self.damaged(at.at, what))?;
                     contents.checked = frame.end;
-                    if frame.kind.commits() {
+                    if frame.kind == Kind::Commit {
                         contents.committed = frame.end;
                         contents.transactions += 1;
                     }

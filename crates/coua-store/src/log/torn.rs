@@ -6,8 +6,8 @@
 
 use std::io;
 
-use super::Source;
 use super::frame::{END_BYTES, HEAD_BYTES, Head, MAGIC};
+use super::{Kind, Source};
 
 /// What a disk writes whole.
 const SECTOR: u64 = 512;
@@ -16,7 +16,7 @@ const STEP: usize = 1 << 20;
 
 /// Whether all from `begin` to the end of the file may be an interrupted write.
 pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<bool> {
-    let mut looks = Looks { committed: None, goes_on: false, lost: false };
+    let mut scan = TornScan { committed: None, goes_on: false, lost: false };
     let mut bytes = Vec::new();
     let mut at = begin;
     while at < end {
@@ -30,17 +30,17 @@ pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<boo
         // Whole sectors, unless the file ends.
         let beyond = ((at + STEP as u64) % SECTOR) as usize;
         let step = if bytes.len() > STEP { STEP - beyond } else { bytes.len() };
-        looks.at_heads(&bytes, step, at);
-        looks.at_sectors(&bytes[..step], at);
-        if looks.goes_on {
+        scan.at_heads(&bytes, step, at);
+        scan.at_sectors(&bytes[..step], at);
+        if scan.goes_on {
             return Ok(false);
         }
         at += step as u64;
     }
-    Ok(looks.lost)
+    Ok(scan.lost)
 }
 
-struct Looks {
+struct TornScan {
     /// Where the first commit ends.
     committed: Option<u64>,
     /// A frame follows it: another transaction.
@@ -49,7 +49,7 @@ struct Looks {
     lost: bool,
 }
 
-impl Looks {
+impl TornScan {
     fn at_heads(&mut self, bytes: &[u8], step: usize, at: u64) {
         for begin in 0..step {
             if bytes[begin] != MAGIC[0] {
@@ -59,7 +59,7 @@ impl Looks {
             let place = at + begin as u64;
             match self.committed {
                 Some(end) => self.goes_on |= place >= end,
-                None if head.kind.commits() => {
+                None if head.kind == Kind::Commit => {
                     self.committed = Some(place + HEAD_BYTES + head.payload_bytes + END_BYTES);
                 }
                 None => {}

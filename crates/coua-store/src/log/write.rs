@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::frame::{Head, Members};
+use super::frame::{Head, TransactionDigest};
 use super::{Base, Contents, Kind, Mark, Scan, Source};
-use crate::disk::Disk;
 use crate::error::StoreError;
+use crate::fs::Disk;
 
 /// Bytes that are written at once when frames are copied.
 const STEP: usize = 1 << 20;
@@ -20,7 +20,7 @@ pub(crate) struct Log {
     /// Where the next frame begins.
     written: Mark,
     /// What was written since the last commit.
-    members: Members,
+    digest: TransactionDigest,
     /// There may be bytes after the last commit.
     is_ahead: bool,
 }
@@ -56,8 +56,8 @@ impl Log {
     /// After a snapshot that nothing follows yet.
     pub(crate) fn empty(base: Base) -> Self {
         let first = base.first();
-        let members = Members::default();
-        Self { base, committed: first, written: first, members, is_ahead: false }
+        let digest = TransactionDigest::default();
+        Self { base, committed: first, written: first, digest, is_ahead: false }
     }
 
     /// After the last commit that was found. Bytes after it are removed with the next commit, or before.
@@ -139,7 +139,7 @@ impl Log {
     }
 
     /// Everything written was synced: it is committed.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn mark_committed(&mut self) {
         (self.committed, self.is_ahead) = (self.written, false);
     }
 
@@ -160,14 +160,14 @@ impl Log {
     }
 
     /// Cuts off what follows the last commit.
-    pub(crate) fn take_back(&mut self, to: Target<'_>) -> Result<(), StoreError> {
+    pub(crate) fn roll_back(&mut self, to: Target<'_>) -> Result<(), StoreError> {
         if !self.is_ahead {
             return Ok(());
         }
-        to.disk.cut(to.file, self.committed.at).map_err(to.failed("cut"))?;
+        to.disk.truncate(to.file, self.committed.at).map_err(to.failed("truncate"))?;
         to.sync()?;
         (self.written, self.is_ahead) = (self.committed, false);
-        self.members.clear();
+        self.digest.clear();
         Ok(())
     }
 
@@ -176,9 +176,9 @@ impl Log {
         let write =
             |out, payload| Head::write(out, kind, end.sequence, self.base.checksum, payload);
         if kind == Kind::Commit {
-            write(out, &self.members.commit());
+            write(out, &self.digest.commit());
         } else {
-            self.members.add(write(out, payload));
+            self.digest.add(write(out, payload));
         }
         end.at += (out.len() - before) as u64;
         end.sequence += 1;

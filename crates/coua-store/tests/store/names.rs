@@ -9,7 +9,7 @@ use coua_store::{Lock, Options, Runs, Store, Wait};
 use crate::files::names_in;
 use crate::samples::{bytes_of, commit};
 
-/// Names that earlier versions needed beside a filter, and such as this one uses.
+/// Names that other programs may use beside a filter, and such as this one uses.
 const NAMES: [&str; 8] = [
     "seen.coua.next",
     "seen.coua.lock",

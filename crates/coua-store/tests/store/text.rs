@@ -1,5 +1,4 @@
-//! Parts of a file, written by `docs/format.md`, sections 9 and 10, alone; the fuzz target `log` writes by them
-//! too.
+//! Parts of a file, written by `docs/format.md`, section 9, alone; the fuzz target `log` writes by them too.
 
 use coua::KeyHasher;
 
@@ -68,23 +67,4 @@ pub(crate) fn entry(what: u32, number: u64, rest: &[&[u8]]) -> Vec<u8> {
 /// The state of a run.
 pub(crate) fn state(ended: u32, records: u64, own: &[u8]) -> Vec<u8> {
     [small(&[ended]), numbers(&[records]), sized(own)].concat()
-}
-
-/// The header of a journal of the two-file form.
-pub(crate) fn journal_header(version: u8, snapshot: &[u8]) -> Vec<u8> {
-    let mut out = [&b"\x8aCOUJ\r\n\x1a"[..], &[version, 0, 0, 0, 64, 0, 0, 0]].concat();
-    out.extend(numbers(&[whole_checksum(snapshot), snapshot.len() as u64, 0, 0, 0]));
-    let sum = checksum(&out);
-    out.extend(numbers(&[sum]));
-    out
-}
-
-/// The payload of a journal's commit: a note, and an input if there is one.
-pub(crate) fn progress(records: u64, note: &[u8], input: Option<&str>) -> Vec<u8> {
-    let mut out = [numbers(&[records]), sized(note)].concat();
-    out.extend(small(&[u32::from(input.is_some())]));
-    if let Some(path) = input {
-        out.extend([small(&[1]), sized(path.as_bytes()), numbers(&[11, 12, 13, 14, 15])].concat());
-    }
-    out
 }

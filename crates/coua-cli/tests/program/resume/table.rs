@@ -1,7 +1,6 @@
 //! A filter remembers its runs: none is forgotten or hindered because of another.
 
 use crate::support::{Folder, Run, coua, run_as_is, run_in, run_with, shell};
-use coua_store::{Place, Role, Store};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -285,52 +284,6 @@ fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
     run_in(&folder, &["add", "x", "in1"]).good();
     run_in(&folder, &["add", "x", "in0", "--resume"]).good();
     assert_eq!((runs(&folder, "x").len(), items(&folder, "x")), (64, 68));
-}
-
-/// A run of a version that kept one run for each filter, in other words.
-#[test]
-fn a_run_of_an_earlier_version_is_not_forgotten() {
-    for (has_ended, is_there) in [(false, true), (true, true), (true, false)] {
-        let folder = Folder::new();
-        folder.file("u", "a\nb\n");
-        run_in(&folder, &["add", "x", "u"]).good();
-        let mut store = Store::open(folder.join("x")).unwrap();
-        let mut place = Place::start(Role::Input, folder.join("u").as_ref());
-        place.offset = 4;
-        let job = format!(
-            r#"{{"job":{{"command":"add","options":{{}},"again":"Counts"}},"has_ended":{has_ended}}}"#
-        );
-        let run = coua_store::Run {
-            job: job.into_bytes(),
-            records: 2,
-            places: vec![place],
-            ..coua_store::Run::default()
-        };
-        store.runs_mut().add(run);
-        store.finish().unwrap();
-        let info = run_in(&folder, &["info", "x"]).text();
-        assert!(
-            info.contains(if has_ended { "ended runs" } else { "not possible: an earlier" }),
-            "{info}"
-        );
-        let resume = run_in(&folder, &["add", "x", "u", "--resume"]);
-        refused(&resume, "--resume: an earlier version of coua began the `coua add` of ");
-        if !has_ended {
-            refused(
-                &run_in(&folder, &["add", "x", "u"]),
-                "has done 2 records, which would count twice",
-            );
-        }
-        // Others are not hindered.
-        folder.file("v", "c\n");
-        run_in(&folder, &["add", "x", "v", "--resume"]).good();
-        let anew = if is_there { "u" } else { "v" };
-        run_in(&folder, &["add", "x", anew, "--anew"]).good();
-        run_in(&folder, &["add", "x", anew, "--resume"]).good();
-        let expected = if is_there { 5 } else { 4 };
-        assert_eq!(items(&folder, "x"), expected);
-        assert_eq!(runs(&folder, "x").len(), 2);
-    }
 }
 
 /// Their names take more than the log of a small filter may.

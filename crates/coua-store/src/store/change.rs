@@ -1,14 +1,13 @@
-//! Changing the filter, and noting what was changed.
+//! Changing the filter, and logging what was changed.
 
-use std::mem;
 use std::ops::Range;
 
 use coua::window::{Generations, When};
 use coua::{BatchFull, Full, Insertion, Key, KeyHash};
 
-use crate::changes::Notes;
-use crate::log::Kind;
-use crate::store::{Need, Store};
+use super::{Need, Store};
+use crate::growth::Growth;
+use crate::log::{ChangeEncoder, Kind};
 
 impl Store {
     /// Adds a copy of the key.
@@ -56,8 +55,8 @@ impl Store {
         let when = when.part(0..keys.len());
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
-        self.in_pieces(hashes, |filter, notes, piece| {
-            filter.logged(notes).insert_batch(&hashes[piece.clone()], when.part(piece))
+        self.in_pieces(hashes, |filter, encoder, piece| {
+            filter.logged(encoder).insert_batch(&hashes[piece.clone()], when.part(piece))
         })
     }
 
@@ -108,9 +107,10 @@ impl Store {
         let (mut space, mut of_piece) = (Vec::new(), Vec::new());
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         outcomes.clear();
-        let result = self.in_pieces(hashes, |filter, notes, piece| {
+        let result = self.in_pieces(hashes, |filter, encoder, piece| {
             let (hashes, when) = (&hashes[piece.clone()], when.part(piece));
-            let result = filter.logged(notes).insert_unique_batch_into(hashes, when, &mut of_piece);
+            let result =
+                filter.logged(encoder).insert_unique_batch_into(hashes, when, &mut of_piece);
             outcomes.append(&mut of_piece);
             result
         });
@@ -122,8 +122,8 @@ impl Store {
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         let (mut space, mut removed) = (Vec::new(), Vec::new());
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
-        let never_full = self.in_pieces(hashes, |filter, notes, piece| {
-            removed.extend(filter.logged(notes).remove_batch(&hashes[piece]));
+        let never_full = self.in_pieces(hashes, |filter, encoder, piece| {
+            removed.extend(filter.logged(encoder).remove_batch(&hashes[piece]));
             Ok(())
         });
         debug_assert!(never_full.is_ok());
@@ -134,7 +134,7 @@ impl Store {
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
         let changes = (self.need == Need::Log).then_some(&mut self.changes);
-        self.filter.logged(&mut Notes { changes, window }).advance(time);
+        self.filter.logged(&mut ChangeEncoder { changes, window }).advance(time);
     }
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
@@ -142,7 +142,7 @@ impl Store {
     pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
         self.join();
         let result = change(&mut self.filter);
-        self.outgrow();
+        self.require_snapshot();
         result
     }
 
@@ -150,15 +150,19 @@ impl Store {
     fn in_pieces(
         &mut self,
         hashes: &[KeyHash],
-        mut change: impl FnMut(&mut Generations, &mut Notes<'_>, Range<usize>) -> Result<(), BatchFull>,
+        mut change: impl FnMut(
+            &mut Generations,
+            &mut ChangeEncoder<'_>,
+            Range<usize>,
+        ) -> Result<(), BatchFull>,
     ) -> Result<(), BatchFull> {
         self.join();
-        self.memory.touch(&mut self.filter, hashes);
+        self.residence.touch(&mut self.filter, hashes);
         let keys = hashes.len();
         let most = (self.options.piece / size_of::<KeyHash>()).max(1);
         for begin in (0..keys).step_by(most) {
             let end = keys.min(begin + most);
-            let result = self.noted(|filter, notes| change(filter, notes, begin..end));
+            let result = self.logging(|filter, encoder| change(filter, encoder, begin..end));
             result.map_err(|mut stopped| {
                 stopped.done += begin;
                 stopped
@@ -168,56 +172,38 @@ impl Store {
     }
 
     /// Makes a change, and appends the changes to the log if they have become many.
-    pub(crate) fn noted<R>(
+    pub(crate) fn logging<R>(
         &mut self,
-        change: impl FnOnce(&mut Generations, &mut Notes<'_>) -> R,
+        change: impl FnOnce(&mut Generations, &mut ChangeEncoder<'_>) -> R,
     ) -> R {
         let window = self.filter.window();
         let changes = (self.need == Need::Log).then_some(&mut self.changes);
-        let result = change(&mut self.filter, &mut Notes { changes, window });
+        let result = change(&mut self.filter, &mut ChangeEncoder { changes, window });
         if self.changes.bytes().len() >= self.options.piece {
-            self.hand_on();
+            self.flush_changes();
         }
         result
     }
 
     /// Appends a piece of the changes to the log, which bounds the memory for them.
-    fn hand_on(&mut self) {
-        let mut changes = mem::take(&mut self.changes);
-        let is_written = !self.is_outgrown_by(changes.bytes()) && self.take_over().is_ok() && {
-            let (log, to) = self.log_target();
-            log.append(to, Kind::Changes, changes.bytes()).is_ok()
-        };
-        changes.clear();
-        self.changes = changes;
-        if !is_written {
-            // The snapshot that is written instead will meet the same error and report it.
-            self.outgrow();
+    fn flush_changes(&mut self) {
+        if self.growth() != Growth::Rewrite {
+            let to = self.options.target(&self.lock);
+            if self.log.append(to, Kind::Changes, self.changes.bytes()).is_ok() {
+                self.changes.clear();
+                return;
+            }
         }
-    }
-
-    /// Whether the log with these changes would exceed its limit; or, while a background snapshot is made, both
-    /// the size of the filter and what opening repeats in some seconds.
-    pub(crate) fn is_outgrown_by(&self, changes: &[u8]) -> bool {
-        let is_beyond = || self.log_with(changes) >= self.largest().max(self.options.most_waiting);
-        self.is_at_limit(changes) && (!self.works_in_background() || is_beyond())
-    }
-
-    /// Bytes of the log with these changes.
-    pub(crate) fn log_with(&self, changes: &[u8]) -> u64 {
-        self.log.bytes() + changes.len() as u64
+        // The snapshot that is written instead will meet the same error and report it.
+        self.require_snapshot();
     }
 
     /// From here on only a new snapshot can hold the changes.
-    pub(crate) fn outgrow(&mut self) {
+    pub(super) fn require_snapshot(&mut self) {
         self.changes.clear();
-        if self.need != Need::Log {
-            return;
-        }
-        self.need = Need::Snapshot;
-        let (log, to) = self.log_target();
-        if log.take_back(to).is_err() {
-            self.need = Need::Reopening;
+        if self.need == Need::Log {
+            let rolled_back = self.log.roll_back(self.options.target(&self.lock));
+            self.need = if rolled_back.is_ok() { Need::Snapshot } else { Need::Poisoned };
         }
     }
 }

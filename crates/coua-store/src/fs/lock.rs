@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use coua::LoadError;
 use coua::window::Generations;
 
+use super::{Folder, folder_of, resolved};
 use crate::error::{Reason, StoreError};
-use crate::folder::{Folder, folder_of, resolved};
 
 /// What to do while another process writes the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -126,7 +126,7 @@ impl Lock {
     }
 
     /// Replaces the lock by that of the file which has just got the name. Returns the previous one.
-    pub(crate) fn go_over_to(&mut self, file: File) -> File {
+    pub(crate) fn switch_to(&mut self, file: File) -> File {
         (self.is_placeholder, self.was_new) = (false, false);
         let old = mem::replace(&mut self.file, file);
         unlock(&old);

@@ -5,8 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::folder::Folder;
-use crate::temporary;
+use super::{Folder, temporary};
 
 /// The steps that change something on the disk.
 pub(crate) trait Disk: Debug + Send + Sync {
@@ -17,7 +16,7 @@ pub(crate) trait Disk: Debug + Send + Sync {
     /// Syncs a file.
     fn sync(&self, file: &File) -> io::Result<()>;
     /// Truncates a file.
-    fn cut(&self, file: &File, length: u64) -> io::Result<()>;
+    fn truncate(&self, file: &File, length: u64) -> io::Result<()>;
     /// Replaces `to` by `from`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Syncs the names in a folder.
@@ -48,7 +47,7 @@ impl Disk for FileSystem {
         file.sync_all()
     }
 
-    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
+    fn truncate(&self, file: &File, length: u64) -> io::Result<()> {
         file.set_len(length)
     }
 

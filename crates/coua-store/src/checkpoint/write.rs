@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use coua::window::Generations;
 
-use crate::disk::Disk;
+use super::background::Signals;
 use crate::error::StoreError;
-use crate::log::{Base, Kind, Log, Target, Transaction};
+use crate::fs::Disk;
+use crate::log::{Base, Log, Target, Transaction};
 use crate::runs::Runs;
-use crate::spawn::Signals;
 
 /// A file that is to replace the filter, with space for a snapshot.
 #[derive(Debug)]
@@ -36,32 +36,22 @@ pub(crate) fn write_file(
     to: Target<'_>,
     filter: &Generations,
     runs: &Runs,
-    superseded: Option<u64>,
 ) -> Result<Log, StoreError> {
     let mut log = Log::empty(write_snapshot(to, filter, Pace::AtOnce)?);
-    if put_state(&mut log, to, runs, superseded)? {
+    if write_runs(&mut log, to, runs)? {
         to.sync()?;
-        log.settle();
+        log.mark_committed();
     }
     Ok(log)
 }
 
 /// Commits what a snapshot cannot hold. Returns whether there was anything.
-pub(crate) fn put_state(
-    log: &mut Log,
-    to: Target<'_>,
-    runs: &Runs,
-    superseded: Option<u64>,
-) -> Result<bool, StoreError> {
-    if let Some(name) = superseded {
-        log.append(to, Kind::TakeOver, &name.to_le_bytes())?;
-    }
+pub(crate) fn write_runs(log: &mut Log, to: Target<'_>, runs: &Runs) -> Result<bool, StoreError> {
     let runs = runs.changes_since(&Runs::default());
-    let has_state = superseded.is_some() || !runs.is_empty();
-    if has_state {
+    if !runs.is_empty() {
         log.put(to, Transaction { changes: &[], runs: &runs })?;
     }
-    Ok(has_state)
+    Ok(!runs.is_empty())
 }
 
 /// How a snapshot is written.
@@ -88,9 +78,9 @@ pub(crate) fn write_snapshot(
 ) -> Result<Base, StoreError> {
     let failed = |doing| move |source| StoreError::io(to.path, doing, source);
     let mut out = Steps { to, pace, at: 0, synced: 0, piece: Vec::new() };
-    filter.write_to(&mut out).and_then(|()| out.put_piece()).map_err(failed("write"))?;
+    filter.write_to(&mut out).and_then(|()| out.write_piece()).map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
-    to.disk.cut(to.file, out.at).map_err(failed("cut"))?;
+    to.disk.truncate(to.file, out.at).map_err(failed("truncate"))?;
     to.sync()?;
     Base::of(to.file, out.at).map_err(failed("read"))
 }
@@ -108,7 +98,7 @@ struct Steps<'a> {
 
 impl Steps<'_> {
     /// Writes what there is of a piece.
-    fn put_piece(&mut self) -> io::Result<()> {
+    fn write_piece(&mut self) -> io::Result<()> {
         if let Pace::Steady(signals) = self.pace {
             if signals.is_stopped() {
                 return Err(io::Error::other("given up"));
@@ -131,7 +121,7 @@ impl Write for Steps<'_> {
         self.piece.try_reserve(taken.len())?;
         self.piece.extend_from_slice(taken);
         if self.piece.len() == PIECE {
-            self.put_piece()?;
+            self.write_piece()?;
         }
         Ok(taken.len())
     }

@@ -23,10 +23,6 @@ impl<'a> Fields<'a> {
         Some(*taken)
     }
 
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }

@@ -3,14 +3,14 @@
 use coua::window::{Change, ChangeLog, Generations, Window};
 use coua::{BatchFull, KeyHash};
 
-use crate::fields::{Fields, put_u32, put_u64};
-use crate::view::Memory;
+use super::fields::{Fields, put_u32, put_u64};
+use crate::memory::Residence;
 
 // What a run is (docs/format.md, section 9).
 const INSERT: u32 = 1;
 const REMOVE: u32 = 2;
 /// The one number of such a run is the new time.
-const TURN: u32 = 3;
+const CLOCK: u32 = 3;
 /// The one number of such a run is the generation that the next ones concern.
 const GENERATION: u32 = 4;
 
@@ -68,17 +68,17 @@ impl Changes {
 }
 
 /// Encodes what a filter does into the changes to commit.
-pub(crate) struct Notes<'a> {
+pub(crate) struct ChangeEncoder<'a> {
     /// None if nothing is logged.
     pub(crate) changes: Option<&'a mut Changes>,
     /// Without a window generations are not mentioned.
     pub(crate) window: Option<Window>,
 }
 
-impl ChangeLog for Notes<'_> {
+impl ChangeLog for ChangeEncoder<'_> {
     fn clock_set(&mut self, clock: u64) {
         if let Some(changes) = &mut self.changes {
-            changes.push_number(TURN, clock);
+            changes.push_number(CLOCK, clock);
         }
     }
 
@@ -102,9 +102,9 @@ pub(crate) enum Unrepeatable {
 }
 
 /// Repeats logged changes. On the filter on which they were made, this gives the same bytes.
-pub(crate) fn repeat(
+pub(crate) fn replay_changes(
     filter: &mut Generations,
-    memory: &Memory,
+    memory: &Residence,
     log: &[u8],
 ) -> Result<(), Unrepeatable> {
     let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
@@ -121,7 +121,7 @@ pub(crate) fn repeat(
                 let change = if kind == INSERT { Change::Insert } else { Change::Remove };
                 filter.replay(change, generation, &hashes).map_err(Unrepeatable::Full)?;
             }
-            (TURN, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
+            (CLOCK, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
                 filter.set_clock(clock.to_u64());
             }
             (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
@@ -136,7 +136,7 @@ pub(crate) fn repeat(
 /// What a log says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Logged {
+pub enum LogEvent {
     /// A copy of the key with this hash was inserted.
     Inserted(KeyHash),
     /// A copy of the key with this hash was removed.
@@ -150,16 +150,16 @@ pub enum Logged {
 }
 
 /// Shows the changes of a frame to `each`, or returns `None` where they are not what a log writes.
-pub(crate) fn show(log: &[u8], mut each: impl FnMut(Logged)) -> Option<()> {
+pub(crate) fn decode_changes(log: &[u8], mut each: impl FnMut(LogEvent)) -> Option<()> {
     let mut fields = Fields::new(log);
     while !fields.is_at_end() {
         let (kind, mut numbers) = run_of(&mut fields)?;
         while let Some(number) = numbers.u64() {
             each(match kind {
-                INSERT => Logged::Inserted(KeyHash::from_u64(number)),
-                REMOVE => Logged::Removed(KeyHash::from_u64(number)),
-                TURN => Logged::Time(number),
-                GENERATION => Logged::Generation(number),
+                INSERT => LogEvent::Inserted(KeyHash::from_u64(number)),
+                REMOVE => LogEvent::Removed(KeyHash::from_u64(number)),
+                CLOCK => LogEvent::Time(number),
+                GENERATION => LogEvent::Generation(number),
                 _ => return None,
             });
         }

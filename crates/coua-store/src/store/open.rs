@@ -4,17 +4,12 @@ use std::path::Path;
 
 use coua::window::Generations;
 
-use crate::access::Touch;
+use super::{Options, Store};
 use crate::error::StoreError;
-use crate::folder::resolved;
-use crate::legacy::Journal;
-use crate::lock::Lock;
-use crate::options::Options;
+use crate::fs::{Lock, clear_temporary, resolved};
+use crate::memory::Touch;
+use crate::recover::{State, View};
 use crate::runs::Runs;
-use crate::state::State;
-use crate::store::Store;
-use crate::temporary;
-use crate::view::View;
 
 impl Options {
     /// The last committed state of the filter at `path`, for reading. Needs no lock and no right to write, and
@@ -25,7 +20,7 @@ impl Options {
     /// [`StoreError`] if there is no filter, or one that cannot be read.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<View, StoreError> {
         let path = resolved(path.as_ref())?;
-        State::while_written(self, &path).map(|state| state.view)
+        State::while_written(self.loading, &path).map(|state| state.view)
     }
 
     /// Opens the filter at `path` for writing.
@@ -63,15 +58,11 @@ impl Options {
         lock: Lock,
         build: Option<B>,
     ) -> Result<Store, StoreError> {
-        temporary::clear(lock.target());
+        clear_temporary(lock.target());
         match build {
-            Some(build) if lock.is_new() => {
-                Journal::check_absent(lock.target())?;
-                Store::begin(self, lock, build().into())
-            }
+            Some(build) if lock.is_new() => Store::begin(self, lock, build().into()),
             _ => {
-                let state = State::of(self, lock.file(), lock.target(), Touch::Change)?;
-                self.remove_taken_over(&lock, &state)?;
+                let state = State::of(self.loading, lock.file(), lock.target(), Touch::Change)?;
                 Store::resume(self, lock, state)
             }
         }
@@ -91,24 +82,9 @@ impl Options {
         runs: Runs,
     ) -> Result<(), StoreError> {
         lock.check_replaceable()?;
-        temporary::clear(lock.target());
-        // Tells readers that find both that the journal does not belong to the new filter.
-        let superseded = Journal::name_beside(lock.target())?;
+        clear_temporary(lock.target());
         let mut store = Store::begin(self, lock, filter.into())?;
-        (store.runs, store.superseded) = (runs, superseded);
-        store.commit()?;
-        if superseded.is_some() {
-            // The next writer tries again.
-            Journal::remove_beside(&*self.disk, &store.lock).ok();
-        }
-        Ok(())
-    }
-
-    /// Removes a journal that the log has taken over, which a crash has left.
-    fn remove_taken_over(&self, lock: &Lock, state: &State) -> Result<(), StoreError> {
-        if state.taken_over.is_none() || state.taken_over != Journal::name_beside(lock.target())? {
-            return Ok(());
-        }
-        Journal::remove_beside(&*self.disk, lock)
+        store.runs = runs;
+        store.commit()
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::folder::Folder;
+use super::Folder;
 
 /// Random characters of a name.
 const RANDOM: usize = 8;

@@ -4,7 +4,7 @@
 //! pages is faster. Pages of a mapped file that are not in the system's cache are fetched when they are touched,
 //! or all in order beforehand. `docs/decisions/0009-map-or-load.md` has the reasons and the measurements.
 
-use crate::residency::Missing;
+use super::residency::Missing;
 
 /// A page, as the processor maps it.
 const PAGE: u64 = 4096;
@@ -13,7 +13,7 @@ const PAGES: u64 = 2;
 /// Smaller files are read, and so checked, in a few milliseconds.
 const LEAST_MAPPED: u64 = 4 << 20;
 
-/// How to bring a snapshot into memory.
+/// How to load a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Access {
     /// Large files are mapped while little of them is touched, and read after that. Pages in the system's
@@ -48,9 +48,9 @@ impl Touch {
 /// A page that is fetched by itself takes as long as eight of a file that is read in order.
 const FETCH: u64 = 8 * PAGE;
 
-/// How a snapshot is brought in for some work.
+/// How a snapshot is loaded for some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Plan {
     /// Mapped; what is missing in the cache is fetched where it is touched.
     Map,
     /// Mapped, after all that is missing was fetched in order.
@@ -62,21 +62,21 @@ pub(crate) enum Way {
 impl Access {
     /// How to load a snapshot of `bytes` bytes, some of which are not in the cache, for this work: so many keys,
     /// each in one generation.
-    pub(crate) fn way(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> Way {
+    pub(crate) fn plan(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> Plan {
         match self {
-            Self::Map => Way::Map,
-            Self::Load => Way::Load,
+            Self::Map => Plan::Map,
+            Self::Load => Plan::Load,
             Self::BySize => {
                 let one_by_one = cost(work, |_| missing.share_of(FETCH));
                 let in_order = missing.share_of(bytes);
                 let touching = cost(work, Touch::cost);
                 let mapping = one_by_one.min(in_order).saturating_add(touching);
                 if bytes < LEAST_MAPPED || mapping >= bytes {
-                    Way::Load
+                    Plan::Load
                 } else if in_order < one_by_one {
-                    Way::FetchAndMap
+                    Plan::FetchAndMap
                 } else {
-                    Way::Map
+                    Plan::Map
                 }
             }
         }
@@ -85,9 +85,9 @@ impl Access {
     /// The most private memory that a filter takes for so many changes.
     pub(crate) fn own_bytes(self, bytes: u64, changes: u64) -> u64 {
         let touched = changes.saturating_mul(PAGES * PAGE);
-        match self.way(bytes, Missing::ALL, &[(Touch::Change, changes)]) {
-            Way::Map | Way::FetchAndMap => touched.min(bytes),
-            Way::Load => bytes,
+        match self.plan(bytes, Missing::ALL, &[(Touch::Change, changes)]) {
+            Plan::Map | Plan::FetchAndMap => touched.min(bytes),
+            Plan::Load => bytes,
         }
     }
 }
@@ -109,43 +109,46 @@ mod tests {
 
     #[test]
     fn small_work_on_a_large_filter_maps() {
-        let way = |bytes, missing, work| Access::BySize.way(bytes, missing, &[work]);
-        let maps = |bytes, missing, work| way(bytes, missing, work) == Way::Map;
+        let plan = |bytes, missing, work| Access::BySize.plan(bytes, missing, &[work]);
+        let maps = |bytes, missing, work| plan(bytes, missing, work) == Plan::Map;
         let (ask, change) = (|keys| (Touch::Ask, keys), |keys| (Touch::Change, keys));
         for few in [ask(10_000), change(10_000)] {
             assert!(maps(5 << 30, Missing::ALL, few) && maps(5 << 30, Missing::NONE, few));
-            assert_eq!(way(100_000, Missing::NONE, few), Way::Load);
+            assert_eq!(plan(100_000, Missing::NONE, few), Plan::Load);
         }
         for more in [ask(1_000_000), change(1_000_000)] {
-            assert_eq!(way(5 << 30, Missing::ALL, more), Way::Load);
+            assert_eq!(plan(5 << 30, Missing::ALL, more), Plan::Load);
             assert!(maps(5 << 30, Missing::NONE, more));
         }
         assert!(maps(5 << 30, Missing::NONE, ask(100_000_000)));
-        assert_eq!(way(5 << 30, Missing::NONE, change(100_000_000)), Way::Load);
-        assert_eq!(way(u64::MAX, Missing::NONE, ask(u64::MAX)), Way::Load);
-        assert_eq!(Access::Map.way(0, Missing::ALL, &[ask(u64::MAX)]), Way::Map);
-        assert_eq!(Access::Load.way(u64::MAX, Missing::NONE, &[ask(0)]), Way::Load);
+        assert_eq!(plan(5 << 30, Missing::NONE, change(100_000_000)), Plan::Load);
+        assert_eq!(plan(u64::MAX, Missing::NONE, ask(u64::MAX)), Plan::Load);
+        assert_eq!(Access::Map.plan(0, Missing::ALL, &[ask(u64::MAX)]), Plan::Map);
+        assert_eq!(Access::Load.plan(u64::MAX, Missing::NONE, &[ask(0)]), Plan::Load);
     }
 
     #[test]
     fn what_is_missing_is_fetched_by_page_or_in_order_whichever_is_less() {
-        let way = |missing, keys| Access::BySize.way(1 << 30, missing, &[(Touch::Ask, keys)]);
+        let plan = |missing, keys| Access::BySize.plan(1 << 30, missing, &[(Touch::Ask, keys)]);
         // Half of 32 KiB twice a key, beside half of the file.
         let line = (1 << 29) / (1 << 15);
-        assert_eq!([line, line + 1].map(|keys| way(half(), keys)), [Way::Map, Way::FetchAndMap]);
+        assert_eq!([line, line + 1].map(|keys| plan(half(), keys)), [Plan::Map, Plan::FetchAndMap]);
         // What is left of the file's price is for looking at eight bytes a key.
         let line = (1 << 29) / 8;
-        assert_eq!([line - 1, line].map(|keys| way(half(), keys)), [Way::FetchAndMap, Way::Load]);
-        assert_eq!(way(Missing::NONE, line), Way::Map);
-        assert_eq!(way(half(), u64::MAX), Way::Load);
+        assert_eq!(
+            [line - 1, line].map(|keys| plan(half(), keys)),
+            [Plan::FetchAndMap, Plan::Load]
+        );
+        assert_eq!(plan(Missing::NONE, line), Plan::Map);
+        assert_eq!(plan(half(), u64::MAX), Plan::Load);
     }
 
-    /// A journal is done again before the filter is asked.
+    /// A log is done again before the filter is asked.
     #[test]
     fn all_of_the_work_is_counted() {
         let maps = |asked, changed| {
             let work = [(Touch::Ask, asked), (Touch::Change, changed)];
-            Access::BySize.way(8 << 20, Missing::NONE, &work) == Way::Map
+            Access::BySize.plan(8 << 20, Missing::NONE, &work) == Plan::Map
         };
         assert!(maps(1 << 19, (1 << 10) - 1));
         assert!(!maps(1 << 20, 1) && !maps(1, 1 << 11) && !maps(1 << 19, 1 << 10));

@@ -1,9 +1,21 @@
-//! Folders and links, with the errors of a store.
+//! The file system: the lock of a filter, the steps that change the disk, files that are to replace a filter;
+//! folders and links, with the errors of a store.
+
+mod disk;
+mod lock;
+mod temporary;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use coua::snapshot::Folder;
+
+pub(crate) use disk::{Disk, FileSystem};
+#[cfg(test)]
+pub(crate) use lock::inode_of;
+pub(crate) use lock::is_at;
+pub use lock::{Lock, Wait};
+pub(crate) use temporary::clear as clear_temporary;
 
 use crate::error::{Reason, StoreError};
 

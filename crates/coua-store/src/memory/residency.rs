@@ -1,6 +1,14 @@
-//! How much of a file is in the system's cache, and fetching the rest.
+//! How much of a file is in the system's cache, and fetching the rest: in order, or the pages of the next keys by
+//! several threads.
+//!
+//! A page of a mapped file that is not in memory stops the thread that touches it until the disk has
+//! answered, and a disk answers many nearly as fast as one. So before a mapped filter is asked or changed
+//! many times, several threads ask it the same keys.
 
 use std::fs::File;
+use std::thread;
+
+use coua::KeyHash;
 
 /// Samples of a file. If none is missing, hardly more than one page in a hundred is.
 const SAMPLES: u64 = 256;
@@ -58,7 +66,7 @@ fn is_cached(_file: &File, _at: u64) -> bool {
 /// Asks the system to fetch what is missing of a file of `bytes` bytes, in order. Waits only for room in the
 /// request queue; a page that is touched before it has arrived is waited for.
 #[cfg(target_os = "linux")]
-pub(crate) fn fetch(file: &File, bytes: u64) {
+pub(crate) fn fetch_in_order(file: &File, bytes: u64) {
     use std::num::NonZeroU64;
 
     use rustix::fs::{Advice, fadvise};
@@ -74,4 +82,24 @@ pub(crate) fn fetch(file: &File, bytes: u64) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn fetch(_file: &File, _bytes: u64) {}
+pub(crate) fn fetch_in_order(_file: &File, _bytes: u64) {}
+
+/// Threads that wait for the disk; they do nothing else.
+const MOST_THREADS: usize = 16;
+/// Keys of a thread: fewer are not worth one.
+const LEAST_KEYS: usize = 16;
+
+/// Calls `ask` so that it touches the pages of these keys.
+pub(crate) fn fetch_pages(hashes: &[KeyHash], ask: impl Fn(&[KeyHash]) + Sync) {
+    let share = hashes.len().div_ceil(MOST_THREADS).max(LEAST_KEYS);
+    if hashes.len() <= share {
+        return;
+    }
+    thread::scope(|scope| {
+        for keys in hashes.chunks(share) {
+            let ask = &ask;
+            // Without a thread its pages come later, one by one.
+            thread::Builder::new().spawn_scoped(scope, move || ask(keys)).ok();
+        }
+    });
+}

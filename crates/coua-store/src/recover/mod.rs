@@ -1,24 +1,33 @@
 //! From the file to the last committed state.
 
+mod view;
+
 use std::fs::{self, File};
 use std::path::Path;
 
 use coua::LoadError;
 use coua::window::Generations;
 
-use crate::access::Touch;
-use crate::changes::{Unrepeatable, repeat};
-use crate::damage::Damage;
-use crate::error::{Reason, StoreError};
-use crate::fields::Fields;
-use crate::legacy::Journal;
-use crate::lock::is_at;
-use crate::log::{Base, Frame, Kind, Log, Members, Scan};
-use crate::options::Options;
+use crate::error::{Damage, Reason, StoreError};
+use crate::fs::is_at;
+use crate::log::{Base, Frame, Kind, Log, Scan, TransactionDigest, Unrepeatable, replay_changes};
+use crate::memory::{Access, Residence, Touch};
 use crate::runs::Runs;
-use crate::view::{Memory, Origin, View};
+use view::Origin;
 
-/// How often a reader starts over because a writer took back what it had begun.
+pub use view::View;
+
+/// How a snapshot is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Loading {
+    /// Of a filter with a secret hash.
+    pub(crate) key: Option<[u8; 16]>,
+    pub(crate) access: Access,
+    /// Changes or lookups to come, if known.
+    pub(crate) expected: Option<u64>,
+}
+
+/// How often a reader starts over because a writer rolled back what it had begun.
 const MOST_TRIES: u32 = 100;
 
 /// The last committed state, to continue from.
@@ -26,28 +35,20 @@ const MOST_TRIES: u32 = 100;
 pub(crate) struct State {
     pub(crate) view: View,
     pub(crate) log: Log,
-    /// A journal of the two-file form that belongs to the snapshot.
-    pub(crate) journal: Option<Journal>,
-    /// The journal that the log says it has taken over.
-    pub(crate) taken_over: Option<u64>,
 }
 
 impl State {
     /// Of a file that a writer may be changing.
-    pub(crate) fn while_written(options: &Options, path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn while_written(loading: Loading, path: &Path) -> Result<Self, StoreError> {
         let mut tries = 0;
         loop {
             let file = open(path)?;
             let length = || file.metadata().map(|found| found.len()).ok();
             let before = length();
-            let state = Self::of(options, &file, path, Touch::Ask);
-            let is_doubtful = match &state {
-                // A writer has taken back what it had begun.
-                Err(StoreError { reason: Reason::Damaged { .. } | Reason::Foreign, .. }) => true,
-                // It may have appended a journal, and removed it.
-                Ok(state) => state.view.transactions == 0 && state.journal.is_none(),
-                Err(_) => false,
-            };
+            let state = Self::of(loading, &file, path, Touch::Ask);
+            // A writer may have rolled back what it had begun.
+            let is_doubtful =
+                matches!(&state, Err(StoreError { reason: Reason::Damaged { .. }, .. }));
             let has_moved = || length() != before || !is_at(&file, path);
             if tries == MOST_TRIES || !is_doubtful || !has_moved() {
                 return state;
@@ -57,7 +58,7 @@ impl State {
     }
 
     pub(crate) fn of(
-        options: &Options,
+        loading: Loading,
         file: &File,
         path: &Path,
         touch: Touch,
@@ -66,18 +67,14 @@ impl State {
         let scan = Scan::new(file, path, base)?;
         let mut committed = Committed::default();
         let contents = scan.contents(|frame| committed.see(frame))?;
-        let Committed { runs, taken_over, .. } = committed;
-        let is_bare = contents.transactions == 0;
-        let journal = if is_bare { Journal::beside(path, base)? } else { None };
         let logged = contents.committed.at - base.bytes;
-        let logged = journal.as_ref().map_or(logged, Journal::bytes);
         let unreadable = |source| Reason::Load(source).at(path);
-        let view = view_of(options, file, base.bytes, touch, logged).map_err(unreadable)?;
-        let origin = view.memory.is_mapped.then(|| file.try_clone().ok()).flatten();
+        let view = view_of(loading, file, base.bytes, touch, logged).map_err(unreadable)?;
+        let origin = view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
         let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
         let mut view = View {
             origin,
-            runs: journal.as_ref().map_or(runs, |journal| journal.runs.clone()),
+            runs: committed.runs,
             snapshot_bytes: base.bytes,
             log_bytes: logged,
             transactions: contents.transactions,
@@ -85,10 +82,7 @@ impl State {
             ..view
         };
         scan.frames(base.first(), contents.committed.at, |frame| apply(&mut view, path, frame))?;
-        if let Some(journal) = &journal {
-            journal.changes(|path, offset, changes| redo(&mut view, path, offset, changes))?;
-        }
-        Ok(Self { view, log: Log::resume(base, &contents), journal, taken_over })
+        Ok(Self { view, log: Log::resume(base, &contents) })
     }
 }
 
@@ -97,10 +91,8 @@ impl State {
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     pub(crate) runs: Runs,
-    taken_over: Option<u64>,
     run_changes: Vec<Vec<u8>>,
-    new_taken_over: Option<u64>,
-    members: Members,
+    digest: TransactionDigest,
 }
 
 impl Committed {
@@ -110,23 +102,17 @@ impl Committed {
         match frame.kind {
             Kind::Changes => {}
             Kind::Runs => self.run_changes.push(frame.payload.clone()),
-            Kind::TakeOver => {
-                let name = Fields::new(&frame.payload).u64();
-                self.new_taken_over = Some(name.ok_or(unreadable("journal"))?);
-            }
-            Kind::Commit if frame.payload != self.members.commit() => {
+            Kind::Commit if frame.payload != self.digest.commit() => {
                 return Err(Damage::Checksum);
             }
             Kind::Commit => {
                 for changes in self.run_changes.drain(..) {
                     self.runs.repeat(&changes).ok_or(unreadable("runs"))?;
                 }
-                self.taken_over = self.new_taken_over;
             }
-            Kind::Checkpoint => return Err(unreadable("frame kind")),
         }
         if frame.kind != Kind::Commit {
-            self.members.add(frame.head);
+            self.digest.add(frame.head);
         }
         Ok(())
     }
@@ -162,28 +148,27 @@ fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
 /// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of log
 /// will be added.
 pub(crate) fn view_of(
-    options: &Options,
+    loading: Loading,
     file: &File,
     bytes: u64,
     touch: Touch,
     logged: u64,
 ) -> Result<View, LoadError> {
-    let mut memory = Memory::of(options.access, file, bytes, touch);
+    let Loading { key, access, expected } = loading;
+    let mut residence = Residence::of(access, file, bytes, touch);
     // A change takes eight bytes.
-    let filter = memory.bring_in(file, options.key, options.expected.unwrap_or(0), logged / 8)?;
-    Ok(View::new(filter, memory))
+    let filter = residence.load(file, key, expected.unwrap_or(0), logged / 8)?;
+    Ok(View::new(filter, residence))
 }
 
 /// Repeats the changes in a frame of the log.
 pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), StoreError> {
     match frame.kind {
-        Kind::Changes => redo(view, path, frame.begin.at, &frame.payload),
-        _ => Ok(()),
+        Kind::Changes => {}
+        _ => return Ok(()),
     }
-}
-
-fn redo(view: &mut View, path: &Path, offset: u64, changes: &[u8]) -> Result<(), StoreError> {
-    repeat(&mut view.filter, &view.memory, changes).map_err(|error| match error {
+    let offset = frame.begin.at;
+    replay_changes(&mut view.filter, &view.residence, &frame.payload).map_err(|error| match error {
         Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
         Unrepeatable::Bytes => {
             let what = Damage::Field { name: "change", found: offset };

@@ -5,7 +5,7 @@ mod copies;
 mod ends;
 mod pieces;
 mod power;
-mod two_files;
+mod replacement;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,9 +18,8 @@ use tempfile::TempDir;
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
 
-use crate::background::held::Held;
-use crate::disk::{Disk, FileSystem};
-use crate::folder::Folder;
+use crate::checkpoint::held::Held;
+use crate::fs::{Disk, FileSystem, Folder};
 use crate::{Options, Reason, Run, Runs, Store, StoreError};
 
 /// How a step fails.
@@ -124,8 +123,8 @@ impl Disk for Faulty {
         self.act("sync", || Ok(()))
     }
 
-    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
-        self.act("cut", || FileSystem.cut(file, length))
+    fn truncate(&self, file: &File, length: u64) -> io::Result<()> {
+        self.act("truncate", || FileSystem.truncate(file, length))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

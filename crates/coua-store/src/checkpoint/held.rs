@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::spawn::{Signals, Spawn, Work};
+use crate::checkpoint::{Signals, Spawn, Work};
 
 /// Work begins when it is released, or stopped.
 #[derive(Debug, Default)]

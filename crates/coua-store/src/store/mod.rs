@@ -1,22 +1,28 @@
 //! A filter in a file, open for writing.
 
+mod change;
+mod commit;
+mod open;
+mod options;
+mod shards;
+
 use std::path::Path;
 use std::sync::Arc;
 
+use coua::SharedCuckooFilter;
 use coua::window::Generations;
 
-use crate::background::Background;
-use crate::changes::Changes;
-use crate::divided::Divided;
+use crate::checkpoint::Checkpointer;
 use crate::error::StoreError;
-use crate::legacy::Journal;
-use crate::lock::Lock;
-use crate::log::{Base, Log, Target};
-use crate::options::Options;
+use crate::fs::Lock;
+use crate::growth::{Growth, Situation};
+use crate::log::{Base, Changes, Log};
+use crate::memory::Residence;
+use crate::recover::{State, View};
 use crate::runs::Runs;
-use crate::state::State;
-use crate::view::{Memory, View};
-use crate::write::Next;
+
+pub use options::Options;
+pub use shards::Divided;
 
 /// A filter that lives in a file, open for writing by this process alone.
 ///
@@ -39,42 +45,34 @@ use crate::write::Next;
 /// ```
 #[derive(Debug)]
 pub struct Store {
-    pub(crate) options: Options,
-    pub(crate) filter: Generations,
-    pub(crate) runs: Runs,
-    /// As they are in the file.
-    pub(crate) committed_runs: Runs,
-    pub(crate) log: Log,
-    /// Changes that are not in the log yet.
-    pub(crate) changes: Changes,
-    pub(crate) need: Need,
-    /// A run that has not ended was committed.
-    pub(crate) is_piecemeal: bool,
-    /// Segments of the snapshot have not been checked since it was opened.
-    pub(crate) is_unchecked: bool,
-    /// A journal of the two-file form, which the first commit takes over.
-    pub(crate) journal: Option<Journal>,
-    /// The name of a journal that this store's file replaces.
-    pub(crate) superseded: Option<u64>,
-    pub(crate) next: Option<Next>,
+    options: Options,
+    filter: Generations,
+    residence: Residence,
     /// The filter, while it is divided.
-    pub(crate) divided: Arc<Divided>,
-    /// The next snapshot, while it is made.
-    pub(crate) background: Option<Background>,
-    pub(crate) memory: Memory,
+    divided: Arc<Divided>,
+    runs: Runs,
+    /// As they are in the file.
+    committed_runs: Runs,
+    /// Changes that are not in the log yet.
+    changes: Changes,
+    log: Log,
+    need: Need,
+    /// A run that has not ended was committed.
+    is_piecemeal: bool,
+    pub(crate) checkpointer: Checkpointer,
     /// Dropped last.
-    pub(crate) lock: Lock,
+    lock: Lock,
 }
 
 /// What the next commit must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+enum Need {
     /// The log has all changes.
     Log,
     /// There are changes that only a new snapshot can hold.
     Snapshot,
     /// Nothing: the state of the disk is unknown.
-    Reopening,
+    Poisoned,
 }
 
 impl Store {
@@ -114,8 +112,7 @@ impl Store {
         lock: Lock,
         filter: Generations,
     ) -> Result<Self, StoreError> {
-        let memory = Memory::without_a_file(options.access);
-        let view = View::new(filter, memory);
+        let view = View::new(filter, Residence::without_a_file(options.loading.access));
         let log = Log::empty(Base { bytes: 0, checksum: 0 });
         let mut store = Self::new(options, lock, view, log);
         store.need = Need::Snapshot;
@@ -125,42 +122,62 @@ impl Store {
 
     /// With what was committed last.
     pub(crate) fn resume(options: &Options, lock: Lock, state: State) -> Result<Self, StoreError> {
-        let State { view, log, journal, .. } = state;
-        let mut store = Self::new(options, lock, view, log);
-        store.is_unchecked = store.memory.is_mapped;
-        store.journal = journal;
-        let (log, to) = store.log_target();
-        log.take_back(to)?;
+        let mut store = Self::new(options, lock, state.view, state.log);
+        store.log.roll_back(store.options.target(&store.lock))?;
         store.reserve()?;
         Ok(store)
     }
 
     fn new(options: &Options, lock: Lock, view: View, log: Log) -> Self {
         Self {
+            checkpointer: options.checkpointer(&view.residence),
             options: options.clone(),
             filter: view.filter,
+            residence: view.residence,
+            divided: Arc::default(),
             runs: view.runs.clone(),
             committed_runs: view.runs,
-            log,
             changes: Changes::default(),
+            log,
             need: Need::Log,
             is_piecemeal: false,
-            is_unchecked: false,
-            journal: None,
-            superseded: None,
-            next: None,
-            divided: Arc::default(),
-            background: None,
-            memory: view.memory,
             lock,
         }
     }
 
-    /// The log of the file, and where its steps go.
-    pub(crate) fn log_target(&mut self) -> (&mut Log, Target<'_>) {
-        let to =
-            Target { disk: &*self.options.disk, file: self.lock.file(), path: self.lock.target() };
-        (&mut self.log, to)
+    /// What decides how to commit, with all changes.
+    pub(crate) fn situation(&self) -> Situation {
+        let divided = self.divided.filter().as_ref().map(SharedCuckooFilter::memory_bytes);
+        let filter = divided.unwrap_or_else(|| self.filter.memory_bytes()) as u64;
+        let (snapshot, log) = (self.log.base().bytes, self.log.bytes());
+        Situation {
+            limits: self.options.limits,
+            snapshot,
+            filter,
+            log: log + self.changes.bytes().len() as u64,
+            first: self.runs.bytes(),
+            // A change takes eight bytes.
+            thread: self.options.loading.access.own_bytes(snapshot, log / 8),
+            is_at_work: self.checkpointer.is_at_work(),
+            is_piecemeal: self.is_piecemeal,
+        }
+    }
+
+    fn growth(&self) -> Growth {
+        self.situation().growth(self.options.available_memory)
+    }
+
+    /// Reserves space for the next snapshot, if one may be written.
+    fn reserve(&mut self) -> Result<(), StoreError> {
+        let expected = self.options.loading.expected.filter(|_| self.need == Need::Log);
+        let has_room = |changes| self.situation().has_room_for(changes);
+        if expected.is_some_and(has_room) { Ok(()) } else { self.reserve_next() }
+    }
+
+    /// Reserves space for the next snapshot, or more of it for a filter that has grown since.
+    fn reserve_next(&mut self) -> Result<(), StoreError> {
+        let bytes = self.situation().largest();
+        self.checkpointer.reserve(self.lock.target(), bytes)
     }
 
     /// The filter with all changes, also those not committed; without items while it is
@@ -194,15 +211,5 @@ impl Store {
     /// The filter file, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         self.lock.target()
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        drop(self.stop_background());
-        if let Some(next) = self.next.take() {
-            // Frees the reserved space; after a crash the next writer does.
-            next.remove(&*self.options.disk);
-        }
     }
 }

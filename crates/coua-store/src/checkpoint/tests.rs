@@ -10,7 +10,7 @@ use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
 use super::held::Held;
-use crate::spawn::{Signals, Spawn, Work};
+use crate::checkpoint::{Signals, Spawn, Work};
 use crate::{Access, Options, Reason, Run, Store, StoreError};
 
 /// Hashes of a round: the log reaches its limit in the third.
@@ -59,7 +59,7 @@ impl Bench {
         options.spawn = held.clone();
         // A few pieces in a transaction.
         options.piece = 200;
-        options.most_waiting = 0;
+        options.limits.most_waiting = 0;
         let folder = tempfile::tempdir().unwrap();
         Self { folder, held, options, make, plain: make().into(), round: 0 }
     }
@@ -206,7 +206,7 @@ fn for_a_log_as_large_as_the_filter_commits_wait() {
     bench.commit_until_at_work(&mut store);
     let before = bench.snapshot();
     while bench.snapshot() == before {
-        let (log, most) = (bench.log_bytes(), store.largest() + 400);
+        let (log, most) = (bench.log_bytes(), store.situation().largest() + 400);
         assert!(log < most, "{log}, {most}");
         bench.commit(&mut store);
     }
@@ -314,7 +314,7 @@ fn without_memory_for_a_thread_the_snapshot_is_written_at_once() {
     let (sender, made) = channel();
     let source = LoadError::OutOfMemory(OutOfMemory { bytes: 1 << 40 });
     sender.send(Err(Reason::Load(source).at(&bench.path()))).unwrap();
-    if let Some(background) = &mut store.background {
+    if let Some(background) = &mut store.checkpointer.background {
         background.signals.stop.store(true, Ordering::Relaxed);
         background.made = made;
     }

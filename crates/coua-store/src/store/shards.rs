@@ -1,13 +1,27 @@
 //! A store's filter in shards, so that several threads insert at the same time.
 
 use std::mem;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coua::window::{Change, ChangeLog};
 use coua::{KeyHash, SharedCuckooFilter};
 
-use crate::divided::Divided;
-use crate::store::Store;
+use super::Store;
+
+/// The filter of a store as long as it is [divided](crate::Store::divide).
+#[derive(Debug, Default)]
+pub struct Divided(RwLock<Option<SharedCuckooFilter>>);
+
+impl Divided {
+    /// The filter; none if it is not divided.
+    pub fn filter(&self) -> RwLockReadGuard<'_, Option<SharedCuckooFilter>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Option<SharedCuckooFilter>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Store {
     /// Where the filter is while it is divided.
@@ -39,13 +53,13 @@ impl Store {
     /// ```
     pub fn divide(&mut self, bits: u32, keys: usize) -> bool {
         self.join();
-        let Some(filter) = self.filter.unbounded_mut().filter(|_| !self.memory.is_mapped) else {
+        let Some(filter) = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped) else {
             return false;
         };
         match SharedCuckooFilter::divide(mem::take(filter), bits) {
             Ok(shards) => {
                 let accepts = shards.accepted_keys() >= keys;
-                *self.divided.0.write().unwrap_or_else(PoisonError::into_inner) = Some(shards);
+                *self.divided.write() = Some(shards);
                 if !accepts {
                     self.join();
                 }
@@ -60,7 +74,7 @@ impl Store {
 
     /// Joins a divided filter. O(segments).
     pub fn join(&mut self) {
-        let divided = self.divided.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        let divided = self.divided.write().take();
         if let Some(shards) = divided {
             self.filter = shards.into_filter().into();
         }
@@ -68,8 +82,8 @@ impl Store {
 
     /// Notes keys that were inserted into the divided filter.
     pub fn note_inserted(&mut self, hashes: impl IntoIterator<Item = KeyHash>) {
-        self.noted(|_, notes| {
-            hashes.into_iter().for_each(|hash| notes.changed(Change::Insert, 0, hash));
+        self.logging(|_, encoder| {
+            hashes.into_iter().for_each(|hash| encoder.changed(Change::Insert, 0, hash));
         });
     }
 }

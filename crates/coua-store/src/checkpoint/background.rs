@@ -1,0 +1,194 @@
+//! The next snapshot, made by a thread while the work goes on.
+//!
+//! Everything it needs is on the disk: the present snapshot, and the log up to a commit. So the thread
+//! shares nothing with the filter in memory
+//! (`docs/decisions/0012-background-snapshots.md`).
+//!
+//! The thread gets open files and no names. Whoever abandons it removes the name, and what the thread may
+//! still write belongs to no file.
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+
+use coua::window::Generations;
+
+use super::write::{Next, Pace, write_runs, write_snapshot};
+use crate::error::{Reason, StoreError};
+use crate::fs::{Disk, Lock, is_at};
+use crate::log::{Base, Log, Mark, Scan};
+use crate::memory::Touch;
+use crate::recover::{Loading, apply, view_of};
+use crate::runs::Runs;
+
+/// Bytes of log that a commit copies itself, which takes less time than its sync.
+const CLOSE: u64 = 1 << 20;
+
+/// The store's handle of the thread.
+#[derive(Debug)]
+pub(super) struct Background {
+    pub(super) signals: Arc<Signals>,
+    path: PathBuf,
+    pub(super) made: Receiver<Result<Made, StoreError>>,
+}
+
+impl Background {
+    /// Begins to make the next file, which will have what is committed now.
+    pub(super) fn start(spawn: &dyn Spawn, task: Task) -> Result<Self, StoreError> {
+        let (path, target) = (task.next.path.clone(), task.present.path.clone());
+        let committed = AtomicU64::new(task.present.until.at);
+        let signals = Arc::new(Signals { stop: AtomicBool::new(false), committed });
+        let (sender, made) = channel();
+        let of_thread = signals.clone();
+        // If the store is gone, the new file is dropped here.
+        let work = Box::new(move || drop(sender.send(task.run(&of_thread))));
+        spawn.start(work, &signals).map_err(|source| {
+            StoreError::io(&target, "start the background snapshot of", source)
+        })?;
+        Ok(Self { signals, path, made })
+    }
+
+    /// What was made, or why it failed; none while the thread is at work.
+    pub(super) fn poll(&self, target: &Path) -> Option<Result<Made, StoreError>> {
+        match self.made.try_recv() {
+            Ok(made) => Some(made),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                let source = io::Error::other("its thread has ended early");
+                Some(Err(StoreError::io(target, "write a new snapshot of", source)))
+            }
+        }
+    }
+
+    /// Its thread ends by itself; what it may still write has no name. Waiting for the answer waits until its memory
+    /// and its space are free.
+    pub(super) fn stop(self, disk: &dyn Disk) -> Receiver<Result<Made, StoreError>> {
+        self.signals.stop.store(true, Ordering::Relaxed);
+        disk.remove(&self.path).ok();
+        self.made
+    }
+}
+
+/// The next file, on the disk and without its name.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(super) next: Next,
+    pub(super) log: Log,
+    /// It has the frames of the present log up to here.
+    pub(super) copied: Mark,
+}
+
+/// What is committed in the present file.
+pub(super) struct Present {
+    file: File,
+    /// For messages alone.
+    path: PathBuf,
+    base: Base,
+    until: Mark,
+    runs: Runs,
+}
+
+impl Present {
+    pub(super) fn of(lock: &Lock, log: &Log, runs: &Runs) -> Result<Self, StoreError> {
+        let path = lock.target().to_owned();
+        // With a position of its own.
+        let file = File::open(&path).map_err(|source| StoreError::io(&path, "open", source))?;
+        if !lock.is_held() || !is_at(&file, &path) {
+            return Err(Reason::Replaced.at(&path));
+        }
+        Ok(Self { file, path, base: log.base(), until: log.committed(), runs: runs.clone() })
+    }
+
+    fn scan(&self) -> Result<Scan<'_>, StoreError> {
+        Scan::new(&self.file, &self.path, self.base)
+    }
+}
+
+/// The task of the thread.
+pub(super) struct Task {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) loading: Loading,
+    pub(super) present: Present,
+    pub(super) next: Next,
+}
+
+impl Task {
+    fn run(self, signals: &Signals) -> Result<Made, StoreError> {
+        let present = &self.present;
+        let filter = self.filter(signals)?;
+        let to = self.next.target(&*self.disk);
+        let mut log = Log::empty(write_snapshot(to, &filter, Pace::Steady(signals))?);
+        drop(filter);
+        write_runs(&mut log, to, &present.runs)?;
+        let (mut copied, committed) = (present.until, &signals.committed);
+        loop {
+            copied = log.copy(to, &present.scan()?, copied, committed.load(Ordering::Relaxed))?;
+            to.sync()?;
+            let is_close = committed.load(Ordering::Relaxed) < copied.at + CLOSE;
+            if is_close || signals.is_stopped() {
+                return Ok(Made { next: self.next, log, copied });
+            }
+        }
+    }
+
+    /// The filter as it was committed.
+    fn filter(&self, signals: &Signals) -> Result<Generations, StoreError> {
+        let Present { file, path, base, until, .. } = &self.present;
+        let unreadable = |source| Reason::Load(source).at(path);
+        let check_stopped = || {
+            let given_up = || StoreError::io(path, "write", io::Error::other("given up"));
+            if signals.is_stopped() { Err(given_up()) } else { Ok(()) }
+        };
+        check_stopped()?;
+        let logged = until.at - base.bytes;
+        let view = view_of(self.loading, file, base.bytes, Touch::Change, logged);
+        let mut view = view.map_err(unreadable)?;
+        if view.residence.is_mapped {
+            // Checked, or damage would get a new checksum. Read in order, which is faster than page by page.
+            Generations::verify(file, base.bytes).map_err(unreadable)?;
+        }
+        self.present.scan()?.frames(base.first(), until.at, |frame| {
+            check_stopped()?;
+            apply(&mut view, path, frame)
+        })?;
+        Ok(view.filter)
+    }
+}
+
+/// Who does the work. Tests replace it, to decide when.
+pub(crate) trait Spawn: Debug + Send + Sync {
+    /// Has the work done by somebody else.
+    fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()>;
+}
+
+pub(crate) type Work = Box<dyn FnOnce() + Send>;
+
+/// A thread for each work.
+#[derive(Debug)]
+pub(crate) struct Threads;
+
+impl Spawn for Threads {
+    fn start(&self, work: Work, _signals: &Arc<Signals>) -> io::Result<()> {
+        thread::Builder::new().name("coua-snapshot".to_owned()).spawn(work).map(drop)
+    }
+}
+
+/// What the store tells the thread.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    pub(crate) stop: AtomicBool,
+    /// Where the last commit ends.
+    pub(crate) committed: AtomicU64,
+}
+
+impl Signals {
+    /// Nobody wants the snapshot any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,237 @@
+//! A new snapshot, written by a commit or by a thread, and renamed into place.
+
+mod background;
+mod write;
+
+#[cfg(test)]
+pub(crate) mod held;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use coua::window::Generations;
+
+use crate::error::{Reason, StoreError};
+use crate::fs::{Disk, Lock, is_at};
+use crate::log::{Base, Log, Mark, Scan, Transaction};
+use crate::memory::Residence;
+use crate::recover::Loading;
+use crate::runs::Runs;
+use background::{Background, Present, Task};
+use write::{Next, write_file};
+
+pub(crate) use background::{Made, Spawn, Threads};
+#[cfg(test)]
+pub(crate) use {
+    background::{Signals, Work},
+    write::{PIECE, Pace, write_snapshot},
+};
+
+/// Makes the snapshots of a store.
+#[derive(Debug)]
+pub(crate) struct Checkpointer {
+    disk: Arc<dyn Disk>,
+    spawn: Arc<dyn Spawn>,
+    loading: Loading,
+    /// Segments of the present snapshot have not been checked since it was opened.
+    is_unchecked: bool,
+    /// Space for the next snapshot.
+    next: Option<Next>,
+    /// The next snapshot, while a thread makes it.
+    background: Option<Background>,
+}
+
+impl Checkpointer {
+    /// `loading` says how a thread loads the present snapshot.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        spawn: Arc<dyn Spawn>,
+        loading: Loading,
+        present: &Residence,
+    ) -> Self {
+        let is_unchecked = present.is_mapped;
+        Self { disk, spawn, loading, is_unchecked, next: None, background: None }
+    }
+
+    /// Whether a thread is making a snapshot.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// Whether there is space for the next snapshot.
+    pub(crate) fn has_space(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Reserves space for the next snapshot, if there is less.
+    pub(crate) fn reserve(&mut self, target: &Path, bytes: u64) -> Result<(), StoreError> {
+        let no_space = |source| StoreError::io(target, "take space for a new snapshot of", source);
+        if let Some(next) = &mut self.next {
+            if next.bytes < bytes {
+                self.disk.reserve(&next.file, bytes).map_err(no_space)?;
+                next.bytes = bytes;
+            }
+            return Ok(());
+        }
+        let created = self.disk.create(target);
+        let (file, path) =
+            created.map_err(|source| StoreError::io(target, "make a new snapshot of", source))?;
+        let next = Next { file, path, bytes };
+        match self.disk.reserve(&next.file, bytes) {
+            Ok(()) => self.next = Some(next),
+            Err(source) => {
+                next.remove(&*self.disk);
+                return Err(no_space(source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Before a snapshot of so many bytes is [written](Self::write) in place of the present one. Checks segments that
+    /// were mapped: they must not get a new checksum unchecked.
+    pub(crate) fn prepare(
+        &mut self,
+        lock: &Lock,
+        present: Base,
+        bytes: u64,
+    ) -> Result<(), StoreError> {
+        self.abandon();
+        if self.is_unchecked {
+            let checked = Generations::verify(lock.file(), present.bytes);
+            checked.map_err(|source| Reason::Load(source).at(lock.target()))?;
+            self.is_unchecked = false;
+        }
+        self.reserve(lock.target(), bytes)
+    }
+
+    /// Writes a snapshot, and renames it into place. Returns the log that follows it. The folder is not synced.
+    pub(crate) fn write(
+        &mut self,
+        lock: &mut Lock,
+        filter: &Generations,
+        runs: &Runs,
+    ) -> Result<Log, StoreError> {
+        let next = self.take_next(lock.target())?;
+        let written = write_file(next.target(&*self.disk), filter, runs);
+        self.rename_into_place(next, lock, written)
+    }
+
+    /// Has a thread make the next snapshot, for which space is [reserved](Self::reserve).
+    pub(crate) fn start(&mut self, lock: &Lock, log: &Log, runs: &Runs) -> Result<(), StoreError> {
+        let next = self.take_next(lock.target())?;
+        let path = next.path.clone();
+        let (disk, loading) = (self.disk.clone(), self.loading);
+        let started = Present::of(lock, log, runs).and_then(|present| {
+            Background::start(&*self.spawn, Task { disk, loading, present, next })
+        });
+        match started {
+            Ok(background) => self.background = Some(background),
+            Err(error) => {
+                self.disk.remove(&path).ok();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the thread where the last commit ends.
+    pub(crate) fn announce(&self, committed: Mark) {
+        if let Some(background) = &self.background {
+            background.signals.committed.store(committed.at, Ordering::Relaxed);
+        }
+    }
+
+    /// The next file, if a thread has made it. A failure is reported once.
+    pub(crate) fn made(&mut self, target: &Path) -> Result<Option<Made>, StoreError> {
+        let Some(made) = self.background.as_ref().and_then(|background| background.poll(target))
+        else {
+            return Ok(None);
+        };
+        let background = self.background.take();
+        if let (Err(_), Some(background)) = (&made, background) {
+            drop(background.stop(&*self.disk));
+        }
+        made.map(Some)
+    }
+
+    /// Appends to a file that a thread has made what was committed since and `what`, and renames it into place. Returns
+    /// its log. The folder is not synced.
+    pub(crate) fn switch_to(
+        &mut self,
+        made: Made,
+        lock: &mut Lock,
+        present: &Log,
+        what: Transaction<'_>,
+    ) -> Result<Log, StoreError> {
+        let Made { next, mut log, copied } = made;
+        let to = next.target(&*self.disk);
+        let written = Scan::new(lock.file(), lock.target(), present.base())
+            .and_then(|scan| log.copy(to, &scan, copied, present.written().at))
+            .and_then(|_| log.put(to, what))
+            .and_then(|()| to.sync())
+            .map(|()| {
+                log.mark_committed();
+                log
+            });
+        self.rename_into_place(next, lock, written)
+    }
+
+    /// Abandons the snapshot that a thread is making, and waits until its memory and its space are free.
+    pub(crate) fn abandon(&mut self) {
+        if let Some(background) = self.background.take() {
+            background.stop(&*self.disk).recv().ok();
+        }
+    }
+
+    fn take_next(&mut self, target: &Path) -> Result<Next, StoreError> {
+        let missing = || StoreError::io(target, "replace", io::Error::other("no space was taken"));
+        self.next.take().ok_or_else(missing)
+    }
+
+    /// Gives the name of the filter to a file that is on the disk, if it was written.
+    fn rename_into_place(
+        &mut self,
+        next: Next,
+        lock: &mut Lock,
+        written: Result<Log, StoreError>,
+    ) -> Result<Log, StoreError> {
+        let to = lock.target();
+        let renamed = written.and_then(|log| {
+            lock.check_held()?;
+            match self.disk.rename(&next.path, to) {
+                // On a network file system the rename may succeed although its answer was lost.
+                Err(source) if !(cfg!(unix) && is_at(&next.file, to)) => {
+                    Err(StoreError::io(to, "replace", source))
+                }
+                _ => Ok(log),
+            }
+        });
+        match renamed {
+            Ok(_) => {
+                let old = lock.switch_to(next.file);
+                // Freeing gigabytes takes a while, so another thread drops the file.
+                thread::Builder::new().spawn(move || drop(old)).ok();
+                self.is_unchecked = false;
+            }
+            Err(_) => next.remove(&*self.disk),
+        }
+        renamed
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        if let Some(background) = self.background.take() {
+            drop(background.stop(&*self.disk));
+        }
+        if let Some(next) = self.next.take() {
+            // Frees the reserved space; after a crash the next writer does.
+            next.remove(&*self.disk);
+        }
+    }
+}

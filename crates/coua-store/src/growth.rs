@@ -1,0 +1,213 @@
+//! Append to the log, or write a new snapshot, now or in the background? The answer follows from a few numbers.
+
+/// A log of up to this many bytes may follow any snapshot, however small.
+const LEAST_LOG: u64 = 1 << 20;
+
+/// Bytes from which on a snapshot is written in the background. Writing a smaller one takes no longer than a
+/// usual commit of the program, which has the records of some seconds, eight bytes each.
+const LEAST_BACKGROUND: u64 = 16 << 20;
+
+/// Below this many bytes of log no commit waits, however small the filter: opening repeats them in seconds.
+const LEAST_WAIT: u64 = 256 << 20;
+
+/// A snapshot of up to this many bytes is written anew at the end, so that no log follows it.
+const SMALL: u64 = 1 << 20;
+
+/// What the user has chosen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Bytes of log at which a new snapshot is begun; none: it depends on the snapshot.
+    pub(crate) max_log: Option<u64>,
+    /// Filters from this size on are written in the background.
+    pub(crate) background_from: u64,
+    /// While a snapshot is written in the background, the log may become as large as this, or as the filter.
+    pub(crate) most_waiting: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_log: None, background_from: LEAST_BACKGROUND, most_waiting: LEAST_WAIT }
+    }
+}
+
+/// How the changes are made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// In the log.
+    Append,
+    /// In the log, after which a thread begins a new snapshot.
+    Background,
+    /// By a new snapshot, which the commit writes.
+    Rewrite,
+}
+
+/// What the answer follows from; sizes are in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation {
+    pub(crate) limits: Limits,
+    /// Of the snapshot; 0 if there is none.
+    pub(crate) snapshot: u64,
+    /// Of the filter in memory, from which the next snapshot is made.
+    pub(crate) filter: u64,
+    /// Of the log with all changes, also those not committed.
+    pub(crate) log: u64,
+    /// Of what the log begins with after any snapshot.
+    pub(crate) first: u64,
+    /// Of the memory that a thread needs to load the snapshot and to repeat the log.
+    pub(crate) thread: u64,
+    /// A thread is making a snapshot.
+    pub(crate) is_at_work: bool,
+    /// The log depends on when the commits were.
+    pub(crate) is_piecemeal: bool,
+}
+
+impl Situation {
+    /// The size of the present snapshot, or of the next one if that will be larger.
+    pub(crate) fn largest(&self) -> u64 {
+        self.snapshot.max(self.filter)
+    }
+
+    fn log_limit(&self) -> u64 {
+        let quarter = (self.snapshot + self.first) / 4;
+        self.limits.max_log.unwrap_or_else(|| self.first + quarter.max(LEAST_LOG))
+    }
+
+    /// How to commit. The available memory, which is none if unknown, is asked for only where it matters.
+    pub(crate) fn growth(&self, available: impl FnOnce() -> Option<u64>) -> Growth {
+        if self.log < self.log_limit() {
+            return Growth::Append;
+        }
+        let is_large = self.snapshot > 0 && self.largest() >= self.limits.background_from;
+        if !is_large || self.log >= self.largest().max(self.limits.most_waiting) {
+            return Growth::Rewrite;
+        }
+        if self.is_at_work {
+            return Growth::Append;
+        }
+        let needed = self.thread.saturating_add(self.largest() - self.snapshot);
+        // A quarter is left to others.
+        let has_memory = available().is_none_or(|bytes| needed <= bytes / 4 * 3);
+        if has_memory { Growth::Background } else { Growth::Rewrite }
+    }
+
+    /// How to commit if nothing follows.
+    pub(crate) fn growth_at_end(&self) -> AtEnd {
+        if self.log >= self.log_limit() {
+            AtEnd::Rewrite
+        } else if self.snapshot <= SMALL || self.is_piecemeal {
+            AtEnd::RewriteIfThereIsSpace
+        } else {
+            AtEnd::Append
+        }
+    }
+
+    /// Whether the log stays below its limit with so many more changes.
+    pub(crate) fn has_room_for(&self, changes: u64) -> bool {
+        // 8 bytes a change, and as much again for the frames of small commits.
+        self.log.saturating_add(changes.saturating_mul(16)) <= self.log_limit()
+    }
+}
+
+/// How the last changes are made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtEnd {
+    /// In the log.
+    Append,
+    /// By a new snapshot; in the log if the disk has no space for another one.
+    RewriteIfThereIsSpace,
+    /// By a new snapshot.
+    Rewrite,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// With sizes in MiB.
+    fn situation([snapshot, filter, log, first, thread]: [u64; 5]) -> Situation {
+        let [snapshot, filter, log] = [snapshot, filter, log].map(|size| size * MIB);
+        let (first, thread, limits) = (first * MIB, thread * MIB, Limits::default());
+        let (is_at_work, is_piecemeal) = (false, false);
+        Situation { limits, snapshot, filter, log, first, thread, is_at_work, is_piecemeal }
+    }
+
+    #[test]
+    fn commits_append_until_a_snapshot_costs_less() {
+        use Growth::{Append, Background, Rewrite};
+        let plenty = Some(u64::MAX);
+        let none = Some(0);
+        // Snapshot, filter, log, what the log begins with, memory of a thread; at work; available memory.
+        let table = [
+            ([0, 1, 0, 0, 0], false, plenty, Append),
+            // 1 MiB after a small snapshot, a quarter after a large one.
+            ([1, 1, 1, 0, 1], false, plenty, Rewrite),
+            ([4, 4, 1, 0, 4], false, plenty, Rewrite),
+            ([12, 12, 2, 0, 12], false, plenty, Append),
+            ([12, 12, 3, 0, 12], false, plenty, Rewrite),
+            ([400, 400, 99, 0, 4], false, plenty, Append),
+            ([400, 400, 100, 0, 4], false, plenty, Background),
+            // What the log begins with does not count.
+            ([4, 4, 3, 2, 4], false, plenty, Append),
+            ([4, 4, 1, 2, 4], false, plenty, Append),
+            // The first snapshot is not made from a file.
+            ([0, 400, 300, 0, 0], false, plenty, Rewrite),
+            // The next snapshot may be the first large one.
+            ([12, 15, 3, 0, 12], false, plenty, Rewrite),
+            ([12, 16, 3, 0, 12], false, plenty, Background),
+            // While a thread is at work, up to the size of the filter and 256 MiB.
+            ([20, 20, 255, 0, 20], true, plenty, Append),
+            ([20, 20, 256, 0, 20], true, plenty, Rewrite),
+            ([20, 20, 256, 0, 20], false, plenty, Rewrite),
+            ([20, 300, 299, 0, 20], true, plenty, Append),
+            ([20, 300, 300, 0, 20], true, plenty, Rewrite),
+            // A thread has a filter of its own.
+            ([400, 400, 100, 0, 4], false, none, Rewrite),
+            ([400, 400, 100, 0, 4], false, None, Background),
+            ([400, 400, 100, 0, 3], false, Some(4 * MIB), Background),
+            ([400, 400, 100, 0, 4], false, Some(4 * MIB), Rewrite),
+            ([400, 403, 101, 0, 3], false, Some(8 * MIB), Background),
+            ([400, 404, 101, 0, 3], false, Some(8 * MIB), Rewrite),
+            // No matter while one is at work, and before it is due.
+            ([400, 400, 100, 0, 4], true, none, Append),
+            ([400, 400, 99, 0, 4], false, none, Append),
+        ];
+        for (numbers, is_at_work, available, expected) in table {
+            let growth = Situation { is_at_work, ..situation(numbers) }.growth(|| available);
+            assert_eq!(growth, expected, "{numbers:?}, {is_at_work}, {available:?}");
+        }
+    }
+
+    #[test]
+    fn limits_decide() {
+        let growth = |limits: Limits, log| {
+            Situation { limits, ..situation([12, 12, log, 0, 12]) }.growth(|| None)
+        };
+        let limits = Limits { max_log: Some(2 * MIB), ..Limits::default() };
+        assert_eq!([1, 2].map(|log| growth(limits, log)), [Growth::Append, Growth::Rewrite]);
+        let limits = Limits { background_from: 0, ..limits };
+        assert_eq!(growth(limits, 2), Growth::Background);
+        let limits = Limits { most_waiting: 0, ..limits };
+        assert_eq!([11, 12].map(|log| growth(limits, log)), [Growth::Background, Growth::Rewrite]);
+    }
+
+    #[test]
+    fn small_filters_end_without_a_log() {
+        let at_end = |snapshot, log, is_piecemeal| {
+            let sizes = [snapshot, snapshot, log, 0, 0];
+            Situation { is_piecemeal, ..situation(sizes) }.growth_at_end()
+        };
+        assert_eq!(at_end(1, 0, false), AtEnd::RewriteIfThereIsSpace);
+        assert_eq!(at_end(2, 0, false), AtEnd::Append);
+        assert_eq!(at_end(2, 0, true), AtEnd::RewriteIfThereIsSpace);
+        assert_eq!(at_end(400, 99, false), AtEnd::Append);
+        assert_eq!(at_end(400, 100, true), AtEnd::Rewrite);
+    }
+
+    #[test]
+    fn room_is_for_small_commits() {
+        let has_room = |changes| situation([4, 4, 0, 0, 0]).has_room_for(changes);
+        assert!(has_room(1 << 16) && !has_room((1 << 16) + 1) && !has_room(u64::MAX));
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a filter's memory is: mapped, loaded, or copied; and how much of the file is in the system's cache.
+
+mod available;
+mod plan;
+mod residency;
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use coua::window::Generations;
+use coua::{KeyHash, Layout, Load, LoadError};
+
+pub(crate) use available::available;
+pub use plan::Access;
+pub(crate) use plan::{Plan, Touch};
+use residency::Missing;
+
+/// Where the filter's memory is, and how much of it is used.
+#[derive(Debug)]
+pub(crate) struct Residence {
+    access: Access,
+    /// Bytes of the snapshot.
+    bytes: u64,
+    /// What was not in the cache when it was opened, and was not fetched in order since.
+    missing: Missing,
+    /// The snapshot, where some of it is missing.
+    file: Option<File>,
+    pub(crate) is_mapped: bool,
+    /// What is done to it.
+    touch: Touch,
+    /// How often since it was opened, each key in [every generation](in_generations).
+    touched: AtomicU64,
+}
+
+/// Keys, counted in each generation that there is.
+fn in_generations(filter: &Generations, keys: u64) -> u64 {
+    keys.saturating_mul(filter.generations().count().max(1) as u64)
+}
+
+impl Residence {
+    /// Of a filter that is in no file yet.
+    pub(crate) fn without_a_file(access: Access) -> Self {
+        Self::new(access, 0, Missing::NONE, Touch::Change)
+    }
+
+    /// Of a filter that is to be asked or changed, in a snapshot.
+    pub(crate) fn of(access: Access, snapshot: &File, bytes: u64, touch: Touch) -> Self {
+        let missing = Missing::of(snapshot, bytes);
+        let file = if missing == Missing::NONE { None } else { snapshot.try_clone().ok() };
+        Self { file, ..Self::new(access, bytes, missing, touch) }
+    }
+
+    fn new(access: Access, bytes: u64, missing: Missing, touch: Touch) -> Self {
+        let touched = AtomicU64::new(0);
+        Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
+    }
+
+    /// The filter in a snapshot, for so many keys and so many changes of a log.
+    pub(crate) fn load(
+        &mut self,
+        snapshot: &File,
+        key: Option<[u8; 16]>,
+        keys: u64,
+        logged: u64,
+    ) -> Result<Generations, LoadError> {
+        if self.plan(keys, logged) != Plan::Load {
+            let filter =
+                Load::new().part(..self.bytes).key(key).map_file::<Generations>(snapshot)?;
+            // Each generation will be asked.
+            let plan = self.plan(in_generations(&filter, keys), logged);
+            if filter.template().layout() == Layout::Overlapping {
+                // Those are read, whatever is asked for.
+                return Ok(filter);
+            }
+            if plan != Plan::Load {
+                self.is_mapped = true;
+                self.fetch_all_if(plan);
+                return Ok(filter);
+            }
+        }
+        Load::new().part(..self.bytes).key(key).file::<Generations>(snapshot)
+    }
+
+    fn plan(&self, keys: u64, logged: u64) -> Plan {
+        let work = [(self.touch, keys), (Touch::Change, logged)];
+        self.access.plan(self.bytes, self.missing, &work)
+    }
+
+    /// Fetches the snapshot in order where that costs less than page by page.
+    fn fetch_all_if(&mut self, plan: Plan) {
+        if plan == Plan::FetchAndMap
+            && let Some(file) = self.file.take()
+        {
+            residency::fetch_in_order(&file, self.bytes);
+            self.missing = Missing::NONE;
+        }
+    }
+
+    pub(crate) fn count(&self, filter: &Generations, keys: u64) {
+        self.touched.fetch_add(in_generations(filter, keys), Ordering::Relaxed);
+    }
+
+    /// Another plan than before, for what a mapped filter was touched.
+    pub(crate) fn better_plan(&self) -> Option<Plan> {
+        let plan = self.plan(self.touched.load(Ordering::Relaxed), 0);
+        (self.is_mapped && plan != Plan::Map).then_some(plan)
+    }
+
+    /// Counts keys, switches to memory with large pages once that pays, and fetches the keys' pages if needed.
+    pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
+        self.count(filter, hashes.len() as u64);
+        match self.better_plan() {
+            Some(Plan::Load) => {
+                self.is_mapped = false;
+                // Without the memory it stays mapped, which is slower but not wrong.
+                if let Ok(copy) = filter.try_clone() {
+                    *filter = copy;
+                }
+            }
+            Some(plan) => self.fetch_all_if(plan),
+            None => {}
+        }
+        if self.is_fetched() {
+            residency::fetch_pages(hashes, |keys| drop(filter.contains_batch(keys)));
+        }
+    }
+
+    /// Whether pages come from a disk when they are touched.
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.is_mapped && self.missing != Missing::NONE
+    }
+
+    /// Fetches the pages of these keys in one generation if needed.
+    pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
+        let found = filter.generations().rev().find(|one| one.number == generation);
+        if let Some(one) = found.filter(|_| self.is_fetched()) {
+            residency::fetch_pages(hashes, |keys| drop(one.filter.contains_batch(keys)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coua::CuckooFilter;
+
+    use super::*;
+
+    /// A second copy would take twice the memory.
+    #[test]
+    fn windows_do_not_count_as_mapped() {
+        for layout in [Layout::Buckets, Layout::Overlapping] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("seen.coua");
+            let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001).layout(layout);
+            builder.build().unwrap().save_atomically(&path).unwrap();
+            let file = File::open(&path).unwrap();
+            let bytes = file.metadata().unwrap().len();
+            let mut memory = Residence::of(Access::BySize, &file, bytes, Touch::Change);
+            memory.load(&file, None, 0, 0).unwrap();
+            assert_eq!(memory.is_mapped, layout == Layout::Buckets);
+        }
+    }
+}

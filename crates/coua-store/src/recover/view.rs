@@ -1,0 +1,119 @@
+//! Reading without writing.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use coua::KeyHash;
+use coua::window::Generations;
+
+use crate::error::{Reason, StoreError};
+use crate::log::Base;
+use crate::memory::Residence;
+use crate::runs::Runs;
+
+/// The last committed state, for reading.
+#[derive(Debug)]
+pub struct View {
+    /// The filter. Changes to it stay in memory.
+    pub filter: Generations,
+    /// The runs that it remembers.
+    pub runs: Runs,
+    /// Bytes of the snapshot.
+    pub snapshot_bytes: u64,
+    /// Bytes of what was committed since the snapshot.
+    pub log_bytes: u64,
+    /// Commits in the log.
+    pub transactions: u64,
+    /// Bytes at the end of the file that do not count: of a commit that was interrupted, or that is being written
+    /// now.
+    pub uncommitted: u64,
+    pub(crate) residence: Residence,
+    /// The file, if it is mapped.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// A file whose snapshot is mapped.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) base: Base,
+}
+
+impl View {
+    pub(crate) fn new(filter: Generations, residence: Residence) -> Self {
+        let (snapshot_bytes, log_bytes, transactions, uncommitted) = (0, 0, 0, 0);
+        let runs = Runs::default();
+        let origin = None;
+        Self {
+            filter,
+            runs,
+            snapshot_bytes,
+            log_bytes,
+            transactions,
+            uncommitted,
+            residence,
+            origin,
+        }
+    }
+
+    /// Whether the file is unchanged since it was mapped; to be called after the last answer.
+    /// Overwriting a filter file in place, as `cp` does, changes what a mapped filter reads.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::Overwritten`]: answers may have been wrong.
+    pub fn check_origin(&self) -> Result<(), StoreError> {
+        match &self.origin {
+            Some(origin) if !origin.base.is_in(&origin.file) => {
+                Err(Reason::Overwritten.at(&origin.path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The filter, for lookups of these keys. The pages that they need are fetched together, and after very many
+    /// keys the file is read into memory, where answers are faster.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// # store.insert("a")?;
+    /// # store.finish()?;
+    /// let mut view = Store::read(&path)?;
+    /// let hash = view.filter.hasher().hash(b"a");
+    /// assert!(view.asked(&[hash]).contains(hash));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {
+        self.residence.touch(&mut self.filter, hashes);
+        &self.filter
+    }
+
+    /// The filter, for so many lookups by one of several threads; none if only one thread may ask, by
+    /// [`asked`](Self::asked), because pages come from a disk or the file is to be read into memory first.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// # store.insert("a")?;
+    /// # store.finish()?;
+    /// let view = Store::read(&path)?;
+    /// let filter = view.asked_beside(1).expect("a small filter is read into memory");
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn asked_beside(&self, keys: u64) -> Option<&Generations> {
+        if self.residence.is_fetched() || self.residence.better_plan().is_some() {
+            return None;
+        }
+        self.residence.count(&self.filter, keys);
+        Some(&self.filter)
+    }
+}

@@ -1,0 +1,231 @@
+//! Committing: a transaction in the log, or a new snapshot.
+
+use coua::window::Generations;
+
+use super::{Need, Store};
+use crate::checkpoint::Made;
+use crate::error::{Reason, StoreError};
+use crate::growth::{AtEnd, Growth};
+use crate::log::{Log, Transaction};
+use crate::runs::{Run, Runs};
+
+impl Store {
+    /// Makes all changes so far durable, those of the filter and of its runs. When this returns, they are on the
+    /// disk. A crash before that leaves the state of the previous commit or of this one.
+    ///
+    /// Usually appends to the log, in time proportional to the changes. When the log has become large, a new
+    /// snapshot takes its place: a small one is written here; a large one by a thread in the background, and
+    /// a later commit switches to it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the disk refused, or a run takes too much space. Except after
+    /// [`Reason::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
+    /// next commit tries again. A failure of a background snapshot is an error of the next commit.
+    pub fn commit(&mut self) -> Result<(), StoreError> {
+        self.join();
+        self.check_runs()?;
+        self.is_piecemeal |= self.changes_an_unfinished_run();
+        if !self.has_changes() {
+            return Ok(());
+        }
+        if self.need == Need::Poisoned {
+            return Err(Reason::Broken.at(self.lock.target()));
+        }
+        self.lock.check_held()?;
+        if !self.log.is_in(self.lock.file()) {
+            return Err(self.lock.replaced());
+        }
+        let made = if self.need == Need::Log { self.made()? } else { None };
+        if made.is_none() && self.need == Need::Log && self.growth() == Growth::Rewrite {
+            self.require_snapshot();
+        }
+        match (self.need, made) {
+            (Need::Log, Some(made)) => self.switch_to(made),
+            (Need::Log, None) => self.commit_to_log(),
+            (Need::Snapshot, _) => self.write_snapshot(),
+            (Need::Poisoned, _) => Err(Reason::Broken.at(self.lock.target())),
+        }
+    }
+
+    /// The snapshot that a thread has made. Without memory for a second filter, this commit writes it.
+    fn made(&mut self) -> Result<Option<Made>, StoreError> {
+        match self.checkpointer.made(self.lock.target()) {
+            Err(error) if error.lacks_memory() => {
+                self.require_snapshot();
+                Ok(None)
+            }
+            made => made,
+        }
+    }
+
+    /// Commits to the log, and starts a new snapshot if the log has become large.
+    fn commit_to_log(&mut self) -> Result<(), StoreError> {
+        if self.growth() == Growth::Background {
+            self.reserve_next()?;
+        }
+        self.append()?;
+        // The commit is done. If a snapshot cannot be started or has no space, the next one tries again, or
+        // reports the error.
+        if self.growth() == Growth::Background {
+            self.start_background().ok();
+        } else if self.checkpointer.has_space() {
+            self.reserve_next().ok();
+        }
+        Ok(())
+    }
+
+    /// Begins to make the next snapshot, which will have what is committed now.
+    fn start_background(&mut self) -> Result<(), StoreError> {
+        self.reserve_next()?;
+        self.checkpointer.start(&self.lock, &self.log, &self.committed_runs)
+    }
+
+    /// Commits, and switches to a file that was made in the background.
+    fn switch_to(&mut self, made: Made) -> Result<(), StoreError> {
+        let runs = self.run_changes();
+        let what = Transaction { changes: self.changes.bytes(), runs: &runs };
+        // After an error the present file is as it was, and the next commit appends to it.
+        let log = self.checkpointer.switch_to(made, &mut self.lock, &self.log, what)?;
+        self.mark_replaced(log)
+    }
+
+    /// Commits by a snapshot that is written now.
+    fn write_snapshot(&mut self) -> Result<(), StoreError> {
+        let bytes = self.situation().largest();
+        self.checkpointer.prepare(&self.lock, self.log.base(), bytes)?;
+        let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.runs)?;
+        self.mark_replaced(log)
+    }
+
+    /// Everything is committed to a new file, which has the name now. Syncs the folder: if that fails, a power cut may
+    /// leave either file, so nothing more may be committed.
+    fn mark_replaced(&mut self, log: Log) -> Result<(), StoreError> {
+        (self.log, self.need) = (log, Need::Log);
+        self.changes.clear();
+        self.committed_runs = self.runs.clone();
+        if let Err(source) = self.options.disk.sync_folder(self.lock.folder()) {
+            self.need = Need::Poisoned;
+            return Err(Reason::Unsynced(source).at(self.lock.target()));
+        }
+        // The commit is done. If there is no space, the next one reports it.
+        self.reserve().ok();
+        Ok(())
+    }
+
+    /// Commits as a new snapshot, whatever the size of the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    pub fn commit_snapshot(&mut self) -> Result<(), StoreError> {
+        self.require_snapshot();
+        self.commit()
+    }
+
+    /// Commits, and returns the filter. A small filter becomes a snapshot with nothing after it but its runs, and
+    /// so does one with checkpoints of runs: the bytes do not depend on when the commits were.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    ///
+    /// ```
+    /// use coua::CuckooFilter;
+    /// use coua_store::Store;
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.finish()?;
+    /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
+    /// assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(mut self) -> Result<Generations, StoreError> {
+        self.join();
+        self.check_runs()?;
+        if self.has_changes() {
+            self.is_piecemeal |= self.changes_an_unfinished_run();
+            let at_end = self.situation().growth_at_end();
+            if at_end != AtEnd::Append {
+                self.checkpointer.abandon();
+            }
+            let is_rewritten = match at_end {
+                AtEnd::Append => false,
+                AtEnd::RewriteIfThereIsSpace => self.reserve_next().is_ok(),
+                AtEnd::Rewrite => true,
+            };
+            if is_rewritten {
+                self.require_snapshot();
+            }
+            // Nothing follows: no space is needed for a snapshot after this one.
+            self.options.loading.expected = Some(0);
+            self.commit()?;
+        }
+        Ok(self.filter)
+    }
+
+    /// Whether a run with records is committed before its end, or resumed from there. Other unfinished runs of
+    /// the file do not matter.
+    fn changes_an_unfinished_run(&self) -> bool {
+        let has_unfinished = |these: &Runs, others: &Runs| {
+            let mut unfinished = these.iter().filter(|(_, run)| !run.has_ended && run.records > 0);
+            unfinished.any(|(number, run)| others.get(number) != Some(run))
+        };
+        has_unfinished(&self.runs, &self.committed_runs)
+            || has_unfinished(&self.committed_runs, &self.runs)
+    }
+
+    /// Refuses a run that is larger than readers accept.
+    fn check_runs(&self) -> Result<(), StoreError> {
+        match self.runs.iter().map(|(_, run)| run.bytes()).find(|&bytes| bytes > Run::MOST_BYTES) {
+            Some(found) => Err(Reason::RunTooLarge { found }.at(self.lock.target())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there is anything that is not committed.
+    fn has_changes(&self) -> bool {
+        self.need != Need::Log
+            || !self.changes.bytes().is_empty()
+            || self.log.is_ahead()
+            || self.runs != self.committed_runs
+    }
+
+    /// Appends the changes to the log, and waits until they are on the disk.
+    fn append(&mut self) -> Result<(), StoreError> {
+        let runs = self.run_changes();
+        let to = self.options.target(&self.lock);
+        let put = self.log.put(to, Transaction { changes: self.changes.bytes(), runs: &runs });
+        if let Err(error) = put.and_then(|()| to.sync()) {
+            // Pieces that were appended before are truncated too, so the changes are not all in memory any more.
+            self.require_snapshot();
+            return Err(self.unless_found(error));
+        }
+        self.log.mark_committed();
+        self.changes.clear();
+        self.committed_runs = self.runs.clone();
+        self.checkpointer.announce(self.log.committed());
+        // What was written to a file without a name is lost.
+        self.lock.check_held().inspect_err(|_| self.need = Need::Poisoned)
+    }
+
+    /// The changes from the runs of the file to those of this store.
+    fn run_changes(&self) -> Vec<Vec<u8>> {
+        self.runs.changes_since(&self.committed_runs)
+    }
+
+    /// The error of a failed commit to the log that could not be truncated: readers may find it.
+    fn unless_found(&self, error: StoreError) -> StoreError {
+        let to = self.options.target(&self.lock);
+        match error.reason {
+            Reason::Io { source, .. }
+                if self.need == Need::Poisoned && self.log.has_another_commit(to) =>
+            {
+                Reason::Unsynced(source).at(to.path)
+            }
+            reason => reason.at(&error.path),
+        }
+    }
+}
