@@ -7,7 +7,7 @@ const KNOWN: [(&str, &str); 5] = [
     ("checkpoint/write", "checkpoint/background"),
     ("error", "runs"),
     ("memory", "store/options"),
-    ("store/open", "store"),
+    ("store", "store/open"),
     ("store/shards", "store/change"),
 ];
 
