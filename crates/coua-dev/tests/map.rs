@@ -1,10 +1,10 @@
 //! `ARCHITECTURE.md` is true: its walks can be walked, in as few files as are stated here, and its tables name what is
-//! there.
+//! there. And the files of crates that have no layer test of their own form no circles.
 
 use std::fs;
 use std::path::Path;
 
-use coua_dev::{Sources, missing_files, walks};
+use coua_dev::{Layers, Sources, missing_files, walks};
 
 /// The walks, and the most files that each may lead through.
 const WALKS: [(&str, usize); 4] =
@@ -31,4 +31,18 @@ fn the_walks_can_be_walked() {
 fn the_tables_name_what_is_there() {
     let missing = missing_files(&page(), Path::new("../.."));
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// Crates whose own tests look.
+const OWN: [&str; 4] = ["coua", "coua-cli", "coua-store", "coua-valkey"];
+
+#[test]
+fn files_of_the_other_crates_form_no_circles() {
+    for entry in fs::read_dir("..").expect("the crates") {
+        let path = entry.expect("a crate").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        if !OWN.contains(&&*name) {
+            Layers { rows: &[], known: &[] }.check(path.join("src").to_str().expect("a name"));
+        }
+    }
 }
