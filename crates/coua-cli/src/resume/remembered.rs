@@ -64,10 +64,8 @@ impl<'a> Remembered<'a> {
     pub(super) fn check_places(&self) -> Result<()> {
         for place in &self.run.places {
             place.check().map_err(|moved| {
-                let reason = format!(
-                    "--resume: {}; put it back as it was, or start over with --anew",
-                    moved
-                );
+                let reason =
+                    format!("--resume: {moved}; put it back as it was, or start over with --anew");
                 Failure::at(place.path.display(), reason)
             })?;
         }

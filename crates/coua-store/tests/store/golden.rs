@@ -36,10 +36,10 @@ fn a_log_has_the_bytes_of_the_text() {
     let [a, b, c] = HASHES;
     let changes = [run(1, &[a, b]), run(2, &[b]), run(1, &[c, a])].concat();
     let set = [note(b"a", Some(b"")), note(b"b", Some(b"value"))].concat();
-    let changed = [note(b"a", None), note(b"b", Some(b"another"))].concat();
+    let later = [note(b"a", None), note(b"b", Some(b"another"))].concat();
     let expected = [
         snapshot.clone(),
-        log(&snapshot, 0, &[(1, &changes), (3, &set), (2, &[]), (3, &changed), (2, &[])]),
+        log(&snapshot, 0, &[(1, &changes), (3, &set), (2, &[]), (3, &later), (2, &[])]),
     ];
     assert!(fs::read(&path).unwrap() == expected.concat());
     let view = Store::read(&path).unwrap();
