@@ -17,9 +17,9 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash, Load};
-use coua_store::{Options, Run, Runs, Store};
+use coua_store::{Notes, Options, Store};
 use libfuzzer_sys::fuzz_target;
-use text::{checksum, entry, frame, numbers, run, sized, small, state};
+use text::{checksum, frame, note, numbers, run};
 
 #[derive(Arbitrary, Debug)]
 struct Plan {
@@ -43,7 +43,7 @@ struct Frame {
 #[derive(Arbitrary, Debug)]
 enum Kind {
     Changes(Vec<Change>),
-    Runs(Vec<Entry>),
+    Notes(Vec<Entry>),
     Commit,
     Payload(u8, Vec<u8>),
 }
@@ -58,10 +58,10 @@ enum Change {
 }
 
 #[derive(Arbitrary, Debug)]
-enum Entry {
-    Set { number: u8, job: Vec<u8>, records: u8, places: Vec<(bool, Vec<u8>, [u64; 5])> },
-    Advance { number: u8, records: u8, places: Vec<(u8, [u64; 5])> },
-    Forget { number: u8 },
+struct Entry {
+    name: String,
+    /// None if it is removed.
+    value: Option<Vec<u8>>,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -74,11 +74,11 @@ enum Flaw {
     Zeros(u16),
 }
 
-/// The records of each run, by its number.
-type Records = BTreeMap<u64, u64>;
+/// Names and values, in the order of the names.
+type Noted = BTreeMap<String, Vec<u8>>;
 
-/// What was committed: the filter's bytes and the runs, for each commit.
-type States = Vec<(Vec<u8>, Records)>;
+/// What was committed: the filter's bytes and the notes, for each commit.
+type States = Vec<(Vec<u8>, Noted)>;
 
 /// A snapshot, the log that came after it, and the states on the way.
 struct Real {
@@ -101,7 +101,7 @@ fuzz_target!(|plan: Plan| {
     let file = [&real.snapshot[..], &log].concat();
     fs::write(&path, &file).expect("space");
     let read = Store::read(&path).ok();
-    let read = read.map(|view| (bytes_of(&view.filter), records(&view.runs)));
+    let read = read.map(|view| (bytes_of(&view.filter), noted(&view.notes)));
     let store = Options::new().expecting(0).write(&path).ok();
     assert_eq!(read.is_some(), store.is_some(), "readers and writers agree");
     if let Log::Frames(frames) = &plan.log
@@ -120,15 +120,15 @@ fuzz_target!(|plan: Plan| {
         assert!(fs::read(&path).expect("it is there") == file);
         return;
     };
-    assert!(read == (bytes_of(store.filter()), records(store.runs())));
+    assert!(read == (bytes_of(store.filter()), noted(store.notes())));
     assert!(states.is_none_or(|states| states.contains(&read)), "this was never committed");
     store.insert("one more").expect("it grows");
-    store.runs_mut().add(Run { records: 99, ..Run::default() });
+    store.set_note("one more", b"value").expect("it is short");
     store.commit().expect("space");
-    let after = (bytes_of(store.filter()), records(store.runs()));
+    let after = (bytes_of(store.filter()), noted(store.notes()));
     drop(store);
     let view = Store::read(&path).expect("it was written");
-    assert!(after == (bytes_of(&view.filter), records(&view.runs)));
+    assert!(after == (bytes_of(&view.filter), noted(&view.notes)));
 });
 
 fn folder() -> tempfile::TempDir {
@@ -142,8 +142,8 @@ fn bytes_of(filter: &Generations) -> Vec<u8> {
     bytes
 }
 
-fn records(runs: &Runs) -> Records {
-    runs.iter().map(|(number, run)| (number, run.records)).collect()
+fn noted(notes: &Notes) -> Noted {
+    notes.iter().map(|(name, note)| (name.to_owned(), note.to_vec())).collect()
 }
 
 /// Without a window and with one.
@@ -166,15 +166,16 @@ impl Real {
         let mut states = Vec::new();
         store.commit().expect("space");
         let snapshot = fs::read(&path).expect("it was written");
-        states.push((bytes_of(store.filter()), Records::new()));
-        let number = store.runs_mut().add(Run::default());
+        states.push((bytes_of(store.filter()), Noted::new()));
         for round in 1..4 {
             store.advance(round * 300);
             store.insert_batch(&hashes(round)).expect("it grows");
             store.remove_batch(&hashes(round)[..20]);
-            store.runs_mut().get_mut(number).expect("it was added").records = round;
+            store.set_note("round", &round.to_le_bytes()).expect("it is short");
+            store.set_note(&round.to_string(), b"").expect("it is short");
+            store.remove_note(&(round - 1).to_string());
             store.commit().expect("space");
-            states.push((bytes_of(store.filter()), records(store.runs())));
+            states.push((bytes_of(store.filter()), noted(store.notes())));
         }
         drop(store);
         let log = fs::read(&path).expect("it was written").split_off(snapshot.len());
@@ -232,20 +233,20 @@ fn forged(real: &Real, frames: &[Frame]) -> Vec<u8> {
 /// The states that the commits lead to if no frame has a flaw; none if that cannot be said here.
 fn model(real: &Real, frames: &[Frame]) -> Option<States> {
     let mut filter = Load::new().bytes::<CuckooFilter>(&real.snapshot).ok()?;
-    let mut states = vec![(real.snapshot.clone(), Records::new())];
+    let mut states = vec![(real.snapshot.clone(), Noted::new())];
     let mut entries = Vec::new();
     for frame in frames {
         match &frame.kind {
             Kind::Changes(changes) => {
                 changes.iter().try_for_each(|change| repeat(&mut filter, change))?;
             }
-            Kind::Runs(more) => entries.extend(more),
+            Kind::Notes(more) => entries.extend(more),
             Kind::Commit => {
                 let mut bytes = Vec::new();
                 filter.write_to(&mut bytes).expect("memory takes every byte");
-                let mut records = states.last().expect("the first").1.clone();
-                entries.drain(..).try_for_each(|entry| enter(&mut records, entry))?;
-                states.push((bytes, records));
+                let mut notes = states.last().expect("the first").1.clone();
+                entries.drain(..).for_each(|entry| enter(&mut notes, entry));
+                states.push((bytes, notes));
             }
             Kind::Payload(..) => return None,
         }
@@ -253,21 +254,11 @@ fn model(real: &Real, frames: &[Frame]) -> Option<States> {
     Some(states)
 }
 
-fn enter(runs: &mut Records, entry: &Entry) -> Option<()> {
-    match entry {
-        Entry::Set { number, records, .. } => {
-            runs.insert(u64::from(*number), u64::from(*records));
-        }
-        // Whether there are such places is not known here.
-        Entry::Advance { places, .. } if !places.is_empty() => return None,
-        Entry::Advance { number, records, .. } => {
-            *runs.get_mut(&u64::from(*number))? = u64::from(*records);
-        }
-        Entry::Forget { number } => {
-            runs.remove(&u64::from(*number))?;
-        }
-    }
-    Some(())
+fn enter(notes: &mut Noted, Entry { name, value }: &Entry) {
+    match value {
+        Some(value) => notes.insert(name.clone(), value.clone()),
+        None => notes.remove(name),
+    };
 }
 
 fn repeat(filter: &mut CuckooFilter, change: &Change) -> Option<()> {
@@ -300,7 +291,7 @@ fn has_foreign_frame(frames: &[Frame]) -> bool {
 fn payload_of(kind: &Kind) -> (u32, Vec<u8>) {
     match kind {
         Kind::Changes(changes) => (1, changes.iter().flat_map(bytes_of_change).collect()),
-        Kind::Runs(entries) => (3, entries.iter().flat_map(bytes_of_entry).collect()),
+        Kind::Notes(entries) => (3, entries.iter().flat_map(bytes_of_entry).collect()),
         Kind::Commit => (2, Vec::new()),
         Kind::Payload(kind, payload) => (u32::from(*kind), payload.clone()),
     }
@@ -319,28 +310,8 @@ fn bytes_of_change(of: &Change) -> Vec<u8> {
     }
 }
 
-fn bytes_of_entry(of: &Entry) -> Vec<u8> {
-    let count = |length: usize| small(&[length as u32]);
-    match of {
-        Entry::Set { number, job, records, places } => {
-            let place = |(is_input, path, position): &(bool, Vec<u8>, [u64; 5])| {
-                let role = if *is_input { 1 } else { 2 };
-                [small(&[role]), sized(path), numbers(position)].concat()
-            };
-            let state = state(0, u64::from(*records), b"");
-            let all: Vec<u8> = places.iter().flat_map(place).collect();
-            entry(1, u64::from(*number), &[&sized(job), &state, &count(places.len()), &all])
-        }
-        Entry::Advance { number, records, places } => {
-            let place = |(at, position): &(u8, [u64; 5])| {
-                [small(&[u32::from(*at)]), numbers(position)].concat()
-            };
-            let state = state(1, u64::from(*records), b"own");
-            let all: Vec<u8> = places.iter().flat_map(place).collect();
-            entry(2, u64::from(*number), &[&state, &count(places.len()), &all])
-        }
-        Entry::Forget { number } => entry(3, u64::from(*number), &[]),
-    }
+fn bytes_of_entry(Entry { name, value }: &Entry) -> Vec<u8> {
+    note(name.as_bytes(), value.as_deref())
 }
 
 /// Spoils the frame that begins here in a log that follows a snapshot of so many bytes.

@@ -133,16 +133,17 @@ async function showLog(about, file, { bytes, snapshotBytes }) {
   }
 }
 
-function logRows({ transactions, inserted, removed, bytes, uncommitted, runs }) {
+/** Notes of a program that are named. */
+const MOST_NOTES = 10;
+
+function logRows({ transactions, inserted, removed, bytes, uncommitted, notes }) {
   const rows = [row("lookLog", bytes ? t("lookLogValue", {
     transactions: number(transactions), inserted: number(inserted), removed: number(removed), bytes: size(bytes),
   }) : t("lookLogNone"))];
   if (uncommitted) rows.push(row("lookLog", t("lookUncommitted", { bytes: size(uncommitted) })));
-  for (const run of runs) {
-    const places = run.places.map(({ output, path, offset }) => t(output ? "lookOutput" : "lookPlace", { path, offset: size(offset) }));
-    const text = t(run.ended ? "lookRunEnded" : "lookRunInterrupted", { records: number(run.records) });
-    rows.push(row("lookRuns", [text, ...places].join("; ")));
-  }
+  const shown = notes.slice(0, MOST_NOTES).map(({ name, bytes }) => t("lookNote", { name, bytes: size(bytes) }));
+  if (notes.length > MOST_NOTES) shown.push("...");
+  if (shown.length) rows.push(row("lookNotes", shown.join("; ")));
   return rows;
 }
 

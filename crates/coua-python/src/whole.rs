@@ -4,7 +4,7 @@ use std::path::Path;
 
 use coua::HashAlgorithm;
 use coua::window::Generations;
-use coua_store::{Lock, Options, Runs, Wait};
+use coua_store::{Lock, Notes, Options, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -39,7 +39,7 @@ pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()>
     let copy = filter.copied(py)?;
     let saved = py.detach(|| {
         let lock = Lock::take(path, Wait::No)?;
-        Options::new().replace(lock, copy, Runs::default())
+        Options::new().replace(lock, copy, Notes::default())
     });
     saved.map_err(|error| error::store(&error))
 }

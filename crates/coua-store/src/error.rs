@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use coua::{BatchFull, Full, FullReason, LoadError};
 
-use crate::runs::Run;
+use crate::notes::Notes;
 
 /// A filter file cannot be opened or committed.
 ///
@@ -116,12 +116,12 @@ pub enum Reason {
         "was overwritten while it was read, so answers may be wrong: ask again, and replace filters by renaming"
     )]
     Overwritten,
-    /// A run takes more than [`Run::MOST_BYTES`]. Nothing was written.
+    /// A note and its name take more than [`Notes::MOST_BYTES`]. It was not set.
     #[error(
-        "what a run needs to be resumed takes {found} bytes, but at most {} are kept",
-        Run::MOST_BYTES
+        "a note takes {found} bytes with its name, but at most {} are possible",
+        Notes::MOST_BYTES
     )]
-    RunTooLarge {
+    NoteTooLarge {
         /// Bytes that it takes.
         found: u64,
     },

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::error::{Damage, StoreError};
 use crate::log::{Base, Contents, Kind, Scan, decode_changes};
+use crate::notes::Notes;
 use crate::recover::Committed;
-use crate::runs::Runs;
 
 pub use crate::log::{LogEvent, Source};
 
@@ -19,8 +19,8 @@ pub struct LogView {
     pub transactions: u64,
     /// Bytes after the last commit, which an interrupted write left.
     pub uncommitted: u64,
-    /// The runs that the filter remembers.
-    pub runs: Runs,
+    /// The notes, as they were committed.
+    pub notes: Notes,
 }
 
 /// Reads a log frame by frame, also from a [`Source`] whose bytes are not all there yet.
@@ -84,7 +84,7 @@ impl LogReader {
                     decode_changes(&frame.payload, &mut each).ok_or(damage)?;
                 }
                 Kind::Commit => each(LogEvent::Committed),
-                Kind::Runs => {}
+                Kind::Notes => {}
             }
             Ok(())
         })?;
@@ -92,7 +92,7 @@ impl LogReader {
             bytes: contents.committed.at - base.bytes,
             transactions: contents.transactions,
             uncommitted: contents.uncommitted,
-            runs: committed.runs.clone(),
+            notes: committed.notes.clone(),
         })
     }
 

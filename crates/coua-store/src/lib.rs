@@ -31,10 +31,9 @@ mod growth;
 pub mod inspect;
 mod log;
 mod memory;
-mod place;
+mod notes;
 mod recover;
 mod requirements;
-mod runs;
 mod store;
 
 #[cfg(test)]
@@ -43,8 +42,7 @@ mod faults;
 pub use error::{Damage, Reason, StoreError};
 pub use fs::{Folder, Lock, Wait, folder_of, resolved};
 pub use memory::Access;
-pub use place::{Moved, Place, Role};
+pub use notes::Notes;
 pub use recover::View;
 pub use requirements::{Difference, Requirements};
-pub use runs::{Run, Runs};
 pub use store::{Divided, Options, Store};

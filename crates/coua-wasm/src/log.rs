@@ -4,8 +4,8 @@ use std::path::Path;
 
 use coua::KeyHash;
 use coua::inspect::TableView;
+use coua_store::Notes;
 use coua_store::inspect::{LogEvent, LogReader, LogView};
-use coua_store::{Role, Run};
 use serde::Serialize;
 
 use crate::sparse::Sparse;
@@ -51,24 +51,14 @@ pub(crate) struct LogShown {
     uncommitted: u64,
     #[serde(flatten)]
     changes: Changes,
-    runs: Vec<RunShown>,
+    notes: Vec<NoteShown>,
 }
 
+/// A note of a program: what it means is the program's business.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunShown {
-    job: String,
-    ended: bool,
-    records: u64,
-    places: Vec<PlaceShown>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PlaceShown {
-    output: bool,
-    path: String,
-    offset: u64,
+struct NoteShown {
+    name: String,
+    bytes: usize,
 }
 
 impl Logs {
@@ -84,9 +74,9 @@ impl Logs {
         };
         let (view, changes) = pass.go_on(file, |_, _| true)?;
         self.all = None;
-        let runs = view.runs.iter().map(|(_, run)| RunShown::of(run)).collect();
+        let notes = shown(&view.notes);
         let LogView { bytes, transactions, uncommitted, .. } = view;
-        Ok(LogShown { bytes, transactions, uncommitted, changes, runs })
+        Ok(LogShown { bytes, transactions, uncommitted, changes, notes })
     }
 
     /// What the log changes about a key.
@@ -143,18 +133,9 @@ impl Pass {
     }
 }
 
-impl RunShown {
-    fn of(run: &Run) -> Self {
-        let places = run.places.iter().map(|place| PlaceShown {
-            output: place.role == Role::Output,
-            path: place.path.display().to_string(),
-            offset: place.offset,
-        });
-        Self {
-            job: String::from_utf8_lossy(&run.job).into_owned(),
-            ended: run.has_ended,
-            records: run.records,
-            places: places.collect(),
-        }
-    }
+fn shown(notes: &Notes) -> Vec<NoteShown> {
+    notes
+        .iter()
+        .map(|(name, note)| NoteShown { name: name.to_owned(), bytes: note.len() })
+        .collect()
 }

@@ -26,5 +26,5 @@ pub(crate) fn run(
     let converted = filter.convert(conversion);
     let converted = converted.map_err(|error| Failure::at(from.display(), error))?;
     watch.next(format_args!("writing {}", to.display()));
-    output.save(converted.into(), view.runs)
+    output.save(converted.into(), view.notes)
 }

@@ -39,7 +39,7 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     if let Some(window) = state.filter.window() {
         tell_window(window, &state.filter, &mut report);
     }
-    resume::tell(&state.runs, &mut report);
+    resume::tell(&resume::Runs::of(&state.notes, path.display())?, &mut report);
     Ok(report)
 }
 

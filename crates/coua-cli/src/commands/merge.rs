@@ -1,10 +1,10 @@
 //! `coua merge`.
 
 use super::check_files;
-use crate::resume;
+use crate::resume::{self, Runs};
 use crate::target::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Notes, Result, Watch};
-use coua_store::{Runs, View};
+use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
 
 /// Writes the union of several filter files.
@@ -22,34 +22,40 @@ pub(crate) fn run(
         file::read(path, secret)
     };
     let (first, others) = files.split_first().expect("a command line without files is refused");
-    let View { mut filter, runs, .. } = read(first)?;
-    let mut all_runs = vec![runs];
+    let View { mut filter, notes, .. } = read(first)?;
+    let mut all_notes = vec![notes];
     for path in others {
-        let View { filter: other, runs, .. } = read(path)?;
+        let View { filter: other, notes, .. } = read(path)?;
         watch.next(format_args!("merging {}", path.display()));
         filter.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
-        all_runs.push(runs);
+        all_notes.push(notes);
     }
-    let runs = remembered(files, &output, all_runs, manners.notes);
+    let notes = remembered(files, &output, all_notes, manners.notes)?;
     watch.next(format_args!("writing {}", to.display()));
-    output.save(filter, runs)
+    output.save(filter, notes)
 }
 
-/// The runs that the result remembers: those of the filter that it replaces, if that is one of the sources, or
-/// of the only source. Says which are left out.
-fn remembered(files: &[PathBuf], output: &FilterFile, all: Vec<Runs>, notes: Notes) -> Runs {
+/// The notes that the result has: those of the filter that it replaces, if that is one of the sources, or
+/// of the only source. Says which runs are left out.
+fn remembered(
+    files: &[PathBuf],
+    output: &FilterFile,
+    all: Vec<FilterNotes>,
+    notes: Notes,
+) -> Result<FilterNotes> {
     let is_one = files.len() == 1;
     let kept = files.iter().position(|path| is_one || output.is_at(path));
-    let mut remembered = Runs::default();
-    for ((number, path), runs) in files.iter().enumerate().zip(all) {
+    let mut remembered = FilterNotes::default();
+    for ((number, path), found) in files.iter().enumerate().zip(all) {
         if kept == Some(number) {
-            remembered = runs;
+            remembered = found;
             continue;
         }
+        let runs = Runs::of(&found, path.display())?;
         if let Some(words) = resume::in_words(&runs).filter(|_| !output.is_at(path)) {
             let path = path.display();
             notes.say(format_args!("{path}: the result does not remember its runs: {words}"));
         }
     }
-    remembered
+    Ok(remembered)
 }

@@ -7,7 +7,7 @@ use crate::terminal::{Failure, Result, Watch, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_remote::Address;
-use coua_store::Runs;
+use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(
     let filter = coua_remote::pull(&address, manners.notes.program())?;
     keep_key(&filter, key, &address)?;
     watch.next(format_args!("writing {}", to.display()));
-    output.save(filter, Runs::default())
+    output.save(filter, FilterNotes::default())
 }
 
 /// Sees to it that the secret key, if there is one, is in its file.

@@ -4,8 +4,8 @@ use super::Opening;
 use super::file::{Form, Output, Settled};
 use crate::key::{Answers, Keyed};
 use crate::record::Block;
+use crate::resume::Place;
 use crate::terminal::{Failure, Result};
-use coua_store::Place;
 
 /// Outputs that are open.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What there is to say about the runs that a filter remembers.
 
-use super::remembered::{Remembered, words};
+use super::remembered::Remembered;
+use super::{Place, Role, Runs};
 use crate::terminal::{Report, counted, grouped, size};
-use coua_store::{Place, Role, Runs};
 use serde_json::{Value, json};
 
 /// Files of a run that a table names.
@@ -91,7 +91,7 @@ fn obstacle(run: &Remembered<'_>) -> Option<String> {
     }
     let moved = |place: &Place| {
         let moved = place.check().err()?;
-        Some(format!("{}: {}", place.path.display(), words(&moved)))
+        Some(format!("{}: {moved}", place.path.display()))
     };
     run.run.places.iter().find_map(moved)
 }
@@ -108,7 +108,7 @@ pub(crate) fn in_words(runs: &Runs) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua_store::Run;
+    use crate::resume::Run;
 
     /// The fields and the table of a run.
     fn told(run: Run) -> (Value, String) {

@@ -7,21 +7,25 @@
 mod counts;
 mod describe;
 mod job;
+mod place;
 mod plan;
 mod positions;
 mod recorder;
 mod remembered;
+mod runs;
 
 pub(crate) use counts::Counts;
 pub(crate) use describe::{in_words, tell};
 pub(crate) use job::JobSpec;
+pub(crate) use place::{Place, Role};
 pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
+pub(crate) use runs::{Run, Runs};
 
 use crate::output::{Opening, Outputs};
 use crate::target::{Kept, Stage};
 use crate::terminal::{Failure, Notes, Result, counted, grouped};
-use coua_store::{Place, Role, Run, Runs};
+use coua_store::Notes as FilterNotes;
 use plan::{Job, Plan};
 use recorder::{AfterEnd, State};
 use remembered::{JobFile, Remembered};
@@ -56,7 +60,7 @@ impl Checkpoints {
         notes: Notes,
     ) -> Result<Begun> {
         let job = Job::new(kept.name(), &self.spec, inputs, opening, notes);
-        let plan = job.plan(self.mode, kept.store.runs())?;
+        let plan = job.plan(self.mode, &kept.runs)?;
         match (plan.resumed, &job.files) {
             (Some(number), Ok(files)) => self.resume(kept, number, files, &job),
             _ => self.begin_new(kept, plan, &job),
@@ -72,7 +76,7 @@ impl Checkpoints {
         let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
         let mut outputs = Outputs::open(job.opening)?;
         let counts = Counts::default();
-        let runs = kept.store.runs_mut();
+        let runs = &mut kept.runs;
         for number in plan.replaced {
             runs.remove(number);
         }
@@ -97,7 +101,7 @@ impl Checkpoints {
         files: &[JobFile],
         job: &Job<'_>,
     ) -> Result<Begun> {
-        let run = kept.store.runs_mut().get_mut(number).expect("the plan is one for these runs");
+        let run = kept.runs.get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.notes);
         let state = State::of(run).ok_or_else(|| {
             let reason =
@@ -110,20 +114,20 @@ impl Checkpoints {
         if run.records > 0 {
             kept.resumes();
         }
-        let runs = kept.store.runs_mut();
+        let runs = &mut kept.runs;
         // Before anything more is written to its outputs.
         if !places.is_empty() && reopen(runs, number) {
             kept.commit(Stage::Begin)?;
         }
         let timing = (self.every, AfterEnd::Wanted);
-        let recorder = Recorder::new(kept.store.runs(), number, timing, job);
+        let recorder = Recorder::new(&kept.runs, number, timing, job);
         Ok((Some(recorder), outputs, state.counts))
     }
 
     /// What cannot be kept is not recorded.
     fn check_room(&self, run: Run, notes: Notes) -> Result<Option<Run>> {
         let bytes = run.bytes() + REST;
-        if bytes <= Run::MOST_BYTES {
+        if bytes <= FilterNotes::MOST_BYTES {
             return Ok(Some(run));
         }
         let reason = format!(
@@ -131,7 +135,7 @@ impl Checkpoints {
              fewer at a time, or begin in a folder with a shorter name",
             counted(run.places.len() as u64, "input"),
             counted(bytes, "byte"),
-            grouped(Run::MOST_BYTES)
+            grouped(FilterNotes::MOST_BYTES)
         );
         if self.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));

@@ -2,9 +2,9 @@
 
 use super::job::{Found, JobSpec};
 use super::remembered::{JobFile, Remembered, has_content};
+use super::{Role, Runs};
 use crate::output::Opening;
 use crate::terminal::{Failure, Notes, Result, counted};
-use coua_store::{Role, Runs};
 use std::path::{Path, PathBuf};
 
 /// How a run begins.

@@ -2,11 +2,11 @@
 //!
 //! The first records of each are done, so that all of them may have grown when the run is resumed.
 
+use super::Place;
 use super::remembered::is_missing;
 use crate::platform::Identity;
 use crate::record::{Block, Ending, Format};
 use crate::terminal::{Failure, Result, counted, grouped};
-use coua_store::Place;
 use std::io;
 use std::path::PathBuf;
 
@@ -176,7 +176,7 @@ impl Positions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua_store::Role;
+    use crate::resume::Role;
     use std::fs;
 
     /// Between two looks at an input nothing may have been read of it.

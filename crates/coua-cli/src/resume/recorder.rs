@@ -4,11 +4,11 @@ use super::counts::Counts;
 use super::plan::Job;
 use super::positions::Positions;
 use super::remembered::Remembered;
+use super::{Role, Run, Runs};
 use crate::output::Settled;
 use crate::record::{Block, Format};
 use crate::target::{Kept, Stage, Target};
 use crate::terminal::{Notes, Result};
-use coua_store::{Role, Run, Runs};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -137,7 +137,7 @@ impl Recorder {
         if self.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
             self.after_end = AfterEnd::Kept;
         }
-        self.note(kept.store.runs_mut(), settled, counts);
+        self.note(&mut kept.runs, settled, counts);
         if self.lost.is_some() {
             return Ok(());
         }
@@ -159,14 +159,14 @@ impl Recorder {
             if ending == Ending::Whole {
                 recorder.positions.end()?;
             }
-            recorder.note(kept.store.runs_mut(), settled, counts);
+            recorder.note(&mut kept.runs, settled, counts);
             if ending == Ending::Early {
-                recorder.leave(kept.store.runs_mut());
+                recorder.leave(&mut kept.runs);
                 kept.commit(Stage::Checkpoint)?;
                 return Ok(Target::File(kept));
             }
             let name = kept.name();
-            recorder.note_end(&name, kept.store.runs_mut());
+            recorder.note_end(&name, &mut kept.runs);
         }
         Ok(Target::Done(Box::new(kept.finish()?)))
     }

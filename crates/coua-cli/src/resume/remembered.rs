@@ -1,8 +1,9 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job::{Found, JobSpec};
-use crate::terminal::{Failure, Result, counted, grouped, message};
-use coua_store::{Moved, Place, Role, Run, Runs};
+use super::place::Moved;
+use super::{Place, Role, Run, Runs};
+use crate::terminal::{Failure, Result, counted, grouped};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -63,10 +64,8 @@ impl<'a> Remembered<'a> {
     pub(super) fn check_places(&self) -> Result<()> {
         for place in &self.run.places {
             place.check().map_err(|moved| {
-                let reason = format!(
-                    "--resume: {}; put it back as it was, or start over with --anew",
-                    words(&moved)
-                );
+                let reason =
+                    format!("--resume: {moved}; put it back as it was, or start over with --anew");
                 Failure::at(place.path.display(), reason)
             })?;
         }
@@ -144,12 +143,4 @@ pub(super) fn has_content(path: &Path) -> bool {
 fn bytes_after(path: &Path, place: &Place) -> u64 {
     let length = path.metadata().map_or(0, |metadata| metadata.len());
     length.saturating_sub(place.offset)
-}
-
-/// How a file differs, in the operating system's words where they are its.
-pub(super) fn words(moved: &Moved) -> String {
-    match moved {
-        Moved::Io(error) => message::reason(error),
-        moved => moved.to_string(),
-    }
 }

@@ -13,7 +13,7 @@ use crate::terminal::{Failure, Notes, Result};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_remote::Address;
-use coua_store::{Access, Lock, Options, Reason, Runs, StoreError, View, Wait};
+use coua_store::{Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, View, Wait};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -165,7 +165,7 @@ impl FilterFile {
             let filter = wanted.build()?;
             let options = with_key(Options::new(), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter))?;
-            return Ok(Kept::new(store, Saved::Nothing, wanted.now));
+            return Kept::new(store, Saved::Nothing, wanted.now);
         }
         let kept = self.open(expecting(inputs), wanted)?;
         wanted.agree_with(kept.filter(), &kept.name())?;
@@ -177,7 +177,7 @@ impl FilterFile {
         platform::explain_shortened(self.lock.target());
         let options = with_key(options, &spec.secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
-        let mut kept = Kept::new(store, Saved::Before, spec.now);
+        let mut kept = Kept::new(store, Saved::Before, spec.now)?;
         let name = kept.name();
         check_key(&spec.secret, kept.filter(), &name)?;
         spec.now.check_for(kept.filter().window())?;
@@ -186,11 +186,11 @@ impl FilterFile {
         Ok(kept)
     }
 
-    /// Replaces whatever filter is there by this one, which remembers these runs.
-    pub(crate) fn save(self, filter: Generations, runs: Runs) -> Result<()> {
+    /// Replaces whatever filter is there by this one, with these notes.
+    pub(crate) fn save(self, filter: Generations, notes: FilterNotes) -> Result<()> {
         let name = self.name();
         let saved = if self.lock.is_new() { Saved::Nothing } else { Saved::Before };
-        let replaced = Options::new().replace(self.lock, filter, runs);
+        let replaced = Options::new().replace(self.lock, filter, notes);
         replaced.map_err(|error| not_saved(&name, saved, &error))
     }
 

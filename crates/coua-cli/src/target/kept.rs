@@ -3,6 +3,7 @@
 use crate::clock::Now;
 use crate::key::{Answers, Found, Keyed};
 use crate::pipeline::Early;
+use crate::resume::Runs;
 use crate::target::divided::Divided;
 use crate::target::memory::note_outcomes;
 use crate::target::op::{Op, Stop};
@@ -18,6 +19,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) store: Store,
+    /// The runs that it remembers.
+    pub(crate) runs: Runs,
+    /// As they are in its notes.
+    noted: Runs,
     now: Now,
     /// What its file has without what was not saved yet.
     saved: Saved,
@@ -53,8 +58,10 @@ pub(crate) enum Stage {
 }
 
 impl Kept {
-    pub(super) fn new(store: Store, saved: Saved, now: Now) -> Self {
-        Self { store, now, saved, divided: None, least_items: 0 }
+    pub(super) fn new(store: Store, saved: Saved, now: Now) -> Result<Self> {
+        let runs = Runs::of(store.notes(), store.path().display())?;
+        let noted = runs.clone();
+        Ok(Self { store, runs, noted, now, saved, divided: None, least_items: 0 })
     }
 
     /// Several threads may insert.
@@ -102,13 +109,15 @@ impl Kept {
     }
 
     /// Keeps all changes: this is the end. Gives the filter back.
-    pub(crate) fn finish(self) -> Result<Generations> {
+    pub(crate) fn finish(mut self) -> Result<Generations> {
+        self.note_runs()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
     /// Keeps all changes so far, and those of the runs.
     pub(crate) fn commit(&mut self, stage: Stage) -> Result<()> {
+        self.note_runs()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends here, early.
@@ -125,6 +134,19 @@ impl Kept {
             Stage::Checkpoint => self.saved = Saved::Some,
             Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
             Stage::Begin => {}
+        }
+        Ok(())
+    }
+
+    /// Writes the runs to the notes that the next commit makes durable. The file that a run leaves at its end is the same
+    /// whether it was interrupted or not.
+    fn note_runs(&mut self) -> Result<()> {
+        if self.runs != self.noted {
+            if self.runs.differs_in_an_interrupted_run(&self.noted) {
+                self.store.rewrite_at_end();
+            }
+            self.runs.write(&mut self.store)?;
+            self.noted = self.runs.clone();
         }
         Ok(())
     }

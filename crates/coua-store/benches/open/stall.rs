@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use coua::window::Generations;
-use coua_store::{Access, Options, Run};
+use coua_store::{Access, Options};
 
 use crate::Settings;
 use crate::filters::{Cache, Filter, hashes, inode};
@@ -56,7 +56,6 @@ pub(crate) fn stalled(arguments: &[String]) {
     let mut store = Options::new().access(Access::Load).background_from(from).write(path).unwrap();
     let (mut works, mut commits) = (Vec::new(), Vec::new());
     let (mut seen, mut log) = (0, 0);
-    let run = store.runs_mut().add(Run::default());
     let start = Instant::now();
     for round in 0u64.. {
         let (first, before) = (items + round / 2 * count, inode(path));
@@ -69,7 +68,7 @@ pub(crate) fn stalled(arguments: &[String]) {
             }
         });
         let worked = Instant::now();
-        store.runs_mut().get_mut(run).unwrap().records = round + 1;
+        store.set_note("round", &(round + 1).to_le_bytes()).unwrap();
         store.commit().unwrap();
         works.push((worked - begin).as_secs_f64() * 1e3);
         commits.push(worked.elapsed().as_secs_f64() * 1e3);

@@ -18,13 +18,13 @@ use std::thread;
 
 use coua::window::Generations;
 
-use super::write::{Next, Pace, write_runs, write_snapshot};
+use super::write::{Next, Pace, write_notes, write_snapshot};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan};
 use crate::memory::Touch;
+use crate::notes::Notes;
 use crate::recover::{Loading, apply, view_of};
-use crate::runs::Runs;
 
 /// Bytes of log that a commit copies itself, which takes less time than its sync.
 const CLOSE: u64 = 1 << 20;
@@ -90,18 +90,18 @@ pub(super) struct Present {
     path: PathBuf,
     base: Base,
     until: Mark,
-    runs: Runs,
+    notes: Notes,
 }
 
 impl Present {
-    pub(super) fn of(lock: &Lock, log: &Log, runs: &Runs) -> Result<Self, StoreError> {
+    pub(super) fn of(lock: &Lock, log: &Log, notes: &Notes) -> Result<Self, StoreError> {
         let path = lock.target().to_owned();
         // With a position of its own.
         let file = File::open(&path).map_err(|source| StoreError::io(&path, "open", source))?;
         if !lock.is_held() || !is_at(&file, &path) {
             return Err(Reason::Replaced.at(&path));
         }
-        Ok(Self { file, path, base: log.base(), until: log.committed(), runs: runs.clone() })
+        Ok(Self { file, path, base: log.base(), until: log.committed(), notes: notes.clone() })
     }
 
     fn scan(&self) -> Result<Scan<'_>, StoreError> {
@@ -124,7 +124,7 @@ impl Task {
         let to = self.next.target(&*self.disk);
         let mut log = Log::empty(write_snapshot(to, &filter, Pace::Steady(signals))?);
         drop(filter);
-        write_runs(&mut log, to, &present.runs)?;
+        write_notes(&mut log, to, &present.notes)?;
         let (mut copied, committed) = (present.until, &signals.committed);
         loop {
             copied = log.copy(to, &present.scan()?, copied, committed.load(Ordering::Relaxed))?;

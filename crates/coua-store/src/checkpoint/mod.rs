@@ -20,8 +20,8 @@ use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan, Transaction};
 use crate::memory::Residence;
+use crate::notes::Notes;
 use crate::recover::Loading;
-use crate::runs::Runs;
 use background::{Background, Present, Task};
 use write::{Next, write_file};
 
@@ -114,19 +114,24 @@ impl Checkpointer {
         &mut self,
         lock: &mut Lock,
         filter: &Generations,
-        runs: &Runs,
+        notes: &Notes,
     ) -> Result<Log, StoreError> {
         let next = self.take_next(lock.target())?;
-        let written = write_file(next.target(&*self.disk), filter, runs);
+        let written = write_file(next.target(&*self.disk), filter, notes);
         self.rename_into_place(next, lock, written)
     }
 
     /// Has a thread make the next snapshot, for which space is [reserved](Self::reserve).
-    pub(crate) fn start(&mut self, lock: &Lock, log: &Log, runs: &Runs) -> Result<(), StoreError> {
+    pub(crate) fn start(
+        &mut self,
+        lock: &Lock,
+        log: &Log,
+        notes: &Notes,
+    ) -> Result<(), StoreError> {
         let next = self.take_next(lock.target())?;
         let path = next.path.clone();
         let (disk, loading) = (self.disk.clone(), self.loading);
-        let started = Present::of(lock, log, runs).and_then(|present| {
+        let started = Present::of(lock, log, notes).and_then(|present| {
             Background::start(&*self.spawn, Task { disk, loading, present, next })
         });
         match started {

@@ -11,7 +11,7 @@ use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
 use super::held::Held;
 use crate::checkpoint::{Signals, Spawn, Work};
-use crate::{Access, Options, Reason, Run, Store, StoreError};
+use crate::{Access, Options, Reason, Store, StoreError};
 
 /// Hashes of a round: the log reaches its limit in the third.
 const HASHES: u64 = 60;
@@ -96,11 +96,10 @@ impl Bench {
         self.check();
     }
 
-    /// The filter's one run says how many rounds there were.
+    /// A note says how many rounds there were.
     fn try_commit(&self, store: &mut Store) -> Result<(), StoreError> {
-        let number = store.runs().iter().map(|(number, _)| number).next();
-        let number = number.unwrap_or_else(|| store.runs_mut().add(Run::default()));
-        store.runs_mut().get_mut(number).unwrap().records = self.round;
+        store.set_note("round", &self.round.to_le_bytes()).unwrap();
+        store.rewrite_at_end();
         store.commit()
     }
 
@@ -114,7 +113,7 @@ impl Bench {
 
     fn round_on_disk(&self) -> u64 {
         let view = Options::new().access(Access::Map).read(self.path()).unwrap();
-        view.runs.iter().map(|(_, run)| run.records).max().unwrap_or(0)
+        view.note("round").map_or(0, |note| u64::from_le_bytes(note.try_into().unwrap()))
     }
 
     /// The last round is what is on the disk.
@@ -171,7 +170,7 @@ fn the_work_goes_on_while_a_snapshot_is_made() {
     }
     let (first, last) = (bytes_of(&make().into()).len(), bench.snapshot().len());
     assert!(last > first, "it has grown: {first}, {last}");
-    store.runs_mut().remove(1);
+    assert!(store.remove_note("round"));
     store.finish().unwrap();
     assert!(fs::read(bench.path()).unwrap() == bytes_of(&bench.plain));
     assert_eq!(bench.names(), ["seen.coua"]);

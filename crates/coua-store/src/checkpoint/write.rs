@@ -10,7 +10,7 @@ use super::background::Signals;
 use crate::error::StoreError;
 use crate::fs::Disk;
 use crate::log::{Base, Log, Target, Transaction};
-use crate::runs::Runs;
+use crate::notes::Notes;
 
 /// A file that is to replace the filter, with space for a snapshot.
 #[derive(Debug)]
@@ -31,14 +31,14 @@ impl Next {
     }
 }
 
-/// Writes a whole file: a snapshot, and the runs if there are any; and waits until it is on the disk.
+/// Writes a whole file: a snapshot, and the notes if there are any; and waits until it is on the disk.
 pub(crate) fn write_file(
     to: Target<'_>,
     filter: &Generations,
-    runs: &Runs,
+    notes: &Notes,
 ) -> Result<Log, StoreError> {
     let mut log = Log::empty(write_snapshot(to, filter, Pace::AtOnce)?);
-    if write_runs(&mut log, to, runs)? {
+    if write_notes(&mut log, to, notes)? {
         to.sync()?;
         log.mark_committed();
     }
@@ -46,12 +46,15 @@ pub(crate) fn write_file(
 }
 
 /// Commits what a snapshot cannot hold. Returns whether there was anything.
-pub(crate) fn write_runs(log: &mut Log, to: Target<'_>, runs: &Runs) -> Result<bool, StoreError> {
-    let runs = runs.changes_since(&Runs::default());
-    if !runs.is_empty() {
-        log.put(to, Transaction { changes: &[], runs: &runs })?;
+pub(crate) fn write_notes(
+    log: &mut Log,
+    to: Target<'_>,
+    notes: &Notes,
+) -> Result<bool, StoreError> {
+    if !notes.is_empty() {
+        log.put(to, Transaction { changes: &[], notes: &notes.encode_all() })?;
     }
-    Ok(!runs.is_empty())
+    Ok(!notes.is_empty())
 }
 
 /// How a snapshot is written.

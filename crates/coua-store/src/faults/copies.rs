@@ -74,7 +74,7 @@ fn a_copy_of_a_filter_at_work_is_a_commit_or_an_error() {
             fs::write(&to, copied).unwrap();
             match Options::new().read(&to) {
                 Ok(view) => {
-                    let round = round_of(&view.runs);
+                    let round = round_of(&view.notes);
                     assert!(round >= before, "{round} after {before}");
                     let state = Some(bytes_of(&view.filter));
                     assert!(expected[round as usize] == state, "round {round}");

@@ -20,7 +20,7 @@ use coua::{CuckooFilter, KeyHash};
 
 use crate::checkpoint::held::Held;
 use crate::fs::{Disk, FileSystem, Folder};
-use crate::{Options, Reason, Run, Runs, Store, StoreError};
+use crate::{Notes, Options, Reason, Store, StoreError};
 
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,16 +232,15 @@ fn options(disk: Arc<dyn Disk>) -> Options {
     options
 }
 
-/// Commits a round, whose number the filter's one run has as its records.
+/// Commits a round, whose number is a note.
 fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
-    let number = store.runs().iter().map(|(number, _)| number).next();
-    let number = number.unwrap_or_else(|| store.runs_mut().add(Run::default()));
-    store.runs_mut().get_mut(number).unwrap().records = round;
+    store.set_note("round", &round.to_le_bytes()).unwrap();
+    store.rewrite_at_end();
     store.commit()
 }
 
-fn round_of(runs: &Runs) -> u64 {
-    runs.iter().map(|(_, run)| run.records).max().unwrap_or(0)
+fn round_of(notes: &Notes) -> u64 {
+    notes.get("round").map_or(0, |note| u64::from_le_bytes(note.try_into().unwrap()))
 }
 
 impl Script {
@@ -255,7 +254,7 @@ impl Script {
 /// The round whose state is on disk; it must be one of the script, whole.
 fn round_on_disk(path: &Path, expected: &[Option<Vec<u8>>]) -> u64 {
     let (bytes, round) = match Options::new().read(path) {
-        Ok(view) => (Some(bytes_of(&view.filter)), round_of(&view.runs)),
+        Ok(view) => (Some(bytes_of(&view.filter)), round_of(&view.notes)),
         Err(StoreError { reason: Reason::Blank, .. }) => (None, 0),
         Err(StoreError { reason: Reason::Io { source, .. }, .. })
             if source.kind() == io::ErrorKind::NotFound =>
@@ -298,7 +297,7 @@ impl Play<'_> {
 
     /// None if the store must be opened again.
     fn on(&self, mut store: Store, begun: u64) -> Option<bool> {
-        assert_eq!(round_of(store.runs()), begun);
+        assert_eq!(round_of(store.notes()), begun);
         for round in begun + 1..=self.script.rounds {
             change(&mut store, round);
             while let Err(error) = commit(&mut store, round) {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::power::Volatile;
 use super::{Fault, Faulty, Then, bytes_of, empty, hashes, in_memory, left_in, options};
 use crate::fs::Disk;
-use crate::{Lock, Options, Reason, Run, Runs, Store, StoreError, Wait};
+use crate::{Lock, Notes, Options, Reason, Store, StoreError, Wait};
 
-/// A filter with a log and a run. Returns its path, and its bytes as they were committed.
+/// A filter with a log and a note. Returns its path, and its bytes as they were committed.
 fn old(folder: &Path) -> (PathBuf, Vec<u8>) {
     let path = folder.join("seen.coua");
     let mut store = Store::create(&path, empty).unwrap();
     store.commit().unwrap();
     store.insert_batch(&hashes(1)).unwrap();
-    store.runs_mut().add(Run::default());
+    store.set_note("a", b"note").unwrap();
     store.commit().unwrap();
     let bytes = bytes_of(store.filter());
     (path, bytes)
@@ -30,13 +30,13 @@ fn new() -> coua::CuckooFilter {
 
 fn replace(disk: Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
     let lock = Lock::take(path, Wait::No)?;
-    options(disk).replace(lock, new(), Runs::default())
+    options(disk).replace(lock, new(), Notes::default())
 }
 
-/// The bytes and the number of runs that a reader finds.
+/// The bytes and the number of notes that a reader finds.
 fn found(path: &Path) -> Option<(Vec<u8>, usize)> {
     let view = Options::new().read(path).ok()?;
-    Some((bytes_of(&view.filter), view.runs.len()))
+    Some((bytes_of(&view.filter), view.notes.len()))
 }
 
 #[test]

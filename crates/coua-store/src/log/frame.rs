@@ -20,13 +20,13 @@ pub(crate) enum Kind {
     Changes = 1,
     /// Commits the frames before it.
     Commit = 2,
-    /// Changes of the runs that the filter redigest, valid once they are committed.
-    Runs = 3,
+    /// Changes of the notes, valid once they are committed.
+    Notes = 3,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Self> {
-        let all = [Self::Changes, Self::Commit, Self::Runs];
+        let all = [Self::Changes, Self::Commit, Self::Notes];
         all.into_iter().find(|kind| *kind as u32 == number)
     }
 }

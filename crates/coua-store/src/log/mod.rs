@@ -16,7 +16,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 pub use changes::LogEvent;
 pub(crate) use changes::{ChangeEncoder, Changes, Unrepeatable, decode_changes, replay_changes};
-pub(crate) use fields::{Fields, put_u32, put_u64};
+pub(crate) use fields::{Fields, put_u32};
 pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Contents, Frame, Scan};
 pub(crate) use write::{Log, Target, Transaction};

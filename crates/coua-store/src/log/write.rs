@@ -29,8 +29,8 @@ pub(crate) struct Log {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transaction<'a> {
     pub(crate) changes: &'a [u8],
-    /// Payloads of frames of runs.
-    pub(crate) runs: &'a [Vec<u8>],
+    /// Payloads of frames of notes.
+    pub(crate) notes: &'a [Vec<u8>],
 }
 
 /// The file of a log, and the disk that its steps go through.
@@ -131,8 +131,8 @@ impl Log {
         if !what.changes.is_empty() {
             self.frame(&mut bytes, &mut end, Kind::Changes, what.changes);
         }
-        for runs in what.runs {
-            self.frame(&mut bytes, &mut end, Kind::Runs, runs);
+        for notes in what.notes {
+            self.frame(&mut bytes, &mut end, Kind::Notes, notes);
         }
         self.frame(&mut bytes, &mut end, Kind::Commit, &[]);
         self.write(to, &bytes, end)

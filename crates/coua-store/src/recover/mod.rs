@@ -12,7 +12,7 @@ use crate::error::{Damage, Reason, StoreError};
 use crate::fs::is_at;
 use crate::log::{Base, Frame, Kind, Log, Scan, TransactionDigest, Unrepeatable, replay_changes};
 use crate::memory::{Access, Residence, Touch};
-use crate::runs::Runs;
+use crate::notes::Notes;
 use view::Origin;
 
 pub use view::View;
@@ -74,7 +74,7 @@ impl State {
         let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
         let mut view = View {
             origin,
-            runs: committed.runs,
+            notes: committed.notes,
             snapshot_bytes: base.bytes,
             log_bytes: logged,
             transactions: contents.transactions,
@@ -90,8 +90,8 @@ impl State {
 /// counts.
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
-    pub(crate) runs: Runs,
-    run_changes: Vec<Vec<u8>>,
+    pub(crate) notes: Notes,
+    note_changes: Vec<Vec<u8>>,
     digest: TransactionDigest,
 }
 
@@ -101,13 +101,13 @@ impl Committed {
         let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
         match frame.kind {
             Kind::Changes => {}
-            Kind::Runs => self.run_changes.push(frame.payload.clone()),
+            Kind::Notes => self.note_changes.push(frame.payload.clone()),
             Kind::Commit if frame.payload != self.digest.commit() => {
                 return Err(Damage::Checksum);
             }
             Kind::Commit => {
-                for changes in self.run_changes.drain(..) {
-                    self.runs.repeat(&changes).ok_or(unreadable("runs"))?;
+                for changes in self.note_changes.drain(..) {
+                    self.notes.replay(&changes).ok_or(unreadable("notes"))?;
                 }
             }
         }

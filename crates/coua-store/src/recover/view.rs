@@ -9,15 +9,15 @@ use coua::window::Generations;
 use crate::error::{Reason, StoreError};
 use crate::log::Base;
 use crate::memory::Residence;
-use crate::runs::Runs;
+use crate::notes::Notes;
 
 /// The last committed state, for reading.
 #[derive(Debug)]
 pub struct View {
     /// The filter. Changes to it stay in memory.
     pub filter: Generations,
-    /// The runs that it remembers.
-    pub runs: Runs,
+    /// The notes of the program.
+    pub notes: Notes,
     /// Bytes of the snapshot.
     pub snapshot_bytes: u64,
     /// Bytes of what was committed since the snapshot.
@@ -43,11 +43,11 @@ pub(crate) struct Origin {
 impl View {
     pub(crate) fn new(filter: Generations, residence: Residence) -> Self {
         let (snapshot_bytes, log_bytes, transactions, uncommitted) = (0, 0, 0, 0);
-        let runs = Runs::default();
+        let notes = Notes::default();
         let origin = None;
         Self {
             filter,
-            runs,
+            notes,
             snapshot_bytes,
             log_bytes,
             transactions,
@@ -55,6 +55,11 @@ impl View {
             residence,
             origin,
         }
+    }
+
+    /// The note of this name, as it was committed.
+    pub fn note(&self, name: &str) -> Option<&[u8]> {
+        self.notes.get(name)
     }
 
     /// Whether the file is unchanged since it was mapped; to be called after the last answer.

@@ -7,10 +7,9 @@ use crate::checkpoint::Made;
 use crate::error::{Reason, StoreError};
 use crate::growth::{AtEnd, Growth};
 use crate::log::{Log, Transaction};
-use crate::runs::{Run, Runs};
 
 impl Store {
-    /// Makes all changes so far durable, those of the filter and of its runs. When this returns, they are on the
+    /// Makes all changes so far durable, those of the filter and of its notes. When this returns, they are on the
     /// disk. A crash before that leaves the state of the previous commit or of this one.
     ///
     /// Usually appends to the log, in time proportional to the changes. When the log has become large, a new
@@ -19,13 +18,11 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused, or a run takes too much space. Except after
+    /// [`StoreError`] if the disk refused. Except after
     /// [`Reason::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
     /// next commit tries again. A failure of a background snapshot is an error of the next commit.
     pub fn commit(&mut self) -> Result<(), StoreError> {
         self.join();
-        self.check_runs()?;
-        self.is_piecemeal |= self.changes_an_unfinished_run();
         if !self.has_changes() {
             return Ok(());
         }
@@ -78,13 +75,13 @@ impl Store {
     /// Begins to make the next snapshot, which will have what is committed now.
     fn start_background(&mut self) -> Result<(), StoreError> {
         self.reserve_next()?;
-        self.checkpointer.start(&self.lock, &self.log, &self.committed_runs)
+        self.checkpointer.start(&self.lock, &self.log, &self.notes)
     }
 
     /// Commits, and switches to a file that was made in the background.
     fn switch_to(&mut self, made: Made) -> Result<(), StoreError> {
-        let runs = self.run_changes();
-        let what = Transaction { changes: self.changes.bytes(), runs: &runs };
+        let notes = self.notes.encode(&self.changed_notes);
+        let what = Transaction { changes: self.changes.bytes(), notes: &notes };
         // After an error the present file is as it was, and the next commit appends to it.
         let log = self.checkpointer.switch_to(made, &mut self.lock, &self.log, what)?;
         self.mark_replaced(log)
@@ -94,7 +91,7 @@ impl Store {
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
         let bytes = self.situation().largest();
         self.checkpointer.prepare(&self.lock, self.log.base(), bytes)?;
-        let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.runs)?;
+        let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes)?;
         self.mark_replaced(log)
     }
 
@@ -103,7 +100,7 @@ impl Store {
     fn mark_replaced(&mut self, log: Log) -> Result<(), StoreError> {
         (self.log, self.need) = (log, Need::Log);
         self.changes.clear();
-        self.committed_runs = self.runs.clone();
+        self.changed_notes.clear();
         if let Err(source) = self.options.disk.sync_folder(self.lock.folder()) {
             self.need = Need::Poisoned;
             return Err(Reason::Unsynced(source).at(self.lock.target()));
@@ -123,8 +120,9 @@ impl Store {
         self.commit()
     }
 
-    /// Commits, and returns the filter. A small filter becomes a snapshot with nothing after it but its runs, and
-    /// so does one with checkpoints of runs: the bytes do not depend on when the commits were.
+    /// Commits, and returns the filter. A small filter becomes a snapshot with nothing after it but its notes, and
+    /// so does one for which [`rewrite_at_end`](Self::rewrite_at_end) was called: the bytes do not depend on when the
+    /// commits were.
     ///
     /// # Errors
     ///
@@ -144,9 +142,7 @@ impl Store {
     /// ```
     pub fn finish(mut self) -> Result<Generations, StoreError> {
         self.join();
-        self.check_runs()?;
         if self.has_changes() {
-            self.is_piecemeal |= self.changes_an_unfinished_run();
             let at_end = self.situation().growth_at_end();
             if at_end != AtEnd::Append {
                 self.checkpointer.abandon();
@@ -166,38 +162,19 @@ impl Store {
         Ok(self.filter)
     }
 
-    /// Whether a run with records is committed before its end, or resumed from there. Other unfinished runs of
-    /// the file do not matter.
-    fn changes_an_unfinished_run(&self) -> bool {
-        let has_unfinished = |these: &Runs, others: &Runs| {
-            let mut unfinished = these.iter().filter(|(_, run)| !run.has_ended && run.records > 0);
-            unfinished.any(|(number, run)| others.get(number) != Some(run))
-        };
-        has_unfinished(&self.runs, &self.committed_runs)
-            || has_unfinished(&self.committed_runs, &self.runs)
-    }
-
-    /// Refuses a run that is larger than readers accept.
-    fn check_runs(&self) -> Result<(), StoreError> {
-        match self.runs.iter().map(|(_, run)| run.bytes()).find(|&bytes| bytes > Run::MOST_BYTES) {
-            Some(found) => Err(Reason::RunTooLarge { found }.at(self.lock.target())),
-            None => Ok(()),
-        }
-    }
-
     /// Whether there is anything that is not committed.
     fn has_changes(&self) -> bool {
         self.need != Need::Log
             || !self.changes.bytes().is_empty()
             || self.log.is_ahead()
-            || self.runs != self.committed_runs
+            || !self.changed_notes.is_empty()
     }
 
     /// Appends the changes to the log, and waits until they are on the disk.
     fn append(&mut self) -> Result<(), StoreError> {
-        let runs = self.run_changes();
+        let notes = self.notes.encode(&self.changed_notes);
         let to = self.options.target(&self.lock);
-        let put = self.log.put(to, Transaction { changes: self.changes.bytes(), runs: &runs });
+        let put = self.log.put(to, Transaction { changes: self.changes.bytes(), notes: &notes });
         if let Err(error) = put.and_then(|()| to.sync()) {
             // Pieces that were appended before are truncated too, so the changes are not all in memory any more.
             self.require_snapshot();
@@ -205,15 +182,10 @@ impl Store {
         }
         self.log.mark_committed();
         self.changes.clear();
-        self.committed_runs = self.runs.clone();
+        self.changed_notes.clear();
         self.checkpointer.announce(self.log.committed());
         // What was written to a file without a name is lost.
         self.lock.check_held().inspect_err(|_| self.need = Need::Poisoned)
-    }
-
-    /// The changes from the runs of the file to those of this store.
-    fn run_changes(&self) -> Vec<Vec<u8>> {
-        self.runs.changes_since(&self.committed_runs)
     }
 
     /// The error of a failed commit to the log that could not be truncated: readers may find it.

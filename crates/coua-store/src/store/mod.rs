@@ -6,6 +6,7 @@ mod open;
 mod options;
 mod shards;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,13 +14,13 @@ use coua::SharedCuckooFilter;
 use coua::window::Generations;
 
 use crate::checkpoint::Checkpointer;
-use crate::error::StoreError;
+use crate::error::{Reason, StoreError};
 use crate::fs::Lock;
 use crate::growth::{Growth, Situation};
 use crate::log::{Base, Changes, Log};
 use crate::memory::Residence;
+use crate::notes::Notes;
 use crate::recover::{State, View};
-use crate::runs::Runs;
 
 pub use options::Options;
 pub use shards::Divided;
@@ -50,14 +51,14 @@ pub struct Store {
     residence: Residence,
     /// The filter, while it is divided.
     divided: Arc<Divided>,
-    runs: Runs,
-    /// As they are in the file.
-    committed_runs: Runs,
+    notes: Notes,
+    /// The names of notes that are not as they are in the file.
+    changed_notes: BTreeSet<String>,
     /// Changes that are not in the log yet.
     changes: Changes,
     log: Log,
     need: Need,
-    /// A run that has not ended was committed.
+    /// The log depends on when the commits were, which the end undoes.
     is_piecemeal: bool,
     pub(crate) checkpointer: Checkpointer,
     /// Dropped last.
@@ -135,8 +136,8 @@ impl Store {
             filter: view.filter,
             residence: view.residence,
             divided: Arc::default(),
-            runs: view.runs.clone(),
-            committed_runs: view.runs,
+            notes: view.notes,
+            changed_notes: BTreeSet::new(),
             changes: Changes::default(),
             log,
             need: Need::Log,
@@ -155,7 +156,7 @@ impl Store {
             snapshot,
             filter,
             log: log + self.changes.bytes().len() as u64,
-            first: self.runs.bytes(),
+            first: self.notes.bytes(),
             // A change takes eight bytes.
             thread: self.options.loading.access.own_bytes(snapshot, log / 8),
             is_at_work: self.checkpointer.is_at_work(),
@@ -186,26 +187,62 @@ impl Store {
         &self.filter
     }
 
-    /// The runs that the filter remembers, with all changes, also those not committed.
-    pub fn runs(&self) -> &Runs {
-        &self.runs
+    /// The notes of the program, with all changes, also those not committed.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
     }
 
-    /// The runs, to be changed. Changes are durable from the next [`commit`](Self::commit) on.
+    /// The note of this name, with all changes, also those not committed.
+    pub fn note(&self, name: &str) -> Option<&[u8]> {
+        self.notes.get(name)
+    }
+
+    /// Sets a note: any bytes that belong to the filter. It is durable from the next [`commit`](Self::commit) on,
+    /// together with the changes before that. A commit writes the notes that have changed, a snapshot all of them. So
+    /// what changes often is best a small note of its own. Programs that share filters begin the names of their notes
+    /// with their own names.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::NoteTooLarge`]: nothing has changed then.
     ///
     /// ```
     /// # use coua::CuckooFilter;
-    /// # use coua_store::{Run, Store};
+    /// # use coua_store::Store;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
     /// let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// let number = store.runs_mut().add(Run { records: 7, ..Run::default() });
+    /// store.insert("a")?;
+    /// store.set_note("app/done", b"line 1")?;
     /// store.finish()?;
-    /// assert_eq!(Store::open(&path)?.runs().get(number).map(|run| run.records), Some(7));
+    /// assert_eq!(Store::open(&path)?.note("app/done"), Some(&b"line 1"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn runs_mut(&mut self) -> &mut Runs {
-        &mut self.runs
+    pub fn set_note(&mut self, name: &str, note: &[u8]) -> Result<(), StoreError> {
+        let found = (name.len() + note.len()) as u64;
+        if found > Notes::MOST_BYTES {
+            return Err(Reason::NoteTooLarge { found }.at(self.lock.target()));
+        }
+        if self.note(name) != Some(note) {
+            self.notes.set(name, note);
+            self.changed_notes.insert(name.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Removes the note of this name. False if there is none.
+    pub fn remove_note(&mut self, name: &str) -> bool {
+        let was_there = self.notes.remove(name).is_some();
+        if was_there {
+            self.changed_notes.insert(name.to_owned());
+        }
+        was_there
+    }
+
+    /// [`finish`](Self::finish) will write a snapshot if there is space for another one, so that the bytes of the file
+    /// do not depend on when the commits were.
+    pub fn rewrite_at_end(&mut self) {
+        self.is_piecemeal = true;
     }
 
     /// The filter file, with symbolic links resolved.

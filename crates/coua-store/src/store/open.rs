@@ -8,8 +8,8 @@ use super::{Options, Store};
 use crate::error::StoreError;
 use crate::fs::{Lock, clear_temporary, resolved};
 use crate::memory::Touch;
+use crate::notes::Notes;
 use crate::recover::{State, View};
-use crate::runs::Runs;
 
 impl Options {
     /// The last committed state of the filter at `path`, for reading. Needs no lock and no right to write, and
@@ -68,7 +68,7 @@ impl Options {
         }
     }
 
-    /// Replaces the filter in the file, if there is one, by `filter` with these runs, under a lock that was taken
+    /// Replaces the filter in the file, if there is one, by `filter` with these notes, under a lock that was taken
     /// before. The old filter is not read; it only must be [replaceable](Lock::check_replaceable).
     ///
     /// # Errors
@@ -79,12 +79,12 @@ impl Options {
         &self,
         lock: Lock,
         filter: F,
-        runs: Runs,
+        notes: Notes,
     ) -> Result<(), StoreError> {
         lock.check_replaceable()?;
         clear_temporary(lock.target());
         let mut store = Store::begin(self, lock, filter.into())?;
-        store.runs = runs;
+        store.notes = notes;
         store.commit()
     }
 }

@@ -4,21 +4,21 @@ use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Damage, Options, Reason, Run, Store, StoreError};
+use coua_store::{Damage, Options, Reason, Store, StoreError};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, commit, committed, hashes, quick_folder, set_round};
 
-/// A filter with a log, and a run beside that of the rounds.
+/// A filter with a log, and notes beside that of the rounds.
 fn with_log(path: &Path) -> (u64, Vec<u8>) {
     let mut store = Store::create(path, CuckooFilter::new).unwrap();
-    store.runs_mut().add(Run::default());
+    store.set_note("first", b"").unwrap();
     for round in 1..4 {
         change(&mut store, round, 100);
         commit(&mut store, round).unwrap();
     }
     let view = Store::read(path).unwrap();
-    store.runs_mut().add(Run { job: b"another".to_vec(), ..Run::default() });
+    store.set_note("another", b"value").unwrap();
     store.commit().unwrap();
     assert!(view.log_bytes > 0);
     committed(path)
@@ -39,7 +39,7 @@ fn what_is_moved_copied_or_linked_is_whole() {
         carry(&path, &other);
         assert!(committed(&other) == before, "{way}");
         let mut store = Store::open(&other).unwrap();
-        assert_eq!(store.runs().len(), 2, "{way}");
+        assert_eq!(store.notes().len(), 3, "{way}");
         assert!(bytes_of(store.filter()) == before.1, "{way}");
         store.insert("more").unwrap();
         commit(&mut store, 9).unwrap();

@@ -235,5 +235,5 @@ fn damage_in_a_mapped_snapshot_is_not_written_on() {
     drop(store);
     assert!(fs::read(sample.path()).unwrap().starts_with(&file));
     let view = Options::new().access(Access::Map).read(sample.path()).unwrap();
-    assert_eq!(round_of(&view.runs), 5);
+    assert_eq!(round_of(&view.notes), 5);
 }

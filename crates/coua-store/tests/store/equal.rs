@@ -60,7 +60,7 @@ fn what_is_not_committed_is_forgotten() {
     drop(store);
     assert!(committed(&path) == before);
     let store = Store::open(&path).unwrap();
-    assert_eq!(round_of(store.runs()), 1);
+    assert_eq!(round_of(store.notes()), 1);
     assert!(bytes_of(store.filter()) == before.1);
 }
 

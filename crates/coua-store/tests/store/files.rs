@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coua::{CuckooFilter, LoadError};
-use coua_store::{Lock, Options, Reason, Run, Runs, Store, StoreError, Wait};
+use coua_store::{Lock, Notes, Options, Reason, Store, StoreError, Wait};
 
-use crate::samples::{change, commit, committed};
+use crate::samples::{change, commit, committed, log_bytes};
 
 pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -186,41 +186,59 @@ fn fill_the_disk(name: &str, background_from: u64) {
 
 /// What is committed can be read again.
 #[test]
-fn a_run_larger_than_a_reader_takes_is_refused() {
+fn a_note_larger_than_a_reader_takes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let with_job = |bytes: u64| Run { job: vec![b'x'; bytes as usize], ..Run::default() };
-    let longest = Run::MOST_BYTES - Run::default().bytes();
-    let (fits, too_long) = (with_job(longest), with_job(longest + 1));
-    let changed = |run: &Run| {
-        let mut store = Store::create(&path, CuckooFilter::new).unwrap();
-        store.insert("a").unwrap();
-        store.runs_mut().add(run.clone());
-        store
-    };
-    let is_refused = |done: Result<(), StoreError>| {
-        let error = done.unwrap_err();
-        assert!(matches!(error, StoreError { reason: Reason::RunTooLarge { .. }, .. }), "{error}");
-        let text = error.to_string();
-        assert!(text.contains("67108853 bytes, but at most 67108852"), "{text}");
-    };
-    is_refused(changed(&too_long).commit());
-    is_refused(changed(&too_long).commit_snapshot());
-    is_refused(changed(&too_long).finish().map(drop));
-    let mut runs = Runs::default();
-    runs.add(too_long);
-    let lock = Lock::take(&path, Wait::No).unwrap();
-    is_refused(Options::new().replace(lock, CuckooFilter::new(), runs));
-    assert!(names_in(folder.path()).is_empty());
-    let mut store = changed(&fits);
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.insert("a").unwrap();
+    let mut note = vec![b'x'; Notes::MOST_BYTES as usize - 3];
+    let error = store.set_note("name", &note).unwrap_err();
+    assert!(matches!(error, StoreError { reason: Reason::NoteTooLarge { .. }, .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("67108853 bytes with its name, but at most 67108852"), "{text}");
+    assert_eq!(store.note("name"), None);
+    note.pop();
+    store.set_note("name", &note).unwrap();
     for commit in [Store::commit, Store::commit_snapshot] {
         store.insert("a").unwrap();
         commit(&mut store).unwrap();
         let view = Store::read(&path).unwrap();
-        assert!(view.runs == *store.runs() && view.filter.len() == store.filter().len());
+        assert!(view.notes == *store.notes() && view.filter.len() == store.filter().len());
     }
     store.finish().unwrap();
-    assert!(Store::open(&path).unwrap().runs().get(1) == Some(&fits));
+    assert!(Store::open(&path).unwrap().note("name") == Some(&note[..]));
+}
+
+/// Together with the changes, and not before.
+#[test]
+fn notes_are_committed_with_the_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    store.commit().unwrap();
+    let noted = |name: &str| Store::read(&path).unwrap().note(name).map(<[u8]>::to_vec);
+    store.set_note("first", b"1").unwrap();
+    store.set_note("second", b"2").unwrap();
+    store.set_note("brief", b"3").unwrap();
+    assert!(store.remove_note("brief") && !store.remove_note("brief"));
+    assert_eq!((store.note("first"), noted("first")), (Some(&b"1"[..]), None));
+    store.commit().unwrap();
+    assert_eq!((noted("first"), noted("second")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
+    let before = log_bytes(&path);
+    store.set_note("first", b"1").unwrap();
+    store.commit().unwrap();
+    assert_eq!(log_bytes(&path), before, "nothing has changed");
+    store.set_note("first", b"").unwrap();
+    assert!(store.remove_note("second"));
+    drop(store);
+    assert_eq!((noted("first"), noted("second")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
+    let mut store = Store::open(&path).unwrap();
+    store.set_note("first", b"").unwrap();
+    assert!(store.remove_note("second"));
+    store.commit().unwrap();
+    assert_eq!((noted("first"), noted("second")), (Some(vec![]), None));
+    store.commit_snapshot().unwrap();
+    assert_eq!((noted("first"), noted("second")), (Some(vec![]), None));
 }
 
 /// Over nothing, a filter, one with a log, what is left of one, and an empty file; but over nothing else.
@@ -231,9 +249,9 @@ fn a_filter_replaces_whatever_is_there() {
     let replace = |key: &str| {
         let mut filter = CuckooFilter::new();
         filter.insert(key).unwrap();
-        Options::new().replace(Lock::take(&path, Wait::No)?, filter, Runs::default())?;
+        Options::new().replace(Lock::take(&path, Wait::No)?, filter, Notes::default())?;
         let view = Store::read(&path)?;
-        assert!(view.filter.contains(key) && view.filter.len() == 1 && view.runs.is_empty());
+        assert!(view.filter.contains(key) && view.filter.len() == 1 && view.notes.is_empty());
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
         Ok::<(), StoreError>(())
     };

@@ -1,25 +1,17 @@
 //! The bytes of a log, written by `docs/format.md` alone.
 
 use std::fs;
-use std::path::Path;
 
 use coua::{CuckooFilter, KeyHash};
-use coua_store::{Damage, Place, Reason, Role, Run, Store, StoreError};
+use coua_store::{Damage, Reason, Store, StoreError};
 
 use crate::samples::bytes_of;
-use crate::text::{entry, frame, log, numbers, run, sized, small, state};
+use crate::text::{frame, log, note, run};
 
 const HASHES: [u64; 3] = [1 << 63, 7 << 50, u64::MAX];
 
 fn build() -> CuckooFilter {
     CuckooFilter::with_capacity(100, 0.01).unwrap()
-}
-
-fn place(role: Role, path: &str, offset: u64) -> Place {
-    let mut place = Place::start(role, Path::new(path));
-    (place.offset, place.records, place.note) = (offset, 2, 3);
-    (place.head, place.tail) = (4, 5);
-    place
 }
 
 #[test]
@@ -34,51 +26,31 @@ fn a_log_has_the_bytes_of_the_text() {
     store.insert_unique_batch(&[a, b, a]).unwrap();
     store.remove_batch(&[c, b]);
     store.insert_batch(&[c, a]).unwrap();
-    let places = vec![place(Role::Input, "in", 1), place(Role::Output, "out", 0)];
-    let new = Run { job: b"job".to_vec(), records: 9, places, ..Run::default() };
-    let number = store.runs_mut().add(new.clone());
-    store.runs_mut().add(Run::default());
+    store.set_note("b", b"value").unwrap();
+    store.set_note("a", b"").unwrap();
     store.commit().unwrap();
-    let run_now = store.runs_mut().get_mut(number).unwrap();
-    (run_now.has_ended, run_now.records, run_now.state) = (true, 10, b"state".to_vec());
-    run_now.places[1].offset = 77;
-    store.runs_mut().remove(number + 1);
+    store.set_note("b", b"another").unwrap();
+    assert!(store.remove_note("a"));
     store.commit().unwrap();
     drop(store);
     let [a, b, c] = HASHES;
     let changes = [run(1, &[a, b]), run(2, &[b]), run(1, &[c, a])].concat();
-    let position = |offset| numbers(&[offset, 2, 3, 4, 5]);
-    let first = [
-        sized(b"job"),
-        state(0, 9, b""),
-        small(&[2]),
-        [small(&[1]), sized(b"in"), position(1)].concat(),
-        [small(&[2]), sized(b"out"), position(0)].concat(),
-    ];
-    let set = [
-        entry(1, 1, &[&first.concat()]),
-        entry(1, 2, &[&sized(b""), &state(0, 0, b""), &small(&[0])]),
-    ];
-    let advance =
-        [entry(3, 2, &[]), entry(2, 1, &[&state(1, 10, b"state"), &small(&[1, 1]), &position(77)])];
+    let set = [note(b"a", Some(b"")), note(b"b", Some(b"value"))].concat();
+    let later = [note(b"a", None), note(b"b", Some(b"another"))].concat();
     let expected = [
         snapshot.clone(),
-        log(
-            &snapshot,
-            0,
-            &[(1, &changes), (3, &set.concat()), (2, &[]), (3, &advance.concat()), (2, &[])],
-        ),
+        log(&snapshot, 0, &[(1, &changes), (3, &set), (2, &[]), (3, &later), (2, &[])]),
     ];
     assert!(fs::read(&path).unwrap() == expected.concat());
     let view = Store::read(&path).unwrap();
-    assert_eq!((view.transactions, view.runs.len(), view.uncommitted), (2, 1, 0));
+    assert_eq!((view.transactions, view.notes.len(), view.uncommitted), (2, 1, 0));
     assert_eq!(view.snapshot_bytes + view.log_bytes, expected.concat().len() as u64);
-    // A new snapshot has the runs as they are.
+    // The notes follow a new snapshot as they are.
     Store::open(&path).unwrap().commit_snapshot().unwrap();
     let rewritten = fs::read(&path).unwrap();
     let snapshot = bytes_of(&view.filter);
-    assert!(rewritten.starts_with(&snapshot));
-    assert_eq!(Store::read(&path).unwrap().runs, view.runs);
+    let expected = log(&snapshot, 0, &[(3, &note(b"b", Some(b"another"))), (2, &[])]);
+    assert!(rewritten == [snapshot, expected].concat());
 }
 
 #[test]

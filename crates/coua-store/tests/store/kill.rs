@@ -20,7 +20,7 @@ const HASHES: u64 = 60;
 fn write_until_killed(path: &Path, kind: Kind) {
     let options = Options::new().max_log(8_000).background_from(kind.background_from);
     let mut store = options.create(path, kind.make).unwrap();
-    let mut round = round_of(store.runs());
+    let mut round = round_of(store.notes());
     loop {
         round += 1;
         change(&mut store, round, HASHES);

@@ -30,7 +30,7 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     assert!((80_000..1_000_000).contains(&written), "{written}");
     let view = Options::new().expecting(1).read(&path).unwrap();
     assert_eq!((view.snapshot_bytes, view.log_bytes, view.transactions), (before, written, 10));
-    assert_eq!((view.filter.len(), round_of(&view.runs)), (1_010_000, 10));
+    assert_eq!((view.filter.len(), round_of(&view.notes)), (1_010_000, 10));
     drop(view);
     assert!(Store::read(&path).unwrap().filter.contains(hashes(11, 1_000)[999]));
 }

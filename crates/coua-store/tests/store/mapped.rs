@@ -65,7 +65,7 @@ fn small_work_does_not_look_at_other_segments() {
     let mut view = Options::new().read(&path).unwrap();
     let asked = [hashes(7, 10), hashes(8, 10)].concat();
     let present = view.asked(&asked).contains_batch(&asked);
-    assert!(present.iter().all(|is_present| *is_present) && round_of(&view.runs) == 2);
+    assert!(present.iter().all(|is_present| *is_present) && round_of(&view.notes) == 2);
 }
 
 /// Such a file with damage in the middle: mapped, it is not seen.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Options, Runs, Store, Wait};
+use coua_store::{Lock, Notes, Options, Store, Wait};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, commit};
@@ -37,7 +37,7 @@ fn work(path: &Path) {
     store.commit_snapshot().unwrap();
     store.finish().unwrap();
     let lock = Lock::take(path, Wait::No).unwrap();
-    Options::new().replace(lock, new_filter(), Runs::default()).unwrap();
+    Options::new().replace(lock, new_filter(), Notes::default()).unwrap();
     assert!(Store::read(path).unwrap().filter.is_empty());
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Options, Runs, Store, Wait};
+use coua_store::{Lock, Notes, Options, Store, Wait};
 
 use crate::samples::commit;
 use coua_dev::instruction_sets::skipped;
@@ -32,7 +32,7 @@ fn replace_in_every_way(path: &Path, mut check: impl FnMut(&str)) {
     check("a background snapshot");
     drop(store);
     let lock = Lock::take(path, Wait::No).unwrap();
-    Options::new().replace(lock, CuckooFilter::new(), Runs::default()).unwrap();
+    Options::new().replace(lock, CuckooFilter::new(), Notes::default()).unwrap();
     check("a replacement");
 }
 

@@ -48,7 +48,7 @@ fn add_own(path: &Path, part: u64, commits: u64) {
         let options = Options::new().max_log(max_log).background_from(part % 2 * u64::MAX);
         let mut store = options.create(path, CuckooFilter::new).unwrap();
         store.insert_batch(&hashes(1_000 * part + number, 50)).unwrap();
-        let round = round_of(store.runs()) + 1;
+        let round = round_of(store.notes()) + 1;
         commit(&mut store, round).unwrap();
         if number % 2 == 0 {
             store.finish().unwrap();
@@ -65,7 +65,7 @@ fn add_at_once(name: &str, processes: u64, commits: u64) {
     let path = folder.path().join("seen.coua");
     all_succeed((0..processes).map(|part| start(name, &path, part)).collect());
     let view = Store::read(&path).unwrap();
-    assert_eq!(round_of(&view.runs), processes * commits);
+    assert_eq!(round_of(&view.notes), processes * commits);
     assert_eq!(view.filter.len(), processes * commits * 50);
     for part in 0..processes {
         for number in 0..commits {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
-use coua_store::{Options, Run, Runs, Store, StoreError};
+use coua_store::{Notes, Options, Store, StoreError};
 
 /// What has bytes.
 pub(crate) trait Written {
@@ -80,36 +80,37 @@ pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// Commits a round, whose number the filter's one run has as its records.
+/// Commits a round, whose number is a note. After some, the end is to be the same wherever they were.
 pub(crate) fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
     set_round(store, round);
     store.commit()
 }
 
 pub(crate) fn set_round(store: &mut Store, round: u64) {
-    let number = store.runs().iter().map(|(number, _)| number).next();
-    let number = number.unwrap_or_else(|| store.runs_mut().add(Run::default()));
-    store.runs_mut().get_mut(number).expect("it was just there").records = round;
+    store.set_note("round", &round.to_le_bytes()).expect("it is short");
+    if round > 0 {
+        store.rewrite_at_end();
+    }
 }
 
-/// Commits the last round, and ends: no run is remembered.
+/// Commits the last round, and ends: no note is left.
 pub(crate) fn finish(mut store: Store) -> Result<(), StoreError> {
-    let numbers: Vec<u64> = store.runs().iter().map(|(number, _)| number).collect();
-    for number in numbers {
-        store.runs_mut().remove(number);
+    if round_of(store.notes()) > 0 {
+        store.rewrite_at_end();
     }
+    store.remove_note("round");
     store.finish().map(drop)
 }
 
 /// The round that was committed last; 0 if none was.
-pub(crate) fn round_of(runs: &Runs) -> u64 {
-    runs.iter().map(|(_, run)| run.records).max().unwrap_or(0)
+pub(crate) fn round_of(notes: &Notes) -> u64 {
+    notes.get("round").map_or(0, |note| u64::from_le_bytes(note.try_into().expect("a number")))
 }
 
 /// The round that was committed last, and the filter's bytes.
 pub(crate) fn committed(path: &Path) -> (u64, Vec<u8>) {
     let view = Options::new().read(path).expect("it can be read");
-    (round_of(&view.runs), bytes_of(&view.filter))
+    (round_of(&view.notes), bytes_of(&view.filter))
 }
 
 /// Bytes of the log.

@@ -59,12 +59,8 @@ pub(crate) fn run(change: u32, hashes: &[u64]) -> Vec<u8> {
     [small(&[change, hashes.len() as u32]), numbers(hashes)].concat()
 }
 
-/// An entry of a frame of runs.
-pub(crate) fn entry(what: u32, number: u64, rest: &[&[u8]]) -> Vec<u8> {
-    [&small(&[what])[..], &numbers(&[number]), &rest.concat()].concat()
-}
-
-/// The state of a run.
-pub(crate) fn state(ended: u32, records: u64, own: &[u8]) -> Vec<u8> {
-    [small(&[ended]), numbers(&[records]), sized(own)].concat()
+/// An entry of a frame of notes: one that is set, or without a value one that is removed.
+pub(crate) fn note(name: &[u8], value: Option<&[u8]>) -> Vec<u8> {
+    let what = if value.is_some() { 1 } else { 2 };
+    [small(&[what]), sized(name), value.map(sized).unwrap_or_default()].concat()
 }

@@ -33,7 +33,7 @@ fn add(path: &Path, commits: u64, last: &AtomicU64) {
     };
     let mut store = options.create(path, CuckooFilter::new).unwrap();
     for _ in 0..commits {
-        let number = round_of(store.runs()) + 1;
+        let number = round_of(store.notes()) + 1;
         store.insert_batch(&hashes(number, HASHES)).unwrap();
         commit(&mut store, number).unwrap();
         last.fetch_max(number, Ordering::SeqCst);
@@ -61,7 +61,7 @@ fn together_for(time: Duration, commits: u64) {
                 while !done.load(Ordering::Relaxed) {
                     let before = last.load(Ordering::SeqCst);
                     let view = Store::read(path).expect("it is whole at any time");
-                    let seen = round_of(&view.runs);
+                    let seen = round_of(&view.notes);
                     assert!(seen >= before, "{seen} after {before} was committed");
                     assert_eq!(view.filter.len(), seen * HASHES);
                     assert!(has(&view.filter, &hashes(seen, HASHES)));
@@ -80,7 +80,7 @@ fn together_for(time: Duration, commits: u64) {
     });
     assert!(reads.iter().all(|reads| *reads > 0), "{reads:?}");
     let view = Store::read(path).unwrap();
-    assert_eq!(round_of(&view.runs), last.load(Ordering::SeqCst));
+    assert_eq!(round_of(&view.notes), last.load(Ordering::SeqCst));
     for number in 1..=last.load(Ordering::SeqCst) {
         assert!(has(&view.filter, &hashes(number, HASHES)), "commit {number}");
     }

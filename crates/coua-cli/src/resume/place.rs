@@ -1,21 +1,19 @@
 //! Positions in files, and how to recognize the file by its content.
 
-#[cfg(not(target_family = "wasm"))]
+use crate::terminal::message;
+use coua::KeyHasher;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::log::{Fields, put_u32, put_u64};
 
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 
 /// How the program uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// It is read, and may have grown since.
     Input,
     /// It is written, and is truncated to the position on resuming.
@@ -25,32 +23,29 @@ pub enum Role {
 /// A position in a file. The file is recognized by its content: device and inode change when it is
 /// copied, restored or rewritten by an editor, and a remount may change them for all files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Read or written.
-    pub role: Role,
+    pub(crate) role: Role,
     /// Its name.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Bytes done.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Records done.
-    pub records: u64,
+    pub(crate) records: u64,
     /// Whatever else the program notes about the file.
-    pub note: u64,
+    pub(crate) note: u64,
     /// Checksum of the first 4096 bytes, or of those before the offset if there are fewer.
-    pub head: u64,
+    pub(crate) head: u64,
     /// Checksum of the last 4096 bytes before the offset, or of all if there are fewer.
-    pub tail: u64,
+    pub(crate) tail: u64,
 }
 
 /// Why a program cannot continue with a file.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Moved {
+#[derive(Debug)]
+pub(crate) enum Moved {
     /// It cannot be read.
-    #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// It is shorter than the position.
-    #[error("is {found} bytes long, but {expected} bytes of it were done")]
     Shorter {
         /// Bytes now.
         found: u64,
@@ -58,43 +53,44 @@ pub enum Moved {
         expected: u64,
     },
     /// It begins differently.
-    #[error("begins differently than when the run was interrupted")]
     Start,
     /// The bytes before the position differ.
-    #[error("was changed before byte {offset}, where the run would continue")]
     Changed {
         /// The position.
         offset: u64,
     },
 }
 
+impl From<io::Error> for Moved {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => f.write_str(&message::reason(error)),
+            Self::Shorter { found, expected } => {
+                write!(f, "is {found} bytes long, but {expected} bytes of it were done")
+            }
+            Self::Start => f.write_str("begins differently than when the run was interrupted"),
+            Self::Changed { offset } => {
+                write!(f, "was changed before byte {offset}, where the run would continue")
+            }
+        }
+    }
+}
+
 impl Place {
     /// The beginning of a file, which has not been read.
-    pub fn start(role: Role, path: &Path) -> Self {
-        let none = xxh3_64(b"");
+    pub(crate) fn start(role: Role, path: &Path) -> Self {
+        let none = checksum(b"");
         Self { role, path: path.to_owned(), offset: 0, records: 0, note: 0, head: none, tail: none }
     }
 
     /// Moves to another position, and takes the checksums there.
-    ///
-    /// # Errors
-    ///
-    /// Those of reading; the place is then unchanged.
-    ///
-    /// ```
-    /// use coua_store::{Place, Role};
-    /// let folder = tempfile::tempdir()?;
-    /// let path = folder.path().join("lines");
-    /// std::fs::write(&path, "a\nb\n")?;
-    /// let mut place = Place::start(Role::Input, &path);
-    /// place.move_to(2)?;
-    /// std::fs::write(&path, "a\nb\nc\n")?;
-    /// assert!(place.check().is_ok());
-    /// std::fs::write(&path, "x\nb\nc\n")?;
-    /// assert!(place.check().is_err());
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn move_to(&mut self, offset: u64) -> io::Result<()> {
+    pub(crate) fn move_to(&mut self, offset: u64) -> io::Result<()> {
         let file = File::open(&self.path)?;
         let head = block(&file, 0, offset)?;
         self.tail = block(&file, offset.saturating_sub(BLOCK), offset)?;
@@ -103,20 +99,12 @@ impl Place {
     }
 
     /// Whether the file begins with what was done of it, whatever its device and inode.
-    ///
-    /// # Errors
-    ///
-    /// [`Moved`]: how it differs.
-    pub fn check(&self) -> Result<(), Moved> {
+    pub(crate) fn check(&self) -> Result<(), Moved> {
         self.check_at(&self.path)
     }
 
     /// [`check`](Self::check), for a file of another name.
-    ///
-    /// # Errors
-    ///
-    /// As that.
-    pub fn check_at(&self, path: &Path) -> Result<(), Moved> {
+    pub(crate) fn check_at(&self, path: &Path) -> Result<(), Moved> {
         let file = File::open(path)?;
         let (found, expected) = (file.metadata()?.len(), self.offset);
         if found < expected {
@@ -131,38 +119,31 @@ impl Place {
         Ok(())
     }
 
-    /// Bytes of a place without its path.
-    pub(crate) const BYTES: u64 = 8 + 40;
+    /// Bytes of a position.
+    pub(super) const POSITION_BYTES: usize = 40;
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let path = self.path.as_os_str().as_encoded_bytes();
-        put_u32(out, if self.role == Role::Input { 1 } else { 2 });
-        put_u32(out, path.len() as u32);
-        out.extend_from_slice(path);
-        self.encode_position(out);
-    }
-
-    pub(crate) fn encode_position(&self, out: &mut Vec<u8>) {
-        for number in [self.offset, self.records, self.note, self.head, self.tail] {
-            put_u64(out, number);
+    pub(super) fn position(&self) -> [u8; Self::POSITION_BYTES] {
+        let numbers = [self.offset, self.records, self.note, self.head, self.tail];
+        let mut bytes = [0; Self::POSITION_BYTES];
+        for (field, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            field.copy_from_slice(&number.to_le_bytes());
         }
+        bytes
     }
 
-    /// None if the bytes are not what `encode` writes.
-    pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Self> {
-        let role = role_of(fields.u32()?)?;
-        let length = fields.u32()?;
-        let path = path_of(fields.bytes(length as usize)?)?;
-        let mut place = Self::start(role, &path);
-        place.decode_position(fields)?;
-        Some(place)
-    }
-
-    pub(crate) fn decode_position(&mut self, fields: &mut Fields<'_>) -> Option<()> {
-        (self.offset, self.records, self.note) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        (self.head, self.tail) = (fields.u64()?, fields.u64()?);
+    /// None if the bytes are not what [`position`](Self::position) gives.
+    pub(super) fn set_position(&mut self, bytes: &[u8]) -> Option<()> {
+        let (fields, []) = bytes.as_chunks::<8>() else { return None };
+        let fields: [_; 5] = fields.try_into().ok()?;
+        [self.offset, self.records, self.note, self.head, self.tail] =
+            fields.map(u64::from_le_bytes);
         Some(())
     }
+}
+
+/// The checksum of some bytes: XXH3-64.
+fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::default().hash(bytes).to_u64()
 }
 
 /// The checksum of at most a block of bytes from `begin` to `end`.
@@ -170,25 +151,14 @@ fn block(mut file: &File, begin: u64, end: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(begin))?;
     let mut bytes = Vec::new();
     file.take((end - begin).min(BLOCK)).read_to_end(&mut bytes)?;
-    Ok(xxh3_64(&bytes))
+    Ok(checksum(&bytes))
 }
 
-pub(crate) fn role_of(number: u32) -> Option<Role> {
-    match number {
-        1 => Some(Role::Input),
-        2 => Some(Role::Output),
-        _ => None,
-    }
-}
-
-/// As they were written: another platform's bytes may be no path here.
-pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+/// As it was written: another platform's bytes may be no path here.
+pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     #[cfg(unix)]
     let path = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
-    // The path is only shown there, not opened.
-    #[cfg(target_family = "wasm")]
-    let path = Some(String::from_utf8_lossy(bytes).into_owned());
-    #[cfg(not(any(unix, target_family = "wasm")))]
+    #[cfg(not(unix))]
     let path = std::str::from_utf8(bytes).ok().map(OsStr::new);
     path.map(PathBuf::from)
 }

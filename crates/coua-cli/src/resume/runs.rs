@@ -1,0 +1,306 @@
+//! The runs that a filter remembers, in its notes: the progress of the program with each job.
+//!
+//! A run has a note of what does not change, one of its state, and one for each file of which something was done. So a
+//! checkpoint of a run with many inputs writes only what has moved. All numbers are little endian.
+//!
+//! | note | its bytes |
+//! |---|---|
+//! | `coua/run/N` | length of the job (4), the job; for each file its role (4; 1: input, 2: output), length of its path (4), the path |
+//! | `coua/run/N/state` | ended (4; 0 or 1), records done (8), and the program's own state |
+//! | `coua/run/N/file/M` | five numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
+
+use super::place::{Place, Role, path_of};
+use crate::terminal::{Failure, Result};
+use coua_store::{Notes, Store};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+const PREFIX: &str = "coua/run/";
+
+/// The progress of the program with one job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// What the program does, in its own words; does not change.
+    pub(crate) job: Vec<u8>,
+    /// It has ended.
+    pub(crate) has_ended: bool,
+    /// Records done.
+    pub(crate) records: u64,
+    /// What else the program needs to continue.
+    pub(crate) state: Vec<u8>,
+    /// Positions in inputs and outputs, in the program's own order.
+    pub(crate) places: Vec<Place>,
+}
+
+impl Run {
+    /// Bytes of the note of what does not change.
+    pub(super) fn bytes(&self) -> u64 {
+        let paths = self.places.iter().map(|place| 8 + place.path.as_os_str().len() as u64);
+        4 + self.job.len() as u64 + paths.sum::<u64>()
+    }
+
+    /// Adds its notes by their names.
+    fn encode(&self, number: u64, notes: &mut BTreeMap<String, Vec<u8>>) {
+        let name = format!("{PREFIX}{number}");
+        let mut fixed = Vec::new();
+        put_sized(&mut fixed, &self.job);
+        for (at, place) in self.places.iter().enumerate() {
+            fixed.extend_from_slice(
+                &(if place.role == Role::Input { 1_u32 } else { 2 }).to_le_bytes(),
+            );
+            put_sized(&mut fixed, place.path.as_os_str().as_encoded_bytes());
+            if *place != Place::start(place.role, &place.path) {
+                notes.insert(format!("{name}/file/{at}"), place.position().to_vec());
+            }
+        }
+        let mut state = u32::from(self.has_ended).to_le_bytes().to_vec();
+        state.extend_from_slice(&self.records.to_le_bytes());
+        state.extend_from_slice(&self.state);
+        notes.insert(format!("{name}/state"), state);
+        notes.insert(name, fixed);
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut run = Self { job: take_sized(&mut bytes)?.to_vec(), ..Self::default() };
+        while !bytes.is_empty() {
+            let role = match take_u32(&mut bytes)? {
+                1 => Role::Input,
+                2 => Role::Output,
+                _ => return None,
+            };
+            run.places.push(Place::start(role, &path_of(take_sized(&mut bytes)?)?));
+        }
+        Some(run)
+    }
+
+    /// Takes in the note of a part.
+    fn decode_part(&mut self, part: &str, mut bytes: &[u8]) -> Option<()> {
+        if let Some(at) = part.strip_prefix("file/") {
+            return self.places.get_mut(at.parse::<usize>().ok()?)?.set_position(bytes);
+        }
+        self.has_ended = match (part, take_u32(&mut bytes)?) {
+            ("state", 0) => false,
+            ("state", 1) => true,
+            _ => return None,
+        };
+        let (records, state) = bytes.split_first_chunk()?;
+        (self.records, self.state) = (u64::from_le_bytes(*records), state.to_vec());
+        Some(())
+    }
+
+    /// Whether it has done something, and not all.
+    pub(super) fn is_interrupted(&self) -> bool {
+        !self.has_ended && self.records > 0
+    }
+}
+
+fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*number))
+}
+
+fn take_sized<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = take_u32(bytes)?;
+    let (taken, rest) = bytes.split_at_checked(length as usize)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// The runs of a filter, in the order in which they began. Each has a number that no other run of the
+/// filter has at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runs {
+    runs: BTreeMap<u64, Run>,
+}
+
+impl Runs {
+    /// Those of the notes of a filter. Complains if they are not what [`write`](Self::write) writes.
+    pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Self> {
+        let reason = "what it remembers of runs cannot be understood: another program or a later version wrote it";
+        Self::decode(notes).ok_or_else(|| Failure::at(filter, reason))
+    }
+
+    fn decode(notes: &Notes) -> Option<Self> {
+        let mut runs = BTreeMap::new();
+        // In the order of their names a run comes before its parts.
+        let of_runs = |(name, note)| Some((str::strip_prefix(name, PREFIX)?, note));
+        for (name, note) in notes.iter().filter_map(of_runs) {
+            let (number, part) =
+                name.split_once('/').map_or((name, None), |(n, part)| (n, Some(part)));
+            let number: u64 = number.parse().ok()?;
+            match part {
+                None => drop(runs.insert(number, Run::decode(note)?)),
+                Some(part) => runs.get_mut(&number)?.decode_part(part, note)?,
+            }
+        }
+        Some(Self { runs })
+    }
+
+    /// Writes them to the notes of a filter.
+    pub(crate) fn write(&self, store: &mut Store) -> Result<()> {
+        let mut notes = BTreeMap::new();
+        for (number, run) in self.iter() {
+            run.encode(number, &mut notes);
+        }
+        let names = store.notes().iter().map(|(name, _)| name);
+        let is_old = |name: &&str| name.starts_with(PREFIX) && !notes.contains_key(*name);
+        let old: Vec<String> = names.filter(is_old).map(str::to_owned).collect();
+        for name in old {
+            store.remove_note(&name);
+        }
+        for (name, note) in notes {
+            store.set_note(&name, &note)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an interrupted run is not in both, or not the same. Others do not matter.
+    pub(crate) fn differs_in_an_interrupted_run(&self, other: &Self) -> bool {
+        let has_other = |these: &Self, others: &Self| {
+            let mut interrupted = these.iter().filter(|(_, run)| run.is_interrupted());
+            interrupted.any(|(number, run)| others.get(number) != Some(run))
+        };
+        has_other(self, other) || has_other(other, self)
+    }
+
+    /// The number of runs.
+    pub(crate) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Each run with its number, the oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Run)> {
+        self.runs.iter().map(|(number, run)| (*number, run))
+    }
+
+    /// The run of this number.
+    pub(crate) fn get(&self, number: u64) -> Option<&Run> {
+        self.runs.get(&number)
+    }
+
+    /// The run of this number, to be changed.
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Run> {
+        self.runs.get_mut(&number)
+    }
+
+    /// Adds a run. Returns its number.
+    pub(crate) fn add(&mut self, run: Run) -> u64 {
+        let number = self.runs.last_key_value().map_or(1, |(last, _)| last + 1);
+        self.runs.insert(number, run);
+        number
+    }
+
+    /// Forgets a run.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Run> {
+        self.runs.remove(&number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coua::CuckooFilter;
+    use std::path::Path;
+
+    fn run(records: u64) -> Run {
+        let mut place = Place::start(Role::Output, Path::new("out"));
+        (place.offset, place.records, place.note) = (records, 2, 3);
+        let state = b"state".to_vec();
+        let places = vec![Place::start(Role::Input, Path::new("in")), place];
+        Run { job: b"job".to_vec(), has_ended: records > 5, records, state, places }
+    }
+
+    fn sample() -> Runs {
+        let mut runs = Runs::default();
+        for records in 1..13 {
+            runs.add(run(records));
+        }
+        runs
+    }
+
+    fn store(folder: &tempfile::TempDir) -> Store {
+        Store::create(folder.path().join("seen.coua"), CuckooFilter::new).unwrap()
+    }
+
+    #[test]
+    fn notes_give_the_same_runs_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut store, old) = (store(&folder), sample());
+        store.set_note("somebody's", b"note").unwrap();
+        let mut new = old.clone();
+        new.remove(3);
+        new.remove(12);
+        new.get_mut(2).unwrap().places[1].offset = 77;
+        new.get_mut(4).unwrap().places.pop();
+        new.get_mut(5).unwrap().job.push(0);
+        new.get_mut(6).unwrap().places[1] = Place::start(Role::Output, Path::new("out"));
+        new.add(run(99));
+        for runs in [&old, &new, &old, &Runs::default()] {
+            runs.write(&mut store).unwrap();
+            assert_eq!(Runs::decode(store.notes()).as_ref(), Some(runs));
+        }
+        assert_eq!(store.notes().iter().count(), 1, "others' notes stay");
+    }
+
+    /// A checkpoint of a run with many inputs costs what has moved.
+    #[test]
+    fn a_checkpoint_names_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut store, mut many) = (store(&folder), Runs::default());
+        let places = (0..20_000).map(|n| Place::start(Role::Input, Path::new(&n.to_string())));
+        let number = many.add(Run { places: places.collect(), ..Run::default() });
+        many.write(&mut store).unwrap();
+        store.commit().unwrap();
+        let bytes = || store_bytes(&folder);
+        let before = bytes();
+        many.get_mut(number).unwrap().places[9].offset = 1;
+        many.write(&mut store).unwrap();
+        store.commit().unwrap();
+        assert!(bytes() - before < 300, "{}", bytes() - before);
+    }
+
+    fn store_bytes(folder: &tempfile::TempDir) -> u64 {
+        folder.path().join("seen.coua").metadata().unwrap().len()
+    }
+
+    #[test]
+    fn what_it_does_not_write_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let wrong: [(&str, &[u8]); 6] = [
+            ("coua/run/x", &[0; 4]),
+            ("coua/run/7", &[1, 0, 0, 0]),
+            ("coua/run/7/state", &[0; 12]),
+            ("coua/run/1/state", &[2; 12]),
+            ("coua/run/1/file/2", &[0; 40]),
+            ("coua/run/1/file/1", &[0; 41]),
+        ];
+        for (name, note) in wrong {
+            let mut store = store(&folder);
+            sample().write(&mut store).unwrap();
+            store.set_note(name, note).unwrap();
+            // Of a run that is not there.
+            if name.contains("/7") {
+                Runs::default().write(&mut store).unwrap();
+                store.set_note(name, note).unwrap();
+            }
+            assert_eq!(Runs::decode(store.notes()), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn interrupted_runs_are_held_against_each_other() {
+        let (one, mut other) = (sample(), sample());
+        assert!(!one.differs_in_an_interrupted_run(&other));
+        other.remove(7);
+        assert!(!one.differs_in_an_interrupted_run(&other), "that one has ended");
+        other.get_mut(5).unwrap().has_ended = true;
+        assert!(one.differs_in_an_interrupted_run(&other));
+        assert!(other.differs_in_an_interrupted_run(&one));
+    }
+}

@@ -1,0 +1,187 @@
+//! Notes: small values of a program, by name, which are committed with the changes of the filter.
+
+use std::collections::BTreeMap;
+
+use crate::log::{Fields, MOST_PAYLOAD, put_u32};
+
+// What an entry of a frame of notes does (docs/format.md, section 9).
+const SET: u32 = 1;
+const REMOVE: u32 = 2;
+/// What it does, and two lengths.
+const ENTRY_BYTES: u64 = 12;
+
+/// The notes of a program with a filter: values of any bytes, by name. [`Store::set_note`](crate::Store::set_note)
+/// changes them.
+///
+/// ```
+/// use coua::CuckooFilter;
+/// use coua_store::Store;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("seen.coua");
+/// let mut store = Store::create(&path, CuckooFilter::new)?;
+/// store.set_note("app/position", &7_u64.to_le_bytes())?;
+/// store.set_note("app/source", b"events.log")?;
+/// store.commit()?;
+/// let notes = Store::read(&path)?.notes;
+/// assert_eq!(notes.get("app/source"), Some(&b"events.log"[..]));
+/// let names: Vec<&str> = notes.iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["app/position", "app/source"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    notes: BTreeMap<String, Vec<u8>>,
+    /// What they take in the file.
+    bytes: u64,
+}
+
+impl Notes {
+    /// Bytes at most of a note and its name.
+    pub const MOST_BYTES: u64 = MOST_PAYLOAD - ENTRY_BYTES;
+
+    /// The note of this name.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.notes.get(name).map(Vec::as_slice)
+    }
+
+    /// All notes with their names, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.notes.iter().map(|(name, note)| (name.as_str(), note.as_slice()))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_empty()
+    }
+
+    /// The number of notes.
+    pub fn len(&self) -> usize {
+        self.notes.len()
+    }
+
+    pub(crate) fn set(&mut self, name: &str, note: &[u8]) {
+        self.remove(name);
+        self.bytes += bytes_of(name, note);
+        self.notes.insert(name.to_owned(), note.to_vec());
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Vec<u8>> {
+        let note = self.notes.remove(name)?;
+        self.bytes -= bytes_of(name, &note);
+        Some(note)
+    }
+
+    /// Bytes that they take in the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// All of them, as payloads of frames.
+    pub(crate) fn encode_all(&self) -> Vec<Vec<u8>> {
+        self.encode(self.notes.keys())
+    }
+
+    /// What has become of the notes of these names, as payloads of frames.
+    pub(crate) fn encode<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> Vec<Vec<u8>> {
+        let mut payloads: Vec<Vec<u8>> = Vec::new();
+        for name in names {
+            let note = self.get(name);
+            let bytes = bytes_of(name, note.unwrap_or_default());
+            match payloads.last() {
+                Some(last) if last.len() as u64 + bytes <= MOST_PAYLOAD => {}
+                _ => payloads.push(Vec::new()),
+            }
+            let Some(out) = payloads.last_mut() else { continue };
+            put_u32(out, if note.is_some() { SET } else { REMOVE });
+            for part in [Some(name.as_bytes()), note].into_iter().flatten() {
+                put_u32(out, part.len() as u32);
+                out.extend_from_slice(part);
+            }
+        }
+        payloads
+    }
+
+    /// Repeats the changes of a frame. None if the bytes are not what [`encode`](Self::encode) gives.
+    pub(crate) fn replay(&mut self, payload: &[u8]) -> Option<()> {
+        let mut fields = Fields::new(payload);
+        while !fields.is_at_end() {
+            let what = fields.u32()?;
+            let name = str::from_utf8(sized(&mut fields)?).ok()?;
+            match what {
+                SET => self.set(name, sized(&mut fields)?),
+                REMOVE => drop(self.remove(name)),
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+/// Bytes that a note takes in the file.
+pub(crate) fn bytes_of(name: &str, note: &[u8]) -> u64 {
+    ENTRY_BYTES + (name.len() + note.len()) as u64
+}
+
+fn sized<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+    let length = fields.u32()?;
+    fields.bytes(length as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Notes {
+        let mut notes = Notes::default();
+        for number in 0..9_u8 {
+            notes.set(&format!("note {number}"), &vec![number; usize::from(number)]);
+        }
+        notes
+    }
+
+    #[test]
+    fn changes_give_the_same_notes_again() {
+        let (old, mut new) = (sample(), sample());
+        new.remove("note 3");
+        new.set("note 4", b"");
+        new.set("another", b"value");
+        let changed = ["note 3", "note 4", "another", "never there"].map(str::to_owned);
+        let mut notes = old.clone();
+        for payload in new.encode(&changed) {
+            notes.replay(&payload).unwrap();
+        }
+        assert_eq!(notes, new);
+        let mut read = Notes::default();
+        let all = new.encode_all();
+        all.iter().try_for_each(|payload| read.replay(payload)).unwrap();
+        assert_eq!(read, new);
+        assert_eq!(new.bytes(), all.concat().len() as u64);
+        assert!(Notes::default().encode_all().is_empty() && old.encode(&[]).is_empty());
+    }
+
+    #[test]
+    fn large_notes_have_frames_of_their_own() {
+        let mut notes = Notes::default();
+        for name in ["a", "b", "c"] {
+            notes.set(name, &vec![7; MOST_PAYLOAD as usize / 2 - 13]);
+        }
+        let payloads = notes.encode_all();
+        assert_eq!(payloads.len(), 2);
+        assert!(payloads.iter().all(|payload| payload.len() as u64 <= MOST_PAYLOAD));
+    }
+
+    #[test]
+    fn every_part_of_the_bytes_is_refused_or_less() {
+        let notes = sample();
+        let bytes = notes.encode_all().concat();
+        for length in 1..bytes.len() {
+            let mut read = Notes::default();
+            let is_whole = read.replay(&bytes[..length]).is_some();
+            assert!(!is_whole || read.len() < notes.len());
+        }
+        let odd = [&2_u32.to_le_bytes()[..], &1_u32.to_le_bytes(), b"\xff"].concat();
+        for wrong in [&[0; 12][..], &odd] {
+            assert!(Notes::default().replay(wrong).is_none());
+        }
+    }
+}
