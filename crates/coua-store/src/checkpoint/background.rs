@@ -18,7 +18,7 @@ use std::thread;
 
 use coua::window::Generations;
 
-use super::write::{Next, Pace, write_notes, write_snapshot};
+use super::write::{Next, Pace, write_file};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan};
@@ -122,9 +122,8 @@ impl Task {
         let present = &self.present;
         let filter = self.filter(signals)?;
         let to = self.next.target(&*self.disk);
-        let mut log = Log::empty(write_snapshot(to, &filter, Pace::Steady(signals))?);
+        let mut log = write_file(to, &filter, &present.notes, Pace::Steady(signals))?;
         drop(filter);
-        write_notes(&mut log, to, &present.notes)?;
         let (mut copied, committed) = (present.until, &signals.committed);
         loop {
             copied = log.copy(to, &present.scan()?, copied, committed.load(Ordering::Relaxed))?;

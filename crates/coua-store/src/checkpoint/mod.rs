@@ -23,13 +23,14 @@ use crate::memory::Residence;
 use crate::notes::Notes;
 use crate::recover::Loading;
 use background::{Background, Present, Task};
+pub(crate) use write::Pace;
 use write::{Next, write_file};
 
 pub(crate) use background::{Made, Spawn, Threads};
 #[cfg(test)]
 pub(crate) use {
     background::{Signals, Work},
-    write::{PIECE, Pace, write_snapshot},
+    write::{PIECE, write_snapshot},
 };
 
 /// Makes the snapshots of a store.
@@ -117,7 +118,7 @@ impl Checkpointer {
         notes: &Notes,
     ) -> Result<Log, StoreError> {
         let next = self.take_next(lock.target())?;
-        let written = write_file(next.target(&*self.disk), filter, notes);
+        let written = write_file(next.target(&*self.disk), filter, notes, Pace::AtOnce);
         self.rename_into_place(next, lock, written)
     }
 

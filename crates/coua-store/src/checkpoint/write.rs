@@ -36,25 +36,15 @@ pub(crate) fn write_file(
     to: Target<'_>,
     filter: &Generations,
     notes: &Notes,
+    pace: Pace<'_>,
 ) -> Result<Log, StoreError> {
-    let mut log = Log::empty(write_snapshot(to, filter, Pace::AtOnce)?);
-    if write_notes(&mut log, to, notes)? {
+    let mut log = Log::empty(write_snapshot(to, filter, pace)?);
+    if !notes.is_empty() {
+        log.put(to, Transaction { changes: &[], notes: &notes.encode_all() })?;
         to.sync()?;
         log.mark_committed();
     }
     Ok(log)
-}
-
-/// Commits what a snapshot cannot hold. Returns whether there was anything.
-pub(crate) fn write_notes(
-    log: &mut Log,
-    to: Target<'_>,
-    notes: &Notes,
-) -> Result<bool, StoreError> {
-    if !notes.is_empty() {
-        log.put(to, Transaction { changes: &[], notes: &notes.encode_all() })?;
-    }
-    Ok(!notes.is_empty())
 }
 
 /// How a snapshot is written.

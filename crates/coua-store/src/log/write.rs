@@ -1,4 +1,4 @@
-//! Writing the log: append, sync, or take back.
+//! Writing the log: append, sync, or roll back.
 
 use std::fs::File;
 use std::path::Path;
