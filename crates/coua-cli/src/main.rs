@@ -15,6 +15,7 @@ mod platform;
 mod record;
 mod resume;
 mod run;
+mod runs;
 mod target;
 mod terminal;
 

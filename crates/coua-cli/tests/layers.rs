@@ -7,10 +7,11 @@ use std::path::Path;
 use coua_dev::{Layers, check_names};
 
 /// From below to above. What stands in one row does not depend on each other, but within a folder.
-const ROWS: [&[&str]; 14] = [
+const ROWS: [&[&str]; 15] = [
     &["platform"],
     &["terminal"],
     &["clock"],
+    &["runs"],
     &["record"],
     &["key"],
     &["input"],

@@ -1,6 +1,6 @@
 //! `coua check`.
 
-use crate::run::{Job, Run};
+use crate::run::{Job, Pass};
 use crate::terminal::{Exit, Result, Stream, print};
 
 /// What is printed.
@@ -17,7 +17,7 @@ pub(crate) fn run(job: Job, report: Report) -> Result<Exit> {
     if report == Report::Number {
         Stream::Output.check_open()?;
     }
-    let run = Run::of(job)?;
+    let run = Pass::of(job)?;
     let printed = run.printed();
     if let (Some(number), Report::Number) = (printed, report) {
         print(&format!("{number}\n"))?;

@@ -3,6 +3,7 @@
 use super::check_files;
 use crate::clock::{moment_text, window_text};
 use crate::resume;
+use crate::runs::Runs;
 use crate::target::server_report::{self, tell_measures};
 use crate::target::spec::{tell_layout, when_full_name};
 use crate::target::{FilterSpec, Location, file};
@@ -39,7 +40,7 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     if let Some(window) = state.filter.window() {
         tell_window(window, &state.filter, &mut report);
     }
-    resume::tell(&resume::Runs::of(&state.notes, path.display())?, &mut report);
+    resume::tell(&Runs::of(&state.notes, path.display())?, &mut report);
     Ok(report)
 }
 

@@ -1,7 +1,8 @@
 //! `coua merge`.
 
 use super::check_files;
-use crate::resume::{self, Runs};
+use crate::resume;
+use crate::runs::Runs;
 use crate::target::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Notes, Result, Watch};
 use coua_store::{Notes as FilterNotes, View};

@@ -12,14 +12,14 @@ pub(crate) mod push;
 pub(crate) mod verify;
 
 use crate::output::UsedFiles;
-use crate::run::{Job, Run};
+use crate::run::{Job, Pass};
 use crate::target::{Secret, file};
 use crate::terminal::{Exit, Result};
 use std::path::Path;
 
 /// Works records off: `dedup`, `add`, `remove` and `count`, which differ in their jobs alone.
 pub(crate) fn work(job: Job) -> Result<Exit> {
-    Run::of(job)?.finish(Exit::Success)
+    Pass::of(job)?.finish(Exit::Success)
 }
 
 /// Checks a command that works on whole filters, before a file is made or changed: it reads `sources`, and

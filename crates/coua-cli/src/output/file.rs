@@ -4,7 +4,7 @@ use super::opening::Opening;
 use crate::key::{Keyed, Keyless, Why};
 use crate::platform::{self, Identity};
 use crate::record::{Block, Ending, Separator};
-use crate::resume::{Place, Role};
+use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
 use std::fs::{self, File};

@@ -4,7 +4,7 @@ use super::Opening;
 use super::file::{Form, Output, Settled};
 use crate::key::{Answers, Keyed};
 use crate::record::Block;
-use crate::resume::Place;
+use crate::runs::Place;
 use crate::terminal::{Failure, Result};
 
 /// Outputs that are open.

@@ -1,7 +1,7 @@
 //! What there is to say about the runs that a filter remembers.
 
 use super::remembered::Remembered;
-use super::{Place, Role, Runs};
+use crate::runs::{Place, Role, Runs};
 use crate::terminal::{Report, counted, grouped, size};
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ pub(crate) fn in_words(runs: &Runs) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resume::Run;
+    use crate::runs::Run;
 
     /// The fields and the table of a run.
     fn told(run: Run) -> (Value, String) {

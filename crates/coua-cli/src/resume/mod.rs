@@ -7,22 +7,19 @@
 mod counts;
 mod describe;
 mod job;
-mod place;
 mod plan;
 mod positions;
 mod recorder;
 mod remembered;
-mod runs;
 
 pub(crate) use counts::Counts;
 pub(crate) use describe::{in_words, tell};
 pub(crate) use job::JobSpec;
-pub(crate) use place::{Place, Role};
 pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
-pub(crate) use runs::{Run, Runs};
 
 use crate::output::{Opening, Outputs};
+use crate::runs::{Place, Role, Run, Runs};
 use crate::target::{Kept, Stage};
 use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;

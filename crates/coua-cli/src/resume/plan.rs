@@ -2,8 +2,8 @@
 
 use super::job::{Found, JobSpec};
 use super::remembered::{JobFile, Remembered, has_content};
-use super::{Role, Runs};
 use crate::output::Opening;
+use crate::runs::{Role, Runs};
 use crate::terminal::{Failure, Notes, Result, counted};
 use std::path::{Path, PathBuf};
 

@@ -2,10 +2,10 @@
 //!
 //! The first records of each are done, so that all of them may have grown when the run is resumed.
 
-use super::Place;
 use super::remembered::is_missing;
 use crate::platform::Identity;
 use crate::record::{Block, Ending, Format};
+use crate::runs::Place;
 use crate::terminal::{Failure, Result, counted, grouped};
 use std::io;
 use std::path::PathBuf;
@@ -176,7 +176,7 @@ impl Positions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resume::Role;
+    use crate::runs::Role;
     use std::fs;
 
     /// Between two looks at an input nothing may have been read of it.

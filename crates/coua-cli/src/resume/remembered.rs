@@ -1,8 +1,7 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job::{Found, JobSpec};
-use super::place::Moved;
-use super::{Place, Role, Run, Runs};
+use crate::runs::{Moved, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, counted, grouped};
 use std::io;
 use std::path::{Path, PathBuf};

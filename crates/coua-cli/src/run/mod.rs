@@ -8,7 +8,7 @@ mod steps;
 mod work;
 
 pub(crate) use job::{Job, Reading, Running};
-pub(crate) use work::Run;
+pub(crate) use work::Pass;
 
 use crate::output::{Form, Outputs, Settled, UsedFiles};
 use crate::pipeline::Pipeline;
@@ -18,7 +18,7 @@ use crate::terminal::{Exit, Failure, Result, Stream, exit};
 use ending::Ending;
 use session::Session;
 
-impl Run {
+impl Pass {
     /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
     /// the files that are read, then those that are written. Then opens the filter, begins or resumes the run, and
     /// reads all records.

@@ -15,7 +15,7 @@ use std::iter::repeat_n;
 
 /// A run at work, and when all records were read.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct Pass {
     pub(super) job: Job,
     pub(super) target: Target,
     pub(super) session: Session,
@@ -29,7 +29,7 @@ pub(crate) struct Run {
     pub(super) settled: Settled,
 }
 
-impl Run {
+impl Pass {
     /// Selects the records for the outputs. Those before the place `over`, and the first `known` keys, were done
     /// before.
     fn select(&mut self, batch: &mut Batch, over: usize, known: usize) {
@@ -75,7 +75,7 @@ impl Run {
     }
 }
 
-impl Answer for Run {
+impl Answer for Pass {
     fn ask(&mut self, batch: &Batch) {
         self.target.ask(&batch.keyed);
     }

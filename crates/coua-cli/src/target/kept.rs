@@ -3,7 +3,7 @@
 use crate::clock::Now;
 use crate::key::{Answers, Found, Keyed};
 use crate::pipeline::Early;
-use crate::resume::Runs;
+use crate::runs::Runs;
 use crate::target::divided::Divided;
 use crate::target::memory::note_outcomes;
 use crate::target::op::{Op, Stop};

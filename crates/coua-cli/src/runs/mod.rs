@@ -9,9 +9,13 @@
 //! | `coua/run/N/state` | ended (4; 0 or 1), records done (8), and the program's own state |
 //! | `coua/run/N/file/M` | five numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
 
-use super::place::{Place, Role, path_of};
+mod place;
+
+pub(crate) use place::{Moved, Place, Role};
+
 use crate::terminal::{Failure, Result};
 use coua_store::{Notes, Store};
+use place::path_of;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -34,7 +38,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// Bytes of the note of what does not change.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let paths = self.places.iter().map(|place| 8 + place.path.as_os_str().len() as u64);
         4 + self.job.len() as u64 + paths.sum::<u64>()
     }
@@ -89,7 +93,7 @@ impl Run {
     }
 
     /// Whether it has done something, and not all.
-    pub(super) fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         !self.has_ended && self.records > 0
     }
 }
