@@ -10,9 +10,6 @@
 #[allow(dead_code, reason = "the forgeries of the tests; not all of them are needed here")]
 #[path = "../../crates/coua/tests/snapshot/forge.rs"]
 mod forge;
-#[allow(dead_code, reason = "the forgeries' numbers")]
-#[path = "../../crates/coua/tests/random/mod.rs"]
-mod random;
 
 /// The module's sources, where they expect themselves to be.
 macro_rules! sources {
