@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use coua::{BatchFull, Full, FullReason, LoadError};
 
-use crate::notes::Notes;
-
 /// A filter file cannot be opened or committed.
 ///
 /// ```
@@ -116,14 +114,13 @@ pub enum Reason {
         "was overwritten while it was read, so answers may be wrong: ask again, and replace filters by renaming"
     )]
     Overwritten,
-    /// A note and its name take more than [`Notes::MOST_BYTES`]. It was not set.
-    #[error(
-        "a note takes {found} bytes with its name, but at most {} are possible",
-        Notes::MOST_BYTES
-    )]
+    /// A note and its name take too many bytes. It was not set.
+    #[error("a note takes {found} bytes with its name, but at most {most} are possible")]
     NoteTooLarge {
         /// Bytes that it takes.
         found: u64,
+        /// [`Notes::MOST_BYTES`](crate::Notes::MOST_BYTES).
+        most: u64,
     },
     /// An earlier failure could not be undone on disk: open the store again.
     #[error(

@@ -2,7 +2,7 @@
 
 use super::check_files;
 use crate::resume;
-use crate::runs::Runs;
+use crate::runs::{Runs, others};
 use crate::target::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Notes, Result, Watch};
 use coua_store::{Notes as FilterNotes, View};
@@ -56,6 +56,11 @@ fn remembered(
         if let Some(words) = resume::in_words(&runs).filter(|_| !output.is_at(path)) {
             let path = path.display();
             notes.say(format_args!("{path}: the result does not remember its runs: {words}"));
+        }
+        let others: Vec<_> = others(&found).filter(|_| !output.is_at(path)).collect();
+        if !others.is_empty() {
+            let (path, names) = (path.display(), others.join(", "));
+            notes.say(format_args!("{path}: the result does not have its notes: {names}"));
         }
     }
     Ok(remembered)

@@ -4,6 +4,7 @@
 mod portable;
 #[cfg(unix)]
 mod shortened;
+mod signal;
 #[cfg(unix)]
 mod unix;
 
@@ -12,6 +13,7 @@ use portable as system;
 #[cfg(unix)]
 use unix as system;
 
+pub(crate) use signal::Signal;
 pub(crate) use system::{
     Bell, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened, is_fifo,
     listen, open_fifo, standard_input, standard_output,
@@ -21,31 +23,21 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What a signal asks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Signal {
-    /// To end, by this signal.
-    End(i32),
-    /// A line about the progress.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has a signal for it"))]
-    Report,
-}
-
 /// Which regular file it is, whatever its names: the device, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity(u64, u64);
+pub(crate) struct Identity((u64, u64));
 
 impl Identity {
     /// Of the regular file at `path`, if there is one.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        system::identity_at(path, &metadata)
+        system::identity_at(path, &metadata).map(Self)
     }
 
     /// Of an open file, if it is a regular one.
     pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
-        if metadata.is_file() { system::identity_of(file, &metadata) } else { Ok(None) }
+        Ok(if metadata.is_file() { system::identity_of(file, &metadata)?.map(Self) } else { None })
     }
 }
 

@@ -3,7 +3,7 @@
 //! Interrupts are noticed within a tenth of a second. A read from a pipe that waits is not woken: the next
 //! interrupt ends the program.
 
-use super::{Identity, Signal};
+use super::signal::Signal;
 use same_file::Handle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{File, Metadata};
@@ -46,19 +46,19 @@ pub(crate) fn wait_writable(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn identity_at(path: &Path, _metadata: &Metadata) -> Option<Identity> {
+pub(super) fn identity_at(path: &Path, _metadata: &Metadata) -> Option<(u64, u64)> {
     Handle::from_path(path).ok().map(|handle| identity(&handle))
 }
 
-pub(super) fn identity_of(file: &File, _metadata: &Metadata) -> io::Result<Option<Identity>> {
+pub(super) fn identity_of(file: &File, _metadata: &Metadata) -> io::Result<Option<(u64, u64)>> {
     Ok(Some(identity(&Handle::from_file(file.try_clone()?)?)))
 }
 
 /// The library tells whether two files are one, and a hash of that.
-fn identity(handle: &Handle) -> Identity {
+fn identity(handle: &Handle) -> (u64, u64) {
     let mut hasher = DefaultHasher::new();
     handle.hash(&mut hasher);
-    Identity(0, hasher.finish())
+    (0, hasher.finish())
 }
 
 pub(crate) fn standard_input() -> io::Result<File> {

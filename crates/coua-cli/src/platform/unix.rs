@@ -1,7 +1,7 @@
 //! Files, pipes and signals of Unix-like systems.
 
 pub(crate) use super::shortened::explain_shortened;
-use super::{Identity, Signal};
+use super::signal::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, fcntl_getfd};
@@ -68,13 +68,13 @@ pub(crate) fn wait_writable(file: &File) -> io::Result<()> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
-pub(super) fn identity_at(_path: &Path, metadata: &Metadata) -> Option<Identity> {
-    Some(Identity(metadata.dev(), metadata.ino()))
+pub(super) fn identity_at(_path: &Path, metadata: &Metadata) -> Option<(u64, u64)> {
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
-pub(super) fn identity_of(_file: &File, metadata: &Metadata) -> io::Result<Option<Identity>> {
-    Ok(Some(Identity(metadata.dev(), metadata.ino())))
+pub(super) fn identity_of(_file: &File, metadata: &Metadata) -> io::Result<Option<(u64, u64)>> {
+    Ok(Some((metadata.dev(), metadata.ino())))
 }
 
 /// Standard input without the buffer and lock of [`io::Stdin`].

@@ -21,6 +21,11 @@ use std::fmt::Display;
 
 const PREFIX: &str = "coua/run/";
 
+/// The names of notes that are not about runs.
+pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
+    notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with(PREFIX))
+}
+
 /// The progress of the program with one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {

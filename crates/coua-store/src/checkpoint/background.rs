@@ -18,7 +18,7 @@ use std::thread;
 
 use coua::window::Generations;
 
-use super::write::{Next, Pace, write_file};
+use super::write::{Next, Pace, Signals, write_file};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan};
@@ -174,20 +174,5 @@ pub(crate) struct Threads;
 impl Spawn for Threads {
     fn start(&self, work: Work, _signals: &Arc<Signals>) -> io::Result<()> {
         thread::Builder::new().name("coua-snapshot".to_owned()).spawn(work).map(drop)
-    }
-}
-
-/// What the store tells the thread.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    pub(crate) stop: AtomicBool,
-    /// Where the last commit ends.
-    pub(crate) committed: AtomicU64,
-}
-
-impl Signals {
-    /// Nobody wants the snapshot any more.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
     }
 }

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use coua::window::Generations;
 
-use super::background::Signals;
 use crate::error::StoreError;
 use crate::fs::Disk;
 use crate::log::{Base, Log, Target, Transaction};
@@ -55,6 +55,21 @@ pub(crate) enum Pace<'a> {
     /// In the background: stops on a signal, and syncs often, because commits would have to wait for unsynced
     /// data.
     Steady(&'a Signals),
+}
+
+/// What the store tells a background writer.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    pub(crate) stop: AtomicBool,
+    /// Where the last commit ends.
+    pub(crate) committed: AtomicU64,
+}
+
+impl Signals {
+    /// Nobody wants the snapshot any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// Bytes that a background writer writes before it syncs.

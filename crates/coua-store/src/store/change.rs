@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use coua::window::{Generations, When};
+use coua::window::{Change, ChangeLog, Generations, When};
 use coua::{BatchFull, Full, Insertion, Key, KeyHash};
 
 use super::{Need, Store};
@@ -169,6 +169,13 @@ impl Store {
             })?;
         }
         Ok(())
+    }
+
+    /// Notes keys that were inserted into the [divided](Self::divide) filter.
+    pub fn note_inserted(&mut self, hashes: impl IntoIterator<Item = KeyHash>) {
+        self.logging(|_, encoder| {
+            hashes.into_iter().for_each(|hash| encoder.changed(Change::Insert, 0, hash));
+        });
     }
 
     /// Makes a change, and appends the changes to the log if they have become many.

@@ -77,36 +77,6 @@ enum Need {
 }
 
 impl Store {
-    /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more choices.
-    ///
-    /// # Errors
-    ///
-    /// As [`Options::write`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Options::new().write(path)
-    }
-
-    /// Opens the filter at `path`, or makes a new one, after any other writer has finished.
-    ///
-    /// # Errors
-    ///
-    /// As [`Options::create`].
-    pub fn create<F: Into<Generations>>(
-        path: impl AsRef<Path>,
-        build: impl FnOnce() -> F,
-    ) -> Result<Self, StoreError> {
-        Options::new().create(path, build)
-    }
-
-    /// The last committed state of the filter at `path`, to be asked.
-    ///
-    /// # Errors
-    ///
-    /// As [`Options::read`].
-    pub fn read(path: impl AsRef<Path>) -> Result<View, StoreError> {
-        Options::new().read(path)
-    }
-
     /// With a filter that is in no file yet.
     pub(crate) fn begin(
         options: &Options,
@@ -219,9 +189,9 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_note(&mut self, name: &str, note: &[u8]) -> Result<(), StoreError> {
-        let found = (name.len() + note.len()) as u64;
-        if found > Notes::MOST_BYTES {
-            return Err(Reason::NoteTooLarge { found }.at(self.lock.target()));
+        let (found, most) = ((name.len() + note.len()) as u64, Notes::MOST_BYTES);
+        if found > most {
+            return Err(Reason::NoteTooLarge { found, most }.at(self.lock.target()));
         }
         if self.note(name) != Some(note) {
             self.notes.set(name, note);

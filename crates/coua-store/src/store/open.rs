@@ -11,6 +11,38 @@ use crate::memory::Touch;
 use crate::notes::Notes;
 use crate::recover::{State, View};
 
+impl Store {
+    /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more choices.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::write`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Options::new().write(path)
+    }
+
+    /// Opens the filter at `path`, or makes a new one, after any other writer has finished.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::create`].
+    pub fn create<F: Into<Generations>>(
+        path: impl AsRef<Path>,
+        build: impl FnOnce() -> F,
+    ) -> Result<Self, StoreError> {
+        Options::new().create(path, build)
+    }
+
+    /// The last committed state of the filter at `path`, to be asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::read`].
+    pub fn read(path: impl AsRef<Path>) -> Result<View, StoreError> {
+        Options::new().read(path)
+    }
+}
+
 impl Options {
     /// The last committed state of the filter at `path`, for reading. Needs no lock and no right to write, and
     /// never hinders a writer.

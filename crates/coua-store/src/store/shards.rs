@@ -3,8 +3,7 @@
 use std::mem;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use coua::window::{Change, ChangeLog};
-use coua::{KeyHash, SharedCuckooFilter};
+use coua::SharedCuckooFilter;
 
 use super::Store;
 
@@ -78,12 +77,5 @@ impl Store {
         if let Some(shards) = divided {
             self.filter = shards.into_filter().into();
         }
-    }
-
-    /// Notes keys that were inserted into the divided filter.
-    pub fn note_inserted(&mut self, hashes: impl IntoIterator<Item = KeyHash>) {
-        self.logging(|_, encoder| {
-            hashes.into_iter().for_each(|hash| encoder.changed(Change::Insert, 0, hash));
-        });
     }
 }

@@ -161,7 +161,7 @@ async function files(browser) {
   };
   await choose("log.coua");
   await shows(page, "1 commits: 1 inserted, 0 removed");
-  assert.match(await textOf(page, "look"), /ended; records read: 1; .*lines\.txt: 8 bytes read/);
+  assert.match(await textOf(page, "look"), /coua\/run\/1 \(\d+ bytes\); coua\/run\/1\/file\/0 \(40 bytes\)/);
   await lookUp("kestrel");
   await shows(page, "The log adds 1 and removes 0: 1 now.");
   // A run that stopped where the filter was full.

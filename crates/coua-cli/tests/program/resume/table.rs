@@ -1,6 +1,7 @@
 //! A filter remembers its runs: none is forgotten or hindered because of another.
 
 use crate::support::{Folder, Run, coua, run_as_is, run_in, run_with, shell};
+use coua_store::Store;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -134,6 +135,29 @@ fn an_ended_run_outlives_all_others() {
         shell(folder.path(), script).good();
         again();
         assert_eq!(items(&folder, "seen"), 3, "{script}");
+    }
+}
+
+#[test]
+fn merging_tells_which_notes_of_other_programs_the_result_lacks() {
+    let folder = Folder::new();
+    folder.file("u", "a\n");
+    for name in ["x", "y"] {
+        run_in(&folder, &["add", name, "u"]).good();
+        let mut store = Store::open(folder.path().join(name)).unwrap();
+        store.set_note("app/done", b"7").unwrap();
+        store.set_note("app/source", b"u").unwrap();
+        store.finish().unwrap();
+    }
+    let told = |path: &str| {
+        format!("coua: {path}: the result does not have its notes: app/done, app/source\n")
+    };
+    run_in(&folder, &["merge", "-o", "one", "x"]).good();
+    run_in(&folder, &["merge", "-o", "both", "x", "y"]).failed(0, &[told("x"), told("y")].concat());
+    run_in(&folder, &["merge", "-o", "y", "x", "y"]).failed(0, &told("x"));
+    for (name, notes) in [("one", 2), ("both", 0), ("y", 2)] {
+        let found = Store::read(folder.path().join(name)).unwrap().notes;
+        assert_eq!(found.len(), notes, "{name}");
     }
 }
 
