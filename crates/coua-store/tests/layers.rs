@@ -6,8 +6,8 @@ use coua_dev::{Layers, check_names};
 /// From below to above. What stands in one row does not depend on each other, but within a folder.
 const ROWS: [&[&str]; 9] = [
     &["error", "requirements", "growth"],
-    &["memory"],
     &["fs"],
+    &["memory"],
     &["log"],
     &["notes"],
     &["recover"],

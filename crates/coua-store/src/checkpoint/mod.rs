@@ -29,8 +29,8 @@ use write::{Next, write_file};
 pub(crate) use background::{Made, Spawn, Threads};
 #[cfg(test)]
 pub(crate) use {
-    background::{Signals, Work},
-    write::{PIECE, write_snapshot},
+    background::Work,
+    write::{PIECE, Signals, write_snapshot},
 };
 
 /// Makes the snapshots of a store.
