@@ -164,10 +164,6 @@ async function files(browser) {
   assert.match(await textOf(page, "look"), /coua\/run\/1 \(\d+ bytes\); coua\/run\/1\/file\/0 \(40 bytes\)/);
   await lookUp("kestrel");
   await shows(page, "The log adds 1 and removes 0: 1 now.");
-  // A run that stopped where the filter was full.
-  await choose("interrupted.coua");
-  await shows(page, "interrupted; records read: 500");
-  assert.match(await textOf(page, "look"), /thousand\.txt: 3\.8 KiB read/);
   // A filter that forgets: the newest generation is shown, and others can be chosen.
   await choose("window.coua");
   await shows(page, "forgets what is older than 7 d; 8 generations of 21 h");
