@@ -52,10 +52,13 @@ impl Segments {
         wanted: Wanted,
         preview: &mut Preview,
     ) {
-        let table = self.uniform_table().filter(|_| count == WIDTH);
-        if !table.is_some_and(|table| uniform::preview(table, keys, wanted, preview)) {
-            preview.forget();
+        if let Some(table) = self.uniform_table()
+            && count == WIDTH
+            && uniform::preview(table, keys, wanted, preview)
+        {
+            return;
         }
+        preview.forget();
     }
 
     /// Finds the moves of a group of chains; false if that does not pay.

@@ -119,44 +119,54 @@ impl<const FREE: bool> Kernel for PreviewGroup<'_, FREE> {
 impl<const FREE: bool> PreviewGroup<'_, FREE> {
     #[inline(always)]
     fn look<I: Isa>(self, uniform: &Uniform<'_, I>) {
-        self.preview.forget();
+        // In registers: reading in one piece what was just written in two is slow.
+        let (mut held, mut absent, mut full) = (0, 0, 0);
         for first in (0..WIDTH).step_by(I::LANES) {
-            uniform.preview::<FREE>(self.keys, self.preview, first);
+            let masks = uniform.preview::<FREE>(self.keys, self.preview, first);
+            held |= u16::from(masks[0]) << first;
+            absent |= u16::from(masks[1]) << first;
+            full |= u16::from(masks[2]) << first;
         }
+        self.preview.held = held;
+        self.preview.absent = absent;
+        self.preview.full = absent & full;
+        self.preview.placeable = absent & !full;
     }
 }
 
 impl<I: Isa> Uniform<'_, I> {
-    /// Previews the `first` key of a group and those after it.
+    /// Previews the `first` key of a group and those after it. Masks of them: held, absent, and with both buckets full (if
+    /// free slots are wanted).
     #[inline(always)]
-    fn preview<const FREE: bool>(&self, keys: &KeyGroup, preview: &mut Preview, first: usize) {
+    fn preview<const FREE: bool>(
+        &self,
+        keys: &KeyGroup,
+        preview: &mut Preview,
+        first: usize,
+    ) -> [u8; 3] {
         let source = self.segments(self.isa.load(&keys.segment[first..]));
         let primary = self.read(source, self.isa.load(&keys.primary_bit[first..]));
         let alternate = self.read(source, self.isa.load(&keys.alternate_bit[first..]));
         let value = self.isa.load(&keys.value[first..]);
         let LookupResult { found, doubtful, in_alternate, marks } =
             self.lookup(source, &primary, &alternate, value);
-        let bits = |mask: u8| u16::from(mask & I::Vector::ALL) << first;
-        let absent = !(found | doubtful);
-        preview.held |= bits(found);
+        let mut known = [found, !(found | doubtful), 0];
         let mut wanted = (in_alternate, marks);
         if FREE {
             primary.word.store(&mut preview.primary_word[first..]);
             alternate.word.store(&mut preview.alternate_word[first..]);
             wanted = self.emptier(source, &primary, &alternate);
-            let is_full = I::Vector::bits(wanted.1.is_zero());
-            preview.full |= bits(absent & is_full);
-            preview.placeable |= bits(absent & !is_full);
-        } else {
-            preview.absent |= bits(absent);
+            known[2] = I::Vector::bits(wanted.1.is_zero());
         }
+        let known = known.map(|mask| mask & I::Vector::ALL);
         let (in_alternate, marks) = wanted;
         let bucket = Buckets::select(in_alternate, &alternate, &primary);
         bucket.at.store(&mut preview.at[first..]);
         if !FREE {
             bucket.word.store(&mut preview.before[first..]);
             if self.codec().encoding == Encoding::Narrow {
-                return self.cleared(&bucket, marks).store(&mut preview.word[first..]);
+                self.cleared(&bucket, marks).store(&mut preview.word[first..]);
+                return known;
             }
         }
         let value = I::Vector::select(in_alternate, value | self.splat(ALTERNATE), value);
@@ -167,5 +177,6 @@ impl<I: Isa> Uniform<'_, I> {
             change.rest_at.store(&mut preview.rest_at[first..]);
             change.rest.store(&mut preview.rest_change[first..]);
         }
+        known
     }
 }
