@@ -1,6 +1,6 @@
 //! Runs that can be resumed after they were interrupted.
 //!
-//! A checkpoint commits the filter together with how far inputs and outputs are, in the filter's table of runs.
+//! A checkpoint commits the filter together with how far inputs and outputs are, in the filter's notes.
 //! To resume a run, its inputs are read again from their beginning, and the records that were done are passed
 //! over: so it works for compressed inputs and every form of records, and inputs may have grown meanwhile.
 

@@ -25,7 +25,7 @@ pub(crate) enum Ending {
 /// Runs that have ended and are remembered.
 const MOST_ENDED: usize = 64;
 
-/// How far a run is that can be resumed, and where that is recorded: in the filter's table of runs.
+/// How far a run is that can be resumed, and where that is recorded: in the filter's notes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// Of the run.

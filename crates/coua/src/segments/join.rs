@@ -34,8 +34,8 @@ impl Segments {
         let bytes = parent.bytes(self.geometry.segment_slots());
         reserve(&mut self.levels, 1)?;
         self.table.reserve_segment(bytes, u64::MAX)?;
-        if let Some(lowered) = lowered {
-            self.lower_base(lowered);
+        if let Some((geometry, base)) = lowered {
+            self.lower_base(geometry, base);
         }
         let level = self.table.segment(lower).level() - 1;
         let joined = self.table.add_segment(bytes, prefix, level)?;
@@ -66,7 +66,7 @@ impl Segments {
     }
 
     /// Makes all segments ones that were split once more.
-    fn lower_base(&mut self, (geometry, base): (Geometry, LevelGeometry)) {
+    fn lower_base(&mut self, geometry: Geometry, base: LevelGeometry) {
         self.levels.insert(0, base);
         self.table.iter_mut().for_each(|mut segment| segment.deepen());
         self.geometry = geometry;
