@@ -111,6 +111,39 @@ impl Kernel for Locate<'_> {
     }
 }
 
+/// Work on a group that is worth its cost only in vectors that are wide enough to look ahead.
+trait LookAhead {
+    fn look<I: Isa>(self, uniform: &Uniform<'_, I>);
+}
+
+/// Does the work if it is worth it; false if not.
+#[inline(always)]
+fn look_ahead(table: UniformTable<'_>, work: impl LookAhead) -> bool {
+    with_vectors(Ahead { table, work })
+}
+
+struct Ahead<'a, W> {
+    table: UniformTable<'a>,
+    work: W,
+}
+
+impl<W: LookAhead> Kernel for Ahead<'_, W> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        if I::LOOKS_AHEAD {
+            let uniform = Uniform::new(isa, self.table);
+            // In each of these the compiler knows the encoding.
+            match self.table.level.codec.encoding {
+                Encoding::Narrow => self.work.look(&uniform.with_encoding(Encoding::Narrow)),
+                _ => self.work.look(&uniform.with_encoding(Encoding::Wide)),
+            }
+        }
+        I::LOOKS_AHEAD
+    }
+}
+
 /// A table of one level, and the instructions to work on it.
 struct Uniform<'a, I> {
     table: &'a Table,

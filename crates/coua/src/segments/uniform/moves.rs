@@ -1,46 +1,28 @@
 //! Candidate moves of a group of eviction chains.
 
-use super::{Uniform, UniformTable};
-use crate::kernel::{ALTERNATE, Encoding, GROUP, GroupMoves};
-use crate::simd::{Isa, Kernel, Vector, with_vectors};
+use super::{LookAhead, Uniform, UniformTable, look_ahead};
+use crate::kernel::{ALTERNATE, GROUP, GroupMoves};
+use crate::simd::{Isa, Vector};
 
 /// Finds the moves of a group; false if that does not pay.
 #[inline]
 pub(in crate::segments) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
-    table.lanes().is_some() && with_vectors(Moves::<true> { table, moves })
+    table.lanes().is_some() && look_ahead(table, Moves::<true> { moves })
 }
 
 /// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
 #[inline]
 pub(in crate::segments) fn test_moves(table: UniformTable<'_>, moves: &mut GroupMoves) {
     moves.free = 0;
-    with_vectors(Moves::<false> { table, moves });
+    look_ahead(table, Moves::<false> { moves });
 }
 
 /// Finds the moves of a group, or tests those that were found.
 struct Moves<'a, const FIND: bool> {
-    table: UniformTable<'a>,
     moves: &'a mut GroupMoves,
 }
 
-impl<const FIND: bool> Kernel for Moves<'_, FIND> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> bool {
-        if I::LOOKS_AHEAD {
-            let uniform = Uniform::new(isa, self.table);
-            // In each of these the compiler knows the encoding.
-            match self.table.level.codec.encoding {
-                Encoding::Narrow => self.look(&uniform.with_encoding(Encoding::Narrow)),
-                _ => self.look(&uniform.with_encoding(Encoding::Wide)),
-            }
-        }
-        I::LOOKS_AHEAD
-    }
-}
-
-impl<const FIND: bool> Moves<'_, FIND> {
+impl<const FIND: bool> LookAhead for Moves<'_, FIND> {
     #[inline(always)]
     fn look<I: Isa>(self, uniform: &Uniform<'_, I>) {
         for first in (0..GROUP).step_by(I::LANES) {
@@ -98,6 +80,7 @@ mod tests {
     use super::*;
     use crate::kernel::{AnyLevel, Place};
     use crate::segments::EvictionChain;
+    use crate::simd::{Kernel, with_vectors};
     use crate::{CuckooFilter, KeyHash, Layout, WhenFull};
 
     /// Full buckets of a filter, as eviction chains that are there.

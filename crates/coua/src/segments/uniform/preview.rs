@@ -3,9 +3,9 @@
 //! Vectors of buckets are looked at before the first key of a group is served. Serving one key may change
 //! what the later ones find, so each first makes sure that its buckets are still as they were.
 
-use super::{KeyGroup, Uniform, UniformTable, WIDTH};
+use super::{KeyGroup, LookAhead, Uniform, UniformTable, WIDTH, look_ahead};
 use crate::kernel::{ALTERNATE, Buckets, Encoding, LookupResult, SlotCodec};
-use crate::simd::{Isa, Kernel, Vector, with_vectors};
+use crate::simd::{Isa, Vector};
 use crate::table::{Segment, SegmentMut};
 
 /// Which slot of a key's buckets a preview is to find.
@@ -87,36 +87,18 @@ pub(in crate::segments) fn preview(
 ) -> bool {
     table.lanes().is_some()
         && match wanted {
-            Wanted::Free => with_vectors(PreviewGroup::<true> { table, keys, preview }),
-            Wanted::Key => with_vectors(PreviewGroup::<false> { table, keys, preview }),
+            Wanted::Free => look_ahead(table, PreviewGroup::<true> { keys, preview }),
+            Wanted::Key => look_ahead(table, PreviewGroup::<false> { keys, preview }),
         }
 }
 
 /// `FREE`: free slots are [`Wanted`].
 struct PreviewGroup<'a, const FREE: bool> {
-    table: UniformTable<'a>,
     keys: &'a KeyGroup,
     preview: &'a mut Preview,
 }
 
-impl<const FREE: bool> Kernel for PreviewGroup<'_, FREE> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> bool {
-        if I::LOOKS_AHEAD {
-            let uniform = Uniform::new(isa, self.table);
-            // In each of these the compiler knows the encoding.
-            match self.table.level.codec.encoding {
-                Encoding::Narrow => self.look(&uniform.with_encoding(Encoding::Narrow)),
-                _ => self.look(&uniform.with_encoding(Encoding::Wide)),
-            }
-        }
-        I::LOOKS_AHEAD
-    }
-}
-
-impl<const FREE: bool> PreviewGroup<'_, FREE> {
+impl<const FREE: bool> LookAhead for PreviewGroup<'_, FREE> {
     #[inline(always)]
     fn look<I: Isa>(self, uniform: &Uniform<'_, I>) {
         // In registers: reading in one piece what was just written in two is slow.
