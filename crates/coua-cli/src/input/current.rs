@@ -22,6 +22,10 @@ pub(super) struct Current {
     waiting: Option<Arc<File>>,
     pub(super) records: u64,
     pub(super) columns: Option<Arc<[usize]>>,
+    /// The content of its header, if it has one.
+    pub(super) header: Option<Arc<[u8]>>,
+    /// Its first record was seen, be it a header or not.
+    pub(super) is_begun: bool,
 }
 
 impl Current {
@@ -38,17 +42,23 @@ impl Current {
         let consumed_before = consumed.load(Ordering::Relaxed);
         let tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
         let waiting = tap.waiting();
-        let decoded = match coding {
-            Coding::Decompress => decompress::decoded(tap),
-            Coding::AsIs => Ok(Decoded { compression: None, reader: Box::new(tap) }),
-        };
+        let decoded = decompress::decoded(tap, coding);
         let decoded = match decoded {
             Ok(decoded) => decoded,
             Err(_) if stop.requested() => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let (name, records, columns) = (name.into(), 0, None);
-        Ok(Some(Self { name, number, consumed_before, decoded, waiting, records, columns }))
+        Ok(Some(Self {
+            name: name.into(),
+            number,
+            consumed_before,
+            decoded,
+            waiting,
+            records: 0,
+            columns: None,
+            header: None,
+            is_begun: false,
+        }))
     }
 
     pub(super) fn would_wait(&self, stop: &Stop) -> bool {
@@ -71,8 +81,10 @@ impl Current {
         match self.decoded.compression {
             // The decoders' errors carry no number of the operating system.
             Some(kind) if error.raw_os_error().is_none() => {
-                let what = format_args!("broken {kind} data: {}", reason(error));
-                Failure::at(&self.name, what)
+                let reason = reason(error);
+                let is_whole = reason.contains("memory");
+                let what = if is_whole { "no memory to decompress" } else { "broken" };
+                Failure::at(&self.name, format_args!("{what} {kind} data: {reason}"))
             }
             _ => Failure::io(&self.name, error),
         }

@@ -1,10 +1,16 @@
-//! Recognizes compressed inputs by their first bytes.
+//! Recognizes compressed inputs, and those that are not read, by their first bytes.
 
+use crate::input::Coding;
 use crate::input::open::Tap;
 use bzip2::bufread::MultiBzDecoder;
+use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
+use lz4_flex::frame::FrameDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+
+/// The largest window of zstd, as a power of two: `zstd --long=31` asks for it.
+const ZSTD_WINDOW: u32 = if usize::BITS < 64 { 30 } else { 31 };
 
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 * 1024;
@@ -23,7 +29,7 @@ struct Compression {
 
 /// bzip2's own four bytes are letters that a text may begin with, so those of its first block (or, in an empty file, of
 /// its end) are asked for too. zstd's second are those of a frame to be skipped, which `pzstd` begins with.
-static COMPRESSIONS: [Compression; 4] = [
+static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
         magics: &[b"\x1f\x8b\x08"],
@@ -32,7 +38,16 @@ static COMPRESSIONS: [Compression; 4] = [
     Compression {
         name: "zstd",
         magics: &[b"\x28\xb5\x2f\xfd", b"_\x2a\x4d\x18"],
-        decoded: |start| Ok(Box::new(zstd::Decoder::with_buffer(start)?)),
+        decoded: |start| {
+            let mut decoder = zstd::Decoder::with_buffer(start)?;
+            decoder.window_log_max(ZSTD_WINDOW)?;
+            Ok(Box::new(decoder))
+        },
+    },
+    Compression {
+        name: "lz4",
+        magics: &[b"\x04\x22\x4d\x18"],
+        decoded: |start| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
     },
     Compression {
         name: "xz",
@@ -45,6 +60,35 @@ static COMPRESSIONS: [Compression; 4] = [
         decoded: |start| Ok(Box::new(MultiBzDecoder::new(start))),
     },
 ];
+
+const UTF_16: &str = "UTF-16 text";
+
+/// What inputs are that are no records, their first bytes, and what to do with them.
+static OTHERS: [(&str, &[u8], &str); 9] = [
+    (UTF_16, b"\xff\xfe", "give --encoding utf-16"),
+    (UTF_16, b"\xfe\xff", "give --encoding utf-16"),
+    ("a zip archive", b"PK\x03\x04", "unpack it with `unzip -p`, and pipe the records in"),
+    ("a 7z archive", b"7z\xbc\xaf\x27\x1c", "unpack it with `7z e -so`, and pipe the records in"),
+    ("an lzma file", b"\x5d\0\0", "unpack it with `xz -dc --format=lzma`, and pipe the records in"),
+    (
+        "an lz4 file of the legacy format",
+        b"\x02\x21\x4c\x18",
+        "unpack it with `lz4 -dc`, and pipe the records in",
+    ),
+    ("an lzop file", b"\x89LZO\0", "unpack it with `lzop -dc`, and pipe the records in"),
+    ("a file of `compress`", b"\x1f\x9d", "unpack it with `gzip -dc`, and pipe the records in"),
+    ("a Parquet file", b"PAR1\x15", "write its rows as CSV or JSON lines first"),
+];
+
+/// Returns an error if an input that begins so is no records. Every UTF-16 text of some length has a zero byte.
+fn refuse_others(start: &[u8]) -> io::Result<()> {
+    let is_it = |(what, magic, _): &&(&str, &[u8], &str)| {
+        start.starts_with(magic) && (*what != UTF_16 || start.contains(&0))
+    };
+    let Some((what, _, remedy)) = OTHERS.iter().find(is_it) else { return Ok(()) };
+    let reason = format!("is {what}; {remedy} (--no-decompress reads its bytes as they are)");
+    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
+}
 
 /// How an input is perhaps compressed that begins so, and all of the first bytes that would tell.
 fn guess(start: &[u8]) -> Option<(&'static Compression, &'static [u8])> {
@@ -82,14 +126,48 @@ pub(super) struct Decoded {
     pub(super) reader: Box<dyn Read + Send>,
 }
 
-pub(super) fn decoded(mut tap: Tap) -> io::Result<Decoded> {
-    let (compression, start) = recognize(&mut tap)?;
+pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
+    let (compression, start) =
+        if coding.is_decompressed { recognize(&mut tap)? } else { (None, Vec::new()) };
+    if coding.is_decompressed && coding.encoding.is_none() {
+        refuse_others(&start)?;
+    }
     let all = Cursor::new(start).chain(tap);
-    let reader = match compression {
+    let mut reader: Box<dyn Read + Send> = match compression {
         Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
         None => Box::new(all),
     };
+    if let Some(encoding) = coding.encoding {
+        reader = Box::new(
+            DecodeReaderBytesBuilder::new()
+                .encoding(Some(encoding))
+                .bom_override(true)
+                .build(reader),
+        );
+    }
     Ok(Decoded { compression: compression.map(|it| it.name), reader })
+}
+
+/// The frames of an lz4 file, one after the other. Each has a decoder of its own: one that goes on with a frame of
+/// another block size panics.
+struct Frames<R: Read> {
+    /// None at the end.
+    frame: Option<FrameDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(frame) = &mut self.frame {
+            let read = frame.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let has_next = !frame.get_mut().fill_buf()?.is_empty();
+            let ended = self.frame.take().filter(|_| has_next);
+            self.frame = ended.map(|frame| FrameDecoder::new(frame.into_inner()));
+        }
+        Ok(0)
+    }
 }
 
 /// The members of a gzip file, one after the other. Zeros may follow one, as they do on tapes and in blocks
@@ -154,6 +232,7 @@ mod tests {
         certain(b"BZh9 is a bird", "");
         certain(b"a", "");
         certain(b"(a)", "");
+        certain(b"\x04\x22\x4d\x18", "lz4");
         for start in [b"".as_slice(), b"(", b"BZh", b"\x1f\x8b", b"\xfd7zXZ"] {
             assert!(guess(start).is_some_and(|(_, magic)| magic.len() > start.len()), "{start:?}");
         }

@@ -9,6 +9,7 @@ pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
 use crate::terminal::{Failure, Result, Stream};
+use encoding_rs::Encoding;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -20,11 +21,13 @@ pub(crate) struct Inputs {
     coding: Coding,
 }
 
-/// Whether compressed inputs are decompressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Decompress,
-    AsIs,
+/// What the bytes of inputs are before they are records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coding {
+    /// Compressed inputs are decompressed.
+    pub(crate) is_decompressed: bool,
+    /// Texts are written so, and become UTF-8; else they are read as they are.
+    pub(crate) encoding: Option<&'static Encoding>,
 }
 
 /// Up to where to read.

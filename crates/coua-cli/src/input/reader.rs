@@ -4,7 +4,7 @@ use crate::input::current::Current;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::Headers;
 use crate::record::{
-    BLOCK, Block, BlockSize, Budget, Ending, Format, GIANT_BLOCK, Splitter, no_memory,
+    BLOCK, Block, BlockSize, Budget, Ending, Format, GIANT_BLOCK, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{Failure, Result, Stop};
 use std::sync::Arc;
@@ -201,19 +201,32 @@ impl BlockReader {
         }
     }
 
-    /// Finds the columns in the header, if this block begins with one.
+    /// Finds the columns in the header, if the input has not begun yet and this block has its first record.
     fn take_header(&mut self, current: &mut Current, block: &mut Block) -> Result<()> {
-        if let (Some(headers), None) = (&mut self.headers, &current.columns)
-            && let Some(&end) = block.ends.first()
-        {
-            let room = headers.columns.make_room(end);
-            room.map_err(|_| no_memory(&current.name, end - 1))?;
-            let header = self.format.content(&block.bytes[..end]);
-            let (numbers, header) = headers.take(&current.name, header)?;
-            current.columns = Some(numbers.into());
-            block.header = Some(header);
+        if let Some(headers) = &mut self.headers {
+            block.header = headers.next();
+            let mut start = 0;
+            while !current.is_begun
+                && let Some(&end) = block.ends.get(block.leading)
+            {
+                let record = self.format.content(&block.bytes[start..end]);
+                if headers.is_before(&current.name, record)? {
+                    (start, block.leading) = (end, block.leading + 1);
+                    continue;
+                }
+                let room = headers.columns.make_room(end - start);
+                room.map_err(|_| no_memory(&current.name, end - start - 1))?;
+                current.is_begun = true;
+                if let Some((numbers, header)) = headers.take(&current.name, record)? {
+                    current.columns = Some(numbers.into());
+                    current.header = Some(unmarked(record).into());
+                    block.header = header;
+                    block.leading += 1;
+                }
+            }
         }
         block.columns.clone_from(&current.columns);
+        block.header_again.clone_from(&current.header);
         Ok(())
     }
 }
@@ -242,7 +255,8 @@ mod tests {
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
         let format = Format { separator, crlf: false };
         let stop = Arc::new(Stop::new().unwrap());
-        let inputs = Inputs::new(&paths, Coding::AsIs);
+        let coding = Coding { is_decompressed: false, encoding: None };
+        let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
         reader.block_size.bytes = block_bytes;
         reader.block_bytes = block_bytes;

@@ -11,12 +11,20 @@ const HIGHEST: usize = 65_535;
 /// Which fields make the key, and what is between fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields {
-    /// Counted from 1, in the order of the key.
-    wanted: Vec<usize>,
+    /// In the order of the key.
+    wanted: Vec<Item>,
     highest: usize,
     /// None: runs of blanks, as in awk.
     separator: Option<Box<memmem::Finder<'static>>>,
     places: Vec<Range<usize>>,
+}
+
+/// A part of a list of fields, which are counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    One(usize),
+    /// This one, and all after it.
+    From(usize),
 }
 
 impl Fields {
@@ -24,18 +32,23 @@ impl Fields {
         let wanted = parse(list).ok_or_else(|| {
             Failure::at(
                 format_args!("-k {list}"),
-                "is not a list of fields such as 2 or 2,4 or 3-5, counted from 1",
+                "is not a list of fields such as 2 or 2,4 or 3-5 or 4-, counted from 1",
             )
         })?;
         Ok(Self {
-            highest: wanted.iter().copied().max().unwrap_or(0),
+            highest: wanted.iter().map(|item| item.highest()).max().unwrap_or(0),
             wanted,
             separator: separator.map(|bytes| Box::new(memmem::Finder::new(bytes).into_owned())),
             places: Vec::new(),
         })
     }
 
-    pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
+    /// Whether the number of parts depends on the record.
+    pub(super) fn is_open(&self) -> bool {
+        self.highest == usize::MAX
+    }
+
+    pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {
         self.places.clear();
         match &self.separator {
             None => blank_fields(record, self.highest, &mut self.places),
@@ -49,11 +62,25 @@ impl Fields {
                 }
             }
         }
-        for number in &self.wanted {
-            let place = self.places.get(number - 1).ok_or(Missing::Field(*number))?;
-            parts.push(&record[place.clone()]);
+        for item in &self.wanted {
+            let (Item::One(first) | Item::From(first)) = *item;
+            match self.places.get(first - 1..) {
+                None | Some([]) => parts.push_absent(Missing::Field(first)),
+                Some(places) => {
+                    let taken = if *item == Item::One(first) { 1 } else { places.len() };
+                    places[..taken].iter().for_each(|place| parts.push(&record[place.clone()]));
+                }
+            }
         }
-        Ok(())
+    }
+}
+
+impl Item {
+    fn highest(self) -> usize {
+        match self {
+            Self::One(number) => number,
+            Self::From(_) => usize::MAX,
+        }
     }
 }
 
@@ -70,17 +97,22 @@ fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
     }
 }
 
-/// `2,4-6` as 2, 4, 5, 6.
-fn parse(list: &str) -> Option<Vec<usize>> {
+/// `2,4-6` as 2, 4, 5, 6; `-3` as 1, 2, 3; `4-` as 4 and all after it.
+fn parse(list: &str) -> Option<Vec<Item>> {
     let number = |text: &str| text.parse().ok().filter(|n| (1..=HIGHEST).contains(n));
     let mut wanted = Vec::new();
     for item in list.split(',') {
-        let (from, to) = item.split_once('-').unwrap_or((item, item));
-        let range = number(from)?..=number(to)?;
-        if range.is_empty() {
-            return None;
+        match item.split_once('-') {
+            None => wanted.push(Item::One(number(item)?)),
+            Some((from, "")) => wanted.push(Item::From(number(from)?)),
+            Some((from, to)) => {
+                let range = if from.is_empty() { 1 } else { number(from)? }..=number(to)?;
+                if range.is_empty() {
+                    return None;
+                }
+                wanted.extend(range.map(Item::One));
+            }
         }
-        wanted.extend(range);
     }
     Some(wanted)
 }
@@ -91,14 +123,30 @@ mod tests {
 
     fn found(list: &str, separator: Option<&[u8]>, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
         let mut parts = Parts::default();
-        Fields::new(list, separator).unwrap().find(record, &mut parts)?;
+        Fields::new(list, separator).unwrap().find(record, &mut parts);
+        parts.absent.pop().map_or(Ok(()), |(_, why)| Err(why))?;
         Ok(parts.iter().map(<[u8]>::to_vec).collect())
     }
 
     #[test]
     fn lists() {
-        assert_eq!(parse("2,4-6,1"), Some(vec![2, 4, 5, 6, 1]));
-        for text in ["", "0", "a", "1,", "3-2", "-2", "1-99999999999", "99999999999999999999"] {
+        let ones = |numbers: &[usize]| numbers.iter().copied().map(Item::One).collect::<Vec<_>>();
+        assert_eq!(parse("2,4-6,1"), Some(ones(&[2, 4, 5, 6, 1])));
+        assert_eq!(parse("-2"), Some(ones(&[1, 2])));
+        assert_eq!(parse("2-,1"), Some(vec![Item::From(2), Item::One(1)]));
+        for text in [
+            "",
+            "0",
+            "a",
+            "1,",
+            "3-2",
+            "-",
+            "0-",
+            "-0",
+            "1-2-",
+            "1-99999999999",
+            "99999999999999999999",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
@@ -108,6 +156,14 @@ mod tests {
         assert_eq!(found("2,1", None, b"  a \t b  c"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));
         assert_eq!(found("4", None, b"  a b c  "), Err(Missing::Field(4)));
         assert_eq!(found("1", None, b""), Err(Missing::Field(1)));
+    }
+
+    #[test]
+    fn a_list_without_an_end_takes_all_fields() {
+        let parts = |parts: &[&str]| Ok(parts.iter().map(|it| it.as_bytes().to_vec()).collect());
+        assert_eq!(found("3-", None, b"a b c  d"), parts(&["c", "d"]));
+        assert_eq!(found("2-,1", Some(b","), b"a,b,"), parts(&["b", "", "a"]));
+        assert_eq!(found("3-", None, b"a b"), Err(Missing::Field(3)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::key::finder::Finder;
 use crate::key::keyed::{Keyed, Keyless, Why};
 use crate::key::parts::Missing;
 use crate::key::shard::Shard;
-use crate::record::{Block, Ending, Format, no_memory};
+use crate::record::{Block, Ending, Format, Header, no_memory, unmarked};
 use crate::terminal::Failure;
 use coua::KeyHasher;
 use serde::Serialize;
@@ -70,10 +70,10 @@ impl Hashing {
 
     /// Hashes all records, which are their own keys.
     fn hash_records(&self, block: &Block, keyed: &mut Keyed) {
-        let hash = |record| self.hasher.hash(self.format.content(record));
-        keyed.hashes.extend(block.records().map(hash));
+        let key = |record| unmarked(self.format.content(record));
+        keyed.hashes.extend(block.records().map(|record| self.hasher.hash(key(record))));
         if self.wanted == Wanted::Key {
-            block.records().for_each(|record| keyed.keys.push(self.format.content(record)));
+            block.records().for_each(|record| keyed.keys.push(key(record)));
         }
     }
 
@@ -100,9 +100,9 @@ impl Hashing {
         }
         let Keyed { hashes, keys, times, keyless } = keyed;
         for (place, record) in block.records().enumerate() {
-            let content = self.format.content(record);
+            let content = unmarked(self.format.content(record));
             let hash = || self.keys.hash(content, self.hasher).map_err(Why::Missing);
-            let found = why_keyless(block, place).map_or_else(hash, Err);
+            let found = why_keyless(block, place, content).map_or_else(hash, Err);
             let key = found.as_ref().ok().map(|(hash, _)| *hash);
             let why = match found {
                 _ if self.shard.is_some_and(|shard| !shard.has(key)) => Why::OtherShard,
@@ -125,13 +125,14 @@ impl Hashing {
     }
 }
 
-/// Why the record at this place has no key, whatever is in it.
-fn why_keyless(block: &Block, place: usize) -> Option<Why> {
-    match block.header {
-        Some(header) if place == 0 => Some(Why::Header(header)),
-        _ => {
-            let is_open = block.ending == Ending::OpenQuote && place + 1 == block.len();
-            is_open.then_some(Why::Missing(Missing::OpenQuote))
-        }
+/// Why the record at this place, with this content, has no key, whatever a finder would find in it.
+fn why_keyless(block: &Block, place: usize, content: &[u8]) -> Option<Why> {
+    if place < block.leading {
+        return Some(Why::Header(block.header));
     }
+    if block.header_again.as_deref() == Some(content) {
+        return Some(Why::Header(Header::Repeated));
+    }
+    let is_open = block.ending == Ending::OpenQuote && place + 1 == block.len();
+    is_open.then_some(Why::Missing(Missing::OpenQuote))
 }

@@ -1,7 +1,7 @@
 //! The headers of CSV inputs, which name their columns.
 
-use crate::key::csv::Columns;
-use crate::record::Header;
+use crate::key::csv::{Columns, FirstRecord, NoColumn};
+use crate::record::{Header, unmarked};
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
 use std::fmt;
@@ -24,26 +24,68 @@ pub(crate) enum Mixing {
 pub(crate) struct Headers {
     pub(crate) columns: Columns,
     mixing: Mixing,
+    /// How lines begin that may stand before a header and are none.
+    comment: Option<Arc<[u8]>>,
     /// The first input with a header, and the names in it.
     first: Option<(Arc<str>, Names)>,
 }
 
 impl Headers {
-    pub(crate) fn new(columns: Columns, mixing: Mixing) -> Self {
-        Self { columns, mixing, first: None }
+    pub(crate) fn new(columns: Columns, mixing: Mixing, comment: Option<Arc<[u8]>>) -> Self {
+        Self { columns, mixing, comment, first: None }
     }
 
-    /// Where the columns of the key are in an input with this header, and which header it is.
-    pub(crate) fn take(&mut self, input: &Arc<str>, header: &[u8]) -> Result<(Vec<usize>, Header)> {
+    /// Whether a record is one of the lines that may stand before a header: an empty one, a comment, or the line that
+    /// names the separator to a spreadsheet. Returns an error if that names another separator.
+    pub(crate) fn is_before(&self, input: &Arc<str>, record: &[u8]) -> Result<bool> {
+        let line = unmarked(record);
+        if let [separator] = line.strip_prefix(b"sep=").unwrap_or_default() {
+            let wanted = self.columns.dialect.comma;
+            if *separator == wanted {
+                return Ok(true);
+            }
+            let [found, wanted] = [*separator, wanted].map(char::from);
+            let reason = format_args!(
+                "its first line says that {found:?} separates the columns, not {wanted:?}; give -t '{found}'"
+            );
+            return Err(Failure::at(input, reason));
+        }
+        let is_comment = self.comment.as_ref().is_some_and(|comment| line.starts_with(comment));
+        Ok(line.is_empty() || is_comment)
+    }
+
+    /// With which header the lines before the next one go.
+    pub(crate) fn next(&self) -> Header {
+        if self.first.is_some() { Header::Repeated } else { Header::First }
+    }
+
+    /// Where the columns of the key are in an input with this first record, and which header it is; none if it is no
+    /// header.
+    pub(crate) fn take(
+        &mut self,
+        input: &Arc<str>,
+        first: &[u8],
+    ) -> Result<Option<(Vec<usize>, Header)>> {
         let mut names = Names::default();
-        let places = self.columns.resolve(header, |name| names.add(name));
-        let places = places.map_err(|name| {
-            let reason = format_args!("the header has no column \"{name}\" (its columns: {names})");
-            Failure::at(input, reason)
-        })?;
+        let places = match self.columns.resolve(first, |name| names.add(name)) {
+            Ok(FirstRecord::Data) => return Ok(None),
+            Ok(FirstRecord::Header(places)) => places,
+            Err(NoColumn::Missing(name)) => {
+                let reason =
+                    format_args!("the header has no column \"{name}\" (its columns: {names})");
+                return Err(Failure::at(input, reason));
+            }
+            Err(NoColumn::Ambiguous { name, places: [first, second] }) => {
+                let reason = format_args!(
+                    "the header has several columns \"{name}\" (numbers {first} and {second}); choose one \
+                     by its number or as --csv '{name}[2]'"
+                );
+                return Err(Failure::at(input, reason));
+            }
+        };
         let Some((first, expected)) = &self.first else {
             self.first = Some((input.clone(), names));
-            return Ok((places, Header::First));
+            return Ok(Some((places, Header::First)));
         };
         if self.mixing == Mixing::Refused && names.digest != expected.digest {
             let reason = format_args!(
@@ -52,7 +94,7 @@ impl Headers {
             );
             return Err(Failure::at(input, reason));
         }
-        Ok((places, Header::Repeated))
+        Ok(Some((places, Header::Repeated)))
     }
 }
 
@@ -76,7 +118,11 @@ impl Names {
             self.shown.push_str(", ");
         }
         let part = &name[..name.len().min(SHOWN)];
+        let has_blanks = part.trim_ascii().len() < part.len();
+        let quote = if has_blanks { "\"" } else { "" };
+        self.shown.push_str(quote);
         self.shown.extend(String::from_utf8_lossy(part).escape_debug());
+        self.shown.push_str(quote);
         if self.shown.len() > SHOWN {
             self.shown.push_str("...");
         }

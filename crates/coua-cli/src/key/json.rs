@@ -1,13 +1,18 @@
 //! Keys that JSON pointers find.
 
+use crate::key::latin;
 use crate::key::parts::{Missing, Parts};
+use crate::record::MARK;
 use crate::terminal::{Failure, Result};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+/// Levels of a value that is a key in which the order of members does not count.
+const MOST_LEVELS: usize = 100;
 
 /// JSON pointers (RFC 6901), each a part of the key.
 #[derive(Clone, Debug)]
@@ -25,22 +30,79 @@ impl Pointers {
     }
 
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
-        for pointer in self.0.iter() {
-            let value = pointer.walk(record).map_err(|_| Missing::BrokenJson)?;
-            let value = value.map(RawValue::get).filter(|value| *value != "null");
-            push_value(value.ok_or_else(|| Missing::Pointer(pointer.text.clone()))?, parts)?;
+        let is_array = record.trim_ascii_start().first() == Some(&b'[');
+        let values = match self.values(record) {
+            Ok(values) => values,
+            Err(_) => {
+                let repaired = repaired(record).ok_or(Missing::BrokenJson);
+                let found = repaired.and_then(|repaired| {
+                    let values = self.values(&repaired).map_err(|_| Missing::BrokenJson)?;
+                    self.push_all(&values, is_array, parts)
+                });
+                return found.map_err(|missing| if is_array { Missing::Array } else { missing });
+            }
+        };
+        self.push_all(&values, is_array, parts)
+    }
+
+    /// What each pointer leads to, if anything.
+    fn values<'r>(&self, record: &'r [u8]) -> serde_json::Result<Vec<Option<&'r RawValue>>> {
+        self.0.iter().map(|pointer| pointer.walk(record)).collect()
+    }
+
+    fn push_all(
+        &self,
+        values: &[Option<&RawValue>],
+        is_array: bool,
+        parts: &mut Parts,
+    ) -> Result<(), Missing> {
+        for (pointer, value) in self.0.iter().zip(values) {
+            match value.map(RawValue::get).filter(|value| *value != "null") {
+                Some(value) => push_value(value, parts)?,
+                None if is_array => parts.push_absent(Missing::Array),
+                None => parts.push_absent(Missing::Pointer(pointer.text.clone())),
+            }
         }
         Ok(())
     }
 }
 
+/// JSON as programs write it that are less strict than its standard: after a byte order mark, with letters in Latin-1,
+/// with NaN and infinities, which become null. None if nothing of this is in the record.
+fn repaired(record: &[u8]) -> Option<Vec<u8>> {
+    let unmarked = record.strip_prefix(&MARK).unwrap_or(record);
+    let latin = std::str::from_utf8(unmarked).is_err().then(|| latin::Text::of(unmarked));
+    let text = latin.as_ref().map_or(unmarked, latin::Text::as_bytes);
+    let mut repaired = Vec::with_capacity(text.len());
+    let (mut quoted, mut at) = (false, 0);
+    while at < text.len() {
+        let rest = &text[at..];
+        let no_number = [&b"NaN"[..], b"Infinity", b"-Infinity"];
+        let no_number = no_number.iter().find(|word| !quoted && rest.starts_with(word));
+        let taken = match (no_number, rest) {
+            (Some(word), _) => {
+                repaired.extend_from_slice(b"null");
+                at += word.len();
+                continue;
+            }
+            (None, [b'\\', _, ..]) => 2,
+            (None, [first, ..]) => {
+                quoted ^= *first == b'"';
+                1
+            }
+            (None, []) => break,
+        };
+        repaired.extend_from_slice(&rest[..taken]);
+        at += taken;
+    }
+    (repaired != record).then_some(repaired)
+}
+
 impl Pointer {
     fn parse(text: &str) -> Result<Self> {
         if !text.is_empty() && !text.starts_with('/') {
-            return Err(Failure::at(
-                format_args!("--json {text}"),
-                format_args!("a JSON pointer begins with a slash: /{text}"),
-            ));
+            let reason = format_args!("a JSON pointer begins with a slash: {}", proposed(text));
+            return Err(Failure::at(format_args!("--json {text}"), reason));
         }
         let tokens = text.split('/').skip(1);
         let tokens: Vec<_> =
@@ -62,6 +124,16 @@ impl Pointer {
     }
 }
 
+/// The pointer for a path as `jq` (`.a[0].b`) and JSONPath (`$.a[0].b`) write it.
+fn proposed(text: &str) -> String {
+    let path = text.strip_prefix('$').unwrap_or(text);
+    if !path.starts_with(['.', '[']) {
+        return format!("/{text}");
+    }
+    let is_end = |letter: char| matches!(letter, '.' | '[' | ']' | '"' | '\'');
+    path.split(is_end).filter(|token| !token.is_empty()).flat_map(|token| ["/", token]).collect()
+}
+
 /// What the token names in a JSON text, if that is an object or an array.
 fn child<'r>(text: &'r [u8], token: &str) -> serde_json::Result<Option<&'r RawValue>> {
     let mut json = serde_json::Deserializer::from_slice(text);
@@ -74,17 +146,53 @@ fn child<'r>(text: &'r [u8], token: &str) -> serde_json::Result<Option<&'r RawVa
     Ok(found)
 }
 
-/// Strings as their content, other values as their text without blanks.
+/// Strings as their content, other values as their canonical text.
 fn push_value(text: &str, parts: &mut Parts) -> Result<(), Missing> {
     match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(content) if !content.contains('\\') => parts.push(content.as_bytes()),
         Some(_) => {
-            let content: String = serde_json::from_str(text).map_err(|_| Missing::BrokenJson)?;
-            parts.push(content.as_bytes());
+            let mut json = serde_json::Deserializer::from_str(text);
+            let content = json.deserialize_bytes(Content).map_err(|_| Missing::BrokenJson)?;
+            parts.push(&content);
         }
-        None => parts.push(without_blanks(text).as_bytes()),
+        None => parts.push(canonical(text, MOST_LEVELS).as_bytes()),
     }
     Ok(())
+}
+
+/// JSON text without blanks, with the members of objects in order of their names, and strings with as few escapes as
+/// they need, as RFC 8785 has it. Numbers stay as they are written, for doubles would make one of several large ones.
+/// Below `levels` levels only blanks are left out.
+fn canonical(text: &str, levels: usize) -> String {
+    let below = |value: &RawValue| canonical(value.get(), levels - 1);
+    let kept = || without_blanks(text);
+    match text.as_bytes().first() {
+        _ if levels == 0 => kept(),
+        Some(b'{') => serde_json::from_str(text).map_or_else(
+            |_| kept(),
+            |members: BTreeMap<String, &RawValue>| {
+                let member = |(name, value): (String, _)| {
+                    let name = quoted(&name);
+                    format!("{name}:{}", below(value))
+                };
+                format!("{{{}}}", members.into_iter().map(member).collect::<Vec<_>>().join(","))
+            },
+        ),
+        Some(b'[') => serde_json::from_str(text).map_or_else(
+            |_| kept(),
+            |items: Vec<&RawValue>| {
+                format!("[{}]", items.into_iter().map(below).collect::<Vec<_>>().join(","))
+            },
+        ),
+        Some(b'"') => {
+            serde_json::from_str(text).map_or_else(|_| kept(), |content: String| quoted(&content))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn quoted(content: &str) -> String {
+    serde_json::Value::from(content).to_string()
 }
 
 /// JSON text without the blanks between its tokens.
@@ -101,6 +209,22 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(significant).collect()
 }
 
+/// The content of a string, in which half a surrogate pair may stand: it becomes the three bytes that UTF-8 would have
+/// for it.
+struct Content;
+
+impl Visitor<'_> for Content {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, content: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(content.to_vec())
+    }
+}
+
 /// Finds the child of this name; of equal names in an object, the last one counts.
 struct Child<'p>(&'p str);
 
@@ -113,8 +237,8 @@ impl<'de> Visitor<'de> for Child<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
-        while let Some(Name(name)) = map.next_key()? {
-            if name == self.0 {
+        while let Some(is_it) = map.next_key_seed(Name(self.0))? {
+            if is_it {
                 found = map.next_value()?;
             } else {
                 map.next_value::<IgnoredAny>()?;
@@ -139,9 +263,28 @@ fn index(token: &str) -> Option<usize> {
     (canonical && token.bytes().all(|b| b.is_ascii_digit())).then(|| token.parse().ok()).flatten()
 }
 
-/// The name of a member, not copied unless it has escapes.
-#[derive(Deserialize)]
-struct Name<'j>(#[serde(borrow)] Cow<'j, str>);
+/// Tells whether a member has this name.
+struct Name<'p>(&'p str);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
+        json.deserialize_bytes(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_bytes<E>(self, name: &[u8]) -> Result<bool, E> {
+        Ok(name == self.0.as_bytes())
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -149,8 +292,16 @@ mod tests {
 
     fn found(pointer: &str, record: &str) -> Result<String, Missing> {
         let mut parts = Parts::default();
-        Pointers::new(&[pointer.to_owned()]).unwrap().find(record.as_bytes(), &mut parts)?;
+        let pointers = Pointers::new(&[pointer.to_owned()]).unwrap();
+        pointers.find(record.as_bytes(), &mut parts)?;
+        parts.absent.pop().map_or(Ok(()), |(_, why)| Err(why))?;
         Ok(parts.iter().map(|part| String::from_utf8(part.to_vec()).unwrap()).collect())
+    }
+
+    fn bytes(pointer: &str, record: &[u8]) -> Vec<u8> {
+        let mut parts = Parts::default();
+        Pointers::new(&[pointer.to_owned()]).unwrap().find(record, &mut parts).unwrap();
+        parts.bytes
     }
 
     fn nothing(pointer: &str) -> Result<String, Missing> {
@@ -178,21 +329,77 @@ mod tests {
 
     #[test]
     fn all_of_a_record_must_be_json() {
-        for broken in
-            ["", "{", r#"{"a":1"#, r#"{"a":1} x"#, r#"{"a":1,}"#, "nul", r#"{"a":"\ud800"}"#]
-        {
+        for broken in [
+            "",
+            "{",
+            r#"{"a":1"#,
+            r#"{"a":1} x"#,
+            r#"{"a":1,}"#,
+            "nul",
+            r#"{"a":NaN"#,
+            r#"{"a":nan}"#,
+        ] {
             assert_eq!(found("/a", broken), Err(Missing::BrokenJson), "{broken}");
         }
-        let mut parts = Parts::default();
-        let pointers = Pointers::new(&["/a".to_owned()]).unwrap();
-        assert_eq!(pointers.find(b"{\"a\":\"\xff\"}", &mut parts), Err(Missing::BrokenJson));
+    }
+
+    #[test]
+    fn records_as_lenient_programs_write_them() {
+        assert_eq!(found("/a", r#"{"x":NaN,"a":"NaN","y":[-Infinity,Infinity]}"#).unwrap(), "NaN");
+        assert_eq!(found("/a", r#"{"x":"\"NaN","a":NaN}"#), nothing("/a"));
+        assert_eq!(found("/a", "\u{feff}{\"a\":1}").unwrap(), "1");
+        assert_eq!(bytes("/a", b"{\"a\":\"caf\xe9\",\"b\":Infinity}"), "caf\u{e9}".as_bytes());
+        assert_eq!(bytes("/a", b"{\"\xe9\":1,\"a\":2}"), b"2");
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_told_apart() {
+        assert_eq!(bytes("/a", br#"{"a":"x\ud83d"}"#), b"x\xed\xa0\xbd");
+        assert_eq!(bytes("/a", br#"{"a":"x\ud83e"}"#), b"x\xed\xa0\xbe");
+        assert_eq!(bytes("/a", br#"{"\ud83e":"\ud83e","a":1}"#), b"1");
+        let inside = |half: &str| found("/a", &format!(r#"{{"a":["{half}"]}}"#)).unwrap();
+        assert_ne!(inside(r"\ud83d"), inside(r"\ud83e"));
+    }
+
+    #[test]
+    fn order_and_escapes_in_a_key_do_not_count() {
+        let key =
+            found("", r#"{ "b" : [1.0, {"d":"\u0041\/","c":null}], "a" : 12345678901234567890 }"#);
+        let canonical = r#"{"a":12345678901234567890,"b":[1.0,{"c":null,"d":"A/"}]}"#;
+        assert_eq!(key.as_deref(), Ok(canonical));
+        assert_eq!(found("", canonical).as_deref(), Ok(canonical));
+        assert_ne!(found("", "[1.0]"), found("", "[1]"), "numbers stay as they are");
+        assert_eq!(found("", r#"{"a":1,"a":2}"#).as_deref(), Ok(r#"{"a":2}"#));
+    }
+
+    #[test]
+    fn an_array_of_records_is_named() {
+        for record in [r#"[{"a":1}]"#, "[", "  [{"] {
+            assert_eq!(found("/a", record), Err(Missing::Array), "{record}");
+        }
+        assert_eq!(found("/0/a", r#"[{"a":1}]"#).unwrap(), "1");
+    }
+
+    #[test]
+    fn paths_of_other_programs_become_pointers() {
+        for (path, pointer) in [
+            (".a", "/a"),
+            (".a.b", "/a/b"),
+            ("$.a.b", "/a/b"),
+            (".a[0].b", "/a/0/b"),
+            ("$['a b'].c", "/a b/c"),
+            ("id", "/id"),
+            ("$id", "/$id"),
+        ] {
+            assert_eq!(proposed(path), pointer, "{path}");
+        }
     }
 
     #[test]
     fn depth_does_not_matter() {
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
         assert!(found("", &deep).unwrap() == deep);
-        assert!(found("/1", &deep) == nothing("/1"));
+        assert!(found("/1", &deep) == Err(Missing::Array));
     }
 
     #[test]

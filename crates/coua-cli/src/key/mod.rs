@@ -2,7 +2,7 @@
 //!
 //! A key is the whole record, or one or more parts of it, each normalized. A key of one part is the
 //! part's bytes; a key of several is each part after its length (8 bytes, little endian), so that
-//! `a b,c` and `a,b c` differ.
+//! `a b,c` and `a,b c` differ. A part that the record lacks, where that is allowed, has the highest length.
 
 mod answers;
 mod csv;
@@ -12,6 +12,7 @@ mod hashing;
 mod header;
 mod json;
 mod keyed;
+mod latin;
 mod normalize;
 mod parts;
 mod regex;
@@ -19,7 +20,7 @@ mod shard;
 mod time;
 
 pub(crate) use answers::{Answers, Expectation, Found, Group};
-pub(crate) use csv::{Column, Columns};
+pub(crate) use csv::{Column, Columns, Dialect};
 pub(crate) use fields::Fields;
 pub(crate) use finder::Finder;
 pub(crate) use hashing::{Hashing, OnMissing, Wanted};
@@ -39,11 +40,21 @@ use std::collections::TryReserveError;
 /// Bytes beyond the record that a key may have, for the lengths of its parts.
 const PARTS_LENGTHS: usize = 1 << 20;
 
+/// What counts as a key although the record has little of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lenience {
+    /// A part without a byte is a key like others.
+    pub(crate) allows_empty: bool,
+    /// Of several parts, not all need be there.
+    pub(crate) allows_missing_part: bool,
+}
+
 /// Finds, normalizes and hashes keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     finder: Finder,
     normalize: Normalize,
+    pub(crate) lenience: Lenience,
     /// What finds the times of records, if they have some.
     pub(crate) times: Option<Times>,
     parts: Parts,
@@ -53,7 +64,8 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(finder: Finder, normalize: Normalize, times: Option<Times>) -> Self {
-        Self { finder, normalize, times, parts: Parts::default(), key: Vec::new() }
+        let (lenience, parts, key) = (Lenience::default(), Parts::default(), Vec::new());
+        Self { finder, normalize, lenience, times, parts, key }
     }
 
     /// Takes the memory that the key of a giant record needs, so that there is an error rather than an abort if
@@ -100,12 +112,17 @@ impl Keys {
         self.finder.find(content, &mut self.parts)?;
         let times = self.times.as_mut();
         let time = times.map(|times| times.find(content, &mut self.parts)).transpose()?;
+        self.check_parts()?;
         self.key.clear();
-        let several = self.parts.ends.len() > 1;
-        for part in self.parts.iter() {
+        let several = self.parts.ends.len() > 1 || !self.finder.finds_one_part();
+        let mut absent = self.parts.absent.iter().map(|(number, _)| *number).peekable();
+        for (number, part) in self.parts.iter().enumerate() {
             let start = self.key.len();
             if several {
-                self.key.extend_from_slice(&[0; 8]);
+                self.key.extend_from_slice(&[0xff; 8]);
+            }
+            if absent.next_if_eq(&number).is_some() {
+                continue;
             }
             self.normalize.append(part, &mut self.key);
             if several {
@@ -114,6 +131,25 @@ impl Keys {
             }
         }
         Ok((hasher.hash(&self.key), time))
+    }
+
+    /// Returns an error if too little of the key is in the record.
+    fn check_parts(&mut self) -> Result<(), Missing> {
+        let Parts { bytes, ends, absent } = &mut self.parts;
+        if !self.lenience.allows_empty && self.finder.finds_values() {
+            let mut start = 0;
+            for (number, end) in ends.iter().enumerate() {
+                let part = &bytes[start..*end];
+                start = *end;
+                let is_known = || absent.iter().any(|(it, _)| *it == number);
+                if self.normalize.is_empty(part) && !is_known() {
+                    absent.push((number, Missing::Empty));
+                }
+            }
+            absent.sort_by_key(|(number, _)| *number);
+        }
+        let is_enough = self.lenience.allows_missing_part && absent.len() < ends.len();
+        if absent.is_empty() || is_enough { Ok(()) } else { Err(absent.swap_remove(0).1) }
     }
 }
 
@@ -127,6 +163,28 @@ mod tests {
         let mut keys = Keys::new(finder, Normalize::default(), None);
         keys.hash(record, KeyHasher::default()).unwrap();
         keys.key
+    }
+
+    #[test]
+    fn a_part_without_a_byte_is_missing_unless_it_is_allowed() {
+        let key = |list, allows_empty, allows_missing_part, record: &[u8]| {
+            let finder = Finder::Fields(Fields::new(list, Some(b",")).unwrap());
+            let mut keys =
+                Keys::new(finder, Normalize { trim: true, ..Normalize::default() }, None);
+            keys.lenience = Lenience { allows_empty, allows_missing_part };
+            keys.hash(record, KeyHasher::default()).map(|_| keys.key)
+        };
+        assert_eq!(key("2", false, false, b"a,,c"), Err(Missing::Empty));
+        assert_eq!(key("2", false, false, b"a, ,c"), Err(Missing::Empty), "with --trim");
+        assert_eq!(key("2", true, false, b"a,,c"), Ok(Vec::new()));
+        assert_eq!(key("1,2", false, false, b"a,"), Err(Missing::Empty));
+        assert_eq!(key("1,3", true, false, b"a,"), Err(Missing::Field(3)));
+        let (one, none) = ([1, 0, 0, 0, 0, 0, 0, 0, b'a'].as_slice(), [0xff; 8].as_slice());
+        assert_eq!(key("1,2", false, true, b"a,"), Ok([one, none].concat()));
+        assert_eq!(key("2,1", false, true, b"a"), Ok([none, one].concat()));
+        assert_eq!(key("1,2", true, true, b"a,"), Ok([one, &[0; 8]].concat()), "it is not missing");
+        assert_eq!(key("1,2", false, true, b","), Err(Missing::Empty), "nothing is there");
+        assert_eq!(key("2-", true, false, b"x,a"), Ok(one.to_vec()), "as one of several");
     }
 
     #[test]

@@ -16,6 +16,11 @@ impl Normalize {
         !(self.trim || self.url || self.ignore_case)
     }
 
+    /// Whether nothing is left of a part.
+    pub(crate) fn is_empty(self, part: &[u8]) -> bool {
+        part.is_empty() || self.trim && part.trim_ascii().is_empty()
+    }
+
     /// Appends the normalized `part` to `key`.
     pub(crate) fn append(self, part: &[u8], key: &mut Vec<u8>) {
         let part = if self.trim { part.trim_ascii() } else { part };

@@ -8,8 +8,12 @@ use std::sync::Arc;
 pub(crate) enum Missing {
     Field(usize),
     Column(usize),
+    /// A field, column or JSON string without a byte.
+    Empty,
     OpenQuote,
     BrokenJson,
+    /// It is, or begins, a JSON array of records.
+    Array,
     Pointer(Arc<str>),
     Match,
     Groups,
@@ -22,8 +26,10 @@ impl fmt::Display for Missing {
         match self {
             Self::Field(number) => write!(f, "no field {number}"),
             Self::Column(number) => write!(f, "no column {number}"),
+            Self::Empty => f.write_str("the key is empty (--empty=key makes it a key)"),
             Self::OpenQuote => f.write_str("a quote is never closed"),
             Self::BrokenJson => f.write_str("no valid JSON"),
+            Self::Array => f.write_str("a JSON array; make lines of it with `jq -c '.[]'`"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("no match of the regular expression"),
             Self::Groups => f.write_str("no group of the regular expression took part"),
@@ -40,6 +46,9 @@ impl fmt::Display for Missing {
 pub(crate) struct Parts {
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: Vec<usize>,
+    /// The numbers (from 0) of the parts that the record lacks, in order, and why. Each stands among the others as an
+    /// empty part.
+    pub(super) absent: Vec<(usize, Missing)>,
 }
 
 impl Parts {
@@ -48,16 +57,27 @@ impl Parts {
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds a part that the record lacks.
+    pub(super) fn push_absent(&mut self, why: Missing) {
+        self.absent.push((self.ends.len(), why));
+        self.push(b"");
+    }
+
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.absent.clear();
     }
 
-    /// Moves the last part, if there is one, to `to`.
-    pub(super) fn pop(&mut self, to: &mut Vec<u8>) {
+    /// Moves the last part, if there is one, to `to`. Returns an error if the record lacks it.
+    pub(super) fn pop(&mut self, to: &mut Vec<u8>) -> Result<(), Missing> {
         if self.ends.pop().is_some() {
             let begin = self.ends.last().copied().unwrap_or(0);
             to.extend(self.bytes.drain(begin..));
+        }
+        match self.absent.pop_if(|(number, _)| *number == self.ends.len()) {
+            Some((_, why)) => Err(why),
+            None => Ok(()),
         }
     }
 

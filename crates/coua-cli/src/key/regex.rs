@@ -1,9 +1,11 @@
 //! Keys that a regular expression finds.
 
+use crate::key::latin;
 use crate::key::parts::{Missing, Parts};
 use crate::terminal::{Failure, Result};
 use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// A pattern; with groups, these are the parts of the key, else all that matched.
 ///
@@ -12,6 +14,8 @@ use std::fmt::Write;
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
+    /// The pattern itself is about bytes that are not UTF-8.
+    matches_bytes: bool,
     groups: CaptureLocations,
     /// The groups that took no part in the match at hand, as text: options about keys leave digits alone.
     absent: String,
@@ -20,21 +24,40 @@ pub(crate) struct Pattern {
 impl Pattern {
     pub(crate) fn new(pattern: &str) -> Result<Self> {
         let regex = Regex::new(pattern).map_err(|error| Failure::at("--regex", error))?;
-        Ok(Self { groups: regex.capture_locations(), regex, absent: String::new() })
+        // For texts, only what matches nothing but UTF-8 is compiled.
+        let matches_bytes = regex::Regex::new(pattern).is_err();
+        Ok(Self { groups: regex.capture_locations(), regex, matches_bytes, absent: String::new() })
     }
 
+    /// In a record that is not UTF-8, each byte that belongs to no letter counts as one of Latin-1: so `.`, `[^?]` and
+    /// `\w` do not stop there.
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
+        if self.matches_bytes || std::str::from_utf8(record).is_ok() {
+            return self.find_in(record, |place| &record[place], parts);
+        }
+        let text = latin::Text::of(record);
+        let part = |place: Range<usize>| &record[text.origin(place.start)..text.origin(place.end)];
+        self.find_in(text.as_bytes(), part, parts)
+    }
+
+    /// Finds the key in `text`; `part` gives the bytes at a place in it.
+    fn find_in<'r>(
+        &mut self,
+        text: &[u8],
+        part: impl Fn(Range<usize>) -> &'r [u8],
+        parts: &mut Parts,
+    ) -> Result<(), Missing> {
         if self.groups.len() == 1 {
-            let found = self.regex.find(record).ok_or(Missing::Match)?;
-            parts.push(found.as_bytes());
+            let found = self.regex.find(text).ok_or(Missing::Match)?;
+            parts.push(part(found.range()));
             return Ok(());
         }
-        self.regex.captures_read(&mut self.groups, record).ok_or(Missing::Match)?;
+        self.regex.captures_read(&mut self.groups, text).ok_or(Missing::Match)?;
         self.absent.clear();
         let (mut took_part, mut comma) = (false, "");
         for group in 1..self.groups.len() {
             if let Some((start, end)) = self.groups.get(group) {
-                parts.push(&record[start..end]);
+                parts.push(part(start..end));
                 took_part = true;
             } else {
                 parts.push(b"");
@@ -77,6 +100,17 @@ mod tests {
         assert_eq!(found("(a)(x)?(b)?", b"a"), parts(&["a", "", "", "2,3"]));
         assert_eq!(found("(a)(x)?(b)?", b"axb"), parts(&["a", "x", "b"]));
         assert_eq!(found("(a*)(b)", b"b"), parts(&["", "b"]), "one that is empty took part");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf_8_count_as_letters() {
+        let whole = |record: &[u8]| Ok(vec![record.to_vec()]);
+        assert_eq!(found("^[^?]*", b"/caf\xe9/a?q"), whole(b"/caf\xe9/a"));
+        assert_eq!(found("^.*$", b"\xff\xfe"), whole(b"\xff\xfe"));
+        assert_eq!(found(r"\w+", b"- M\xfcller \xe9"), whole(b"M\xfcller"));
+        assert_eq!(found(r"\w+$", "\u{e9}t\u{e9}".as_bytes()), whole("\u{e9}t\u{e9}".as_bytes()));
+        let groups = found(r"(.+)=(.+)", b"\xc3\xa9\xe9=\xe9\xff").unwrap();
+        assert_eq!(groups, [b"\xc3\xa9\xe9".to_vec(), b"\xe9\xff".to_vec()]);
     }
 
     #[test]

@@ -42,10 +42,13 @@ impl Times {
     pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<u64, Missing> {
         self.text.clear();
         match &mut self.finder {
-            None => parts.pop(&mut self.text),
+            None => parts.pop(&mut self.text)?,
             Some(finder) => {
                 self.parts.clear();
                 finder.find(record, &mut self.parts)?;
+                if let Some((_, why)) = self.parts.absent.pop() {
+                    return Err(why);
+                }
                 for part in self.parts.iter() {
                     if !self.text.is_empty() {
                         self.text.push(b' ');

@@ -49,8 +49,12 @@ pub(crate) struct Block {
     pub(crate) records_before: u64,
     /// Where the CSV columns of the key are.
     pub(crate) columns: Option<Arc<[usize]>>,
-    /// The first record is a CSV header.
-    pub(crate) header: Option<Header>,
+    /// So many of the first records are a CSV header and the lines before it.
+    pub(crate) leading: usize,
+    /// Which header that is.
+    pub(crate) header: Header,
+    /// The content of the input's header, if it has one. A record that equals it is another one: files were joined.
+    pub(crate) header_again: Option<Arc<[u8]>>,
     /// How the last record ends.
     pub(crate) ending: Ending,
     /// The input has no more bytes at the moment: what is known should be shown.
@@ -77,8 +81,9 @@ pub(crate) enum Ending {
 }
 
 /// Which header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Header {
+    #[default]
     First,
     /// Of a further file.
     Repeated,
@@ -133,7 +138,7 @@ impl Block {
         self.ends.clear();
         self.name = name.clone();
         self.records_before = 0;
-        self.header = None;
+        self.leading = 0;
         self.ending = Ending::Separator;
         self.drained = false;
         self.failure = None;

@@ -9,7 +9,8 @@ pub(crate) use block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, Header, no_
 pub(crate) use budget::Budget;
 
 use memchr::memmem;
-use quotes::{MARK, Quotes};
+pub(crate) use quotes::MARK;
+use quotes::Quotes;
 use std::sync::Arc;
 
 /// How records are written one after the other.
@@ -74,6 +75,12 @@ impl Format {
         };
         if crlf { content.strip_suffix(b"\r").unwrap_or(content) } else { content }
     }
+}
+
+/// Content without the byte order mark that some programs write at its beginning: it is no part of a key.
+#[inline]
+pub(crate) fn unmarked(content: &[u8]) -> &[u8] {
+    content.strip_prefix(&MARK).unwrap_or(content)
 }
 
 /// Finds the ends of records in bytes that arrive bit by bit.

@@ -4,7 +4,7 @@
 use memchr::{memchr, memchr2};
 
 /// A byte order mark in UTF-8.
-pub(super) const MARK: [u8; 3] = *b"\xef\xbb\xbf";
+pub(crate) const MARK: [u8; 3] = *b"\xef\xbb\xbf";
 
 /// Reads just enough CSV to know which newlines end a record: a quote opens a quoted field at the
 /// beginning of a field only, and two quotes inside one are a quote.

@@ -12,14 +12,19 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 19] = [
+const OPTIONS: [&str; 25] = [
+    "comment",
     "crlf",
     "csv",
     "delimiter",
+    "empty",
+    "encoding",
     "fields",
     "ignore-case",
     "json",
+    "missing-part",
     "no-decompress",
+    "no-quotes",
     "null",
     "on-missing",
     "regex",
@@ -30,6 +35,7 @@ const OPTIONS: [&str; 19] = [
     "time-field",
     "time-format",
     "trim",
+    "tsv",
     "unique",
     "url",
 ];

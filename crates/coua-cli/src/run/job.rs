@@ -59,6 +59,8 @@ pub(crate) struct Reading {
     /// Before it is known which filter the keys are for.
     pub(crate) hashing: Hashing,
     pub(crate) until: Until,
+    /// How comments before a CSV header begin.
+    pub(crate) comment: Option<Arc<[u8]>>,
 }
 
 impl Reading {
@@ -75,8 +77,8 @@ impl Reading {
 
     /// What is to know about the headers of CSV inputs, if they have such.
     pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
-        let columns = self.hashing.keys.csv().filter(|columns| columns.need_header())?;
-        Some(Headers::new(columns.clone(), mixing))
+        let columns = self.hashing.keys.csv()?;
+        Some(Headers::new(columns.clone(), mixing, self.comment.clone()))
     }
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header

@@ -17,7 +17,10 @@ fn fields() {
     let input = "1\ta\n2\ta\n";
     assert_eq!(text(input, &["-k2", "-t", r"\t"]), "1\ta\n");
     let bad = run_with(b"", ["dedup", "-k", "0"]);
-    bad.failed(2, "coua: -k 0: is not a list of fields such as 2 or 2,4 or 3-5, counted from 1\n");
+    bad.failed(
+        2,
+        "coua: -k 0: is not a list of fields such as 2 or 2,4 or 3-5 or 4-, counted from 1\n",
+    );
     let bad = run_with(b"", ["dedup", "-t", ","]);
     bad.failed(2, "coua: -t: needs -k, --csv or --time-field\n");
 }
@@ -155,7 +158,8 @@ fn csv_columns() {
     assert_eq!(text(input, &["--csv", "id", "--csv", "url"]), input);
     let input = "id;url\r\n1;x\r\n2;x\r\n";
     assert_eq!(text(input, &["--csv", "url", "-t;"]), "id;url\r\n1;x\r\n");
-    run_with(b"", ["dedup", "--csv", "0"]).failed(2, "coua: --csv 0: columns are counted from 1\n");
+    let zero = "coua: --csv 0: columns are counted from 1; --csv '=0' is the column of this name\n";
+    run_with(b"", ["dedup", "--csv", "0"]).failed(2, zero);
 }
 
 #[test]

@@ -6,10 +6,12 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod faults;
 mod filter_files;
+mod formats;
 mod headers;
 mod inputs;
 mod json;
 mod keys;
+mod keys_as_they_come;
 mod moved;
 mod needs_awk;
 mod no_trace;

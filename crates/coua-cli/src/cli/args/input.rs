@@ -4,8 +4,8 @@ use super::value::{self, Word, word};
 use crate::clock::TimeFormat;
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{
-    Column, Columns, Fields, Finder, Hashing, Keys, Normalize, OnMissing, Pattern, Pointers, Shard,
-    Times, Wanted,
+    Column, Columns, Dialect, Fields, Finder, Hashing, Keys, Lenience, Normalize, OnMissing,
+    Pattern, Pointers, Shard, Times, Wanted,
 };
 use crate::record::{Format, Separator};
 use crate::resume::JobSpec;
@@ -13,7 +13,8 @@ use crate::run::Reading;
 use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
-use serde::Serialize;
+use encoding_rs::Encoding;
+use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -21,8 +22,8 @@ use std::path::PathBuf;
 pub(crate) struct InputArgs {
     /// Files to read, one after the other [default: standard input, also `-`]
     ///
-    /// Files compressed with gzip, zstd, xz or bzip2 are recognized by their first bytes. A record ends at the
-    /// end of its file.
+    /// Files compressed with gzip, zstd, xz, bzip2 or lz4 are recognized by their first bytes. A record ends at
+    /// the end of its file.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -50,14 +51,14 @@ pub(crate) struct TargetArgs {
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
-    #[arg(short = '0', long, conflicts_with_all = ["delimiter", "csv"])]
+    #[arg(short = '0', long, short_alias = 'z', alias = "zero-terminated", conflicts_with_all = ["delimiter", "csv", "tsv"])]
     null: bool,
 
     /// Records end with BYTES instead of a newline
     ///
     /// The escapes \t \n \r \0 \\ \xHH are understood.
-    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped, conflicts_with = "csv",
-          allow_hyphen_values = true)]
+    #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped,
+          conflicts_with_all = ["csv", "tsv"], allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
     /// Ignore a carriage return before the end of a record
@@ -69,6 +70,21 @@ struct RecordArgs {
     /// Read compressed files as they are
     #[arg(long, hide_short_help = true)]
     no_decompress: bool,
+
+    /// Encoding of the texts, such as utf-16, latin1 or shift_jis [default: bytes are read as they are]
+    ///
+    /// Texts are decoded to UTF-8, and so are the records that are printed. A byte order mark at the beginning of
+    /// a file decides. What is no text in the encoding becomes U+FFFD.
+    #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
+    #[serde(serialize_with = "encoding_name")]
+    encoding: Option<&'static Encoding>,
+}
+
+fn encoding_name<S: Serializer>(
+    encoding: &Option<&'static Encoding>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    encoding.map(Encoding::name).serialize(to)
 }
 
 /// What a record's key is: the whole record, unless one of these says otherwise. The names are kept likewise.
@@ -76,10 +92,10 @@ struct RecordArgs {
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 struct KeyArgs {
-    /// Fields that make the key, such as 2 or 2,4 or 3-5
+    /// Fields that make the key, such as 2 or 2,4 or 3-5 or 4-
     ///
-    /// They are counted from 1.
-    #[arg(short = 'k', long, value_name = "LIST", group = "finder")]
+    /// They are counted from 1. `4-` is all fields from the fourth on.
+    #[arg(short = 'k', long, value_name = "LIST", group = "finder", allow_hyphen_values = true)]
     fields: Option<String>,
 
     /// Separator of fields [default: runs of blanks; with --csv a comma]
@@ -87,18 +103,44 @@ struct KeyArgs {
           allow_hyphen_values = true)]
     separator: Option<Bytes>,
 
-    /// CSV column that is the key: a name in the header, or a number
+    /// CSV columns that are the key: names in the header, or numbers
     ///
-    /// May be given several times. Numbers count from 1. With a name, the first record of every file is a
-    /// header: it is printed once, and does not count as a record. If records are printed, all headers must be
-    /// alike. With numbers only, no header is expected. Records may contain newlines in quotes.
-    #[arg(long, value_name = "COLUMN", group = "finder", allow_hyphen_values = true)]
+    /// A list with commas; a name with a comma stands in quotes, as in CSV. May be given several times. With a name,
+    /// the first record of every file is a header: it is printed once, and does not count as a record, and nor does
+    /// a record that is equal to it. If records are printed, all headers must be alike. Numbers count from 1. A name
+    /// in the header wins over a number; `=2020` is always a name; `id[2]` is the second column called id. With
+    /// numbers only, no header is expected, unless a number is too high for the first record and is a name in it.
+    /// Empty lines and a line such as `sep=;` may stand before the header. Records may contain newlines in quotes.
+    #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
+
+    /// The same for columns that tabs separate: a line is a record, and quotes mean nothing
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "COLUMNS",
+        group = "finder",
+        allow_hyphen_values = true,
+        conflicts_with = "separator"
+    )]
+    tsv: Vec<String>,
+
+    /// Take quotes in CSV for characters like others: a line is a record
+    #[arg(long, hide_short_help = true, requires = "csv")]
+    no_quotes: bool,
+
+    /// Ignore lines before a CSV header that begin with TEXT
+    ///
+    /// They are printed with the header.
+    #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true)]
+    comment: Option<String>,
 
     /// JSON pointer to the key, such as /user/id
     ///
     /// As in RFC 6901. May be given several times. The key is the content of a string, and the JSON text of
-    /// other values without blanks. A record whose value is null has no key.
+    /// other values, in which blanks, the order of members and superfluous escapes do not count. A record whose
+    /// value is null has no key. NaN, infinities and letters in Latin-1 in other places of the record are no
+    /// fault.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 
@@ -106,12 +148,12 @@ struct KeyArgs {
     ///
     /// The first match counts. Groups that take no part in the match, such as one of the two in
     /// `id=(\d+)|key=(\w+)`, are left out. The key includes which groups took part: `id=5` and `key=5` differ.
-    /// If no group did, there is no key.
+    /// If no group did, there is no key. A byte that is not UTF-8 counts as the letter of Latin-1.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     regex: Option<String>,
 
     /// Ignore the case of ASCII letters
-    #[arg(long)]
+    #[arg(short = 'i', long)]
     ignore_case: bool,
 
     /// Ignore blanks around the key, or around each of its parts
@@ -137,6 +179,18 @@ struct KeyArgs {
     #[serde(skip)]
     on_missing: Option<OnMissing>,
 
+    /// What an empty field, CSV cell or JSON string is [default: missing]
+    ///
+    /// A record with an empty one has no key (--on-missing). A whole record is always a key.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&EMPTY))]
+    empty: Option<Empty>,
+
+    /// What a missing part of a key of several parts is [default: missing]
+    ///
+    /// If all parts are missing, the record has no key.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&MISSING_PART))]
+    missing_part: Option<MissingPart>,
+
     /// Process only the records of shard I of N
     ///
     /// The hash of a key decides its shard. So N runs, on N machines, can share the work: concatenate their
@@ -153,6 +207,32 @@ const POLICIES: [Word<OnMissing>; 3] = [
     (&["error"], OnMissing::Error, "Stop with exit code 2"),
 ];
 
+/// What a part of a key without a byte is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Empty {
+    Missing,
+    Key,
+}
+
+const EMPTY: [Word<Empty>; 2] = [
+    (&["missing"], Empty::Missing, "As if it was not there"),
+    (&["key"], Empty::Key, "A key like others"),
+];
+
+/// What a part is that a record lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum MissingPart {
+    Missing,
+    Empty,
+}
+
+const MISSING_PART: [Word<MissingPart>; 2] = [
+    (&["missing"], MissingPart::Missing, "The record has no key"),
+    (&["empty"], MissingPart::Empty, "The same as in other records that lack it"),
+];
+
 /// A byte string. (What is called `Vec`, clap takes for many values.)
 type Bytes = Vec<u8>;
 
@@ -164,7 +244,7 @@ pub(crate) struct TimeSource<'a> {
 }
 
 impl TimeSource<'_> {
-    /// Unless there is --csv.
+    /// Unless there is --csv or --tsv.
     fn is_in_fields(&self) -> bool {
         !self.field.starts_with('/')
     }
@@ -176,13 +256,19 @@ impl InputArgs {
         let KeyArgs { trim, url, ignore_case, on_missing, shard, .. } = self.keys;
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
-        let keys = Keys::new(finder, Normalize { trim, url, ignore_case }, times);
-        let coding = if self.records.no_decompress { Coding::AsIs } else { Coding::Decompress };
+        let mut keys = Keys::new(finder, Normalize { trim, url, ignore_case }, times);
+        keys.lenience = Lenience {
+            allows_empty: self.keys.empty == Some(Empty::Key),
+            allows_missing_part: self.keys.missing_part == Some(MissingPart::Empty),
+        };
+        let RecordArgs { no_decompress, encoding, .. } = self.records;
+        let coding = Coding { is_decompressed: !no_decompress, encoding };
         let inputs = Inputs::new(&self.files, coding);
-        let format = Format { separator: self.separator(&keys), crlf: self.records.crlf };
+        let format = self.format(&keys);
         let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
         let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted };
-        Ok(Reading { inputs, hashing, until: Until::End })
+        let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
+        Ok(Reading { inputs, hashing, until: Until::End, comment })
     }
 
     /// Adds the options on which the result depends.
@@ -191,12 +277,17 @@ impl InputArgs {
         spec.with_all(&self.records).with_all(&self.keys).with("on-missing", on_missing)
     }
 
-    fn separator(&self, keys: &Keys) -> Separator {
-        match (keys.csv(), &self.records.delimiter) {
-            (Some(columns), _) => Separator::CsvLine { comma: columns.comma },
-            (None, Some(bytes)) => Separator::of(bytes),
-            (None, None) => Separator::Byte(if self.records.null { 0 } else { b'\n' }),
-        }
+    fn format(&self, keys: &Keys) -> Format {
+        let lines = Separator::Byte(b'\n');
+        let dialect = keys.csv().map(|columns| columns.dialect);
+        let (separator, crlf) = match (dialect, &self.records.delimiter) {
+            (Some(Dialect { comma, has_quotes: true }), _) => (Separator::CsvLine { comma }, true),
+            (Some(Dialect { has_quotes: false, .. }), _) => (lines, true),
+            (None, Some(bytes)) => (Separator::of(bytes), self.records.crlf),
+            (None, None) if self.records.null => (Separator::Byte(0), self.records.crlf),
+            (None, None) => (lines, self.records.crlf),
+        };
+        Format { separator, crlf }
     }
 }
 
@@ -207,10 +298,15 @@ impl KeyArgs {
         if let Some(list) = &self.fields {
             return Fields::new(list, separator).map(Finder::Fields);
         }
-        if !self.csv.is_empty() {
-            let names = self.csv.iter().map(String::as_str).chain(time.map(|time| time.field));
-            let columns = names.map(Column::parse).collect::<Result<_, _>>()?;
-            return Columns::new(columns, separator).map(|it| Finder::Csv(Box::new(it)));
+        if let Some(dialect) = self.dialect()? {
+            let lists = self.csv.iter().chain(&self.tsv).map(String::as_str);
+            let lists = lists.map(Column::parse_list).collect::<Result<Vec<_>, _>>()?;
+            let mut columns = lists.concat();
+            if let Some(time) = time {
+                columns.push(Column::parse(time.field)?);
+            }
+            let columns = Columns::new(columns, dialect, self.trim);
+            return columns.map(|it| Finder::Csv(Box::new(it)));
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
             return Err(Failure::at("-t", "needs -k, --csv or --time-field"));
@@ -224,8 +320,27 @@ impl KeyArgs {
         }
     }
 
+    /// How columns are written, if the key is made of such.
+    fn dialect(&self) -> Result<Option<Dialect>> {
+        if !self.tsv.is_empty() {
+            return Ok(Some(Dialect { comma: b'\t', has_quotes: false }));
+        }
+        if self.csv.is_empty() {
+            return Ok(None);
+        }
+        let comma = match self.separator.as_deref() {
+            None => b',',
+            Some(&[byte]) => byte,
+            Some(_) => {
+                let reason = "with --csv, the separator is one byte, and no quote or end of line";
+                return Err(Failure::at("-t", reason));
+            }
+        };
+        Ok(Some(Dialect { comma, has_quotes: !self.no_quotes }))
+    }
+
     fn times(&self, time: TimeSource<'_>) -> Result<Times> {
-        if !self.csv.is_empty() {
+        if !(self.csv.is_empty() && self.tsv.is_empty()) {
             return Ok(Times::new(None, time.format));
         }
         let separator = self.separator.as_deref();

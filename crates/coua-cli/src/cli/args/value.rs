@@ -2,6 +2,7 @@
 
 use crate::terminal::byte_of;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use encoding_rs::Encoding;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -71,6 +72,12 @@ pub(crate) fn word<T: Copy + Send + Sync + 'static>(
     parser.map(move |text| {
         words.iter().find(|(names, ..)| names.contains(&&*text)).expect("clap knows the words").1
     })
+}
+
+/// An encoding of texts, by a name that the WHATWG knows.
+pub(crate) fn encoding(name: &str) -> Result<&'static Encoding, &'static str> {
+    let encoding = Encoding::for_label(name.as_bytes());
+    encoding.ok_or("is no encoding that is known, such as utf-16, utf-16be, latin1 or shift_jis")
 }
 
 /// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.

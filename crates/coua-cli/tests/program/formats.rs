@@ -1,0 +1,73 @@
+//! Inputs in formats other than lines of UTF-8: read, or named with what to do.
+
+use crate::support::{Folder, run, run_with};
+use std::io::Write;
+
+fn lz4(text: &[u8]) -> Vec<u8> {
+    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn lz4_frames_are_read_one_after_the_other() {
+    let folder = Folder::new();
+    let long: Vec<u8> = (0..300_000).flat_map(|n| format!("{}\n", n % 7).into_bytes()).collect();
+    let file = folder.file("in.lz4", [lz4(b"a\nb\na\n"), lz4(&long), lz4(b"b\nc")].concat());
+    assert_eq!(run(["dedup", &file]).good(), b"a\nb\n0\n1\n2\n3\n4\n5\n6\nc");
+    let broken = folder.file("broken.lz4", &lz4(&long)[..200]);
+    let run = run(["dedup", &broken]);
+    let message = format!("coua: {broken}: broken lz4 data: ");
+    assert!(run.code == Some(2) && run.stderr.starts_with(&message), "{}", run.stderr);
+}
+
+/// `zstd --long=31` makes such files.
+#[test]
+fn zstd_files_may_have_a_window_of_2_gib() {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(if usize::BITS < 64 { 30 } else { 31 }).unwrap();
+    encoder.write_all(b"a\nb\na\n").unwrap();
+    let folder = Folder::new();
+    let file = folder.file("in.zst", encoder.finish().unwrap());
+    assert_eq!(run(["dedup", &file]).good(), b"a\nb\n");
+}
+
+#[test]
+fn formats_that_are_not_read_are_named() {
+    let folder = Folder::new();
+    let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    for (bytes, what) in [
+        (utf_16("\u{feff}id,x\n1,2\n"), "is UTF-16 text; give --encoding utf-16"),
+        (b"\xfe\xff\0a\0\n".to_vec(), "is UTF-16 text; give --encoding utf-16"),
+        (b"PK\x03\x04\x14\0".to_vec(), "is a zip archive; unpack it with `unzip -p`"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "is a 7z archive; unpack it with `7z e -so`"),
+        (b"\x5d\0\0\x80\0".to_vec(), "is an lzma file; unpack it with `xz -dc --format=lzma`"),
+        (b"\x1f\x9d\x90a".to_vec(), "is a file of `compress`; unpack it with `gzip -dc`"),
+    ] {
+        let file = folder.file("in", &bytes);
+        for options in [&["dedup"][..], &["dedup", "--csv", "id"]] {
+            let run = run([options, &[&file]].concat());
+            let message = format!("coua: {file}: {what}");
+            assert!(run.code == Some(2) && run.stderr.starts_with(&message), "{}", run.stderr);
+            assert_eq!(run.stdout, b"");
+        }
+        assert_eq!(run(["dedup", "--no-decompress", &file]).good(), bytes);
+    }
+}
+
+#[test]
+fn other_encodings_become_utf_8() {
+    let text = "\u{feff}id,x\n\u{e9},1\n\u{e9},2\n";
+    let [little, big] = [u16::to_le_bytes, u16::to_be_bytes]
+        .map(|bytes| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>());
+    for input in [little, big] {
+        let output = run_with(&input, ["dedup", "--csv", "id", "--encoding", "utf-16"]).good();
+        assert_eq!(String::from_utf8(output).unwrap(), "id,x\n\u{e9},1\n");
+    }
+    let latin = run_with(b"\xe9\n\xe9\n", ["dedup", "--encoding=latin1"]).good();
+    assert_eq!(latin, "\u{e9}\n".as_bytes());
+    let message =
+        "error: invalid value 'utf-7' for '--encoding <NAME>': is no encoding that is known";
+    let refused = run(["dedup", "--encoding", "utf-7"]);
+    assert!(refused.stderr.contains(message.trim_start_matches("error: ")), "{}", refused.stderr);
+}

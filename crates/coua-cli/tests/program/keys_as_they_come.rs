@@ -1,0 +1,193 @@
+//! Keys in the files that people have: headers in unusual places, empty cells, JSON that is not quite JSON.
+
+use crate::support::{Folder, json, run, run_with};
+
+#[track_caller]
+fn dedups(options: &[&str], input: &[u8], output: &[u8]) {
+    let found = run_with(input, [&["dedup"][..], options].concat());
+    assert_eq!(
+        (found.stdout.escape_ascii().to_string(), found.code, found.stderr.as_str()),
+        (output.escape_ascii().to_string(), Some(0), ""),
+        "{options:?}"
+    );
+}
+
+/// What standard error says of a run.
+fn told(options: &[&str], input: &str) -> String {
+    run_with(input.as_bytes(), [&["dedup"][..], options].concat()).stderr
+}
+
+#[test]
+fn columns_in_one_list_and_by_names_that_are_numbers() {
+    let table = b"id,name,x\n1,a,1\n1,a,2\n1,b,3\n";
+    dedups(&["--csv", "id,name"], table, b"id,name,x\n1,a,1\n1,b,3\n");
+    dedups(&["--csv", "id", "--csv", "2"], table, b"id,name,x\n1,a,1\n1,b,3\n");
+    let years = b"country,2019,2020\nA,1,5\nB,2,5\nC,3,6\n";
+    dedups(&["--csv", "2020"], years, b"country,2019,2020\nA,1,5\nC,3,6\n");
+    dedups(&["--csv", "3"], years, b"country,2019,2020\nA,1,5\nC,3,6\n");
+    dedups(&["--csv", "\"a,b\""], b"\"a,b\",c\n1,2\n1,3\n", b"\"a,b\",c\n1,2\n");
+    dedups(&["--csv", "=3"], b"1,2,3,4\n5,6,a,b\n5,6,a,c\n", b"1,2,3,4\n5,6,a,b\n");
+}
+
+#[test]
+fn two_columns_of_one_name_are_told_apart() {
+    let table = "id,a,id\n1,x,5\n2,x,5\n";
+    assert_eq!(
+        told(&["--csv", "id"], table),
+        "coua: standard input: the header has several columns \"id\" (numbers 1 and 3); choose one by its \
+         number or as --csv 'id[2]'\n"
+    );
+    dedups(&["--csv", "id[2]"], table.as_bytes(), b"id,a,id\n1,x,5\n");
+    dedups(&["--csv", "id[2],a"], table.as_bytes(), b"id,a,id\n1,x,5\n");
+}
+
+#[test]
+fn lines_before_a_header() {
+    let excel = b"sep=;\n\nid;x\n1;2\n1;3\n";
+    dedups(&["--csv", "id", "-t", ";"], excel, b"sep=;\n\nid;x\n1;2\n");
+    assert_eq!(
+        told(&["--csv", "id"], "sep=;\nid;x\n"),
+        "coua: standard input: its first line says that ';' separates the columns, not ','; give -t ';'\n"
+    );
+    let commented = b"# made by hand\n# twice\nid,x\n1,2\n# 1,3\n1,4\n";
+    dedups(
+        &["--csv", "id", "--comment", "#"],
+        commented,
+        b"# made by hand\n# twice\nid,x\n1,2\n# 1,3\n",
+    );
+    // What stands before the header of a further file goes with it, and is no record.
+    let folder = Folder::new();
+    let (first, second) = (folder.file("a", "#1\nid\n5\n"), folder.file("b", "#2\n\nid\n5\n6\n"));
+    for threads in ["1", "3"] {
+        let args = [
+            "dedup",
+            "--csv",
+            "id",
+            "--comment",
+            "#",
+            "-j",
+            threads,
+            "--stats=json",
+            &first,
+            &second,
+        ];
+        let run = run(args);
+        assert_eq!(
+            (run.stdout, json(&run.stderr)["records"].as_u64()),
+            (b"#1\nid\n5\n6\n".to_vec(), Some(3))
+        );
+    }
+}
+
+#[test]
+fn a_record_that_equals_the_header_is_one() {
+    dedups(&["--csv", "id"], b"id,n\n1,a\nid,n\n1,c\n2,b\nid,n\n", b"id,n\n1,a\n2,b\n");
+    // By number there is no header.
+    dedups(&["--csv", "2"], b"id,n\n1,a\nid,n\n", b"id,n\n1,a\n");
+}
+
+#[test]
+fn blanks_around_names() {
+    let table = b"id, name\n1, a\n2,a \n";
+    dedups(&["--csv", "name", "--trim"], table, b"id, name\n1, a\n");
+    assert_eq!(
+        told(&["--csv", "name"], "id, name\n"),
+        "coua: standard input: the header has no column \"name\" (its columns: id, \" name\")\n"
+    );
+}
+
+#[test]
+fn quotes_that_mean_nothing() {
+    let table = b"id\tname\r\n1\t\"hello\n2\tx\n2\ty\n3\t\"end\n";
+    let output = b"id\tname\r\n1\t\"hello\n2\tx\n3\t\"end\n";
+    dedups(&["--tsv", "id"], table, output);
+    dedups(&["--csv", "id", "-t", "\\t", "--no-quotes"], table, output);
+    dedups(&["--tsv", "1"], b"a\t1\na\t2\n", b"a\t1\n");
+}
+
+#[test]
+fn an_empty_part_is_a_missing_one_unless_told() {
+    let people = "id,email\n1,\n2,\n3,x@y\n4,x@y\n";
+    let first = "coua: 2 records without a key passed through: first standard input: record 2: the key is \
+                 empty (--empty=key makes it a key)\n";
+    let found = run_with(people.as_bytes(), ["dedup", "--csv", "email"]);
+    assert_eq!(
+        (found.stdout, found.stderr.as_str()),
+        (b"id,email\n1,\n2,\n3,x@y\n".to_vec(), first)
+    );
+    dedups(&["--csv", "email", "--empty=key"], people.as_bytes(), b"id,email\n1,\n3,x@y\n");
+    for (options, input) in [
+        (&["-k", "2", "-t", ","][..], "a,\nb,\nc,x\n"),
+        (&["--json", "/a"], "{\"a\":\"\"}\n{\"a\":\"\"}\n{\"a\":\"x\"}\n"),
+        (&["--json", "/a", "--trim"], "{\"a\":\" \"}\n{\"a\":\"\"}\n{\"a\":\"x\"}\n"),
+    ] {
+        let args = [&["dedup"][..], options].concat();
+        assert_eq!(run_with(input.as_bytes(), args).stdout, input.as_bytes(), "{options:?}");
+        let key = [options, &["--empty=key"]].concat();
+        let once: Vec<&str> = input.split_inclusive('\n').collect();
+        dedups(&key, input.as_bytes(), [once[0], once[2]].concat().as_bytes());
+    }
+    // Lines are keys whatever is in them.
+    dedups(&[], b"\n\na\n", b"\na\n");
+}
+
+#[test]
+fn parts_that_are_missing_may_count() {
+    let lines = "{\"a\":1}\n{\"a\":1,\"b\":null}\n{\"a\":1,\"b\":2}\n{\"a\":1}\n";
+    let args = ["--json", "/a", "--json", "/b", "--missing-part=empty"];
+    dedups(&args, lines.as_bytes(), b"{\"a\":1}\n{\"a\":1,\"b\":2}\n");
+    let told = run_with(b"{\"c\":1}\n{\"a\":1}\n", [&["dedup"][..], &args].concat());
+    assert!(told.stderr.contains("1 record without a key passed through"), "{}", told.stderr);
+}
+
+#[test]
+fn json_lines_as_programs_write_them() {
+    let nan = b"{\"id\":1,\"x\":NaN}\n{\"id\":1,\"x\":-Infinity}\n{\"id\":2}\n";
+    dedups(&["--json", "/id"], nan, b"{\"id\":1,\"x\":NaN}\n{\"id\":2}\n");
+    let mark = b"\xef\xbb\xbf{\"id\":1}\n{\"id\":1}\n";
+    dedups(&["--json", "/id"], mark, b"\xef\xbb\xbf{\"id\":1}\n");
+    let latin = b"{\"id\":1,\"n\":\"\xe9\"}\n{\"id\":1}\n";
+    dedups(&["--json", "/id"], latin, b"{\"id\":1,\"n\":\"\xe9\"}\n");
+    let halves = br#"{"t":"x\ud83d"}
+{"t":"x\ud83e"}
+{"t":"x\ud83d"}
+"#;
+    dedups(&["--json", "/t"], halves, &halves[..halves.len() / 3 * 2]);
+    let objects = b"{\"t\":{\"a\":1,\"b\":2}}\n{\"t\":{\"b\":2, \"\\u0061\":1}}\n";
+    dedups(&["--json", "/t"], objects, b"{\"t\":{\"a\":1,\"b\":2}}\n");
+}
+
+#[test]
+fn what_is_no_line_of_json_is_named() {
+    assert_eq!(
+        told(&["--json", ".user.id"], ""),
+        "coua: --json .user.id: a JSON pointer begins with a slash: /user/id\n"
+    );
+    let array = told(&["--json", "/id"], "[{\"id\":1},{\"id\":1}]\n");
+    assert!(array.contains("a JSON array; make lines of it with `jq -c '.[]'`"), "{array}");
+    let pretty = told(&["--json", "/id"], "[\n  {\"id\":1}\n]\n");
+    assert!(pretty.contains("a JSON array; make lines"), "{pretty}");
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_do_not_end_a_match() {
+    let paths = b"/caf\xe9/a?1\n/caf\xe9/a?2\n/caf\xe8/a?3\n";
+    dedups(&["--regex", "^[^?]*"], paths, b"/caf\xe9/a?1\n/caf\xe8/a?3\n");
+    dedups(
+        &["--regex", r"\w+$"],
+        b"1 \xe9t\xe9\n2 \xe9t\xe9\n3 \xe9t\n",
+        b"1 \xe9t\xe9\n3 \xe9t\n",
+    );
+}
+
+#[test]
+fn fields_to_the_end() {
+    dedups(&["-k", "3-"], b"1 x a b\n2 y a  b\n3 z a\n", b"1 x a b\n3 z a\n");
+    dedups(&["-k", "-2"], b"a b 1\na b 2\n", b"a b 1\n");
+}
+
+#[test]
+fn the_habits_of_uniq() {
+    dedups(&["-i"], b"a\nA\n", b"a\n");
+    dedups(&["-z"], b"a\0a\0", b"a\0");
+}
