@@ -3,15 +3,21 @@
 use crate::terminal::{Failure, Result};
 use coua::window::{Clock, Generations, Window};
 use jiff::civil::DateTime;
+use jiff::fmt::strtime::BrokenDownTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
-use jiff::tz::Offset;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, SpanRound, Timestamp, Unit};
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 static PARSER: DateTimeParser = DateTimeParser::new();
-/// Plain numbers below are seconds (to the year 5138), others milliseconds (from 1973 on).
-const FIRST_MILLISECONDS: f64 = 1e11;
+
+/// The units of plain numbers: those below 10^11 are seconds (to the year 5138), then come milliseconds (from 1973 on),
+/// microseconds and nanoseconds. With each, how many of it are a millisecond.
+const UNITS: [(f64, f64); 4] = [(1e11, 1e-3), (1e14, 1.0), (1e17, 1e3), (f64::INFINITY, 1e6)];
+
+/// Years that a date without one may lie back: a 29th of February is at most eight years old.
+const YEARS_BACK: i16 = 8;
 
 /// What the program takes for the present: a moment that the user states, in milliseconds since 1970, or else what the
 /// system's clock says.
@@ -54,14 +60,30 @@ impl Now {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TimeFormat {
-    /// RFC 3339, or a number of seconds or milliseconds.
+    /// RFC 3339, or a number since 1970 whose size tells its unit.
     #[default]
     Any,
     Rfc3339,
     Seconds,
     Milliseconds,
+    Microseconds,
+    Nanoseconds,
     /// As `strptime` knows it.
     Pattern(String),
+}
+
+/// How times are read.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeSyntax {
+    pub(crate) format: TimeFormat,
+    /// Where times without an offset are.
+    pub(crate) zone: TimeZone,
+}
+
+impl Default for TimeSyntax {
+    fn default() -> Self {
+        Self { format: TimeFormat::Any, zone: TimeZone::UTC }
+    }
 }
 
 impl TimeFormat {
@@ -69,48 +91,81 @@ impl TimeFormat {
     pub(crate) fn named(text: &str) -> Result<Self, String> {
         Ok(match text {
             "rfc3339" => Self::Rfc3339,
-            "seconds" => Self::Seconds,
-            "milliseconds" => Self::Milliseconds,
+            "seconds" | "s" => Self::Seconds,
+            "milliseconds" | "ms" => Self::Milliseconds,
+            "microseconds" | "us" => Self::Microseconds,
+            "nanoseconds" | "ns" => Self::Nanoseconds,
             pattern if pattern.contains('%') => {
-                let some_time = Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
+                let some_time = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
                 strtime::format(pattern, &some_time)
                     .map_err(|error| format!("is not a time format: {error}"))?;
                 Self::Pattern(pattern.into())
             }
             _ => {
-                return Err("is not rfc3339, seconds, milliseconds, or a format with %".to_owned());
+                return Err(
+                    "is not rfc3339, seconds, milliseconds, microseconds, nanoseconds, or a \
+                            format with %"
+                        .to_owned(),
+                );
             }
         })
     }
+}
 
-    /// Milliseconds since 1970.
-    pub(crate) fn parse(&self, text: &[u8]) -> Option<u64> {
+impl TimeSyntax {
+    /// Milliseconds since 1970. A date without a year is in the last one in which it is not after `latest`.
+    pub(crate) fn parse(&self, text: &[u8], latest: u64) -> Option<u64> {
         let text = text.trim_ascii();
-        match self {
-            Self::Any => match number(text) {
-                Some(number) if number < FIRST_MILLISECONDS => millis(number * 1000.0),
-                Some(number) => millis(number),
-                None => Self::Rfc3339.parse(text),
+        let unit_of =
+            |number: f64| UNITS.iter().find(|(end, _)| number < *end).map(|(_, unit)| *unit);
+        match &self.format {
+            TimeFormat::Any => match number(text) {
+                Some(number) => millis(number / unit_of(number)?),
+                None => self.rfc_3339(text),
             },
-            Self::Seconds => millis(number(text)? * 1000.0),
-            Self::Milliseconds => millis(number(text)?),
-            Self::Rfc3339 => {
-                since_1970(PARSER.parse_timestamp(text), || PARSER.parse_datetime(text))
-            }
-            Self::Pattern(pattern) => {
+            TimeFormat::Seconds => millis(number(text)? * 1e3),
+            TimeFormat::Milliseconds => millis(number(text)?),
+            TimeFormat::Microseconds => millis(number(text)? / 1e3),
+            TimeFormat::Nanoseconds => millis(number(text)? / 1e6),
+            TimeFormat::Rfc3339 => self.rfc_3339(text),
+            TimeFormat::Pattern(pattern) => {
                 let found = strtime::parse(pattern.as_bytes(), text).ok()?;
-                since_1970(found.to_timestamp(), || found.to_datetime())
+                match (found.to_timestamp(), found.year()) {
+                    (Ok(time), _) => since_1970(time),
+                    (Err(_), Some(_)) => self.since_1970(found.to_datetime().ok()?),
+                    (Err(_), None) => self.in_last_year(found, latest),
+                }
             }
         }
     }
+
+    fn rfc_3339(&self, text: &[u8]) -> Option<u64> {
+        match PARSER.parse_timestamp(text) {
+            Ok(time) => since_1970(time),
+            Err(_) => self.since_1970(PARSER.parse_datetime(text).ok()?),
+        }
+    }
+
+    fn in_last_year(&self, mut found: BrokenDownTime, latest: u64) -> Option<u64> {
+        let latest_time = Timestamp::from_millisecond(i64::try_from(latest).ok()?).ok()?;
+        let this = latest_time.to_zoned(self.zone.clone()).year();
+        (this.saturating_sub(YEARS_BACK)..=this).rev().find_map(|year| {
+            found.set_year(Some(year)).ok()?;
+            let time = match found.to_timestamp() {
+                Ok(time) => since_1970(time),
+                Err(_) => self.since_1970(found.to_datetime().ok()?),
+            };
+            time.filter(|time| *time <= latest)
+        })
+    }
+
+    /// Of a time without an offset.
+    fn since_1970(&self, time: DateTime) -> Option<u64> {
+        since_1970(self.zone.to_ambiguous_timestamp(time).compatible().ok()?)
+    }
 }
 
-/// Milliseconds since 1970. A time without an offset is one in UTC.
-fn since_1970(
-    time: Result<Timestamp, jiff::Error>,
-    without_offset: impl FnOnce() -> Result<DateTime, jiff::Error>,
-) -> Option<u64> {
-    let time = time.or_else(|_| Offset::UTC.to_timestamp(without_offset()?)).ok()?;
+fn since_1970(time: Timestamp) -> Option<u64> {
     u64::try_from(time.as_millisecond()).ok()
 }
 
@@ -121,7 +176,25 @@ fn number(text: &[u8]) -> Option<f64> {
 }
 
 fn millis(number: f64) -> Option<u64> {
-    (number < FIRST_MILLISECONDS * 1e4).then_some(number.round() as u64)
+    (number < 1e15).then_some(number.round() as u64)
+}
+
+/// A time zone: a name such as `Europe/Berlin`, an offset such as `+02:00`, or `local`.
+pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
+    let zone = match text {
+        "local" => TimeZone::try_system().ok(),
+        _ => TimeZone::get(text).ok().or_else(|| {
+            let moment = format!("1970-01-02T00:00:00{text}[{text}]");
+            Some(moment.parse::<jiff::Zoned>().ok()?.time_zone().clone())
+        }),
+    };
+    zone.ok_or("is no time zone that this system knows, such as Europe/Berlin, +02:00 or local")
+}
+
+/// How a time zone is named in the description of a run.
+pub(crate) fn zone_name(zone: &TimeZone) -> String {
+    let name = || zone.iana_name().map(str::to_owned);
+    name().unwrap_or_else(|| zone.to_offset(Timestamp::UNIX_EPOCH).to_string())
 }
 
 /// A time: `5`, `0.5`, `5s`.
@@ -143,7 +216,7 @@ pub(crate) fn duration(text: &str) -> Result<u64, &'static str> {
 
 /// A moment in milliseconds, as records write it.
 pub(crate) fn moment(text: &str) -> Result<u64, &'static str> {
-    let moment = TimeFormat::Any.parse(text.as_bytes());
+    let moment = TimeSyntax::default().parse(text.as_bytes(), u64::MAX);
     moment.ok_or("is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970")
 }
 
@@ -198,7 +271,7 @@ mod tests {
 
     #[test]
     fn times_in_records() {
-        let any = |text: &str| TimeFormat::Any.parse(text.as_bytes());
+        let any = |text: &str| TimeSyntax::default().parse(text.as_bytes(), u64::MAX);
         for text in [
             "2026-11-21T04:00:00Z",
             "2026-11-21T05:00:00+01:00",
@@ -207,6 +280,8 @@ mod tests {
             "1795233600",
             "1795233600.0",
             "1795233600000",
+            "1795233600000000",
+            "1795233600000000000",
         ] {
             assert_eq!(any(text), Some(1_795_233_600_000), "{text}");
         }
@@ -220,7 +295,7 @@ mod tests {
             "1969-12-31T23:59:59Z",
             "2026-13-01T00:00:00Z",
             "nan",
-            "99999999999999999999",
+            "9999999999999999999999",
         ] {
             assert_eq!(any(text), None, "{text}");
         }
@@ -230,10 +305,14 @@ mod tests {
 
     #[test]
     fn named_formats() {
-        let parse =
-            |format: &str, text: &str| TimeFormat::named(format).unwrap().parse(text.as_bytes());
+        let parse = |format: &str, text: &str| {
+            let format = TimeFormat::named(format).unwrap();
+            TimeSyntax { format, zone: TimeZone::UTC }.parse(text.as_bytes(), u64::MAX)
+        };
         assert_eq!(parse("seconds", "200000000000"), Some(200_000_000_000_000));
         assert_eq!(parse("milliseconds", "5"), Some(5));
+        assert_eq!(parse("us", "5000"), Some(5));
+        assert_eq!(parse("nanoseconds", "5000000"), Some(5));
         assert_eq!(parse("rfc3339", "5"), None);
         let apache = "%d/%b/%Y:%H:%M:%S %z";
         assert_eq!(parse(apache, "10/Oct/2000:13:55:36 -0700"), Some(971_211_336_000));
@@ -242,5 +321,30 @@ mod tests {
         for text in ["iso", "%", "%Q%!", ""] {
             assert!(TimeFormat::named(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn zones_and_dates_without_a_year() {
+        let syntax = |format: &str, zone: &str| TimeSyntax {
+            format: TimeFormat::named(format).unwrap(),
+            zone: time_zone(zone).unwrap(),
+        };
+        let plain = "%Y-%m-%d %H:%M";
+        assert_eq!(syntax(plain, "+02:00").parse(b"1970-01-01 03:00", 0), Some(3_600_000));
+        assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00", 0), Some(3_600_000));
+        assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00Z", 0), Some(0));
+        assert!(time_zone("Mars/Olympus").is_err() && time_zone("").is_err());
+        let latest = moment("2026-03-01T00:00:00Z").unwrap();
+        let syslog = syntax("%b %d %H:%M:%S", "+00:00");
+        for (text, time) in [
+            ("Feb 28 23:59:59", "2026-02-28T23:59:59Z"),
+            ("Mar  1 00:00:00", "2026-03-01T00:00:00Z"),
+            ("Mar 01 00:00:01", "2025-03-01T00:00:01Z"),
+            ("Dec 31 10:00:00", "2025-12-31T10:00:00Z"),
+            ("Feb 29 10:00:00", "2024-02-29T10:00:00Z"),
+        ] {
+            assert_eq!(syslog.parse(text.as_bytes(), latest), moment(time).ok(), "{text}");
+        }
+        assert_eq!(syslog.parse(b"Feb 30 10:00:00", latest), None);
     }
 }

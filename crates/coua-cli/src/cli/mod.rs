@@ -19,11 +19,13 @@ mod remove;
 mod verify;
 
 use crate::terminal::{Exit, Failure, message, print};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use line::Line;
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
@@ -61,7 +63,7 @@ enum Command {
 
 /// Does what the command line says.
 pub(crate) fn run() -> Exit {
-    let matches = Cli::command().try_get_matches();
+    let matches = Cli::command().try_get_matches_from(arguments(env::args_os()));
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
@@ -90,10 +92,40 @@ pub(crate) fn run() -> Exit {
     result.unwrap_or_else(|failure| failure.report())
 }
 
+/// The command line, in which `--stats json` is `--stats=json`, unless a file has this name: clap would read it as one.
+fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_format = |word: &OsStr| (word == "json" || word == "text") && !Path::new(word).exists();
+    let mut arguments: Vec<OsString> = Vec::new();
+    for argument in given {
+        match arguments.last_mut().filter(|last| *last == "--stats" && is_format(&argument)) {
+            Some(stats) => {
+                stats.push("=");
+                stats.push(argument);
+            }
+            None => arguments.push(argument),
+        }
+    }
+    arguments
+}
+
+/// What to do if an argument that is no command is a file.
+fn file_without_command(answer: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(name)) = answer.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let reason = format!(
+        "is a file, not a command; to print each of its lines once, use `coua dedup {name}`"
+    );
+    Path::new(name).is_file().then(|| Failure::at(name, reason))
+}
+
 /// Says what clap has to say instead of running a command: help, the version, what is wrong.
 fn answer_for(answer: &clap::Error) -> Exit {
     if answer.kind() == ErrorKind::InvalidUtf8 {
         return not_text().report();
+    }
+    if let Some(failure) = file_without_command(answer) {
+        return failure.report();
     }
     let text = answer.render();
     if answer.use_stderr() {
@@ -103,7 +135,7 @@ fn answer_for(answer: &clap::Error) -> Exit {
             || format!("the command is missing\n\n{text}"),
             |(_, rest)| rest.trim_start_matches("\x1b[0m").to_owned(),
         );
-        message::say(text.trim());
+        message::say_colored(text.trim());
         return Exit::Error;
     }
     print(&text.to_string()).map_or_else(|failure| failure.report(), |()| Exit::Success)

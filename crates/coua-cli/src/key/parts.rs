@@ -21,6 +21,13 @@ pub(crate) enum Missing {
     TimeAhead(String),
 }
 
+impl Missing {
+    /// Whether the key is there, but not the time.
+    pub(crate) fn is_about_time(&self) -> bool {
+        matches!(self, Self::Time(_) | Self::TimeAhead(_))
+    }
+}
+
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -33,7 +40,13 @@ impl fmt::Display for Missing {
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("no match of the regular expression"),
             Self::Groups => f.write_str("no group of the regular expression took part"),
-            Self::Time(text) => write!(f, "its time \"{}\" cannot be read", text.escape_debug()),
+            Self::Time(text) => {
+                let text = text.escape_debug();
+                write!(
+                    f,
+                    "its time \"{text}\" cannot be read; --time-format says how times are written"
+                )
+            }
             Self::TimeAhead(text) => {
                 write!(f, "its time \"{}\" has not come yet", text.escape_debug())
             }

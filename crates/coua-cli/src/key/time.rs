@@ -1,6 +1,6 @@
 //! The time that stands in a record.
 
-use crate::clock::{Now, TimeFormat};
+use crate::clock::{Now, TimeSyntax};
 use crate::key::finder::Finder;
 use crate::key::parts::{Missing, Parts};
 
@@ -13,7 +13,7 @@ pub(crate) struct Times {
     /// It has a finder of its own, whose parts belong together, with blanks between them; else the key's finder finds
     /// it after the key.
     finder: Option<Finder>,
-    format: TimeFormat,
+    syntax: TimeSyntax,
     parts: Parts,
     text: Vec<u8>,
     now: Now,
@@ -24,8 +24,8 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn new(finder: Option<Finder>, format: TimeFormat) -> Self {
-        Self { finder, format, ..Self::default() }
+    pub(crate) fn new(finder: Option<Finder>, syntax: TimeSyntax) -> Self {
+        Self { finder, syntax, ..Self::default() }
     }
 
     /// Times up to `ahead` milliseconds after the present are believed.
@@ -57,7 +57,7 @@ impl Times {
                 }
             }
         }
-        match self.format.parse(&self.text) {
+        match self.syntax.parse(&self.text, self.latest) {
             Some(time) if time <= self.latest => Ok(time),
             Some(_) => Err(Missing::TimeAhead(self.shown())),
             None => Err(Missing::Time(self.shown())),

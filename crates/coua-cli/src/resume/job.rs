@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 25] = [
+const OPTIONS: [&str; 26] = [
     "comment",
     "crlf",
     "csv",
@@ -34,6 +34,7 @@ const OPTIONS: [&str; 25] = [
     "shard",
     "time-field",
     "time-format",
+    "time-zone",
     "trim",
     "tsv",
     "unique",

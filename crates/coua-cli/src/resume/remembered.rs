@@ -2,7 +2,7 @@
 
 use super::job::{Found, JobSpec};
 use crate::runs::{Moved, Place, Role, Run, Runs};
-use crate::terminal::{Failure, Result, counted, grouped};
+use crate::terminal::{Failure, Result, counted, grouped, printable};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -113,9 +113,11 @@ impl<'a> Remembered<'a> {
         let mut inputs = self.places(Role::Input);
         match (inputs.next(), inputs.count()) {
             (None, _) => run,
-            (Some(input), 0) => format!("{run} of {}", input.path.display()),
             (Some(input), more) => {
-                format!("{run} of {} and {} more", input.path.display(), grouped(more as u64))
+                let input = input.path.display().to_string();
+                let others = format!(" and {} more", grouped(more as u64));
+                let others = if more == 0 { "" } else { &others };
+                format!("{run} of {}{others}", printable(&input))
             }
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Session {
     /// Whether some record had a key, be it another run's, or may get one with its end.
     some_key: bool,
     first_without_key: Option<String>,
+    /// All of them lack a time that can be read, and nothing else.
+    only_times: bool,
 }
 
 impl Session {
@@ -44,6 +46,7 @@ impl Session {
             without_key: 0,
             some_key: false,
             first_without_key: None,
+            only_times: true,
         })
     }
 
@@ -79,6 +82,7 @@ impl Session {
                 continue;
             };
             self.without_key += 1;
+            self.only_times &= missing.is_about_time();
             let words = || format!("{}: {missing}", block.record_name(keyless.record));
             self.first_without_key.get_or_insert_with(words);
         }
@@ -97,17 +101,22 @@ impl Session {
         let records = counted(self.without_key, "record");
         let is_said = job.reading.hashing.on_missing.is_some();
         if read.is_ok() && !is_said && !self.some_key && exit::caught().is_none() {
-            let reason = format_args!(
-                "no key in {records}; correct the option that says where keys are, or give \
-                 --on-missing as well"
-            );
+            let reason = if self.only_times {
+                format!("no time in {records} can be used; correct --time-field or --time-format")
+            } else {
+                format!(
+                    "no key in {records}; correct the option that says where keys are, or give \
+                     --on-missing as well"
+                )
+            };
             return Err(Failure::at(first, reason));
         }
+        let what = if self.only_times { "time that can be used" } else { "key" };
         let fate = if job.reading.keeps_keyless() { "passed through" } else { "left out" };
         job.running
             .manners
             .notes
-            .say(format_args!("{records} without a key {fate}: first {first}"));
+            .say(format_args!("{records} without a {what} {fate}: first {first}"));
         read
     }
 

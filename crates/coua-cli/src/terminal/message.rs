@@ -1,6 +1,7 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
 use crate::terminal::exit::{self, Exit};
+use crate::terminal::text::{printable, printable_lines};
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -31,7 +32,8 @@ impl Failure {
 
     /// Something about `name` ends the program in this way.
     pub(crate) fn ending(exit: Exit, name: impl Display, reason: impl Display) -> Self {
-        Self::At { exit, name: name.to_string(), reason: reason.to_string() }
+        let name = printable(&name.to_string()).into_owned();
+        Self::At { exit, name, reason: reason.to_string() }
     }
 
     /// The operating system refused something about `name`.
@@ -88,8 +90,13 @@ impl From<coua_remote::Error> for Failure {
     }
 }
 
-/// Prints one line on standard error. If that is closed there is nobody left to tell.
+/// Prints a message on standard error. If that is closed, nothing is printed.
 pub(crate) fn say(text: impl Display) {
+    say_colored(printable_lines(&text.to_string()));
+}
+
+/// Prints a message that may have the colors of a terminal in it.
+pub(crate) fn say_colored(text: impl Display) {
     writeln!(io::stderr().lock(), "coua: {text}").ok();
 }
 

@@ -17,5 +17,5 @@ pub(crate) use report::{Format, Report};
 pub(crate) use signals::Stop;
 pub(crate) use stream::{Stream, print};
 pub(crate) use text::{
-    byte_of, counted, grouped, hexadecimal, known, percent, significant, size, tenths,
+    byte_of, counted, grouped, hexadecimal, known, percent, printable, significant, size, tenths,
 };

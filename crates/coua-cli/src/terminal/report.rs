@@ -1,6 +1,6 @@
 //! What there is to say of something: a table for people, and a JSON object for programs.
 
-use crate::terminal::text::{grouped, known, size};
+use crate::terminal::text::{grouped, known, printable, size};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -35,12 +35,14 @@ impl Report {
 
     /// For people alone.
     pub(crate) fn row(&mut self, name: impl Into<String>, words: impl Into<String>) {
-        self.rows.push((name.into(), words.into()));
+        self.rows.push((name.into(), printable(&words.into()).into_owned()));
     }
 
     /// For people alone, where there is something to say.
     pub(crate) fn row_if_any(&mut self, name: &str, words: Option<String>) {
-        self.rows.extend(words.map(|words| (name.to_owned(), words)));
+        if let Some(words) = words {
+            self.row(name, words);
+        }
     }
 
     /// The same text for both.
@@ -109,6 +111,14 @@ mod tests {
         report.number("a", "a", 1);
         report.number("b", "bcd", 23);
         assert_eq!(report.print_as(Format::Text), "a     1\nbcd  23\n");
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_row_or_command_the_terminal() {
+        let mut report = Report::default();
+        report.text("file", "file", "a\u{1b}]0;x\u{7}\nitems  7");
+        let escaped = "file  a\\u{1b}]0;x\\u{7}\\nitems  7\n";
+        assert_eq!(report.print_as(Format::Text), escaped);
     }
 
     #[test]

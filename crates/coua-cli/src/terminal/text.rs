@@ -1,6 +1,30 @@
 //! Numbers for people.
 
 use indicatif::HumanCount;
+use std::borrow::Cow;
+
+/// Text from a file or a name of one, in which control characters stand as escapes: a terminal obeys them, and a newline
+/// would forge a line.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    text.chars().fold(String::new(), |text, letter| with_letter(text, letter, false)).into()
+}
+
+/// The same with lines: messages of libraries have several.
+pub(crate) fn printable_lines(text: &str) -> String {
+    text.chars().fold(String::new(), |text, letter| with_letter(text, letter, letter == '\n'))
+}
+
+fn with_letter(mut text: String, letter: char, is_kept: bool) -> String {
+    if letter.is_control() && !is_kept {
+        text.extend(letter.escape_default());
+    } else {
+        text.push(letter);
+    }
+    text
+}
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {

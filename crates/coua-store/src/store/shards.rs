@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use coua::SharedCuckooFilter;
+use coua::{CuckooFilter, SharedCuckooFilter};
 
 use super::Store;
 
@@ -55,7 +55,9 @@ impl Store {
         let Some(filter) = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped) else {
             return false;
         };
-        match SharedCuckooFilter::divide(mem::take(filter), bits) {
+        // Without memory for what stands in the filter's place meanwhile, one thread goes on.
+        let Ok(placeholder) = CuckooFilter::builder().build() else { return false };
+        match SharedCuckooFilter::divide(mem::replace(filter, placeholder), bits) {
             Ok(shards) => {
                 let accepts = shards.accepted_keys() >= keys;
                 *self.divided.write() = Some(shards);

@@ -1,7 +1,7 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
 use super::value::{self, Word, word};
-use crate::clock::TimeFormat;
+use crate::clock::TimeSyntax;
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{
     Column, Columns, Dialect, Fields, Finder, Hashing, Keys, Lenience, Normalize, OnMissing,
@@ -240,7 +240,7 @@ type Bytes = Vec<u8>;
 #[derive(Clone, Debug)]
 pub(crate) struct TimeSource<'a> {
     pub(crate) field: &'a str,
-    pub(crate) format: TimeFormat,
+    pub(crate) syntax: TimeSyntax,
 }
 
 impl TimeSource<'_> {
@@ -341,7 +341,7 @@ impl KeyArgs {
 
     fn times(&self, time: TimeSource<'_>) -> Result<Times> {
         if !(self.csv.is_empty() && self.tsv.is_empty()) {
-            return Ok(Times::new(None, time.format));
+            return Ok(Times::new(None, time.syntax));
         }
         let separator = self.separator.as_deref();
         let finder = if time.is_in_fields() {
@@ -354,6 +354,6 @@ impl KeyArgs {
                           pointer such as /time; columns need --csv";
             Failure::at(format_args!("--time-field {}", time.field), reason)
         })?;
-        Ok(Times::new(Some(finder), time.format))
+        Ok(Times::new(Some(finder), time.syntax))
     }
 }

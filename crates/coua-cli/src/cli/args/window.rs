@@ -2,10 +2,11 @@
 
 use super::input::TimeSource;
 use super::value;
-use crate::clock::{self, TimeFormat};
+use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
 use crate::resume::JobSpec;
 use crate::target::WindowSpec;
 use clap::Args;
+use jiff::tz::TimeZone;
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
@@ -49,14 +50,18 @@ pub(crate) struct WindowArgs {
 
     /// How the time is written [default: rfc3339, or a number]
     ///
-    /// rfc3339, seconds or milliseconds (since 1970), or a format such as %d/%b/%Y:%H:%M:%S %z; by default any
-    /// of the first three.
-    ///
-    /// By default, numbers from 100,000,000,000 on are milliseconds, and smaller ones seconds. A time without an
-    /// offset is in UTC.
+    /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970; or a format such as
+    /// %d/%b/%Y:%H:%M:%S %z. By default any of these but the last: numbers below 10^11 are seconds, those below
+    /// 10^14 milliseconds, those below 10^17 microseconds. A date without a year, as in syslog, is in the last
+    /// year in which it is not in the future.
     #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,
+
+    /// Time zone of times without an offset, such as Europe/Berlin, +02:00 or local [default: UTC]
+    #[arg(long, hide_short_help = true, value_name = "ZONE", value_parser = clock::time_zone, requires = "time_field",
+          allow_hyphen_values = true)]
+    time_zone: Option<TimeZone>,
 }
 
 /// What to take for the present.
@@ -87,12 +92,17 @@ impl WindowArgs {
     /// must agree.
     pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
         let format = self.time_format.as_ref();
-        spec.with("time-field", self.time_field.as_ref()).with("time-format", format)
+        let zone = self.time_zone.as_ref().map(zone_name);
+        spec.with("time-field", self.time_field.as_ref())
+            .with("time-format", format)
+            .with("time-zone", zone)
     }
 
     /// Where the times of records are, if they have some.
     pub(crate) fn time_source(&self) -> Option<TimeSource<'_>> {
         let format = self.time_format.clone().unwrap_or_default();
-        self.time_field.as_deref().map(|field| TimeSource { field, format })
+        let zone = self.time_zone.clone().unwrap_or(TimeZone::UTC);
+        let syntax = TimeSyntax { format, zone };
+        self.time_field.as_deref().map(|field| TimeSource { field, syntax })
     }
 }
