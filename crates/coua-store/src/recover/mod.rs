@@ -70,10 +70,9 @@ impl State {
         let logged = contents.committed.at - base.bytes;
         let unreadable = |source| Reason::Load(source).at(path);
         let view = view_of(loading, file, base.bytes, touch, logged).map_err(unreadable)?;
-        let origin = view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
-        let origin = origin.map(|file| Origin { file, path: path.to_owned(), base });
+        let mapped = view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
         let mut view = View {
-            origin,
+            origin: Some(Origin { path: path.to_owned(), base, mapped }),
             notes: committed.notes,
             snapshot_bytes: base.bytes,
             log_bytes: logged,

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use coua::KeyHash;
 use coua::window::Generations;
 
+use super::{base_of, open};
 use crate::error::{Reason, StoreError};
-use crate::log::Base;
+use crate::log::{Base, Scan, Source};
 use crate::memory::Residence;
 use crate::notes::Notes;
 
@@ -28,16 +29,17 @@ pub struct View {
     /// now.
     pub uncommitted: u64,
     pub(crate) residence: Residence,
-    /// The file, if it is mapped.
+    /// Where the state was read.
     pub(crate) origin: Option<Origin>,
 }
 
-/// A file whose snapshot is mapped.
+/// The file of a state.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    pub(crate) file: File,
     pub(crate) path: PathBuf,
     pub(crate) base: Base,
+    /// The file itself, if its snapshot is mapped.
+    pub(crate) mapped: Option<File>,
 }
 
 impl View {
@@ -70,11 +72,45 @@ impl View {
     /// [`Reason::Overwritten`]: answers may have been wrong.
     pub fn check_origin(&self) -> Result<(), StoreError> {
         match &self.origin {
-            Some(origin) if !origin.base.is_in(&origin.file) => {
-                Err(Reason::Overwritten.at(&origin.path))
+            Some(Origin { mapped: Some(file), path, base }) if !base.is_in(file) => {
+                Err(Reason::Overwritten.at(path))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the file has a newer committed state now; then [`Store::read`](crate::Store::read) gives it. Only the
+    /// file's header and what was appended to it are read.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.commit()?;
+    /// let view = Store::read(&path)?;
+    /// assert!(!view.is_outdated()?);
+    /// store.insert("a")?;
+    /// store.commit()?;
+    /// assert!(view.is_outdated()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds no filter now.
+    pub fn is_outdated(&self) -> Result<bool, StoreError> {
+        let Some(Origin { path, base, .. }) = &self.origin else { return Ok(false) };
+        let file = open(path)?;
+        let end = base.bytes + self.log_bytes;
+        if base_of(&file, path)? != *base {
+            return Ok(true);
+        }
+        // What was appended may be of a commit that is not complete.
+        let has_more = file.length().map_err(|source| StoreError::io(path, "read", source))? > end;
+        let committed = || Scan::new(&file, path, *base)?.contents(|_| Ok(()));
+        Ok(has_more && committed()?.committed.at > end)
     }
 
     /// The filter, for lookups of these keys. The pages that they need are fetched together, and after very many
