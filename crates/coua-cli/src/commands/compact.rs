@@ -1,7 +1,7 @@
 //! `coua compact`.
 
 use super::check_files;
-use crate::target::{FilterFile, FilterSpec, Manners};
+use crate::filter::{FilterFile, FilterSpec, Manners};
 use crate::terminal::{Notes, Result, Stream, Watch, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};

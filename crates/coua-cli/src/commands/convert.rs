@@ -1,7 +1,7 @@
 //! `coua convert`.
 
 use super::check_files;
-use crate::target::{FilterFile, Manners, Secret, file};
+use crate::filter::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Result, Watch};
 use coua::Conversion;
 use std::path::Path;

@@ -2,11 +2,11 @@
 
 use super::check_files;
 use crate::clock::{moment_text, window_text};
+use crate::filter::server_report::{self, tell_measures};
+use crate::filter::spec::{tell_layout, when_full_name};
+use crate::filter::{FilterSpec, Location, file};
 use crate::resume;
 use crate::runs::Runs;
-use crate::target::server_report::{self, tell_measures};
-use crate::target::spec::{tell_layout, when_full_name};
-use crate::target::{FilterSpec, Location, file};
 use crate::terminal::{
     Failure, FilterFigures, Format, Report, Result, Stream, counted, grouped, print, size,
     tell_limit,

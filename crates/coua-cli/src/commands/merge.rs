@@ -1,9 +1,9 @@
 //! `coua merge`.
 
 use super::check_files;
+use crate::filter::{FilterFile, Manners, Secret, file};
 use crate::resume;
 use crate::runs::{Runs, others};
-use crate::target::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Notes, Result, Watch};
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};

@@ -11,9 +11,9 @@ pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod verify;
 
+use crate::filter::{Secret, file};
 use crate::output::UsedFiles;
 use crate::run::{Job, Pass};
-use crate::target::{Secret, file};
 use crate::terminal::{Exit, Result};
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! `coua push`.
 
-use crate::target::{Secret, file};
+use crate::filter::{Secret, file};
 use crate::terminal::{Notes, Result};
 use coua_remote::Address;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `coua verify`.
 
-use crate::target::{Secret, file};
+use crate::filter::{Secret, file};
 use crate::terminal::{Exit, Format, Result, Stream, Watch, counted, print, size};
 use coua_store::View;
 use serde_json::json;

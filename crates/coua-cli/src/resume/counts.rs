@@ -1,8 +1,8 @@
 //! What a run has counted.
 
+use crate::filter::Op;
+use crate::filter::collisions::Answered;
 use crate::key::{Answers, Expectation, Found};
-use crate::target::Op;
-use crate::target::collisions::Answered;
 use crate::terminal::{Report, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 

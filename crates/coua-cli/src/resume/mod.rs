@@ -18,9 +18,9 @@ pub(crate) use job::JobSpec;
 pub(crate) use plan::Mode;
 pub(crate) use recorder::{Ending, Recorder};
 
+use crate::filter::{Kept, Stage};
 use crate::output::{Opening, Outputs};
 use crate::runs::{Place, Role, Run, Runs};
-use crate::target::{Kept, Stage};
 use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;
 use plan::{Job, Plan};

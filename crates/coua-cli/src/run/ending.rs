@@ -1,7 +1,7 @@
 //! How a run ends before its time.
 
+use crate::filter::Op;
 use crate::record::Block;
-use crate::target::Op;
 use crate::terminal::{Exit, Failure, counted};
 
 /// Whether all records were dealt with.

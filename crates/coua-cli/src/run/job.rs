@@ -1,11 +1,11 @@
 //! What a command is to do with records.
 
+use crate::filter::{FilterSpec, Location, Manners, Op, Target};
 use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
 use crate::output::{Destinations, Opening, Outputs, UsedFiles};
 use crate::record::Header;
 use crate::resume::{Begun, Checkpoints, Counts};
-use crate::target::{FilterSpec, Location, Manners, Op, Target};
 use crate::terminal::{Format, Result, Shown, Stop};
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -10,10 +10,10 @@ mod work;
 pub(crate) use job::{Job, Reading, Running};
 pub(crate) use work::Pass;
 
+use crate::filter::{Location, Op, Target};
 use crate::output::{Form, Outputs, Settled, UsedFiles};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, Recorder};
-use crate::target::{Location, Op, Target};
 use crate::terminal::{Exit, Failure, Result, Stream, exit};
 use ending::Ending;
 use session::Session;

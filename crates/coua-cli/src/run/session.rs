@@ -1,10 +1,10 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
+use crate::filter::Target;
 use crate::input::{BlockReader, Survey};
 use crate::key::{Keyless, Missing, Why};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
-use crate::target::Target;
 use crate::terminal::{
     Counters, Failure, FilterFigures, Format, Report, Result, Stop, Stream, Watch, counted, exit,
     grouped, signals,

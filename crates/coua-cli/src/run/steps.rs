@@ -1,13 +1,13 @@
 //! How long each step of `dedup` takes by itself, and what so many cores can give at most: `cargo test --release -p coua-cli --bin coua steps_alone --
 //! --ignored --nocapture`. `docs/decisions/0014-dedup-in-parts.md` says what follows for many processors.
 
+use crate::filter::FilterSpec;
+use crate::filter::parts::Parts;
 use crate::input::{BlockReader, Coding, Inputs, Until};
 use crate::key::{Finder, Found, Hashing, Keys, Normalize, Wanted};
 use crate::output::{Destination, Destinations, Opening, Outputs, UsedFiles};
 use crate::pipeline::{Batch, Early};
 use crate::record::{Format, Separator};
-use crate::target::FilterSpec;
-use crate::target::parts::Parts;
 use crate::terminal::Stop;
 use coua::KeyHasher;
 use std::fmt::Write as _;

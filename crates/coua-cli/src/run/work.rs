@@ -3,13 +3,13 @@
 use super::ending::Ending;
 use super::job::Job;
 use super::session::Session;
+use crate::filter::{Op, Stop, Target};
 use crate::input::Until;
 use crate::key::{Answers, Found, Why};
 use crate::output::Settled;
 use crate::pipeline::{Answer, Batch, Flow};
 use crate::record::Header;
 use crate::resume::{Counts, Recorder};
-use crate::target::{Op, Stop, Target};
 use crate::terminal::Result;
 use std::iter::repeat_n;
 

@@ -3,11 +3,11 @@
 //! Its segments are shared out by the first bits of the hash. A block is asked about in all parts, by whichever thread
 //! is free, after the block before it was answered for. So the filter holds what was answered, whenever it is saved.
 
+use crate::filter::collisions;
+use crate::filter::division::Division;
+use crate::filter::op::Op;
 use crate::key::{Answers, Found, Group, Keyed};
 use crate::pipeline::Early;
-use crate::target::collisions;
-use crate::target::division::Division;
-use crate::target::op::Op;
 use coua::{KeyHash, SharedCuckooFilter};
 use coua_store::Store;
 use std::iter::zip;

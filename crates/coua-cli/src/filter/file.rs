@@ -3,11 +3,11 @@
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
 use crate::clock::{Now, moment_text};
+use crate::filter::kept::{Kept, Saved, not_saved};
+use crate::filter::secret::Secret;
+use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::platform::{self, Identity};
-use crate::target::kept::{Kept, Saved, not_saved};
-use crate::target::secret::Secret;
-use crate::target::spec::FilterSpec;
 use crate::terminal::message::words;
 use crate::terminal::{Failure, Notes, Result};
 use coua::window::Generations;

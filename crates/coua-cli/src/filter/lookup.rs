@@ -1,9 +1,9 @@
 //! A filter file that is only asked, by one thread or several.
 
 use crate::clock::Now;
+use crate::filter::op::Op;
 use crate::key::{Answers, Found, Keyed};
 use crate::pipeline::Early;
-use crate::target::op::Op;
 use coua::window::Generations;
 use coua_store::View;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};

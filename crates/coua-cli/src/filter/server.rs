@@ -5,11 +5,11 @@
 //! Therefore what was noted and could not be written is taken back; and a record whose answer was
 //! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
 
+use crate::filter::collisions::{self, Answered};
+use crate::filter::op::{Op, Stop};
+use crate::filter::request::Request;
+use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, Found, Keyed};
-use crate::target::collisions::{self, Answered};
-use crate::target::op::{Op, Stop};
-use crate::target::request::Request;
-use crate::target::spec::FilterSpec;
 use crate::terminal::{Notes, Result, counted, grouped, message};
 use coua::KeyHash;
 use coua_remote::{

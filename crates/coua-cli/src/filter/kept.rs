@@ -1,12 +1,12 @@
 //! A filter of which changes are kept in its file.
 
 use crate::clock::Now;
+use crate::filter::divided::Divided;
+use crate::filter::memory::note_outcomes;
+use crate::filter::op::{Op, Stop};
 use crate::key::{Answers, Found, Keyed};
 use crate::pipeline::Early;
 use crate::runs::Runs;
-use crate::target::divided::Divided;
-use crate::target::memory::note_outcomes;
-use crate::target::op::{Op, Stop};
 use crate::terminal::message::words;
 use crate::terminal::{Exit, Failure, Result, message};
 use coua::Insertion;

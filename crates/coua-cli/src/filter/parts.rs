@@ -3,14 +3,14 @@
 //! The first bits of a key's hash name the part, which is a filter of the other bits. Each part is asked about
 //! the blocks in their order, whichever thread does it. So it answers as it would if one thread asked all.
 
+use crate::filter::collisions;
+use crate::filter::division::{Division, HASH_BITS};
+use crate::filter::estimate::Forecast;
+use crate::filter::op::Stop;
+use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::key::{Answers, Found, Group, Keyed};
 use crate::pipeline::Early;
-use crate::target::collisions;
-use crate::target::division::{Division, HASH_BITS};
-use crate::target::estimate::Forecast;
-use crate::target::op::Stop;
-use crate::target::spec::FilterSpec;
 use crate::terminal::{FilterFigures, Result};
 use coua::{CuckooFilter, KeyHash};
 use std::num::NonZeroUsize;
@@ -117,7 +117,7 @@ impl Early for Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::division::MOST_BITS;
+    use crate::filter::division::MOST_BITS;
     use std::collections::HashSet;
 
     /// Hashes of which about half are repeats.

@@ -1,12 +1,12 @@
 //! A filter in memory alone, which is forgotten at the end: as a whole.
 
 use crate::clock::Now;
+use crate::filter::collisions;
+use crate::filter::estimate::Forecast;
+use crate::filter::op::Stop;
+use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::key::{Answers, Found, Keyed};
-use crate::target::collisions;
-use crate::target::estimate::Forecast;
-use crate::target::op::Stop;
-use crate::target::spec::FilterSpec;
 use crate::terminal::Result;
 use coua::window::Generations;
 use coua::{BatchFull, CuckooFilter, Insertion};

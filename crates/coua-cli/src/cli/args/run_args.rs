@@ -2,9 +2,9 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
+use crate::filter::file;
 use crate::resume::{Checkpoints, JobSpec, Mode};
 use crate::run::Running;
-use crate::target::file;
 use crate::terminal::{Format, Notes, Shown, Watch};
 use clap::Args;
 use coua_store::Wait;
