@@ -47,7 +47,8 @@ impl Ending {
         &self,
         op: Op,
         name: &str,
-        (exceptions, remedy): (Option<&str>, &str),
+        exceptions: Option<&str>,
+        remedy: &str,
     ) -> Option<Failure> {
         let Self::Full { record, why } = self else { return None };
         let state = match (op, exceptions) {

@@ -2,11 +2,11 @@
 //! --ignored --nocapture`. `docs/decisions/0014-dedup-in-parts.md` says what follows for many processors.
 
 use crate::filter::FilterSpec;
-use crate::filter::parts::Parts;
+use crate::filter::sharded_memory::ShardedMemory;
 use crate::input::{BlockReader, Coding, Inputs, Until};
 use crate::key::{Finder, Found, Hashing, Keys, Normalize, Wanted};
 use crate::output::{Destination, Destinations, Opening, Outputs, UsedFiles};
-use crate::pipeline::{Batch, Early};
+use crate::pipeline::{Batch, Prefetch};
 use crate::record::{Format, Separator};
 use crate::terminal::Stop;
 use coua::KeyHasher;
@@ -24,7 +24,7 @@ const STEPS: [(&str, bool); 6] = [
     ("read", true),
     ("hash", false),
     ("group", false),
-    ("parts", false),
+    ("shards", false),
     ("answer", true),
     ("write", true),
 ];
@@ -84,7 +84,7 @@ fn measure(prefix: &str, threads: usize) -> Times {
         wanted: Wanted::Hash,
     };
     let threads = NonZeroUsize::new(threads).unwrap();
-    let parts = Parts::new(&FilterSpec::default(), &survey, threads).unwrap();
+    let filter = ShardedMemory::new(&FilterSpec::default(), &survey, threads).unwrap();
     let to = Destinations { main: Some(Destination::File(out)), tee: None };
     let opening = Opening { format: &format, to: &to, used: &UsedFiles::default() };
     let mut outputs = Outputs::open(opening).unwrap();
@@ -93,14 +93,14 @@ fn measure(prefix: &str, threads: usize) -> Times {
         let Batch { block, keyed, answers } = &mut batch;
         times.add(1, || hashing.hash(block, keyed));
         answers.clear();
-        times.add(2, || parts.look(keyed, answers));
+        times.add(2, || filter.lookup(keyed, answers));
         times.add(3, || {
-            for (part, group) in answers.groups.iter_mut().enumerate() {
-                parts.ask_part(part, group, block.consumed);
+            for (shard, group) in answers.groups.iter_mut().enumerate() {
+                filter.query_shard(shard, group, block.consumed);
             }
         });
         times.add(4, || {
-            parts.answer(keyed, answers).unwrap();
+            filter.merge(keyed, answers).unwrap();
             let found = answers.found.iter().map(|found| *found == Found::No);
             keyed.spread(found, |_| true, &mut answers.selected);
         });
