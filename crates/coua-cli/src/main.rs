@@ -2,11 +2,12 @@
 //!
 //! `cli` turns the command line into plain jobs, and each file of `commands` does one kind of job. A command that
 //! reads records is a `run`: they flow through `input` (bytes to blocks of records), `key` (records to hashes),
-//! `pipeline` (threads), `target` (the filter's answers) and `output`.
+//! `pipeline` (threads), `filter` (the filter's answers) and `output`.
 
 mod cli;
 mod clock;
 mod commands;
+mod filter;
 mod input;
 mod key;
 mod output;
@@ -16,7 +17,6 @@ mod record;
 mod resume;
 mod run;
 mod runs;
-mod target;
 mod terminal;
 
 use std::panic;

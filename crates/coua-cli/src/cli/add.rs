@@ -3,10 +3,10 @@
 use super::args::{FilterArgs, TargetArgs, WorkArgs};
 use super::line::Line;
 use crate::commands;
+use crate::filter::Op;
 use crate::output::Destinations;
 use crate::resume::JobSpec;
 use crate::run::Job;
-use crate::target::Op;
 use crate::terminal::{Exit, Result};
 
 /// Add records to a filter file

@@ -3,11 +3,11 @@
 use super::args::{OpenArgs, RunArgs, TargetArgs};
 use super::line::Line;
 use crate::commands::check::{self, Report};
+use crate::filter::Op;
 use crate::input::Until;
 use crate::key::Found;
 use crate::output::Destinations;
 use crate::run::Job;
-use crate::target::Op;
 use crate::terminal::{Exit, Notes, Result};
 
 /// Print the records that are in a filter file

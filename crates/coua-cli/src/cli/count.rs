@@ -3,9 +3,9 @@
 use super::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
 use super::line::Line;
 use crate::commands;
+use crate::filter::Op;
 use crate::output::Destinations;
 use crate::run::Job;
-use crate::target::Op;
 use crate::terminal::{Exit, Result};
 
 /// Prefix each record with its number of copies in a filter

@@ -3,11 +3,11 @@
 use super::args::{FilterArgs, InputArgs, WorkArgs};
 use super::line::Line;
 use crate::commands;
+use crate::filter::Op;
 use crate::key::Found;
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
 use crate::run::Job;
-use crate::target::Op;
 use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! What was given on the command line, and not by default.
 
-use crate::target::Location;
+use crate::filter::Location;
 use crate::terminal::{Failure, Result};
 use clap::ArgMatches;
 use clap::parser::ValueSource;

@@ -3,7 +3,7 @@
 use super::args::{LAYOUTS, usual_slots, value};
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
-use crate::target::WindowSpec;
+use crate::filter::WindowSpec;
 use crate::terminal::{Failure, Format, Result};
 use coua::Layout;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `coua compact`.
 
 use super::check_files;
-use crate::target::{FilterFile, FilterSpec, Manners};
+use crate::filter::{FilterFile, FilterSpec, Manners};
 use crate::terminal::{Notes, Result, Stream, Watch, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
@@ -21,12 +21,12 @@ pub(crate) fn run(
     let file = FilterFile::lock_existing(path, manners)?;
     let name = file.name();
     watch.next(format_args!("reading {name}"));
-    let mut kept = file.open(Options::new().access(Access::Load), spec)?;
-    let before = kept.filter().memory_bytes() as u64;
+    let mut filter = file.open(Options::new().access(Access::Load), spec)?;
+    let before = filter.content().memory_bytes() as u64;
     watch.next(format_args!("compacting {name}"));
-    kept.store.rewrite(Generations::compact);
+    filter.store.rewrite(Generations::compact);
     watch.next(format_args!("writing {name}"));
-    let filter = kept.finish()?;
+    let filter = filter.close()?;
     if is_told {
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));
         print(&format!("{name}: {before} before, {after} now\n"))?;

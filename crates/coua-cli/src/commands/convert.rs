@@ -1,7 +1,7 @@
 //! `coua convert`.
 
 use super::check_files;
-use crate::target::{FilterFile, Manners, Secret, file};
+use crate::filter::{FilterFile, Manners, Secret, filter_file};
 use crate::terminal::{Failure, Result, Watch};
 use coua::Conversion;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) fn run(
     let output = FilterFile::lock(to, manners)?;
     output.check_replaceable()?;
     watch.next(format_args!("reading {}", from.display()));
-    let view = file::read(from, secret)?;
+    let view = filter_file::read(from, secret)?;
     let filter = view.filter.unbounded().ok_or_else(|| {
         let reason = "has a window (--window): only filters that never forget can be converted";
         Failure::at(from.display(), reason)

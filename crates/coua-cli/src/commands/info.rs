@@ -2,11 +2,11 @@
 
 use super::check_files;
 use crate::clock::{moment_text, window_text};
+use crate::filter::server_report::{self, tell_measures};
+use crate::filter::spec::{tell_layout, when_full_name};
+use crate::filter::{FilterSpec, Location, filter_file};
 use crate::resume;
 use crate::runs::Runs;
-use crate::target::server_report::{self, tell_measures};
-use crate::target::spec::{tell_layout, when_full_name};
-use crate::target::{FilterSpec, Location, file};
 use crate::terminal::{
     Failure, FilterFigures, Format, Report, Result, Stream, counted, grouped, print, size,
     tell_limit,
@@ -31,7 +31,7 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     Stream::Output.check_open()?;
     check_files(&spec.secret, [path], None)?;
     // Of a large one, little more than the header is read.
-    let mut state = file::view(path, Options::new().expecting(0), &spec.secret)?;
+    let mut state = filter_file::view(path, Options::new().expecting(0), &spec.secret)?;
     spec.now.check_for(state.filter.window())?;
     spec.now.tell(&mut state.filter);
     let mut report = Report::default();

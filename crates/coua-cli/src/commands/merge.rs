@@ -1,9 +1,9 @@
 //! `coua merge`.
 
 use super::check_files;
+use crate::filter::{FilterFile, Manners, Secret, filter_file};
 use crate::resume;
 use crate::runs::{Runs, others};
-use crate::target::{FilterFile, Manners, Secret, file};
 use crate::terminal::{Failure, Notes, Result, Watch};
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) fn run(
     output.check_replaceable()?;
     let read = |path: &Path| {
         watch.next(format_args!("reading {}", path.display()));
-        file::read(path, secret)
+        filter_file::read(path, secret)
     };
     let (first, others) = files.split_first().expect("a command line without files is refused");
     let View { mut filter, notes, .. } = read(first)?;

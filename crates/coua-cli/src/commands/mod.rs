@@ -11,9 +11,9 @@ pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod verify;
 
+use crate::filter::{Secret, filter_file};
 use crate::output::UsedFiles;
 use crate::run::{Job, Pass};
-use crate::target::{Secret, file};
 use crate::terminal::{Exit, Result};
 use std::path::Path;
 
@@ -30,6 +30,6 @@ fn check_files<'a>(
     output: Option<&Path>,
 ) -> Result<()> {
     secret.key()?;
-    sources.into_iter().try_for_each(file::check_there)?;
+    sources.into_iter().try_for_each(filter_file::check_there)?;
     output.map_or(Ok(()), |output| UsedFiles::check_made(output, secret.file()))
 }

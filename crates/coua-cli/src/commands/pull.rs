@@ -1,8 +1,8 @@
 //! `coua pull`.
 
+use crate::filter::secret::read_key;
+use crate::filter::{FilterFile, Manners};
 use crate::platform;
-use crate::target::secret::read_key;
-use crate::target::{FilterFile, Manners};
 use crate::terminal::{Failure, Result, Watch, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;

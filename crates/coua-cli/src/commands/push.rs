@@ -1,6 +1,6 @@
 //! `coua push`.
 
-use crate::target::{Secret, file};
+use crate::filter::{Secret, filter_file};
 use crate::terminal::{Notes, Result};
 use coua_remote::Address;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Creates a filter on a server from a file.
 pub(crate) fn run(path: &Path, address: &Path, secret: &Secret, notes: Notes) -> Result<()> {
     let address = Address::needed(address)?;
-    let view = file::read(path, secret)?;
+    let view = filter_file::read(path, secret)?;
     coua_remote::push(&view.filter, &address, notes.program())?;
     Ok(())
 }

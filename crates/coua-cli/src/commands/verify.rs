@@ -1,6 +1,6 @@
 //! `coua verify`.
 
-use crate::target::{Secret, file};
+use crate::filter::{Secret, filter_file};
 use crate::terminal::{Exit, Format, Result, Stream, Watch, counted, print, size};
 use coua_store::View;
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(crate) fn run(
         let name = path.display();
         watch.next(format_args!("checking {name}"));
         // The others are checked all the same, whether it is there or not.
-        match (file::read(path, secret), format) {
+        match (filter_file::read(path, secret), format) {
             (Ok(view), Format::Text) => {
                 print(&format!("{name}: intact, {}\n", in_words(&view)))?;
             }

@@ -3,7 +3,7 @@
 //! A filter here answers at once. One on a server is far away: while an answer is on its way, others are
 //! asked for.
 
-use super::answer::{Answer, Batch, Flow};
+use super::answer::{Batch, BlockHandler, Flow};
 use crate::terminal::Result;
 use std::collections::VecDeque;
 
@@ -26,19 +26,19 @@ pub(super) enum Coming {
 
 /// Answers for all blocks, in their order, and hands them on. Whatever happens: all that were asked
 /// about are answered for, and nothing is asked any more after the end.
-pub(super) fn answer_all<A: Answer>(
+pub(super) fn answer_all<H: BlockHandler>(
     mut next: impl FnMut(Wait) -> Coming,
-    answer: &mut A,
-    mut hand_on: impl FnMut(&mut A, Batch) -> Result<Flow>,
+    handler: &mut H,
+    mut hand_on: impl FnMut(&mut H, Batch) -> Result<Flow>,
 ) -> Result<()> {
     let mut asked = Asked::default();
     let (mut end, mut result) = (None, Ok(()));
     loop {
         if end.is_none() {
-            end = asked.fill(&mut next, answer);
+            end = asked.fill(&mut next, handler);
         }
         let Some(mut batch) = asked.pop() else { break };
-        let flow = answer.answer(&mut batch);
+        let flow = handler.answer(&mut batch);
         if matches!(flow, Ok(Flow::Enough)) {
             // What is wrong after the record that was enough is not met.
             batch.block.failure = None;
@@ -46,7 +46,7 @@ pub(super) fn answer_all<A: Answer>(
         if result.is_err() {
             continue;
         }
-        match flow.and_then(|flow| hand_on(answer, batch).map(|then| then.max(flow))) {
+        match flow.and_then(|flow| hand_on(handler, batch).map(|then| then.max(flow))) {
             Ok(Flow::Continue) => continue,
             Ok(Flow::Enough) => {}
             Err(failure) => result = Err(failure),
@@ -71,9 +71,9 @@ impl Asked {
     fn fill(
         &mut self,
         next: &mut impl FnMut(Wait) -> Coming,
-        answer: &mut impl Answer,
+        handler: &mut impl BlockHandler,
     ) -> Option<Result<()>> {
-        while self.blocks.is_empty() || self.bytes < answer.most_asked() {
+        while self.blocks.is_empty() || self.bytes < handler.max_pending_bytes() {
             let wait = if self.blocks.is_empty() { Wait::ForIt } else { Wait::Not };
             let batch = match self.held.take() {
                 Some(batch) => batch,
@@ -84,11 +84,11 @@ impl Asked {
                 },
             };
             let size = batch.block.size();
-            if !self.blocks.is_empty() && self.bytes + size > answer.most_asked() {
+            if !self.blocks.is_empty() && self.bytes + size > handler.max_pending_bytes() {
                 self.held = Some(batch);
                 return None;
             }
-            answer.ask(&batch);
+            handler.request(&batch);
             let is_last = batch.block.failure.is_some();
             self.bytes += size;
             self.blocks.push_back(batch);
@@ -121,12 +121,12 @@ mod tests {
         enough_at: Option<u64>,
     }
 
-    impl Answer for Script {
-        fn ask(&mut self, batch: &Batch) {
+    impl BlockHandler for Script {
+        fn request(&mut self, batch: &Batch) {
             self.log.push(format!("?{}", batch.block.records_before));
         }
 
-        fn most_asked(&self) -> usize {
+        fn max_pending_bytes(&self) -> usize {
             self.most
         }
 

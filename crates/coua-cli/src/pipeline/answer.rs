@@ -20,7 +20,7 @@ pub(crate) struct Batch {
 pub(crate) struct Pipeline {
     pub(crate) reader: BlockReader,
     pub(crate) hashing: Hashing,
-    pub(crate) early: Arc<dyn Early>,
+    pub(crate) prefetch: Arc<dyn Prefetch>,
     pub(crate) threads: NonZeroUsize,
     pub(crate) stop: Arc<Stop>,
 }
@@ -32,14 +32,14 @@ pub(crate) enum Flow {
     Enough,
 }
 
-/// What a command finds out about records.
-pub(crate) trait Answer {
-    /// Asks about the records of a block, where the answer takes its time. Every block is asked about
+/// What a command does with blocks.
+pub(crate) trait BlockHandler {
+    /// Sends the questions about the records of a block, where the answer takes its time. Every block is asked about
     /// first; and all that were asked about are answered for later, in the same order, whatever happens.
-    fn ask(&mut self, batch: &Batch);
+    fn request(&mut self, batch: &Batch);
 
     /// Bytes of blocks that may have been asked about and not answered for; one block always.
-    fn most_asked(&self) -> usize;
+    fn max_pending_bytes(&self) -> usize;
 
     /// Answers for the records of a block.
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
@@ -52,29 +52,29 @@ pub(crate) trait Answer {
 }
 
 /// What may be found out about a hashed block before its turn to be answered, by any thread.
-pub(crate) trait Early: Send + Sync {
+pub(crate) trait Prefetch: Send + Sync {
     /// Looks for answers. Blocks come in any order, several at a time.
-    fn look(&self, _keyed: &Keyed, _answers: &mut Answers) {}
+    fn lookup(&self, _keyed: &Keyed, _answers: &mut Answers) {}
 
-    /// How many parts the filter has that answer by themselves.
-    fn parts(&self) -> usize {
+    /// How many shards the filter has that answer by themselves.
+    fn shards(&self) -> usize {
         0
     }
 
-    /// Whether parts are asked about a block only after the block before it was answered for.
-    fn is_asked_in_turn(&self) -> bool {
+    /// Whether shards are asked about a block only after the block before it was answered for.
+    fn queries_in_turn(&self) -> bool {
         false
     }
 
-    /// Whether the parts are to be asked about the next block, and not only the command.
+    /// Whether the shards are to be asked about the next block, and not only the command.
     fn accepts(&self, _keyed: &Keyed) -> bool {
         true
     }
 
-    /// Asks a part about its keys. Each part sees the blocks in their order. `consumed` raw bytes were read up to
+    /// Asks a shard about its keys. Each shard sees the blocks in their order. `consumed` raw bytes were read up to
     /// the end of the block.
-    fn ask_part(&self, _part: usize, _group: &mut Group, _consumed: u64) {}
+    fn query_shard(&self, _shard: usize, _group: &mut Group, _consumed: u64) {}
 }
 
 /// Nothing is found out early.
-impl Early for () {}
+impl Prefetch for () {}

@@ -3,7 +3,7 @@
 //! ```text
 //! read      one block after the other                       any thread
 //! hash      find and hash keys, look up what may be looked up   any thread, any block
-//! part      ask one part of a divided filter                any thread, each part block after block
+//! shard     ask one shard of a filter                       any thread, each shard block after block
 //! answer    the command's own work                          the thread that called, block after block
 //! write     the selected records                            any thread, block after block
 //! ```
@@ -19,7 +19,7 @@ mod answer;
 mod schedule;
 mod state;
 
-pub(crate) use answer::{Answer, Batch, Early, Flow, Pipeline};
+pub(crate) use answer::{Batch, BlockHandler, Flow, Pipeline, Prefetch};
 
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
@@ -30,7 +30,7 @@ use std::thread;
 impl Pipeline {
     /// Reads to the end, or until there are enough answers, or a signal or an error. What was
     /// answered before is written in every case.
-    pub(crate) fn run(self, answer: &mut impl Answer, outputs: &mut Outputs) -> Result<()> {
+    pub(crate) fn run(self, handler: &mut impl BlockHandler, outputs: &mut Outputs) -> Result<()> {
         let threads = self.threads.get();
         let schedule = Schedule::new(self, outputs);
         thread::scope(|scope| {
@@ -42,16 +42,16 @@ impl Pipeline {
             }
             let result = answer_all(
                 |wait| schedule.next(wait),
-                answer,
-                |answer, mut batch| {
+                handler,
+                |handler, mut batch| {
                     let failure = batch.block.failure.take();
                     if schedule.write(batch) == Flow::Enough {
                         // The writing will say why.
                         return Ok(Flow::Enough);
                     }
-                    if failure.is_none() && answer.checkpoint_is_due() {
+                    if failure.is_none() && handler.checkpoint_is_due() {
                         match schedule.settle() {
-                            Some(settled) => answer.checkpoint(settled?)?,
+                            Some(settled) => handler.checkpoint(settled?)?,
                             None => return Ok(Flow::Enough),
                         }
                     }

@@ -1,7 +1,7 @@
 //! Threads that take the next step of some block, whichever is free.
 
 use super::ahead::{Coming, Wait};
-use super::answer::{Batch, Early, Flow, Pipeline};
+use super::answer::{Batch, Flow, Pipeline, Prefetch};
 use super::state::{State, Task, Thread};
 use crate::output::{Outputs, Settled};
 use crate::terminal::{Result, Stop};
@@ -11,15 +11,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) struct Schedule<'o> {
     state: Mutex<State<'o>>,
     changed: Condvar,
-    early: Arc<dyn Early>,
+    prefetch: Arc<dyn Prefetch>,
     stop: Arc<Stop>,
 }
 
 impl<'o> Schedule<'o> {
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
-        let (early, stop) = (pipeline.early.clone(), pipeline.stop.clone());
+        let (prefetch, stop) = (pipeline.prefetch.clone(), pipeline.stop.clone());
         let state = Mutex::new(State::new(pipeline, outputs));
-        Self { state, changed: Condvar::new(), early, stop }
+        Self { state, changed: Condvar::new(), prefetch, stop }
     }
 
     fn state(&self) -> MutexGuard<'_, State<'o>> {
@@ -122,7 +122,7 @@ impl<'o> Schedule<'o> {
             return state;
         };
         drop(state);
-        task.run(&*self.early);
+        task.run(&*self.prefetch);
         let mut state = self.state();
         if state.note(task) == Flow::Enough {
             // Without an output there is no need to read on, nor to wait for input.

@@ -1,6 +1,6 @@
 //! How far each block is, and which step of which block is next.
 
-use super::answer::{Batch, Early, Flow, Pipeline};
+use super::answer::{Batch, Flow, Pipeline, Prefetch};
 use crate::input::BlockReader;
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
@@ -24,13 +24,13 @@ pub(super) struct State<'o> {
     blocks: VecDeque<Progress>,
     /// The number of the oldest, counted from 0.
     first: u64,
-    /// The next block of each part of the filter; none while it is asked.
-    parts: Vec<Option<u64>>,
-    /// Parts may be asked about the blocks before this one.
+    /// The next block of each shard of the filter; none while it is asked.
+    shards: Vec<Option<u64>>,
+    /// Shards may be asked about the blocks before this one.
     asked_until: u64,
     /// The thread that answers has taken a block.
     is_answering: bool,
-    early: Arc<dyn Early>,
+    prefetch: Arc<dyn Prefetch>,
     /// Blocks that were answered for.
     pub(super) answered: VecDeque<Batch>,
     /// None while a thread writes.
@@ -48,7 +48,7 @@ enum Progress {
     Read(Batch),
     /// A thread hashes it.
     Busy,
-    /// So many parts of the filter have not answered.
+    /// So many shards of the filter have not answered.
     Hashed(Batch, usize),
     Ready(Batch),
 }
@@ -59,8 +59,8 @@ pub(super) enum Task<'o> {
     /// Whether there was a block.
     Read(Box<BlockReader>, Batch, Result<bool>),
     Hash(u64, Batch, Hashing),
-    Part {
-        part: usize,
+    Shard {
+        shard: usize,
         block: u64,
         group: Group,
         consumed: u64,
@@ -77,15 +77,17 @@ pub(super) enum Thread {
 }
 
 impl Task<'_> {
-    pub(super) fn run(&mut self, early: &dyn Early) {
+    pub(super) fn run(&mut self, prefetch: &dyn Prefetch) {
         match self {
             Self::Read(reader, batch, read) => *read = reader.next_block(&mut batch.block),
             Self::Hash(_, batch, hashing) => {
                 hashing.hash(&mut batch.block, &mut batch.keyed);
                 batch.answers.clear();
-                early.look(&batch.keyed, &mut batch.answers);
+                prefetch.lookup(&batch.keyed, &mut batch.answers);
             }
-            Self::Part { part, group, consumed, .. } => early.ask_part(*part, group, *consumed),
+            Self::Shard { shard, group, consumed, .. } => {
+                prefetch.query_shard(*shard, group, *consumed);
+            }
             Self::Write(outputs, Batch { block, keyed, answers }, written) => {
                 *written = outputs.write(block, keyed, answers);
                 if written.is_ok() && block.drained {
@@ -97,9 +99,9 @@ impl Task<'_> {
 }
 
 impl<'o> State<'o> {
-    /// Nothing is read. The filter has so many parts.
+    /// Nothing is read.
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
-        let Pipeline { reader, hashing, early, threads, .. } = pipeline;
+        let Pipeline { reader, hashing, prefetch, threads, .. } = pipeline;
         let threads = threads.get();
         Self {
             threads,
@@ -109,10 +111,10 @@ impl<'o> State<'o> {
             hashing: vec![hashing; threads],
             blocks: VecDeque::new(),
             first: 0,
-            parts: vec![Some(0); early.parts()],
-            asked_until: if early.is_asked_in_turn() { 0 } else { u64::MAX },
+            shards: vec![Some(0); prefetch.shards()],
+            asked_until: if prefetch.queries_in_turn() { 0 } else { u64::MAX },
             is_answering: false,
-            early,
+            prefetch,
             answered: VecDeque::new(),
             outputs: Some(outputs),
             not_written: None,
@@ -137,16 +139,16 @@ impl<'o> State<'o> {
         self.begin_oldest()
     }
 
-    /// Parts may be asked about the oldest block, if that waits for its turn. Whether it did.
+    /// Shards may be asked about the oldest block, if that waits for its turn. Whether it did.
     fn begin_oldest(&mut self) -> bool {
         if self.is_answering || self.asked_until > self.first {
             return false;
         }
         let Some(Progress::Hashed(batch, _)) = self.blocks.front_mut() else { return false };
-        batch.answers.is_answered = self.early.accepts(&batch.keyed);
+        batch.answers.is_answered = self.prefetch.accepts(&batch.keyed);
         self.asked_until = self.first + 1;
         if !batch.answers.is_answered {
-            self.parts.fill(Some(self.asked_until));
+            self.shards.fill(Some(self.asked_until));
             self.blocks[0] = Progress::Ready(mem::take(batch));
         }
         true
@@ -170,7 +172,7 @@ impl<'o> State<'o> {
         {
             return Some(task);
         }
-        let task = self.write_task().or_else(|| self.part_task()).or_else(|| self.hash_task());
+        let task = self.write_task().or_else(|| self.shard_task()).or_else(|| self.hash_task());
         // The memory that reading may wait for must not be that of a block which waits for this thread.
         let may_read = is_other || self.blocks.is_empty();
         task.or_else(|| may_read.then(|| self.read_task()).flatten())
@@ -200,18 +202,18 @@ impl<'o> State<'o> {
         }
     }
 
-    /// The part with the oldest block.
-    fn part_task(&mut self) -> Option<Task<'o>> {
+    /// The shard with the oldest block.
+    fn shard_task(&mut self) -> Option<Task<'o>> {
         let first = self.first;
-        let free =
-            self.parts.iter().enumerate().filter_map(|(part, next)| Some((next.as_ref()?, part)));
-        let (&block, part) = free.min().filter(|(block, _)| **block < self.asked_until)?;
+        let next = self.shards.iter().enumerate();
+        let free = next.filter_map(|(shard, next)| Some((next.as_ref()?, shard)));
+        let (&block, shard) = free.min().filter(|(block, _)| **block < self.asked_until)?;
         match self.blocks.get_mut((block - first) as usize) {
             Some(Progress::Hashed(batch, _)) => {
-                let group = mem::take(&mut batch.answers.groups[part]);
+                let group = mem::take(&mut batch.answers.groups[shard]);
                 let consumed = batch.block.consumed;
-                self.parts[part] = None;
-                Some(Task::Part { part, block, group, consumed })
+                self.shards[shard] = None;
+                Some(Task::Shard { shard, block, group, consumed })
             }
             _ => None,
         }
@@ -228,19 +230,19 @@ impl<'o> State<'o> {
             Task::Read(reader, batch, read) => self.note_read(reader, batch, read),
             Task::Hash(number, batch, hashing) => {
                 self.hashing.push(hashing);
-                let parts = self.parts.len();
+                let shards = self.shards.len();
                 if let Some(block) = self.block(number) {
-                    *block = if parts == 0 {
+                    *block = if shards == 0 {
                         Progress::Ready(batch)
                     } else {
-                        Progress::Hashed(batch, parts)
+                        Progress::Hashed(batch, shards)
                     };
                 }
                 self.begin_oldest();
             }
-            Task::Part { part, block, group, .. } => {
-                self.parts[part] = Some(block + 1);
-                self.note_part(part, block, group);
+            Task::Shard { shard, block, group, .. } => {
+                self.shards[shard] = Some(block + 1);
+                self.record_shard(shard, block, group);
             }
             Task::Write(outputs, mut batch, written) => {
                 self.outputs = Some(outputs);
@@ -270,10 +272,10 @@ impl<'o> State<'o> {
         }
     }
 
-    fn note_part(&mut self, part: usize, number: u64, group: Group) {
+    fn record_shard(&mut self, shard: usize, number: u64, group: Group) {
         let Some(block) = self.block(number) else { return };
         if let Progress::Hashed(batch, left) = block {
-            batch.answers.groups[part] = group;
+            batch.answers.groups[shard] = group;
             *left -= 1;
             if *left == 0 {
                 *block = Progress::Ready(mem::take(batch));

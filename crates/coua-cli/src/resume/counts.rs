@@ -1,9 +1,9 @@
 //! What a run has counted.
 
+use crate::filter::collisions::Answered;
+use crate::filter::{Op, Summary, SummaryRequest};
 use crate::key::{Answers, Expectation, Found};
-use crate::target::Op;
-use crate::target::collisions::Answered;
-use crate::terminal::{Report, counted, grouped, known, significant};
+use crate::terminal::{Format, Report, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
 /// From this share of the new records on it is worth a warning that they were taken for repeats.
@@ -63,10 +63,11 @@ impl Counts {
         }
     }
 
-    /// What the filter has answered, and how many of the repeats were expected to be new records meanwhile.
-    pub(crate) fn answered(&self) -> (Answered, f64) {
+    /// What the filter is told at the end, for its summary, and for the figures if they are printed.
+    pub(crate) fn summary_request(&self, figures: Option<Format>) -> SummaryRequest {
         let answered = Answered { new: self.unique, repeats: self.repeats };
-        (answered, self.expected_wrongly_dropped.into())
+        let (expected, has_report) = (self.expected_wrongly_dropped.into(), figures.is_some());
+        SummaryRequest { answered, expected, has_report }
     }
 
     /// How many of the repeats were probably new records, if that is known.
@@ -75,18 +76,13 @@ impl Counts {
         expected.map(|expected| expected.min(self.repeats as f64))
     }
 
-    /// What to say if a filter of so many hash bits took more new records for repeats than the `rate` that was
-    /// asked for.
-    pub(crate) fn warning(
-        &self,
-        [expected, hash_bits]: [Option<f64>; 2],
-        rate: Option<f64>,
-    ) -> Option<String> {
-        let dropped = self.wrongly_dropped(expected).filter(|dropped| *dropped >= 1.0)?;
+    /// What to say if a filter took more new records for repeats than the `rate` that was asked for.
+    pub(crate) fn warning(&self, filter: &Summary, rate: Option<f64>) -> Option<String> {
+        let dropped = self.wrongly_dropped(filter.expected).filter(|dropped| *dropped >= 1.0)?;
         let share = dropped / (self.unique as f64 + dropped);
         (share > rate.unwrap_or(0.0).max(HIGH_RATE)).then(|| {
             let (dropped, repeats) = (grouped(dropped as u64), counted(self.repeats, "repeat"));
-            let bits = known(hash_bits, |bits| format!("{bits:.0}"));
+            let bits = known(filter.hash_bits, |bits| format!("{bits:.0}"));
             format!(
                 "of {repeats}, about {dropped} were probably new records: the filter remembers only {bits} bits of \
                  every hash; use a filter with a lower --rate or with more --hash-bits"

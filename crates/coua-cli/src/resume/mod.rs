@@ -20,7 +20,6 @@ pub(crate) use recorder::{Ending, Recorder};
 
 use crate::output::{Opening, Outputs};
 use crate::runs::{Place, Role, Run, Runs};
-use crate::target::{Kept, Stage};
 use crate::terminal::{Failure, Notes, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;
 use plan::{Job, Plan};
@@ -29,9 +28,26 @@ use remembered::{JobFile, Remembered};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A run at its beginning, or where it is resumed: its recorder if it can be resumed, its outputs, and what was counted
-/// so far.
-pub(crate) type Begun = (Option<Recorder>, Outputs, Counts);
+/// A run at its beginning, or where it is resumed.
+pub(crate) struct Started {
+    /// If it can be resumed.
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) outputs: Outputs,
+    /// What was counted so far.
+    pub(crate) counts: Counts,
+    /// The filter has records of a run that this one resumes.
+    pub(crate) has_records: bool,
+    /// The runs are to be committed before anything is written to the outputs.
+    pub(crate) must_commit: bool,
+}
+
+impl Started {
+    /// A run that cannot be resumed.
+    pub(crate) fn new(outputs: Outputs) -> Self {
+        let counts = Counts::default();
+        Self { recorder: None, outputs, counts, has_records: false, must_commit: false }
+    }
+}
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
 const REST: u64 = 4096;
@@ -47,58 +63,57 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Begins a run, or resumes the one that was interrupted. From here on the filter knows that the outputs are
-    /// being written. `inputs` is `None` if one of them is not a file with a name.
+    /// Begins a run of the filter of this name, or resumes the one that was interrupted: `runs` are those that it
+    /// remembers. `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn begin(
         &self,
-        kept: &mut Kept,
+        runs: &mut Runs,
+        filter: String,
         inputs: Option<Vec<PathBuf>>,
         opening: Opening<'_>,
         notes: Notes,
-    ) -> Result<Begun> {
-        let job = Job::new(kept.name(), &self.spec, inputs, opening, notes);
-        let plan = job.plan(self.mode, &kept.runs)?;
+    ) -> Result<Started> {
+        let job = Job::new(filter, &self.spec, inputs, opening, notes);
+        let plan = job.plan(self.mode, runs)?;
         match (plan.resumed, &job.files) {
-            (Some(number), Ok(files)) => self.resume(kept, number, files, &job),
-            _ => self.begin_new(kept, plan, &job),
+            (Some(number), Ok(files)) => self.resume(runs, number, files, &job),
+            _ => self.begin_new(runs, plan, &job),
         }
     }
 
-    fn begin_new(&self, kept: &mut Kept, plan: Plan, job: &Job<'_>) -> Result<Begun> {
+    fn begin_new(&self, runs: &mut Runs, plan: Plan, job: &Job<'_>) -> Result<Started> {
         let run = job.files.as_ref().ok().map(|files| {
             let inputs = files.iter().filter(|(role, _)| *role == Role::Input);
             let places = inputs.map(|(role, path)| Place::start(*role, path)).collect();
             Run { job: job.spec.bytes(), places, ..Run::default() }
         });
         let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
-        let mut outputs = Outputs::open(job.opening)?;
-        let counts = Counts::default();
-        let runs = &mut kept.runs;
+        let mut started = Started::new(Outputs::open(job.opening)?);
         for number in plan.replaced {
             runs.remove(number);
         }
-        let Some(run) = run.filter(|_| outputs.are_files()) else {
-            return Ok((None, outputs, counts));
+        let Some(run) = run.filter(|_| started.outputs.are_files()) else {
+            return Ok(started);
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
         let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
         let number = runs.add(run);
-        let mut recorder = Recorder::new(runs, number, (self.every, after_end), job);
+        let mut recorder = Recorder::new(runs, number, self.every, after_end, job);
         if !job.opening.to.paths().is_empty() {
-            recorder.note(runs, outputs.settle()?, &counts);
-            kept.commit(Stage::Begin)?;
+            recorder.note(runs, started.outputs.settle()?, &started.counts);
+            started.must_commit = true;
         }
-        Ok((Some(recorder), outputs, counts))
+        Ok(Started { recorder: Some(recorder), ..started })
     }
 
     fn resume(
         &self,
-        kept: &mut Kept,
+        runs: &mut Runs,
         number: u64,
         files: &[JobFile],
         job: &Job<'_>,
-    ) -> Result<Begun> {
-        let run = kept.runs.get_mut(number).expect("the plan is one for these runs");
+    ) -> Result<Started> {
+        let run = runs.get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.notes);
         let state = State::of(run).ok_or_else(|| {
             let reason =
@@ -108,17 +123,10 @@ impl Checkpoints {
         let is_output = |place: &&Place| place.role == Role::Output;
         let places: Vec<Place> = run.places.iter().filter(is_output).cloned().collect();
         let outputs = Outputs::resume(&places, job.opening)?;
-        if run.records > 0 {
-            kept.resumes();
-        }
-        let runs = &mut kept.runs;
-        // Before anything more is written to its outputs.
-        if !places.is_empty() && reopen(runs, number) {
-            kept.commit(Stage::Begin)?;
-        }
-        let timing = (self.every, AfterEnd::Wanted);
-        let recorder = Recorder::new(&kept.runs, number, timing, job);
-        Ok((Some(recorder), outputs, state.counts))
+        let has_records = run.records > 0;
+        let must_commit = !places.is_empty() && reopen(runs, number);
+        let recorder = Some(Recorder::new(runs, number, self.every, AfterEnd::Wanted, job));
+        Ok(Started { recorder, outputs, counts: state.counts, has_records, must_commit })
     }
 
     /// What cannot be kept is not recorded.

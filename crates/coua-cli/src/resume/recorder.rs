@@ -4,10 +4,10 @@ use super::counts::Counts;
 use super::plan::Job;
 use super::positions::Positions;
 use super::remembered::Remembered;
+use crate::filter::{RunFilter, Stage};
 use crate::output::Settled;
 use crate::record::{Block, Format};
 use crate::runs::{Role, Run, Runs};
-use crate::target::{Kept, Stage, Target};
 use crate::terminal::{Notes, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -92,7 +92,8 @@ impl Recorder {
     pub(super) fn new(
         runs: &Runs,
         number: u64,
-        (every, after_end): (Duration, AfterEnd),
+        every: Duration,
+        after_end: AfterEnd,
         job: &Job<'_>,
     ) -> Self {
         let places = runs.get(number).map_or(&[][..], |run| &run.places);
@@ -129,7 +130,7 @@ impl Recorder {
     /// Commits how far the run is. All answers are in the outputs, and on the disk.
     pub(crate) fn commit(
         &mut self,
-        kept: &mut Kept,
+        filter: &mut dyn RunFilter,
         settled: Settled,
         counts: &Counts,
     ) -> Result<()> {
@@ -137,38 +138,37 @@ impl Recorder {
         if self.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
             self.after_end = AfterEnd::Kept;
         }
-        self.note(&mut kept.runs, settled, counts);
+        if let Some(runs) = filter.runs() {
+            self.note(runs, settled, counts);
+        }
         if self.lost.is_some() {
             return Ok(());
         }
-        kept.commit(Stage::Checkpoint)?;
+        filter.commit(Stage::Checkpoint)?;
         self.schedule.last = Instant::now();
         Ok(())
     }
 
-    /// Commits the end of a run, or if it can be resumed, where it was left. Gives the filter back.
+    /// Records the end of a run, which is to be committed; or commits where it was left, if it can be resumed.
     pub(crate) fn end(
-        recorder: Option<Self>,
+        mut self,
         ending: Ending,
-        target: Target,
+        filter: &mut dyn RunFilter,
         settled: Settled,
         counts: &Counts,
-    ) -> Result<Target> {
-        let Target::File(mut kept) = target else { return Ok(target) };
-        if let Some(mut recorder) = recorder {
-            if ending == Ending::Whole {
-                recorder.positions.end()?;
-            }
-            recorder.note(&mut kept.runs, settled, counts);
-            if ending == Ending::Early {
-                recorder.leave(&mut kept.runs);
-                kept.commit(Stage::Checkpoint)?;
-                return Ok(Target::File(kept));
-            }
-            let name = kept.name();
-            recorder.note_end(&name, &mut kept.runs);
+    ) -> Result<()> {
+        if ending == Ending::Whole {
+            self.positions.end()?;
         }
-        Ok(Target::Done(Box::new(kept.finish()?)))
+        let name = filter.name();
+        let Some(runs) = filter.runs() else { return Ok(()) };
+        self.note(runs, settled, counts);
+        if ending == Ending::Early {
+            self.leave(runs);
+            return filter.commit(Stage::Checkpoint);
+        }
+        self.note_end(&name, runs);
+        Ok(())
     }
 
     /// Notes how far the run is, in the table that the next commit keeps.

@@ -1,7 +1,7 @@
 //! How a run ends before its time.
 
+use crate::filter::Op;
 use crate::record::Block;
-use crate::target::Op;
 use crate::terminal::{Exit, Failure, counted};
 
 /// Whether all records were dealt with.
@@ -47,7 +47,8 @@ impl Ending {
         &self,
         op: Op,
         name: &str,
-        (exceptions, remedy): (Option<&str>, &str),
+        exceptions: Option<&str>,
+        remedy: &str,
     ) -> Option<Failure> {
         let Self::Full { record, why } = self else { return None };
         let state = match (op, exceptions) {

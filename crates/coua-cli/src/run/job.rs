@@ -1,11 +1,11 @@
 //! What a command is to do with records.
 
+use crate::filter::{FilterSpec, Location, Manners, Op, RunFilter, Stage};
 use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
 use crate::output::{Destinations, Opening, Outputs, UsedFiles};
 use crate::record::Header;
-use crate::resume::{Begun, Checkpoints, Counts};
-use crate::target::{FilterSpec, Location, Manners, Op, Target};
+use crate::resume::{Checkpoints, Started};
 use crate::terminal::{Format, Result, Shown, Stop};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -42,13 +42,25 @@ impl Job {
         Opening { format: &self.reading.hashing.format, to: &self.to, used }
     }
 
-    /// Begins the run, or resumes it, and opens its outputs.
-    pub(super) fn begin(&self, target: &mut Target, opening: Opening<'_>) -> Result<Begun> {
-        let (Some(kept), Some(checkpoints)) = (target.kept(), &self.recorded) else {
-            return Ok((None, Outputs::open(opening)?, Counts::default()));
+    /// Begins the run, or resumes it, and opens its outputs. From here on the filter knows that they are being written.
+    pub(super) fn begin(
+        &self,
+        filter: &mut dyn RunFilter,
+        opening: Opening<'_>,
+    ) -> Result<Started> {
+        let name = filter.name();
+        let (Some(runs), Some(checkpoints)) = (filter.runs(), &self.recorded) else {
+            return Ok(Started::new(Outputs::open(opening)?));
         };
-        let notes = self.running.manners.notes;
-        checkpoints.begin(kept, self.reading.inputs.files(), opening, notes)
+        let (inputs, notes) = (self.reading.inputs.files(), self.running.manners.notes);
+        let started = checkpoints.begin(runs, name, inputs, opening, notes)?;
+        if started.has_records {
+            filter.mark_resumed();
+        }
+        if started.must_commit {
+            filter.commit(Stage::Begin)?;
+        }
+        Ok(started)
     }
 }
 

@@ -8,10 +8,10 @@ mod work;
 pub(crate) use job::{Job, Reading, Running};
 pub(crate) use work::Pass;
 
+use crate::filter::{self, Location, Op, RunFilter, Summary, SummaryRequest};
 use crate::output::{Form, Outputs, Settled, UsedFiles};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, Recorder};
-use crate::target::{Location, Op, Target};
+use crate::resume::{self, Counts, Recorder, Started};
 use crate::terminal::{Exit, Failure, Result, Stream, exit};
 use ending::Ending;
 use session::Session;
@@ -27,46 +27,47 @@ impl Pass {
         job.to.check_open()?;
         job.filter.secret.key()?;
         let inputs = job.reading.survey(job.to.mixing())?;
-        let filter = job.location.as_ref().and_then(Location::file);
-        let used = UsedFiles::of(inputs, filter, job.filter.secret.file())?;
+        let filter_file = job.location.as_ref().and_then(Location::file);
+        let used = UsedFiles::of(inputs, filter_file, job.filter.secret.file())?;
         if job.op.changes() {
             used.refuse_changed_input()?;
         }
         job.opening(&used).check_all()?;
         let Running { threads, manners, .. } = job.running;
-        let at = (job.location.as_ref(), job.op);
-        let mut target = Target::open(at, &job.filter, &used.inputs, threads, manners)?;
-        let (now, window) = (job.filter.now, target.window());
+        let (location, spec) = (job.location.as_ref(), &job.filter);
+        let mut filter = filter::open(location, job.op, spec, &used.inputs, threads, manners)?;
+        let (now, window) = (spec.now, filter.window());
         now.check_for(window)?;
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
             // Times up to a generation after the present are believed: clocks differ.
             times.believe(now, window.step());
         }
-        let (recorder, mut outputs, counts) = job.begin(&mut target, job.opening(&used))?;
+        let started = job.begin(&mut *filter, job.opening(&used))?;
+        let Started { recorder, mut outputs, counts, .. } = started;
         let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs)?;
         outputs.form = match job.op {
             Op::Count if job.reading.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
             _ => Form::Selected,
         };
-        let pipeline = session.pipeline(&job, &target);
+        let pipeline = session.pipeline(&job, &*filter);
         let (ending, printed, settled) = (Ending::Whole, 0, Settled::default());
-        let run = Self { job, target, session, recorder, counts, ending, printed, settled };
+        let run = Self { job, filter, session, recorder, counts, ending, printed, settled };
         run.read(pipeline, outputs)
     }
 
     fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self> {
         let read = pipeline.run(&mut self, &mut outputs);
         let settled = self.session.end(read, &self.job).and_then(|()| {
-            self.target.check_origin()?;
+            self.filter.check_unchanged()?;
             // What the filter remembers, and what is gone from it, must be in the outputs first.
-            let is_kept = self.job.op.changes() && self.target.is_lasting();
-            if is_kept { outputs.settle() } else { Ok(Settled::default()) }
+            let is_synced = self.filter.follows_outputs();
+            if is_synced { outputs.settle() } else { Ok(Settled::default()) }
         });
         match settled {
             Ok(settled) => Ok(Self { settled, ..self }),
             Err(failure) => {
-                self.target.take_back();
+                self.filter.roll_back();
                 Err(failure)
             }
         }
@@ -80,43 +81,39 @@ impl Pass {
     /// Keeps the changes of the filter, and prints the figures. The exit code is `otherwise` if nothing else
     /// demands another.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit> {
-        let Self { job, mut target, session, recorder, counts, ending, settled, .. } = self;
+        let Self { job, mut filter, session, recorder, counts, ending, settled, .. } = self;
         let (op, notes) = (job.op, job.running.manners.notes);
-        target.take_back_after_full()?;
-        let name = target.name();
+        filter.roll_back_after_full()?;
+        let name = filter.name();
         if let Some(left) = ending.left_open(op) {
             // By the signal, if that is why the server was not waited for any longer.
             return Err(Failure::ending(Exit::Error.or_signal(), &name, left));
         }
-        target.tell_doubts(op, notes);
+        filter.report_doubts(op, notes);
         let is_resumable = recorder.as_ref().is_some_and(Recorder::is_resumable);
-        let remedy = match target.kept() {
+        let remedy = match filter.runs() {
             None => "",
             Some(_) if is_resumable => {
                 "; make room (`coua remove`), then give the same command with --resume"
             }
             Some(_) => "; make room (`coua remove`), then give the records from that one on",
         };
-        let refusal = ending.refusal(op, &name, (target.exceptions(), remedy));
+        let refusal = ending.refusal(op, &name, filter.exceptions(), remedy);
         let is_early = ending.is_full() || exit::caught().is_some();
         let how = if is_early { resume::Ending::Early } else { resume::Ending::Whole };
-        let ended = Recorder::end(recorder, how, target, settled, &counts);
-        let mut target = match (ended, refusal.is_some()) {
-            (Err(failure), true) => {
+        let request = counts.summary_request(job.running.figures);
+        let summary = match (close(recorder, how, filter, settled, &counts, request), &refusal) {
+            (Err(failure), Some(_)) => {
                 failure.told_if_unsynced()?;
                 return refusal.map_or(Ok(otherwise), Err);
             }
-            (ended, _) => ended?,
+            (closed, _) => closed?,
         };
         let printed = if let Some(format) = job.running.figures {
-            session.print_figures(format, |report| {
-                let (filter, expected) = target.describe(counts.answered())?;
-                counts.tell(op, expected, report);
-                Ok(filter)
-            })
+            let write_answers = |report: &mut _| counts.tell(op, summary.expected, report);
+            summary.figures.and_then(|it| session.print_figures(format, write_answers, it))
         } else {
-            let expected = target.expected(counts.answered());
-            if let Some(warning) = counts.warning(expected, job.filter.wanted.rate) {
+            if let Some(warning) = counts.warning(&summary, job.filter.wanted.rate) {
                 notes.say(format_args!("{name}: {warning}"));
             }
             Ok(())
@@ -126,4 +123,22 @@ impl Pass {
             None => printed.map(|()| otherwise.or_signal()),
         }
     }
+}
+
+/// Records how the run ends, and saves the filter.
+fn close(
+    recorder: Option<Recorder>,
+    ending: resume::Ending,
+    mut filter: Box<dyn RunFilter>,
+    settled: Settled,
+    counts: &Counts,
+    request: SummaryRequest,
+) -> Result<Summary> {
+    if let Some(recorder) = recorder {
+        recorder.end(ending, &mut *filter, settled, counts)?;
+        if ending == resume::Ending::Early {
+            return Ok(filter.summary(request));
+        }
+    }
+    filter.finish(request)
 }

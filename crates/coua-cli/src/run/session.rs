@@ -1,10 +1,10 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
+use crate::filter::RunFilter;
 use crate::input::{BlockReader, Survey};
-use crate::key::{Keyless, Missing, Why};
+use crate::key::{Hashing, Keyless, Missing, Why};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
-use crate::target::Target;
 use crate::terminal::{
     Counters, Failure, FilterFigures, Format, Report, Result, Stop, Stream, Watch, counted, exit,
     grouped, signals,
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// The way of the records to the filter.
-    pub(super) fn pipeline(&self, job: &Job, target: &Target) -> Pipeline {
+    pub(super) fn pipeline(&self, job: &Job, filter: &dyn RunFilter) -> Pipeline {
         let reading = &job.reading;
         let mut reader = BlockReader::new(
             reading.inputs.clone(),
@@ -60,10 +60,11 @@ impl Session {
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
-        reader.block_size = target.block_size();
-        let hashing = target.hashing(&reading.hashing);
+        reader.block_size = filter.block_size();
+        let (hasher, wanted) = (filter.hasher(), filter.wanted());
+        let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
         let (threads, stop) = (job.running.threads, self.stop.clone());
-        Pipeline { reader, hashing, early: target.early(), threads, stop }
+        Pipeline { reader, hashing, prefetch: filter.prefetch(), threads, stop }
     }
 
     /// Counts the records of a block before this place, which were answered for.
@@ -120,16 +121,17 @@ impl Session {
         read
     }
 
-    /// Prints the figures on standard error. `describe` adds those of the answers, and gives those of the filter.
+    /// Prints the figures on standard error. `write_answers` adds those of the answers.
     pub(super) fn print_figures(
         &self,
         format: Format,
-        describe: impl FnOnce(&mut Report) -> Result<FilterFigures>,
+        write_answers: impl FnOnce(&mut Report),
+        filter: FilterFigures,
     ) -> Result<()> {
         let mut report = Report::default();
         report.number("records", "records", self.records);
         report.bytes("bytes", "bytes", self.bytes);
-        let filter = describe(&mut report)?;
+        write_answers(&mut report);
         report.field("without_key", self.without_key);
         let without_key = (self.without_key > 0).then(|| grouped(self.without_key));
         report.row_if_any("without key", without_key);

@@ -3,13 +3,13 @@
 use super::ending::Ending;
 use super::job::Job;
 use super::session::Session;
+use crate::filter::{Op, RunFilter, Stop};
 use crate::input::Until;
 use crate::key::{Answers, Found, Why};
 use crate::output::Settled;
-use crate::pipeline::{Answer, Batch, Flow};
+use crate::pipeline::{Batch, BlockHandler, Flow};
 use crate::record::Header;
 use crate::resume::{Counts, Recorder};
-use crate::target::{Op, Stop, Target};
 use crate::terminal::Result;
 use std::iter::repeat_n;
 
@@ -17,7 +17,7 @@ use std::iter::repeat_n;
 #[derive(Debug)]
 pub(crate) struct Pass {
     pub(super) job: Job,
-    pub(super) target: Target,
+    pub(super) filter: Box<dyn RunFilter>,
     pub(super) session: Session,
     /// If the run can be resumed.
     pub(super) recorder: Option<Recorder>,
@@ -75,20 +75,20 @@ impl Pass {
     }
 }
 
-impl Answer for Pass {
-    fn ask(&mut self, batch: &Batch) {
-        self.target.ask(&batch.keyed);
+impl BlockHandler for Pass {
+    fn request(&mut self, batch: &Batch) {
+        self.filter.request(&batch.keyed);
     }
 
-    fn most_asked(&self) -> usize {
-        self.target.most_asked()
+    fn max_pending_bytes(&self) -> usize {
+        self.filter.max_pending_bytes()
     }
 
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
         let recorder = self.recorder.as_mut();
         let over = recorder.map_or(Ok(0), |recorder| recorder.enter(&batch.block))?;
         let known = batch.keyed.hashes_before(over);
-        let answered = self.target.answer(self.job.op, batch, known);
+        let answered = self.filter.answer(self.job.op, batch, known);
         self.counts.note(self.job.op, &batch.answers);
         self.select(batch, over, known);
         if let Err(stop) = answered {
@@ -96,24 +96,24 @@ impl Answer for Pass {
             return Ok(Flow::Enough);
         }
         if !self.recorder.as_ref().is_some_and(Recorder::may_repeat) {
-            self.target.divide(batch.keyed.hashes.len());
+            self.filter.consider_sharding(batch.keyed.hashes.len());
         }
         self.session.note(batch, batch.block.len());
         self.ending.note(0, &batch.block);
-        self.session.show(self.counts.shown(self.job.op).1, self.target.load());
+        self.session.show(self.counts.shown(self.job.op).1, self.filter.load());
         let is_enough = self.job.reading.until == Until::FirstPrinted && self.printed > 0;
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.recorder.as_ref().is_some_and(Recorder::is_due) || self.target.settlement_is_due()
+        self.recorder.as_ref().is_some_and(Recorder::is_due) || self.filter.sync_is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<()> {
-        self.target.note_settled();
-        match (self.target.kept(), &mut self.recorder) {
-            (Some(kept), Some(recorder)) => recorder.commit(kept, settled, &self.counts),
-            _ => Ok(()),
+        self.filter.mark_synced();
+        match &mut self.recorder {
+            Some(recorder) => recorder.commit(&mut *self.filter, settled, &self.counts),
+            None => Ok(()),
         }
     }
 }

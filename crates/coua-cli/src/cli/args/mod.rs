@@ -1,11 +1,11 @@
 //! Options that several commands have.
 
-mod filter;
-mod input;
-mod run;
+mod filter_args;
+mod input_args;
+mod run_args;
 pub(crate) mod value;
-mod window;
+mod window_args;
 
-pub(crate) use filter::{FilterArgs, LAYOUTS, OpenArgs, SecretArgs, usual_slots};
-pub(crate) use input::{InputArgs, TargetArgs};
-pub(crate) use run::{FileArgs, ProgressArgs, Quiet, RunArgs, WorkArgs};
+pub(crate) use filter_args::{FilterArgs, LAYOUTS, OpenArgs, SecretArgs, usual_slots};
+pub(crate) use input_args::{InputArgs, TargetArgs};
+pub(crate) use run_args::{FileArgs, ProgressArgs, Quiet, RunArgs, WorkArgs};

@@ -5,9 +5,9 @@ mod growing;
 mod plot;
 mod shape;
 
+use crate::filter::collisions;
+use crate::filter::spec::tell_layout;
 use crate::output::refuse_filter;
-use crate::target::collisions;
-use crate::target::spec::tell_layout;
 use crate::terminal::{Format, Report, Result, counted, print, significant, size};
 use compare::Peer;
 use serde_json::json;

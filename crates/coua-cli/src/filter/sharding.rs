@@ -1,37 +1,37 @@
-//! Which part of a filter each key of a block belongs to: the first bits of its hash say it.
+//! Which shard of a filter each key of a block belongs to: the first bits of its hash say it.
 
 use crate::key::{Answers, Found, Group, Keyed};
 use coua::KeyHash;
 use std::num::NonZeroUsize;
 
-/// More parts take more memory than they save time: each has segments that are not full.
+/// More shards take more memory than they save time: each has segments that are not full.
 pub(super) const MOST_BITS: u32 = 6;
 
 /// Bits of a hash.
 pub(super) const HASH_BITS: u32 = 64;
 
-/// A division into 2^`bits` parts.
+/// A division into 2^`bits` shards.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Division {
+pub(super) struct Sharding {
     pub(super) bits: u32,
 }
 
-impl Division {
-    /// As many parts as so many threads can use.
+impl Sharding {
+    /// As many shards as `threads` can use.
     pub(super) fn for_threads(threads: NonZeroUsize) -> Self {
         Self { bits: threads.get().next_power_of_two().ilog2().min(MOST_BITS) }
     }
 
-    pub(super) fn parts(self) -> usize {
+    pub(super) fn shards(self) -> usize {
         1 << self.bits
     }
 
-    pub(super) fn part_of(self, hash: KeyHash) -> usize {
+    pub(super) fn shard_of(self, hash: KeyHash) -> usize {
         // In two steps: all bits are too many for one.
         (hash.to_u64() >> 1 >> (HASH_BITS - 1 - self.bits)) as usize
     }
 
-    /// Groups the keys of a block by their parts. `own` is a key's hash as its part knows it.
+    /// Groups the keys of a block by their shards. `own` is a key's hash as its shard knows it.
     pub(super) fn group(
         self,
         keyed: &Keyed,
@@ -39,26 +39,26 @@ impl Division {
         own: impl Fn(KeyHash) -> KeyHash,
     ) {
         let groups = &mut answers.groups;
-        groups.resize_with(self.parts(), Group::default);
+        groups.resize_with(self.shards(), Group::default);
         for group in groups.iter_mut() {
             group.hashes.clear();
         }
         for hash in &keyed.hashes {
-            groups[self.part_of(*hash)].hashes.push(own(*hash));
+            groups[self.shard_of(*hash)].hashes.push(own(*hash));
         }
     }
 
-    /// Puts the answers of the groups in the order of the keys, up to the first that a part has refused: that part is
+    /// Puts the answers of the groups in the order of the keys, up to the first that a shard has refused: that shard is
     /// the error.
     pub(super) fn merge(self, keyed: &Keyed, answers: &mut Answers) -> Result<(), usize> {
         let Answers { groups, found, .. } = answers;
         let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
         found.resize(keyed.hashes.len(), Found::Unknown);
         for (nth, hash) in keyed.hashes.iter().enumerate() {
-            let part = self.part_of(*hash);
-            let Some(outcome) = outcomes[part].next() else {
+            let shard = self.shard_of(*hash);
+            let Some(outcome) = outcomes[shard].next() else {
                 found.truncate(nth);
-                return Err(part);
+                return Err(shard);
             };
             found[nth] = Found::from(*outcome);
         }
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_follow_the_threads() {
+    fn shards_follow_the_threads() {
         let bits = [1, 2, 3, 4, 16, 256]
-            .map(|threads| Division::for_threads(NonZeroUsize::new(threads).unwrap()).bits);
+            .map(|threads| Sharding::for_threads(NonZeroUsize::new(threads).unwrap()).bits);
         assert_eq!(bits, [0, 1, 2, 2, 4, MOST_BITS]);
     }
 }

@@ -1,40 +1,44 @@
 //! A filter file that is only asked, by one thread or several.
 
 use crate::clock::Now;
+use crate::filter::op::Op;
+use crate::filter::op::Stop;
+use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::key::{Answers, Found, Keyed};
-use crate::pipeline::Early;
-use crate::target::op::Op;
-use coua::window::Generations;
+use crate::pipeline::{Batch, Prefetch};
+use crate::terminal::{FilterFigures, Result};
+use coua::KeyHasher;
+use coua::window::{Generations, Window};
 use coua_store::View;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// A filter that is asked and not changed.
 #[derive(Debug)]
-pub(crate) struct Lookup {
+pub(super) struct ReadOnlyFile {
     view: RwLock<View>,
     now: Now,
     op: Op,
 }
 
-impl Lookup {
+impl ReadOnlyFile {
     pub(super) fn new(view: View, now: Now, op: Op) -> Self {
         Self { view: RwLock::new(view), now, op }
     }
 
-    pub(super) fn view(&self) -> RwLockReadGuard<'_, View> {
+    fn view(&self) -> RwLockReadGuard<'_, View> {
         // A thread that panics while it asks leaves the filter as it was.
         self.view.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks the keys of a block up in its turn, if nobody has.
-    pub(super) fn answer(&self, keyed: &Keyed, answers: &mut Answers) {
+    /// Looks the keys of a block up in its turn, unless that is done.
+    fn look_up(&self, keyed: &Keyed, answers: &mut Answers) {
         if answers.is_answered || self.look_up_early(&self.view(), keyed, answers) {
             return;
         }
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
         self.now.tell(&mut view.filter);
         let filter = view.asked(&keyed.hashes);
-        self.note(filter, keyed, answers);
+        self.record(filter, keyed, answers);
     }
 
     /// False where it must be done in turn: where the present matters, or the file is not at hand.
@@ -43,11 +47,11 @@ impl Lookup {
             return false;
         }
         let Some(filter) = view.asked_beside(keyed.hashes.len() as u64) else { return false };
-        self.note(filter, keyed, answers);
+        self.record(filter, keyed, answers);
         true
     }
 
-    fn note(&self, filter: &Generations, keyed: &Keyed, answers: &mut Answers) {
+    fn record(&self, filter: &Generations, keyed: &Keyed, answers: &mut Answers) {
         if self.op == Op::Count {
             answers.counts = filter.count_batch(&keyed.hashes);
         } else {
@@ -57,8 +61,39 @@ impl Lookup {
     }
 }
 
-impl Early for Lookup {
-    fn look(&self, keyed: &Keyed, answers: &mut Answers) {
+impl RunFilter for Arc<ReadOnlyFile> {
+    fn hasher(&self) -> KeyHasher {
+        self.view().filter.hasher()
+    }
+
+    fn window(&self) -> Option<Window> {
+        self.view().filter.window()
+    }
+
+    fn load(&self) -> Option<f64> {
+        Some(self.view().filter.load_factor())
+    }
+
+    fn prefetch(&self) -> Arc<dyn Prefetch> {
+        self.clone()
+    }
+
+    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+        self.look_up(&batch.keyed, &mut batch.answers);
+        Ok(())
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(self.view().check_origin()?)
+    }
+
+    fn summary(&mut self, request: SummaryRequest) -> Summary {
+        Summary::of(FilterFigures::from(&self.view().filter), request)
+    }
+}
+
+impl Prefetch for ReadOnlyFile {
+    fn lookup(&self, keyed: &Keyed, answers: &mut Answers) {
         // Locked, it is changed in turn: that is not waited for.
         if let Ok(view) = self.view.try_read() {
             answers.is_answered = self.look_up_early(&view, keyed, answers);

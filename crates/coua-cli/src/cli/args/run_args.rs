@@ -2,9 +2,9 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
+use crate::filter;
 use crate::resume::{Checkpoints, JobSpec, Mode};
 use crate::run::Running;
-use crate::target::file;
 use crate::terminal::{Format, Notes, Shown, Watch};
 use clap::Args;
 use coua_store::Wait;
@@ -92,7 +92,7 @@ pub(crate) struct FileArgs {
 
 impl FileArgs {
     /// The options in plain form, and a line about the work.
-    pub(crate) fn plain(&self) -> (file::Manners, Watch) {
+    pub(crate) fn plain(&self) -> (filter::Manners, Watch) {
         let manners = self.manners.plain();
         (manners, Watch::on_steps(self.progress.shown(manners.notes)))
     }
@@ -111,7 +111,7 @@ impl RunArgs {
             threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
             figures: self.stats,
             shown: self.progress.shown(notes),
-            manners: file::Manners { notes, wait: Wait::UntilFree },
+            manners: filter::Manners { notes, wait: Wait::UntilFree },
         }
     }
 }
@@ -124,9 +124,9 @@ impl Quiet {
 
 impl Manners {
     /// The options in plain form.
-    fn plain(&self) -> file::Manners {
+    fn plain(&self) -> filter::Manners {
         let wait = if self.no_wait { Wait::No } else { Wait::UntilFree };
-        file::Manners { notes: self.quiet.notes(), wait }
+        filter::Manners { notes: self.quiet.notes(), wait }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a new filter on a server is to be: the options of a filter file, in the words of CF.RESERVE.
 
 use crate::clock::window_text;
-use crate::target::spec::{FilterSpec, rate_without_items};
+use crate::filter::spec::{FilterSpec, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};
 use coua::WhenFull;
 use coua::window::{Clock, Window};

@@ -1,9 +1,9 @@
 //! Options that describe a filter to be made.
 
 use super::value::{self, Word, word};
-use super::window::{NowArgs, WindowArgs};
+use super::window_args::{NowArgs, WindowArgs};
 use crate::clock::Now;
-use crate::target::{FilterSpec, Secret};
+use crate::filter::{FilterSpec, Secret};
 use clap::Args;
 use coua::{Layout, WhenFull};
 use coua_store::Requirements;

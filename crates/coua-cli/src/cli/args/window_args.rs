@@ -1,10 +1,10 @@
 //! Options about filters that forget.
 
-use super::input::TimeSource;
+use super::input_args::TimeSource;
 use super::value;
 use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
+use crate::filter::WindowSpec;
 use crate::resume::JobSpec;
-use crate::target::WindowSpec;
 use clap::Args;
 use jiff::tz::TimeZone;
 

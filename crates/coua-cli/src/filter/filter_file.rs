@@ -3,11 +3,12 @@
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
 use crate::clock::{Now, moment_text};
+use crate::filter::file_filter::{FileFilter, Saved, not_saved};
+use crate::filter::run_filter::RunFilter as _;
+use crate::filter::secret::Secret;
+use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::platform::{self, Identity};
-use crate::target::kept::{Kept, Saved, not_saved};
-use crate::target::secret::Secret;
-use crate::target::spec::FilterSpec;
 use crate::terminal::message::words;
 use crate::terminal::{Failure, Notes, Result};
 use coua::window::Generations;
@@ -160,30 +161,30 @@ impl FilterFile {
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
     /// new filter as it says.
-    pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<Kept> {
+    pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<FileFilter> {
         if self.lock.is_new() {
             let filter = wanted.build()?;
             let options = with_key(Options::new(), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter))?;
-            return Kept::new(store, Saved::Nothing, wanted.now);
+            return FileFilter::new(store, Saved::Nothing, wanted.now);
         }
-        let kept = self.open(expecting(inputs), wanted)?;
-        wanted.agree_with(kept.filter(), &kept.name())?;
-        Ok(kept)
+        let filter = self.open(expecting(inputs), wanted)?;
+        wanted.agree_with(filter.content(), &filter.name())?;
+        Ok(filter)
     }
 
     /// The filter in the file, to be changed.
-    pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<Kept> {
+    pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<FileFilter> {
         platform::explain_shortened(self.lock.target());
         let options = with_key(options, &spec.secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
-        let mut kept = Kept::new(store, Saved::Before, spec.now)?;
-        let name = kept.name();
-        check_key(&spec.secret, kept.filter(), &name)?;
-        spec.now.check_for(kept.filter().window())?;
-        check_clock(spec.now, kept.filter(), &name)?;
-        kept.tell();
-        Ok(kept)
+        let mut filter = FileFilter::new(store, Saved::Before, spec.now)?;
+        let name = filter.name();
+        check_key(&spec.secret, filter.content(), &name)?;
+        spec.now.check_for(filter.content().window())?;
+        check_clock(spec.now, filter.content(), &name)?;
+        filter.tell();
+        Ok(filter)
     }
 
     /// Replaces whatever filter is there by this one, with these notes.

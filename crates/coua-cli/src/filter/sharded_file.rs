@@ -1,13 +1,13 @@
 //! A filter in a file while several threads insert into it.
 //!
-//! Its segments are shared out by the first bits of the hash. A block is asked about in all parts, by whichever thread
+//! Its segments are shared out by the first bits of the hash. A block is asked about in all shards, by whichever thread
 //! is free, after the block before it was answered for. So the filter holds what was answered, whenever it is saved.
 
+use crate::filter::collisions;
+use crate::filter::op::Op;
+use crate::filter::sharding::Sharding;
 use crate::key::{Answers, Found, Group, Keyed};
-use crate::pipeline::Early;
-use crate::target::collisions;
-use crate::target::division::Division;
-use crate::target::op::Op;
+use crate::pipeline::Prefetch;
 use coua::{KeyHash, SharedCuckooFilter};
 use coua_store::Store;
 use std::iter::zip;
@@ -16,39 +16,39 @@ use std::sync::Arc;
 
 /// Where threads find the filter, and how they share it.
 #[derive(Debug)]
-pub(super) struct Divided {
+pub(super) struct ShardedFile {
     filter: Arc<coua_store::Divided>,
-    division: Division,
+    sharding: Sharding,
     op: Op,
 }
 
-impl Divided {
+impl ShardedFile {
     /// None if the filter is to be changed by one thread.
     pub(super) fn new(store: &Store, op: Op, threads: NonZeroUsize) -> Option<Self> {
         let can = op.inserts() && threads.get() > 1 && store.filter().window().is_none();
-        let (filter, division) = (store.divided(), Division::for_threads(threads));
-        can.then_some(Self { filter, division, op })
+        let (filter, sharding) = (store.divided(), Sharding::for_threads(threads));
+        can.then_some(Self { filter, sharding, op })
     }
 
-    /// Divides the filter, unless it is divided. False if it cannot take so many keys at once then.
-    pub(super) fn divide(&self, store: &mut Store, keys: usize) -> bool {
+    /// Shares the filter out, unless it is. Returns false if it cannot take so many `keys` at once then.
+    pub(super) fn shard(&self, store: &mut Store, keys: usize) -> bool {
         let is_divided = self.filter.filter().is_some();
-        is_divided || store.divide(self.division.bits, keys)
+        is_divided || store.divide(self.sharding.bits, keys)
     }
 
-    /// The filter's load, if it is divided.
+    /// The filter's load, if it is shared out.
     pub(super) fn load(&self) -> Option<f64> {
         self.filter.filter().as_ref().map(SharedCuckooFilter::load_factor)
     }
 
-    /// The answers for a block about which all parts were asked.
+    /// The answers for a block about which all shards were asked.
     pub(super) fn answer(&self, store: &mut Store, keyed: &Keyed, answers: &mut Answers) {
         if self.op == Op::Add {
             answers.added = keyed.hashes.len() as u64;
             store.note_inserted(keyed.hashes.iter().copied());
             return;
         }
-        let merged = self.division.merge(keyed, answers);
+        let merged = self.sharding.merge(keyed, answers);
         debug_assert!(merged.is_ok(), "no key of an accepted block is refused");
         let new = zip(&keyed.hashes, &answers.found).filter(|(_, found)| **found == Found::No);
         store.note_inserted(new.map(|(hash, _)| *hash));
@@ -60,16 +60,16 @@ impl Divided {
     }
 }
 
-impl Early for Divided {
-    fn look(&self, keyed: &Keyed, answers: &mut Answers) {
-        self.division.group(keyed, answers, |hash| hash);
+impl Prefetch for ShardedFile {
+    fn lookup(&self, keyed: &Keyed, answers: &mut Answers) {
+        self.sharding.group(keyed, answers, |hash| hash);
     }
 
-    fn parts(&self) -> usize {
-        self.division.parts()
+    fn shards(&self) -> usize {
+        self.sharding.shards()
     }
 
-    fn is_asked_in_turn(&self) -> bool {
+    fn queries_in_turn(&self) -> bool {
         true
     }
 
@@ -80,7 +80,7 @@ impl Early for Divided {
             .is_some_and(|filter| keyed.hashes.len() <= filter.accepted_keys())
     }
 
-    fn ask_part(&self, _part: usize, group: &mut Group, _consumed: u64) {
+    fn query_shard(&self, _shard: usize, group: &mut Group, _consumed: u64) {
         let Some(filter) = &*self.filter.filter() else { return };
         let hashes: &[KeyHash] = &group.hashes;
         let refused = match self.op {

@@ -5,34 +5,34 @@
 //! Therefore what was noted and could not be written is taken back; and a record whose answer was
 //! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
 
-use crate::key::{Answers, Found, Keyed};
-use crate::target::collisions::{self, Answered};
-use crate::target::op::{Op, Stop};
-use crate::target::request::Request;
-use crate::target::spec::FilterSpec;
-use crate::terminal::{Notes, Result, counted, grouped, message};
-use coua::KeyHash;
-use coua_remote::{
-    ALREADY_THERE, Address, Answer, Asked, Description, FULL, Filter, Keys, Question,
-};
+use crate::filter::collisions::{self, Answered};
+use crate::filter::op::{Op, Stop};
+use crate::filter::request::Request;
+use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
+use crate::filter::server_report;
+use crate::filter::spec::FilterSpec;
+use crate::key::{Answers, Found, Keyed, Wanted};
+use crate::pipeline::Batch;
+use crate::terminal::{FilterFigures, Notes, Result, counted, grouped, message};
+use coua::{KeyHash, KeyHasher};
+use coua_remote::{ALREADY_THERE, Address, Answer, Asked, FULL, Filter, Keys, Question};
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
 /// promises about lost connections name them.
-pub(super) const MOST_ASKED: usize = 1 << 20;
+const MOST_ASKED: usize = 1 << 20;
 /// How long what was recorded may wait to be surely in the output, and how many bytes of it.
 const BETWEEN_SETTLEMENTS: Duration = Duration::from_secs(5);
 const MOST_UNSETTLED: usize = 32 << 20;
 
 /// The filter, and the questions on their way to it.
 #[derive(Debug)]
-pub(crate) struct Server {
-    pub(super) filter: Filter,
+pub(super) struct ServerFilter {
+    filter: Filter,
     op: Op,
-    notes: Notes,
     items_before: u64,
-    pub(super) hash_bits: Option<f64>,
+    hash_bits: Option<f64>,
     /// The questions that are open, in their order.
     asked: VecDeque<Asked>,
     /// Whether there was no room for a record, or the server has left some open: whatever comes first.
@@ -54,7 +54,7 @@ enum Ended {
     Lost,
 }
 
-impl Server {
+impl ServerFilter {
     pub(super) fn open(address: &Address, op: Op, spec: &FilterSpec, notes: Notes) -> Result<Self> {
         let (filter, found) = if op.inserts() {
             let wanted = Request::of(spec)?;
@@ -68,7 +68,6 @@ impl Server {
         Ok(Self {
             filter,
             op,
-            notes,
             items_before: found.items,
             hash_bits: found.hash_bits,
             asked: VecDeque::new(),
@@ -78,42 +77,6 @@ impl Server {
             unsettled: Keyed::default(),
             settled: Instant::now(),
         })
-    }
-
-    /// Asks about the keys of a block.
-    pub(super) fn ask(&mut self, keyed: &Keyed) {
-        let question = match self.op {
-            Op::Dedup | Op::AddNew => Question::InsertNew,
-            Op::Add => Question::Insert,
-            Op::Remove => Question::Remove,
-            Op::Check => Question::Contains,
-            Op::Count => Question::Count,
-        };
-        self.asked.push_back(self.filter.ask(question, keys(keyed)));
-    }
-
-    /// The answers to the first block that was asked about and not answered for.
-    pub(super) fn answer(&mut self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
-        let asked = self.asked.pop_front().expect("every block is asked about first");
-        let (given, asked) = self.filter.answers(asked);
-        if self.ended == Some(Ended::Full) {
-            self.note_after_full(keyed, &given, 0);
-            return Err(Stop::Full { nth: 0, why: String::new() });
-        }
-        // Once some are open, all others that were not taken are open as well.
-        let is_full = |answer: &Answer| self.op.inserts() && answer.number == Some(FULL);
-        let full = given.iter().position(is_full).filter(|_| asked.is_ok() && self.ended.is_none());
-        self.note(keyed, &given[..full.unwrap_or(given.len())], answers);
-        if let Err(failure) = asked {
-            self.ended = Some(Ended::Lost);
-            let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
-            let (failure, unanswered) = (failure.into(), unanswered as u64);
-            return Err(Stop::Lost { failure, unanswered });
-        }
-        let Some(nth) = full else { return Ok(()) };
-        self.ended = Some(Ended::Full);
-        self.note_after_full(keyed, &given, nth);
-        Err(Stop::Full { nth, why: "the filter is full".to_owned() })
     }
 
     /// Notes what the server says of the keys.
@@ -171,27 +134,94 @@ impl Server {
         }
     }
 
-    /// Whether what is recorded is to be brought into the output.
-    pub(super) fn settlement_is_due(&self) -> bool {
+    /// How many of the repeats are expected to be new records. Without `items_now`, as many items are there as this run
+    /// has made of them.
+    fn expected(&self, answered: Answered, items_now: Option<u64>) -> Option<f64> {
+        let bits = self.hash_bits?;
+        let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
+        // Every new record met the items of its shard alone.
+        let shards = self.filter.shards() as u64;
+        let items = [self.items_before, now].map(|items| items / shards);
+        Some(collisions::among_repeats(answered, items, bits).into())
+    }
+}
+
+impl RunFilter for ServerFilter {
+    fn name(&self) -> String {
+        self.filter.name()
+    }
+
+    /// The default, by which its shards go: the server hashes by itself.
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::default()
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted::Key
+    }
+
+    /// The server is not asked all the time.
+    fn load(&self) -> Option<f64> {
+        None
+    }
+
+    fn request(&mut self, keyed: &Keyed) {
+        let question = match self.op {
+            Op::Dedup | Op::AddNew => Question::InsertNew,
+            Op::Add => Question::Insert,
+            Op::Remove => Question::Remove,
+            Op::Check => Question::Contains,
+            Op::Count => Question::Count,
+        };
+        self.asked.push_back(self.filter.ask(question, keys(keyed)));
+    }
+
+    fn max_pending_bytes(&self) -> usize {
+        MOST_ASKED
+    }
+
+    /// The answers to the first block that was asked about and not answered for.
+    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+        let Batch { keyed, answers, .. } = batch;
+        let asked = self.asked.pop_front().expect("every block is asked about first");
+        let (given, asked) = self.filter.answers(asked);
+        if self.ended == Some(Ended::Full) {
+            self.note_after_full(keyed, &given, 0);
+            return Err(Stop::Full { nth: 0, why: String::new() });
+        }
+        // Once some are open, all others that were not taken are open as well.
+        let is_full = |answer: &Answer| self.op.inserts() && answer.number == Some(FULL);
+        let full = given.iter().position(is_full).filter(|_| asked.is_ok() && self.ended.is_none());
+        self.note(keyed, &given[..full.unwrap_or(given.len())], answers);
+        if let Err(failure) = asked {
+            self.ended = Some(Ended::Lost);
+            let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
+            let (failure, unanswered) = (failure.into(), unanswered as u64);
+            return Err(Stop::Lost { failure, unanswered });
+        }
+        let Some(nth) = full else { return Ok(()) };
+        self.ended = Some(Ended::Full);
+        self.note_after_full(keyed, &given, nth);
+        Err(Stop::Full { nth, why: "the filter is full".to_owned() })
+    }
+
+    fn follows_outputs(&self) -> bool {
+        self.op.changes()
+    }
+
+    fn sync_is_due(&self) -> bool {
         let is_late = self.settled.elapsed() > BETWEEN_SETTLEMENTS;
         let bytes = self.unsettled.keys.bytes.len();
         (is_late && !self.unsettled.hashes.is_empty()) || bytes > MOST_UNSETTLED
     }
 
-    /// All that is recorded is in the output.
-    pub(super) fn note_settled(&mut self) {
+    fn mark_synced(&mut self) {
         self.unsettled.clear();
         self.settled = Instant::now();
     }
 
-    /// Takes back what was recorded after the record for which there was no room.
-    pub(super) fn finish(&mut self) -> Result<()> {
-        let asked = self.filter.ask(Question::Remove, keys(&self.after_full));
-        Ok(self.filter.answers(asked).1?)
-    }
-
     /// Takes back what is recorded and perhaps not in the output, and what was recorded after it.
-    pub(super) fn take_back(&mut self) {
+    fn roll_back(&mut self) {
         if self.ended == Some(Ended::Lost) {
             // There is nobody to take anything back from.
             return;
@@ -210,9 +240,14 @@ impl Server {
         }
     }
 
-    /// Tells of lost connections, and what they may have done.
-    pub(super) fn tell_doubts(&self) {
-        let consequence = match self.op {
+    fn roll_back_after_full(&mut self) -> Result<()> {
+        let asked = self.filter.ask(Question::Remove, keys(&self.after_full));
+        Ok(self.filter.answers(asked).1?)
+    }
+
+    /// Reports lost connections, and what they may have done.
+    fn report_doubts(&self, op: Op, notes: Notes) {
+        let consequence = match op {
             Op::Dedup => "and printed whether seen before or not",
             Op::Add => "each of which may have got a copy more than it should",
             Op::AddNew => "which are in the filter",
@@ -222,32 +257,30 @@ impl Server {
         if self.filter.in_doubt() > 0 {
             let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
             let records = grouped(self.filter.in_doubt());
-            self.notes.say(format_args!(
+            notes.say(format_args!(
                 "{name}: connections lost: {losses}; records sent again because the answer was lost: \
                  {records}, {consequence}"
             ));
         }
     }
 
-    /// What a message that says where records are has to add.
-    pub(super) fn exceptions(&self) -> &'static str {
-        if self.filter.in_doubt() > 0 { ", but for some whose answer was lost" } else { "" }
+    fn exceptions(&self) -> Option<&'static str> {
+        let is_certain = self.filter.in_doubt() == 0;
+        Some(if is_certain { "" } else { ", but for some whose answer was lost" })
     }
 
-    /// How many of the repeats are expected to be new records, if there are so many items now, or as many as this run
-    /// has made of them; none if that is not known.
-    pub(super) fn expected(&self, answered: Answered, items_now: Option<u64>) -> Option<f64> {
-        let bits = self.hash_bits?;
-        let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
-        // Every new record met the items of its shard alone.
-        let shards = self.filter.shards() as u64;
-        let items = [self.items_before, now].map(|items| items / shards);
-        Some(collisions::among_repeats(answered, items, bits).into())
-    }
-
-    /// What there is to say of the filter now.
-    pub(super) fn describe(&mut self) -> Result<Description> {
-        Ok(self.filter.describe()?.unwrap_or_default())
+    fn summary(&mut self, request: SummaryRequest) -> Summary {
+        let SummaryRequest { answered, has_report, .. } = request;
+        let (figures, items_now) = match has_report.then(|| self.filter.describe()) {
+            None => (Ok(FilterFigures::default()), None),
+            Some(Ok(found)) => {
+                let found = found.unwrap_or_default();
+                (Ok(server_report::figures(&found)), Some(found.items))
+            }
+            Some(Err(error)) => (Err(error.into()), None),
+        };
+        let expected = self.expected(answered, items_now);
+        Summary { figures, hash_bits: self.hash_bits, expected }
     }
 }
 

@@ -1,8 +1,8 @@
 //! How a filter is to be.
 
 use crate::clock::Now;
-use crate::target::secret::Secret;
-use crate::target::window::WindowSpec;
+use crate::filter::secret::Secret;
+use crate::filter::window::WindowSpec;
 use crate::terminal::{Failure, Report, Result};
 use coua::window::Generations;
 use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};

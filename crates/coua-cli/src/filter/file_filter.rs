@@ -1,0 +1,236 @@
+//! A filter in a file, to be changed.
+
+use crate::clock::Now;
+use crate::filter::memory_filter::record_outcomes;
+use crate::filter::op::{Op, Stop};
+use crate::filter::run_filter::{RunFilter, Stage, Summary, SummaryRequest, report_outdated};
+use crate::filter::sharded_file::ShardedFile;
+use crate::key::Found;
+use crate::pipeline::{Batch, Prefetch};
+use crate::record::BlockSize;
+use crate::runs::Runs;
+use crate::terminal::message::words;
+use crate::terminal::{Exit, Failure, FilterFigures, Notes, Result, message};
+use coua::window::{Generations, Window};
+use coua::{Insertion, KeyHasher};
+use coua_store::{Reason, Store, StoreError};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// The filter.
+#[derive(Debug)]
+pub(crate) struct FileFilter {
+    pub(crate) store: Store,
+    /// The runs that it remembers.
+    runs: Runs,
+    /// As they are in its notes.
+    noted: Runs,
+    now: Now,
+    /// What its file has without what was not saved yet.
+    saved: Saved,
+    /// If several threads may insert.
+    sharded: Option<Arc<ShardedFile>>,
+    /// Below this many items the filter is not sharded.
+    least_items: u64,
+}
+
+/// Blocks of fewer keys are not worth sharding a filter.
+const FEWEST_KEYS: usize = 512;
+
+/// What a filter's file has if saving fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saved {
+    /// There is no file.
+    Nothing,
+    /// A new filter without items.
+    Empty,
+    /// What was there before.
+    Before,
+    /// Records that were done on the way, by this run or the one that it resumes.
+    Some,
+}
+
+impl FileFilter {
+    pub(super) fn new(store: Store, saved: Saved, now: Now) -> Result<Self> {
+        let runs = Runs::of(store.notes(), store.path().display())?;
+        let noted = runs.clone();
+        Ok(Self { store, runs, noted, now, saved, sharded: None, least_items: 0 })
+    }
+
+    /// Several threads may insert.
+    pub(super) fn for_threads(self, op: Op, threads: NonZeroUsize) -> Self {
+        Self { sharded: ShardedFile::new(&self.store, op, threads).map(Arc::new), ..self }
+    }
+
+    pub(crate) fn content(&self) -> &Generations {
+        self.store.filter()
+    }
+
+    /// Tells the filter what time it is: what its window has left goes.
+    pub(super) fn tell(&mut self) {
+        if let Some(time) = self.now.told_to(self.content()) {
+            self.store.advance(time);
+        }
+    }
+
+    /// Saves all changes: this is the end. Returns the filter.
+    pub(crate) fn close(mut self) -> Result<Generations> {
+        self.note_runs()?;
+        let (name, saved) = (self.name(), self.saved);
+        self.store.finish().map_err(|error| not_saved(&name, saved, &error))
+    }
+
+    /// Writes the runs to the notes that the next commit makes durable. The file that a run leaves at its end is the same
+    /// whether it was interrupted or not.
+    fn note_runs(&mut self) -> Result<()> {
+        if self.runs != self.noted {
+            if self.runs.differs_in_an_interrupted_run(&self.noted) {
+                self.store.rewrite_at_end();
+            }
+            self.runs.write(&mut self.store)?;
+            self.noted = self.runs.clone();
+        }
+        Ok(())
+    }
+}
+
+impl RunFilter for FileFilter {
+    fn name(&self) -> String {
+        self.store.path().display().to_string()
+    }
+
+    fn hasher(&self) -> KeyHasher {
+        self.content().hasher()
+    }
+
+    fn window(&self) -> Option<Window> {
+        self.content().window()
+    }
+
+    fn load(&self) -> Option<f64> {
+        let sharded = self.sharded.as_ref().and_then(|sharded| sharded.load());
+        sharded.or_else(|| Some(self.content().load_factor()))
+    }
+
+    /// The same for any number of threads: where a run that stops early was is in the file.
+    fn block_size(&self) -> BlockSize {
+        BlockSize::FEW_RECORDS
+    }
+
+    fn prefetch(&self) -> Arc<dyn Prefetch> {
+        self.sharded.clone().map_or_else(|| Arc::new(()) as _, |sharded| sharded as _)
+    }
+
+    fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop> {
+        let Batch { keyed, answers, .. } = batch;
+        if let (Some(sharded), true) = (&self.sharded, answers.is_answered) {
+            sharded.answer(&mut self.store, keyed, answers);
+            return Ok(());
+        }
+        self.tell();
+        let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
+        self.store.join();
+        let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
+        let (items, held) = (self.content().len(), ever_held(self.content()));
+        let mut outcomes: Vec<Insertion> = Vec::new();
+        let result = match op {
+            Op::Add => self.store.insert_batch_at(hashes, when),
+            Op::Remove => {
+                let removed = self.store.remove_batch(hashes);
+                answers.found.extend(removed.into_iter().map(Found::from));
+                return Ok(());
+            }
+            _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
+        };
+        answers.added = ever_held(self.content()) - held;
+        record_outcomes(&outcomes, result, items, self.content(), answers);
+        result.map_err(|mut stopped| {
+            stopped.done += known;
+            Stop::full(stopped)
+        })
+    }
+    fn consider_sharding(&mut self, keys: usize) {
+        let Some(sharded) = &self.sharded else { return };
+        let items = self.content().len();
+        let is_tried = keys >= FEWEST_KEYS && items >= self.least_items;
+        if is_tried && !sharded.shard(&mut self.store, keys) {
+            self.least_items = items + items / 8 + 1;
+        }
+    }
+
+    fn follows_outputs(&self) -> bool {
+        true
+    }
+
+    fn runs(&mut self) -> Option<&mut Runs> {
+        Some(&mut self.runs)
+    }
+
+    fn mark_resumed(&mut self) {
+        self.saved = Saved::Some;
+    }
+
+    fn commit(&mut self, stage: Stage) -> Result<()> {
+        self.note_runs()?;
+        let (name, saved) = (self.name(), self.saved);
+        self.store.commit().map_err(|error| match &error.reason {
+            // The run ends here, early.
+            Reason::Unsynced(source) if stage == Stage::Checkpoint => {
+                let reason = message::reason(source);
+                let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
+                                 outlasts a power cut";
+                Failure::at(&name, format_args!("{uncertain}: {reason}"))
+            }
+            Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),
+            _ => not_saved(&name, saved, &error),
+        })?;
+        match stage {
+            Stage::Checkpoint => self.saved = Saved::Some,
+            Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
+            Stage::Begin => {}
+        }
+        Ok(())
+    }
+
+    fn report_doubts(&self, op: Op, notes: Notes) {
+        if op.inserts() {
+            report_outdated(self.content(), notes);
+        }
+    }
+
+    fn exceptions(&self) -> Option<&'static str> {
+        Some("")
+    }
+
+    fn summary(&mut self, request: SummaryRequest) -> Summary {
+        Summary::of(FilterFigures::from(self.content()), request)
+    }
+
+    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        let filter = self.close()?;
+        Ok(Summary::of(FilterFigures::from(&filter), request))
+    }
+}
+
+/// The failure to say about a filter whose changes cannot be kept.
+pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
+    let reason = words(error);
+    match error.reason {
+        Reason::Replaced => Failure::at(error.path.display(), reason),
+        Reason::Unsynced(_) => {
+            let reason = format!("{reason}; it need not be done again");
+            Failure::ending(Exit::Unsynced, name, reason)
+        }
+        _ => not_kept(name, saved, &reason),
+    }
+}
+
+fn not_kept(name: &str, saved: Saved, reason: &str) -> Failure {
+    let state = match saved {
+        Saved::Nothing => "",
+        Saved::Empty => "; the file is a new filter without items",
+        Saved::Before => "; the file is as it was before",
+        Saved::Some => "; the file is as it was at the last checkpoint",
+    };
+    Failure::at(name, format_args!("not saved{state}: {reason}"))
+}

@@ -1,0 +1,85 @@
+//! A filter in memory alone, which one thread changes, and which is forgotten at the end.
+
+use crate::clock::Now;
+use crate::filter::collisions;
+use crate::filter::estimate::Forecast;
+use crate::filter::op::{Op, Stop};
+use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest, report_outdated};
+use crate::filter::spec::FilterSpec;
+use crate::input::Survey;
+use crate::key::{Answers, Found};
+use crate::pipeline::Batch;
+use crate::terminal::{FilterFigures, Notes, Result};
+use coua::window::{Generations, Window};
+use coua::{BatchFull, CuckooFilter, Insertion, KeyHasher};
+
+/// The filter, and how many items it is expected to get.
+#[derive(Debug)]
+pub(super) struct MemoryFilter {
+    filter: Generations,
+    forecast: Option<Forecast>,
+    outcomes: Vec<Insertion>,
+    now: Now,
+}
+
+impl MemoryFilter {
+    /// A new filter. The number of items is estimated where it decides the capacity.
+    pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self> {
+        let filter = spec.build()?;
+        let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
+        let is_open = is_resizable && spec.leaves_capacity_open();
+        let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
+        Ok(Self { filter, forecast, outcomes: Vec::new(), now: spec.now })
+    }
+}
+
+impl RunFilter for MemoryFilter {
+    fn hasher(&self) -> KeyHasher {
+        self.filter.hasher()
+    }
+
+    fn window(&self) -> Option<Window> {
+        self.filter.window()
+    }
+
+    fn load(&self) -> Option<f64> {
+        Some(self.filter.load_factor())
+    }
+
+    /// Only `dedup` has a filter that is forgotten.
+    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+        let Batch { block, keyed, answers } = batch;
+        self.now.tell(&mut self.filter);
+        let before = self.filter.len();
+        let (hashes, when) = (&keyed.hashes, keyed.when_from(0));
+        let result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
+        let filter = &self.filter;
+        record_outcomes(&self.outcomes, result, before, filter, answers);
+        if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut()) {
+            forecast.make_room(block.consumed, hashes.len(), filter);
+        }
+        result.map_err(Stop::full)
+    }
+
+    fn report_doubts(&self, _op: Op, notes: Notes) {
+        report_outdated(&self.filter, notes);
+    }
+
+    fn summary(&mut self, request: SummaryRequest) -> Summary {
+        Summary::of(FilterFigures::from(&self.filter), request)
+    }
+}
+
+/// Records what a filter, which had `before` items, says of the hashes up to the one for which there was no room.
+pub(super) fn record_outcomes(
+    outcomes: &[Insertion],
+    result: Result<(), BatchFull>,
+    before: u64,
+    filter: &Generations,
+    answers: &mut Answers,
+) {
+    let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
+    answers.found.extend(outcomes.iter().take(done).copied().map(Found::from));
+    let new = answers.count(Found::No);
+    collisions::expect(answers, new, [before, filter.len()], filter.hash_bits());
+}

@@ -1,0 +1,67 @@
+//! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
+
+pub(crate) mod collisions;
+mod estimate;
+mod file_filter;
+pub(crate) mod filter_file;
+mod memory_filter;
+mod op;
+mod read_only_file;
+mod request;
+mod run_filter;
+pub(crate) mod secret;
+mod server;
+pub(crate) mod server_report;
+mod sharded_file;
+pub(crate) mod sharded_memory;
+mod sharding;
+pub(crate) mod spec;
+mod window;
+
+pub(crate) use filter_file::{FilterFile, Manners};
+pub(crate) use op::{Location, Op, Stop};
+pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
+pub(crate) use secret::Secret;
+pub(crate) use spec::FilterSpec;
+pub(crate) use window::WindowSpec;
+
+use crate::input::Survey;
+use crate::terminal::Result;
+use memory_filter::MemoryFilter;
+use read_only_file::ReadOnlyFile;
+use server::ServerFilter;
+use sharded_memory::ShardedMemory;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// Opens the filter at this location. Without a location, it makes one that is forgotten at the end.
+pub(crate) fn open(
+    location: Option<&Location>,
+    op: Op,
+    spec: &FilterSpec,
+    inputs: &Survey,
+    threads: NonZeroUsize,
+    manners: Manners,
+) -> Result<Box<dyn RunFilter>> {
+    let is_sharded = threads.get() > 1 && spec.leaves_all_open();
+    Ok(match location {
+        None if is_sharded => Box::new(Arc::new(ShardedMemory::new(spec, inputs, threads)?)),
+        None => Box::new(MemoryFilter::new(spec, inputs)?),
+        Some(Location::Server(address)) => {
+            Box::new(ServerFilter::open(address, op, spec, manners.notes)?)
+        }
+        Some(Location::File(path)) if op.inserts() => {
+            let filter = FilterFile::lock(path, manners)?.open_or_build(spec, inputs)?;
+            Box::new(filter.for_threads(op, threads))
+        }
+        Some(Location::File(path)) if op.changes() => {
+            let file = FilterFile::lock_existing(path, manners)?;
+            Box::new(file.open(filter_file::expecting(inputs), spec)?)
+        }
+        Some(Location::File(path)) => {
+            let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;
+            spec.now.check_for(view.filter.window())?;
+            Box::new(Arc::new(ReadOnlyFile::new(view, spec.now, op)))
+        }
+    })
+}
