@@ -1,6 +1,6 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
-use crate::terminal::exit::{self, Exit};
+use crate::terminal::exit::Exit;
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -82,12 +82,6 @@ impl Failure {
     }
 }
 
-impl From<coua_remote::Error> for Failure {
-    fn from(error: coua_remote::Error) -> Self {
-        Self::at(error.name(), error.reason())
-    }
-}
-
 /// Prints one line on standard error. If that is closed there is nobody left to tell.
 pub(crate) fn say(text: impl Display) {
     writeln!(io::stderr().lock(), "coua: {text}").ok();
@@ -102,12 +96,6 @@ pub(crate) enum Notes {
 }
 
 impl Notes {
-    /// [`say`](Self::say), and whether a signal has asked the program to end, for a library.
-    pub(crate) fn program(self) -> coua_remote::Program {
-        let tell: fn(&str) = if self == Self::Told { |text| say(text) } else { |_| () };
-        coua_remote::Program { tell, is_to_stop: || exit::caught().is_some() }
-    }
-
     /// Prints one line, unless notes are silenced.
     pub(crate) fn say(self, text: impl Display) {
         if self == Self::Told {
