@@ -32,7 +32,7 @@ impl<'a> Line<'a> {
     /// Where the filter is. Complains about options for files if it is on a server.
     pub(super) fn location(self, argument: &Path) -> Result<Location> {
         let location = Location::of(argument)?;
-        if let Location::Server(_) = location
+        if location.file().is_none()
             && let Some(option) = OF_FILES.into_iter().find(|option| self.has(option))
         {
             let option = format!("--{}", option.replace('_', "-"));

@@ -13,7 +13,9 @@ mod info;
 mod line;
 mod merge;
 mod plan;
+#[cfg(feature = "server")]
 mod pull;
+#[cfg(feature = "server")]
 mod push;
 mod remove;
 mod verify;
@@ -54,7 +56,9 @@ enum Command {
     Merge(merge::Args),
     Compact(compact::Args),
     Convert(convert::Args),
+    #[cfg(feature = "server")]
     Pull(pull::Args),
+    #[cfg(feature = "server")]
     Push(push::Args),
     Plan(plan::Args),
     Explore(explore::Args),
@@ -83,7 +87,9 @@ pub(crate) fn run() -> Exit {
         Command::Merge(args) => args.run().map(done),
         Command::Compact(args) => args.run().map(done),
         Command::Convert(args) => args.run().map(done),
+        #[cfg(feature = "server")]
         Command::Pull(args) => args.run().map(done),
+        #[cfg(feature = "server")]
         Command::Push(args) => args.run().map(done),
         Command::Plan(args) => args.run().map(done),
         Command::Explore(args) => args.run().map(done),

@@ -1,10 +1,15 @@
 //! `coua explore`: a page in the browser, served to this machine alone.
 
+use crate::filter::Location;
+#[cfg(feature = "server")]
+use crate::filter::server;
 use crate::output::refuse_filter;
-use crate::terminal::{Failure, Notes, Result, hexadecimal, print, say};
+#[cfg(feature = "server")]
+use crate::terminal::hexadecimal;
+use crate::terminal::{Failure, Notes, Result, print, say};
+#[cfg(feature = "server")]
 use coua::HashAlgorithm;
 use coua_page::Served;
-use coua_remote::Address;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -87,14 +92,25 @@ trait Content: Read + Seek {}
 impl<T: Read + Seek> Content for T {}
 
 impl Subject {
+    #[cfg_attr(not(feature = "server"), expect(unused_variables, reason = "a file needs no notes"))]
     fn of(filter: &Path, notes: Notes) -> Result<Self> {
-        let Some(address) = Address::of(filter)? else {
-            let content = Box::new(open(filter)?);
-            let name = filter.file_name().unwrap_or(filter.as_os_str()).display().to_string();
-            let (key, path) = (String::new(), Some(filter.to_owned()));
-            return Ok(Self { name, key, path, content });
-        };
-        let filter = coua_remote::pull(&address, notes.program())?;
+        match Location::of(filter)? {
+            Location::File(_) => Self::of_file(filter),
+            #[cfg(feature = "server")]
+            Location::Server(address) => Self::on_server(&address, notes),
+        }
+    }
+
+    fn of_file(filter: &Path) -> Result<Self> {
+        let content = Box::new(open(filter)?);
+        let name = filter.file_name().unwrap_or(filter.as_os_str()).display().to_string();
+        let (key, path) = (String::new(), Some(filter.to_owned()));
+        Ok(Self { name, key, path, content })
+    }
+
+    #[cfg(feature = "server")]
+    fn on_server(address: &server::Address, notes: Notes) -> Result<Self> {
+        let filter = server::pull(address, notes)?;
         let key = match filter.hasher().algorithm() {
             HashAlgorithm::SipHash13 { key } => hexadecimal(key),
             _ => String::new(),

@@ -2,7 +2,8 @@
 
 use super::check_files;
 use crate::clock::{moment_text, window_text};
-use crate::filter::server_report::{self, tell_measures};
+#[cfg(feature = "server")]
+use crate::filter::server;
 use crate::filter::spec::{tell_layout, when_full_name};
 use crate::filter::{FilterSpec, Location, filter_file};
 use crate::resume;
@@ -21,7 +22,8 @@ use std::path::Path;
 /// Describes a filter.
 pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<()> {
     let report = match location {
-        Location::Server(address) => server_report::describe(address)?,
+        #[cfg(feature = "server")]
+        Location::Server(address) => server::report(address)?,
         Location::File(path) => of_file(path, spec)?,
     };
     print(&report.print_as(format))
@@ -66,7 +68,7 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
     report.number("items", "items", filter.len());
     report.number("capacity", "capacity", filter.capacity());
     tell_limit(filter, Some("no limit"), report);
-    tell_measures(&FilterFigures::from(filter), report);
+    FilterFigures::from(filter).write_measures(report);
     tell_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());
     report.number("slots_per_bucket", "slots per bucket", template.slots_per_bucket().into());

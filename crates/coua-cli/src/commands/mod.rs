@@ -7,7 +7,9 @@ pub(crate) mod explore;
 pub(crate) mod info;
 pub(crate) mod merge;
 pub(crate) mod plan;
+#[cfg(feature = "server")]
 pub(crate) mod pull;
+#[cfg(feature = "server")]
 pub(crate) mod push;
 pub(crate) mod verify;
 

@@ -1,12 +1,12 @@
 //! `coua pull`.
 
 use crate::filter::secret::read_key;
-use crate::filter::{FilterFile, Manners};
+use crate::filter::server::{self, Address};
+use crate::filter::{FilterFile, Location, Manners};
 use crate::platform;
 use crate::terminal::{Failure, Result, Watch, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
-use coua_remote::Address;
 use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,14 +18,14 @@ pub(crate) fn run(
     key: Option<&Path>,
     (manners, watch): (Manners, Watch),
 ) -> Result<()> {
-    let address = Address::needed(address)?;
+    let address = Location::address(address)?;
     if key.is_some_and(|key| platform::is_same_place(key, to)) {
         return Err(Failure::at(to.display(), "is the file of the secret key as well"));
     }
     let output = FilterFile::lock(to, manners)?;
     output.check_new()?;
     watch.next(format_args!("reading {address}"));
-    let filter = coua_remote::pull(&address, manners.notes.program())?;
+    let filter = server::pull(&address, manners.notes)?;
     keep_key(&filter, key, &address)?;
     watch.next(format_args!("writing {}", to.display()));
     output.save(filter, FilterNotes::default())

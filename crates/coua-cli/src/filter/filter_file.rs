@@ -4,6 +4,7 @@
 
 use crate::clock::{Now, moment_text};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
+use crate::filter::location::Location;
 use crate::filter::run_filter::RunFilter as _;
 use crate::filter::secret::Secret;
 use crate::filter::spec::FilterSpec;
@@ -13,7 +14,6 @@ use crate::terminal::message::words;
 use crate::terminal::{Failure, Notes, Result};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
-use coua_remote::Address;
 use coua_store::{Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, View, Wait};
 use std::fs;
 use std::io;
@@ -109,9 +109,15 @@ fn refuse_address(argument: &Path) -> Result<()> {
             "a filter is a file with a name, not a stream; write ./- for a file of this name";
         return Err(Failure::at("-", reason));
     }
-    let reason = "is a filter on a server, and this command takes filter files; dedup, add, check, remove, \
-                  count and info take both, and pull makes a file of it";
-    Address::of(argument)?.map_or(Ok(()), |address| Err(Failure::at(address, reason)))
+    match Location::of(argument)? {
+        Location::File(_) => Ok(()),
+        #[cfg(feature = "server")]
+        Location::Server(address) => {
+            let reason = "is a filter on a server, and this command takes filter files; dedup, add, check, \
+                          remove, count and info take both, and pull makes a file of it";
+            Err(Failure::at(address, reason))
+        }
+    }
 }
 
 /// How long another process that writes the filter is waited for.
@@ -201,6 +207,7 @@ impl FilterFile {
     }
 
     /// Complains if anything is there.
+    #[cfg(feature = "server")]
     pub(crate) fn check_new(&self) -> Result<()> {
         let reason = "already exists: name another file, or remove this one";
         if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }

@@ -4,14 +4,14 @@ pub(crate) mod collisions;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
+mod location;
 mod memory_filter;
 mod op;
 mod read_only_file;
-mod request;
 mod run_filter;
 pub(crate) mod secret;
-mod server;
-pub(crate) mod server_report;
+#[cfg(feature = "server")]
+pub(crate) mod server;
 mod sharded_file;
 pub(crate) mod sharded_memory;
 mod sharding;
@@ -19,7 +19,8 @@ pub(crate) mod spec;
 mod window;
 
 pub(crate) use filter_file::{FilterFile, Manners};
-pub(crate) use op::{Location, Op, Stop};
+pub(crate) use location::Location;
+pub(crate) use op::{Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
 pub(crate) use secret::Secret;
 pub(crate) use spec::FilterSpec;
@@ -29,7 +30,6 @@ use crate::input::Survey;
 use crate::terminal::Result;
 use memory_filter::MemoryFilter;
 use read_only_file::ReadOnlyFile;
-use server::ServerFilter;
 use sharded_memory::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -47,8 +47,9 @@ pub(crate) fn open(
     Ok(match location {
         None if is_sharded => Box::new(Arc::new(ShardedMemory::new(spec, inputs, threads)?)),
         None => Box::new(MemoryFilter::new(spec, inputs)?),
+        #[cfg(feature = "server")]
         Some(Location::Server(address)) => {
-            Box::new(ServerFilter::open(address, op, spec, manners.notes)?)
+            Box::new(server::ServerFilter::open(address, op, spec, manners.notes)?)
         }
         Some(Location::File(path)) if op.inserts() => {
             let filter = FilterFile::lock(path, manners)?.open_or_build(spec, inputs)?;

@@ -1,9 +1,7 @@
-//! What is done with keys, where their filter is, and why not all of it was done.
+//! What is done with keys, and why not all of it was done.
 
-use crate::terminal::{Failure, Result};
+use crate::terminal::Failure;
 use coua::{BatchFull, Full};
-use coua_remote::Address;
-use std::path::{Path, PathBuf};
 
 /// What a run does with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,36 +29,13 @@ impl Op {
     }
 }
 
-/// Where a filter is.
-#[derive(Clone, Debug)]
-pub(crate) enum Location {
-    File(PathBuf),
-    Server(Address),
-}
-
-impl Location {
-    /// As the command line says it.
-    pub(crate) fn of(argument: &Path) -> Result<Self> {
-        Ok(match Address::of(argument)? {
-            Some(address) => Self::Server(address),
-            None => Self::File(argument.to_owned()),
-        })
-    }
-
-    pub(crate) fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Server(_) => None,
-        }
-    }
-}
-
 /// Why not all keys were answered for.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// There was no room for the `nth` key (from 0).
     Full { nth: usize, why: String },
     /// A server has left some open.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "files answer"))]
     Lost { failure: Failure, unanswered: u64 },
 }
 

@@ -125,6 +125,10 @@ pub(crate) enum Stage {
 
 /// What a [`Summary`] is made of, beside the filter.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(feature = "server"),
+    expect(dead_code, reason = "local filters know all by themselves")
+)]
 pub(crate) struct SummaryRequest {
     pub(crate) answered: Answered,
     /// How many of the repeats the answers themselves expected to be new records.

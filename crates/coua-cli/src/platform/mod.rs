@@ -14,9 +14,11 @@ use portable as system;
 use unix as system;
 
 pub(crate) use signal::Signal;
+#[cfg(feature = "server")]
+pub(crate) use system::create_private;
 pub(crate) use system::{
-    Bell, closed_at_start, create_private, die_by, enlarge_pipe, explain_shortened, is_fifo,
-    listen, open_fifo, standard_input, standard_output,
+    Bell, closed_at_start, die_by, enlarge_pipe, explain_shortened, is_fifo, listen, open_fifo,
+    standard_input, standard_output,
 };
 
 use std::fs::{self, File};

@@ -82,6 +82,7 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
 }
 
 /// Makes a file, which has the permissions of its folder.
+#[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }

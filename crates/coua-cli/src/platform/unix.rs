@@ -98,6 +98,7 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
 }
 
 /// Makes a file that nobody else may read.
+#[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }

@@ -135,7 +135,7 @@ impl Session {
         report.field("without_key", self.without_key);
         let without_key = (self.without_key > 0).then(|| grouped(self.without_key));
         report.row_if_any("without key", without_key);
-        filter.tell(&mut report);
+        filter.write_report(&mut report);
         report.measure("seconds", "seconds", self.counters.seconds(), |it| format!("{it:.3}"));
         let text = match format {
             Format::Text => report.table(),

@@ -36,8 +36,18 @@ impl FilterFigures {
         8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
     }
 
-    /// Adds the figures.
-    pub(crate) fn tell(self, report: &mut Report) {
+    /// Adds how exact a filter is, and how large.
+    pub(crate) fn write_measures(&self, report: &mut Report) {
+        let rate = self.false_positive_rate;
+        report.measure("false_positive_rate", "false-positive rate now", rate, significant);
+        report.measure("hash_bits", "hash bits", self.hash_bits, significant);
+        report.measure("load", "load", self.load, percent);
+        report.bytes("memory_bytes", "memory", self.memory_bytes);
+        report.measure("bits_per_item", "bits per item", self.bits_per_item(), tenths);
+    }
+
+    /// Adds the figures of a run.
+    pub(crate) fn write_report(self, report: &mut Report) {
         report.number("items", "items in filter", self.items);
         report.measure("load", "load", self.load, percent);
         report.measure("bits_per_item", "bits per item", self.bits_per_item(), tenths);

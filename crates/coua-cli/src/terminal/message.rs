@@ -1,6 +1,6 @@
 //! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
 
-use crate::terminal::exit::{self, Exit};
+use crate::terminal::exit::Exit;
 use crate::terminal::text::{printable, printable_lines};
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
@@ -84,12 +84,6 @@ impl Failure {
     }
 }
 
-impl From<coua_remote::Error> for Failure {
-    fn from(error: coua_remote::Error) -> Self {
-        Self::at(error.name(), error.reason())
-    }
-}
-
 /// Prints a message on standard error. If that is closed, nothing is printed.
 pub(crate) fn say(text: impl Display) {
     say_colored(printable_lines(&text.to_string()));
@@ -109,12 +103,6 @@ pub(crate) enum Notes {
 }
 
 impl Notes {
-    /// [`say`](Self::say), and whether a signal has asked the program to end, for a library.
-    pub(crate) fn program(self) -> coua_remote::Program {
-        let tell: fn(&str) = if self == Self::Told { |text| say(text) } else { |_| () };
-        coua_remote::Program { tell, is_to_stop: || exit::caught().is_some() }
-    }
-
     /// Prints one line, unless notes are silenced.
     pub(crate) fn say(self, text: impl Display) {
         if self == Self::Told {

@@ -16,6 +16,6 @@ pub(crate) use progress::{Counters, Shown, Watch};
 pub(crate) use report::{Format, Report};
 pub(crate) use signals::Stop;
 pub(crate) use stream::{Stream, print};
-pub(crate) use text::{
-    byte_of, counted, grouped, hexadecimal, known, percent, printable, significant, size, tenths,
-};
+#[cfg(any(feature = "server", test))]
+pub(crate) use text::hexadecimal;
+pub(crate) use text::{byte_of, counted, grouped, known, printable, significant, size};

@@ -1,11 +1,12 @@
-//! How a new filter on a server is to be: the options of a filter file, in the words of CF.RESERVE.
+//! How a new filter on a server is to be: the options of a filter file, in the arguments of CF.RESERVE.
 
+use super::address::Address;
+use super::description::Description;
 use crate::clock::window_text;
 use crate::filter::spec::{FilterSpec, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};
 use coua::WhenFull;
 use coua::window::{Clock, Window};
-use coua_remote::{Address, Description};
 use coua_store::{Difference, Requirements};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
@@ -18,12 +19,12 @@ const MOST_BITS: f64 = 64.0;
 
 /// The filter that is wanted, if there is none yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request<'a> {
+pub(super) struct ReserveOptions<'a> {
     wanted: &'a Requirements,
     window: Option<Window>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ReserveOptions<'a> {
     /// Complains about what a server cannot do.
     pub(super) fn of(spec: &'a FilterSpec) -> Result<Self> {
         let wanted = &spec.wanted;
@@ -60,8 +61,8 @@ impl<'a> Request<'a> {
         self.wanted.max_items.or(self.wanted.capacity).unwrap_or(0)
     }
 
-    /// The words after the key of CF.RESERVE, for each of so many shards.
-    pub(super) fn words(&self, shards: u64) -> Result<Vec<String>> {
+    /// The arguments after the key of CF.RESERVE, for each of so many shards.
+    pub(super) fn arguments(&self, shards: u64) -> Result<Vec<String>> {
         let Requirements { capacity, rate, hash_bits, .. } = *self.wanted;
         let is_fixed = self.is_fixed() == Some(true);
         let capacity = match capacity {
@@ -77,9 +78,9 @@ impl<'a> Request<'a> {
                           (?shards=N), or leave --capacity out";
             return Err(Failure::at("--capacity", reason));
         }
-        let mut words = vec![capacity.max(LEAST_CAPACITY).to_string()];
+        let mut arguments = vec![capacity.max(LEAST_CAPACITY).to_string()];
         if is_fixed {
-            words.extend(["EXPANSION".to_owned(), "0".to_owned()]);
+            arguments.extend(["EXPANSION".to_owned(), "0".to_owned()]);
         }
         let (name, value) = match rate {
             // Of a filter of fixed size the server knows best.
@@ -87,9 +88,11 @@ impl<'a> Request<'a> {
             Some(rate) => ("HASHBITS", self.bits_for(rate, shards)?.to_string()),
             None => ("HASHBITS", hash_bits.map_or(MOST_BITS, f64::from).to_string()),
         };
-        words.extend([name.to_owned(), value]);
-        words.extend(self.window.iter().flat_map(|window| window_words(share_of(*window, shards))));
-        Ok(words)
+        arguments.extend([name.to_owned(), value]);
+        arguments.extend(
+            self.window.iter().flat_map(|window| window_arguments(share_of(*window, shards))),
+        );
+        Ok(arguments)
     }
 
     /// How many bits of every hash a rate needs.
@@ -171,8 +174,8 @@ fn share_of(window: Window, shards: u64) -> Window {
     Window::new(Clock::Count, share, window.generations()).unwrap_or(window)
 }
 
-/// The words of CF.RESERVE for a window.
-fn window_words(window: Window) -> [String; 4] {
+/// The arguments of CF.RESERVE for a window.
+fn window_arguments(window: Window) -> [String; 4] {
     let length = window.length();
     let [option, length] = match window.clock() {
         Clock::Count => ["WINDOWITEMS".to_owned(), length.to_string()],
@@ -185,28 +188,28 @@ fn window_words(window: Window) -> [String; 4] {
 mod tests {
     use super::*;
 
-    fn words(wanted: &Requirements, shards: u64) -> String {
-        Request { wanted, window: None }.words(shards).unwrap().join(" ")
+    fn arguments(wanted: &Requirements, shards: u64) -> String {
+        ReserveOptions { wanted, window: None }.arguments(shards).unwrap().join(" ")
     }
 
     #[test]
     fn words_for_the_server() {
         let all = Requirements::default();
-        assert_eq!(words(&all, 1), "1024 HASHBITS 64");
+        assert_eq!(arguments(&all, 1), "1024 HASHBITS 64");
         let roomy = Requirements { capacity: Some(1_000_000), ..all.clone() };
-        assert_eq!(words(&roomy, 1), "1000000 HASHBITS 64");
-        assert_eq!(words(&roomy, 64), "15625 HASHBITS 64");
+        assert_eq!(arguments(&roomy, 1), "1000000 HASHBITS 64");
+        assert_eq!(arguments(&roomy, 64), "15625 HASHBITS 64");
         let exact = Requirements { rate: Some(0.001), ..roomy };
-        assert_eq!(words(&exact, 1), "1000000 HASHBITS 30");
-        assert_eq!(words(&exact, 64), "15625 HASHBITS 24");
+        assert_eq!(arguments(&exact, 1), "1000000 HASHBITS 30");
+        assert_eq!(arguments(&exact, 64), "15625 HASHBITS 24");
         let fixed = Requirements { when_full: Some(WhenFull::Refuse), ..exact };
-        assert_eq!(words(&fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
-        assert_eq!(words(&fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
+        assert_eq!(arguments(&fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
+        assert_eq!(arguments(&fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
         let coarse = Requirements { hash_bits: Some(20), ..all.clone() };
-        assert_eq!(words(&coarse, 4), "1024 HASHBITS 20");
+        assert_eq!(arguments(&coarse, 4), "1024 HASHBITS 20");
         let forgetful = |clock, length, shards| {
             let window = Window::new(clock, length, 4).ok();
-            Request { wanted: &all, window }.words(shards).unwrap().join(" ")
+            ReserveOptions { wanted: &all, window }.arguments(shards).unwrap().join(" ")
         };
         let week = forgetful(Clock::Arrival, 604_800_000, 2);
         assert_eq!(week, "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 4");
@@ -216,8 +219,9 @@ mod tests {
 
     #[test]
     fn what_a_server_cannot_do_is_told() {
-        let refused =
-            |wanted: &Requirements, shards| Request { wanted, window: None }.words(shards).is_err();
+        let refused = |wanted: &Requirements, shards| {
+            ReserveOptions { wanted, window: None }.arguments(shards).is_err()
+        };
         let most = Requirements { capacity: Some(1 << 31), ..Requirements::default() };
         assert!(refused(&most, 1) && !refused(&most, 2));
         let (rate, max_items) = (Some(1e-12), Some(1 << 40));

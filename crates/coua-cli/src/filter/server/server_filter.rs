@@ -5,17 +5,18 @@
 //! Therefore what was noted and could not be written is taken back; and a record whose answer was
 //! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
 
+use super::address::Address;
+use super::operation::{ALREADY_THERE, FULL, KeyAnswer, Operation};
+use super::remote_filter::{Pending, RemoteFilter};
+use super::reserve::ReserveOptions;
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{Op, Stop};
-use crate::filter::request::Request;
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::server_report;
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, Found, Keyed, Wanted};
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Notes, Result, counted, grouped, message};
 use coua::{KeyHash, KeyHasher};
-use coua_remote::{ALREADY_THERE, Address, Answer, Asked, FULL, Filter, Keys, Question};
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -28,13 +29,13 @@ const MOST_UNSETTLED: usize = 32 << 20;
 
 /// The filter, and the questions on their way to it.
 #[derive(Debug)]
-pub(super) struct ServerFilter {
-    filter: Filter,
+pub(crate) struct ServerFilter {
+    filter: RemoteFilter,
     op: Op,
     items_before: u64,
     hash_bits: Option<f64>,
     /// The questions that are open, in their order.
-    asked: VecDeque<Asked>,
+    asked: VecDeque<Pending>,
     /// Whether there was no room for a record, or the server has left some open: whatever comes first.
     ended: Option<Ended>,
     /// What was recorded after the record for which there was no room.
@@ -55,15 +56,15 @@ enum Ended {
 }
 
 impl ServerFilter {
-    pub(super) fn open(address: &Address, op: Op, spec: &FilterSpec, notes: Notes) -> Result<Self> {
+    pub(crate) fn open(address: &Address, op: Op, spec: &FilterSpec, notes: Notes) -> Result<Self> {
         let (filter, found) = if op.inserts() {
-            let wanted = Request::of(spec)?;
-            let words = |shards| wanted.words(shards);
-            let (filter, found) = Filter::open_or_create(address, words, notes.program())?;
+            let wanted = ReserveOptions::of(spec)?;
+            let arguments = |shards| wanted.arguments(shards);
+            let (filter, found) = RemoteFilter::open_or_create(address, arguments, notes)?;
             wanted.agree_with(&found, address)?;
             (filter, found)
         } else {
-            Filter::open(address, notes.program())?
+            RemoteFilter::open(address, notes)?
         };
         Ok(Self {
             filter,
@@ -80,20 +81,20 @@ impl ServerFilter {
     }
 
     /// Notes what the server says of the keys.
-    fn note(&mut self, keyed: &Keyed, given: &[Answer], answers: &mut Answers) {
-        let is = |wanted: i64| move |answer: &&Answer| answer.number == Some(wanted);
+    fn note(&mut self, keyed: &Keyed, given: &[KeyAnswer], answers: &mut Answers) {
+        let is = |wanted: i64| move |answer: &&KeyAnswer| answer.number == Some(wanted);
         match self.op {
             Op::Dedup => self.judge(keyed, given, answers),
             Op::Add | Op::AddNew => answers.added = given.iter().filter(is(1)).count() as u64,
             Op::Remove | Op::Check => {
-                let found = |answer: &Answer| match answer.number {
+                let found = |answer: &KeyAnswer| match answer.number {
                     Some(number) => Found::from(number == 1),
                     None => Found::Unknown,
                 };
                 answers.found.extend(given.iter().map(found));
             }
             Op::Count => {
-                let copies = |answer: &Answer| answer.number.unwrap_or(0).max(0).unsigned_abs();
+                let copies = |answer: &KeyAnswer| answer.number.unwrap_or(0).max(0).unsigned_abs();
                 answers.counts.extend(given.iter().map(copies));
             }
         }
@@ -103,10 +104,10 @@ impl ServerFilter {
     ///
     /// One that was there at the second asking may have been put there by the first, whose answer was
     /// lost: it counts as new, once as long as answers are in doubt. So does what was not answered at all.
-    fn judge(&mut self, keyed: &Keyed, given: &[Answer], answers: &mut Answers) {
+    fn judge(&mut self, keyed: &Keyed, given: &[KeyAnswer], answers: &mut Answers) {
         let mut all_is_known = true;
         for (answer, (key, hash)) in given.iter().zip(keyed.keys.iter().zip(&keyed.hashes)) {
-            let is_new = if let Answer { number: Some(number @ 0..), in_doubt: false } = answer {
+            let is_new = if let KeyAnswer { number: Some(number @ 0..), in_doubt: false } = answer {
                 *number > 0 && !self.passed.contains(key)
             } else {
                 all_is_known = false;
@@ -123,8 +124,8 @@ impl ServerFilter {
     }
 
     /// Notes what may be recorded from the `first` key on, to be taken back.
-    fn note_after_full(&mut self, keyed: &Keyed, given: &[Answer], first: usize) {
-        let may_be_in = |answer: &Answer| match self.op {
+    fn note_after_full(&mut self, keyed: &Keyed, given: &[KeyAnswer], first: usize) {
+        let may_be_in = |answer: &KeyAnswer| match self.op {
             Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
             _ => answer.number == Some(1),
         };
@@ -166,14 +167,14 @@ impl RunFilter for ServerFilter {
     }
 
     fn request(&mut self, keyed: &Keyed) {
-        let question = match self.op {
-            Op::Dedup | Op::AddNew => Question::InsertNew,
-            Op::Add => Question::Insert,
-            Op::Remove => Question::Remove,
-            Op::Check => Question::Contains,
-            Op::Count => Question::Count,
+        let operation = match self.op {
+            Op::Dedup | Op::AddNew => Operation::InsertNew,
+            Op::Add => Operation::Insert,
+            Op::Remove => Operation::Remove,
+            Op::Check => Operation::Contains,
+            Op::Count => Operation::Count,
         };
-        self.asked.push_back(self.filter.ask(question, keys(keyed)));
+        self.asked.push_back(self.filter.ask(operation, keyed));
     }
 
     fn max_pending_bytes(&self) -> usize {
@@ -190,13 +191,13 @@ impl RunFilter for ServerFilter {
             return Err(Stop::Full { nth: 0, why: String::new() });
         }
         // Once some are open, all others that were not taken are open as well.
-        let is_full = |answer: &Answer| self.op.inserts() && answer.number == Some(FULL);
+        let is_full = |answer: &KeyAnswer| self.op.inserts() && answer.number == Some(FULL);
         let full = given.iter().position(is_full).filter(|_| asked.is_ok() && self.ended.is_none());
         self.note(keyed, &given[..full.unwrap_or(given.len())], answers);
         if let Err(failure) = asked {
             self.ended = Some(Ended::Lost);
             let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
-            let (failure, unanswered) = (failure.into(), unanswered as u64);
+            let (failure, unanswered) = (failure, unanswered as u64);
             return Err(Stop::Lost { failure, unanswered });
         }
         let Some(nth) = full else { return Ok(()) };
@@ -229,7 +230,7 @@ impl RunFilter for ServerFilter {
         for (key, hash) in self.after_full.keys.iter().zip(&self.after_full.hashes) {
             note(&mut self.unsettled, key, *hash);
         }
-        let asked = self.filter.ask(Question::Remove, keys(&self.unsettled));
+        let asked = self.filter.ask(Operation::Remove, &self.unsettled);
         if let (answers, Err(failure)) = self.filter.answers(asked) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
             let (name, left) = (self.filter.name(), counted(left as u64, "record"));
@@ -241,8 +242,8 @@ impl RunFilter for ServerFilter {
     }
 
     fn roll_back_after_full(&mut self) -> Result<()> {
-        let asked = self.filter.ask(Question::Remove, keys(&self.after_full));
-        Ok(self.filter.answers(asked).1?)
+        let asked = self.filter.ask(Operation::Remove, &self.after_full);
+        self.filter.answers(asked).1
     }
 
     /// Reports lost connections, and what they may have done.
@@ -275,9 +276,9 @@ impl RunFilter for ServerFilter {
             None => (Ok(FilterFigures::default()), None),
             Some(Ok(found)) => {
                 let found = found.unwrap_or_default();
-                (Ok(server_report::figures(&found)), Some(found.items))
+                (Ok(FilterFigures::from(&found)), Some(found.items))
             }
-            Some(Err(error)) => (Err(error.into()), None),
+            Some(Err(failure)) => (Err(failure), None),
         };
         let expected = self.expected(answered, items_now);
         Summary { figures, hash_bits: self.hash_bits, expected }
@@ -288,9 +289,4 @@ impl RunFilter for ServerFilter {
 fn note(log: &mut Keyed, key: &[u8], hash: KeyHash) {
     log.keys.push(key);
     log.hashes.push(hash);
-}
-
-/// Keys as a server is asked about them.
-fn keys(keyed: &Keyed) -> Keys<'_> {
-    Keys::new(&keyed.keys.bytes, &keyed.keys.ends, &keyed.hashes)
 }

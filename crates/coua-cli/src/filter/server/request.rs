@@ -1,33 +1,32 @@
 //! A command on its way to a server and back.
 
-use crate::link::{Link, MOST_BYTES, Trouble};
-use crate::wire::Node;
+use super::connection::{Connection, LinkError, MOST_BYTES, Node};
 use redis::Value;
 
 /// A command on its way.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(super) struct Request {
     /// The slot of its key.
-    pub(crate) slot: u16,
+    pub(super) slot: u16,
     /// The command as bytes of the protocol.
-    pub(crate) command: Vec<u8>,
+    pub(super) command: Vec<u8>,
     /// Bytes that the reply may have.
-    pub(crate) most_bytes: u64,
+    pub(super) most_bytes: u64,
     /// It was sent before, and the reply did not come: it may have been done already.
-    pub(crate) in_doubt: bool,
+    pub(super) in_doubt: bool,
     /// It was sent before, and not done: later ones may have overtaken it.
-    pub(crate) was_refused: bool,
+    pub(super) was_refused: bool,
     /// Where its keys begin among its words, if of equal keys the first one is to get a 1.
-    pub(crate) first_key: Option<usize>,
+    pub(super) first_key: Option<usize>,
     /// Where to find the key while it is moving.
-    pub(crate) asked_at: Option<Node>,
-    pub(crate) is_sent: bool,
+    pub(super) asked_at: Option<Node>,
+    pub(super) is_sent: bool,
     /// The reply, or why it was refused.
-    pub(crate) reply: Option<Result<Value, String>>,
+    pub(super) reply: Option<Result<Value, String>>,
 }
 
-impl Order {
-    pub(crate) fn new(slot: u16, command: Vec<u8>) -> Self {
+impl Request {
+    pub(super) fn new(slot: u16, command: Vec<u8>) -> Self {
         Self {
             slot,
             command,
@@ -41,12 +40,12 @@ impl Order {
         }
     }
 
-    pub(crate) fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.reply.is_none() && !self.is_sent
     }
 
     /// Its keys, if it matters which of them comes first.
-    pub(crate) fn keys(&self) -> Vec<Vec<u8>> {
+    pub(super) fn keys(&self) -> Vec<Vec<u8>> {
         let Some(first) = self.first_key else { return Vec::new() };
         let Ok(Value::Array(words)) = redis::parse_redis_value(&self.command) else {
             return Vec::new();
@@ -56,7 +55,7 @@ impl Order {
     }
 
     /// The numbers of its reply.
-    pub(crate) fn numbers(&mut self) -> &mut [Value] {
+    pub(super) fn numbers(&mut self) -> &mut [Value] {
         match &mut self.reply {
             Some(Ok(Value::Array(numbers))) => numbers,
             _ => &mut [],
@@ -64,28 +63,31 @@ impl Order {
     }
 
     /// The connection was lost before the reply came.
-    pub(crate) fn lose(&mut self) {
+    pub(super) fn lose(&mut self) {
         self.in_doubt = true;
         self.is_sent = false;
         self.asked_at = None;
     }
 
     /// The reply, or why it was refused.
-    pub(crate) fn receive(&self, link: &mut Link) -> Result<Result<Value, String>, Trouble> {
+    pub(super) fn receive(
+        &self,
+        connection: &mut Connection,
+    ) -> Result<Result<Value, String>, LinkError> {
         let may_ask = match &self.asked_at {
-            Some(_) => link.receive().map(drop),
+            Some(_) => connection.receive().map(drop),
             None => Ok(()),
         };
-        if let Err(trouble @ Trouble::Lost(_)) = may_ask {
-            return Err(trouble);
+        if let Err(error @ LinkError::Lost(_)) = may_ask {
+            return Err(error);
         }
         // It comes whether ASKING was refused or not.
-        match link.receive_at_most(self.most_bytes) {
+        match connection.receive_at_most(self.most_bytes) {
             Ok(reply) => Ok(Ok(reply)),
-            Err(Trouble::Refused(text)) => Ok(Err(text)),
+            Err(LinkError::Refused(text)) => Ok(Err(text)),
             // That ASKING was refused is why another node is named.
-            Err(Trouble::Moved) => Err(may_ask.err().unwrap_or(Trouble::Moved)),
-            Err(trouble) => Err(trouble),
+            Err(LinkError::Moved) => Err(may_ask.err().unwrap_or(LinkError::Moved)),
+            Err(error) => Err(error),
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
-use crate::error::Error;
 use percent_encoding::percent_decode_str;
 use std::env;
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
@@ -17,21 +15,22 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Holds the password where the address does not.
 const PASSWORD: &str = "COUA_SERVER_PASSWORD";
 
-const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
+/// What an address looks like.
+pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
 
 /// The address of a filter on a server.
 #[derive(Clone, PartialEq)]
-pub struct Address {
+pub(crate) struct Address {
     scheme: String,
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<String>,
-    pub(crate) database: i64,
-    pub(crate) name: String,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) database: i64,
+    pub(super) name: String,
     /// None: the filter is one key of this name.
-    pub(crate) shards: Option<u32>,
-    pub(crate) patience: Duration,
+    pub(super) shards: Option<u32>,
+    pub(super) patience: Duration,
 }
 
 /// As messages name it: without the password.
@@ -51,40 +50,20 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// The address that is given in place of a filter file, if one is.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the address.
-    pub fn of(argument: &Path) -> Result<Option<Self>, Error> {
-        let text = argument.to_string_lossy();
-        let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
-        if !is_address {
-            return Ok(None);
+    /// With the password of the environment, if it has none of its own.
+    pub(crate) fn with_password(mut self) -> Self {
+        if self.password.is_none() {
+            self.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
         }
-        let wrong = |reason: String| Error::at(without_password(&text), reason);
-        let mut address = Self::parse(&text).map_err(wrong)?;
-        if address.password.is_none() {
-            address.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
-        }
-        Ok(Some(address))
+        self
     }
 
-    /// The address where nothing else will do.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the address, or that it is none.
-    pub fn needed(argument: &Path) -> Result<Self, Error> {
-        let wrong = || Error::at(argument.display(), format!("is not an address: expected {FORM}"));
-        Self::of(argument)?.ok_or_else(wrong)
-    }
-
-    pub(crate) fn has_tls(&self) -> bool {
+    pub(super) fn has_tls(&self) -> bool {
         matches!(self.scheme.as_str(), "valkeys" | "rediss")
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// The address in a text, or what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if has_at_after_host(text) {
             return Err(format!(
                 "has an @ after the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
@@ -175,21 +154,9 @@ fn name_in(text: &str) -> &str {
     place.split_once('/').map_or("", |(_, name)| name)
 }
 
-fn is_scheme(text: &str) -> bool {
-    ["valkey", "valkeys", "redis", "rediss"].iter().any(|scheme| text.eq_ignore_ascii_case(scheme))
-}
-
 fn decoded(text: &str, what: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
     decoded.map(String::from).map_err(|_| format!("has a {what} that is not UTF-8"))
-}
-
-/// An address that cannot be understood, for a message.
-fn without_password(text: &str) -> String {
-    match (text.split_once("://"), text.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -251,36 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_never_shown() {
+    fn a_password_is_not_displayed() {
         let address = parse("valkey://me:secret@h/seen?shards=2").unwrap();
         assert_eq!(format!("{address} {address:?}").matches("secret").count(), 0);
-        let wrong = Address::of(Path::new("valkey://me:sec@ret@h:x/seen")).unwrap_err();
-        let (name, reason) = (wrong.name(), wrong.reason());
-        assert_eq!(name, "valkey://h:x/seen");
-        assert!(!reason.contains("ret@"), "{reason}");
-        for text in [
-            "valkey://me:12/secret@h/seen",
-            "valkey://me:12?secret@h/seen",
-            "valkey://me:12/x?secret=1@h/seen",
-            "valkey://me:12/x#secret@h/seen",
-            "valkey://me:secret/12@h/seen",
-            "valkey://me/secret@h/seen?shards=2",
-            "valkey://h/secret@x",
-        ] {
-            let wrong = Address::of(Path::new(text)).unwrap_err();
-            let (name, reason) = (wrong.name(), wrong.reason());
-            assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
-            assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
-        }
         let address = parse("valkey://me:sec%2Fret%40@h/a%40b").unwrap();
         assert_eq!(address.password.as_deref(), Some("sec/ret@"));
         assert_eq!(address.name, "a@b");
-    }
-
-    #[test]
-    fn files_are_files() {
-        for file in ["seen.coua", "valkey:/h/x", "http://h/x", "./valkey"] {
-            assert!(Address::of(Path::new(file)).unwrap().is_none(), "{file}");
-        }
     }
 }

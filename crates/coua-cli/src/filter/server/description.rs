@@ -1,40 +1,41 @@
 //! What the server tells of a filter: CF.INFO of all its shards, together.
 
+use crate::terminal::FilterFigures;
 use coua::window::{Clock, Window};
 use redis::{FromRedisValue, Value};
 
 /// All shards of a filter together.
 #[derive(Debug, Default)]
-pub struct Description {
+pub(super) struct Description {
     /// How many there are.
-    pub shards: u64,
+    pub(super) shards: u64,
     /// Items in all of them, every copy counted.
-    pub items: u64,
+    pub(super) items: u64,
     /// Items that were removed.
-    pub deleted: u64,
+    pub(super) deleted: u64,
     /// Memory of all of them.
-    pub memory_bytes: u64,
+    pub(super) memory_bytes: u64,
     /// Slots of all buckets.
-    pub slots: u64,
+    pub(super) slots: u64,
     /// Slots in use, 0 to 1; none for filters of another module's layout.
-    pub load: Option<f64>,
+    pub(super) load: Option<f64>,
     /// The fewest of any shard.
-    pub hash_bits: Option<f64>,
+    pub(super) hash_bits: Option<f64>,
     /// Now, for a key that was never added.
-    pub false_positive_rate: Option<f64>,
+    pub(super) false_positive_rate: Option<f64>,
     /// It never grows.
-    pub is_fixed: bool,
+    pub(super) is_fixed: bool,
     /// Items of the emptiest shard.
-    pub fewest_items: u64,
+    pub(super) fewest_items: u64,
     /// Items of the fullest shard.
-    pub most_items: u64,
+    pub(super) most_items: u64,
     /// Of each shard, if they forget; they all have the same.
-    pub window: Option<Window>,
+    pub(super) window: Option<Window>,
 }
 
 impl Description {
     /// Of the replies of all shards; none if one of them lacks what every filter has.
-    pub(crate) fn of(shards: &[Value]) -> Option<Self> {
+    pub(super) fn of(shards: &[Value]) -> Option<Self> {
         let mut all = Self { fewest_items: u64::MAX, ..Self::default() };
         let (mut used, mut rates) = (Some(0.0), Some(0.0));
         for shard in shards {
@@ -65,13 +66,13 @@ impl Description {
     }
 
     /// As `--when-full` names it.
-    pub fn when_full(&self) -> &'static str {
+    pub(super) fn when_full(&self) -> &'static str {
         if self.is_fixed { "error" } else { "exceed" }
     }
 }
 
 /// The window of a shard, if it forgets.
-pub(crate) fn window(shard: &Value) -> Option<Window> {
+pub(super) fn window(shard: &Value) -> Option<Window> {
     let number = |name| field(shard, name).and_then(whole);
     let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
     let (clock, length) =
@@ -95,4 +96,17 @@ fn whole(value: &Value) -> Option<u64> {
 
 fn real(value: &Value) -> Option<f64> {
     f64::from_redis_value_ref(value).ok().filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+impl From<&Description> for FilterFigures {
+    fn from(found: &Description) -> Self {
+        Self {
+            items: found.items,
+            load: found.load,
+            memory_bytes: found.memory_bytes,
+            hash_bits: found.hash_bits,
+            false_positive_rate: found.false_positive_rate,
+            window: None,
+        }
+    }
 }

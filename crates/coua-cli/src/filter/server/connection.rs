@@ -1,0 +1,413 @@
+//! A connection to one server, within limits, and what can go wrong on it: the server may send anything, or nothing.
+//!
+//! The connections of the `redis` crate have no limits, and its parser keeps what it has read until a
+//! reply is complete: a server that sends without end would take all memory, and one that sends a byte
+//! now and then would hold the program up for ever. So the connection is ours, and the parser of the
+//! crate reads from it. How deep replies may be nested (100) and how much is allocated before elements
+//! have come (4096 of them) the parser limits itself.
+
+use super::address::Address;
+use crate::terminal::exit;
+use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A server that does not take a connection within this time is away.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// So is one that does not answer within this time: no command here takes a second.
+const ANSWERING: Duration = Duration::from_secs(20);
+/// A reply may always take this long, even with a shorter `retry` or after a signal.
+const HICCUP: Duration = Duration::from_secs(5);
+/// One wait takes at most this long: then it is checked whether a signal came.
+const TURN: Duration = Duration::from_millis(500);
+
+/// Bytes that a server takes or gives in a second, at least, over however slow a line.
+const SLOWEST: u64 = 32 << 10;
+
+/// One server, of a cluster perhaps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Node {
+    /// Nodes whose host is not known are told by their port: they are where the one is that told it.
+    pub(super) fn told_by(self, teller: &Self) -> Self {
+        let is_known = !matches!(self.host.as_str(), "" | "?");
+        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
+    }
+}
+
+/// The bytes of a connection.
+pub(super) struct BoundedStream {
+    transport: Transport,
+    /// How long a reply may take.
+    answering: Duration,
+}
+
+enum Transport {
+    Plain(BoundedSocket),
+    Encrypted(Box<StreamOwned<ClientConnection, BoundedSocket>>),
+}
+
+impl fmt::Debug for BoundedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundedStream").finish_non_exhaustive()
+    }
+}
+
+impl BoundedStream {
+    /// Connects to a node, encrypted if the address says so.
+    pub(super) fn open(address: &Address, node: &Node) -> io::Result<Self> {
+        let answering = ANSWERING.min(address.patience.max(HICCUP));
+        let socket = connect(node)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(TURN))?;
+        socket.set_write_timeout(Some(TURN))?;
+        let limited = BoundedSocket { socket, time: answering, left: u64::MAX };
+        let transport = if address.has_tls() {
+            Transport::Encrypted(Box::new(StreamOwned::new(tls(node)?, limited)))
+        } else {
+            Transport::Plain(limited)
+        };
+        Ok(Self { transport, answering })
+    }
+
+    /// Sends bytes, all of them.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.limit(u64::MAX, self.answering + time_for(bytes.len() as u64));
+        let stream: &mut dyn Write = match &mut self.transport {
+            Transport::Plain(stream) => stream,
+            Transport::Encrypted(stream) => stream,
+        };
+        stream.write_all(bytes)?;
+        stream.flush()
+    }
+
+    /// Where to read a reply that has so many bytes at most, from now on.
+    pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
+        self.limit(most_bytes, self.answering + time_for(most_bytes));
+        match &mut self.transport {
+            Transport::Plain(stream) => stream,
+            Transport::Encrypted(stream) => stream,
+        }
+    }
+
+    fn limit(&mut self, most_bytes: u64, time: Duration) {
+        let limited = match &mut self.transport {
+            Transport::Plain(stream) => stream,
+            Transport::Encrypted(stream) => &mut stream.sock,
+        };
+        (limited.left, limited.time) = (most_bytes, time);
+    }
+}
+
+/// How long as many bytes may take, beside the time for any.
+fn time_for(bytes: u64) -> Duration {
+    Duration::from_secs(bytes / SLOWEST)
+}
+
+/// A socket that may be read up to a number of bytes, and waited for up to a time.
+struct BoundedSocket {
+    socket: TcpStream,
+    /// Time that is left. It goes while the program waits, not while it is stopped: what has come then must
+    /// not be lost.
+    time: Duration,
+    left: u64,
+}
+
+impl BoundedSocket {
+    /// Reads or writes, in turns. The socket's own limit makes the system end a wait at any signal, also at
+    /// one that asks for nothing but the progress.
+    fn in_turns(
+        &mut self,
+        mut act: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            if self.time.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let begin = Instant::now();
+            let result = act(&self.socket);
+            self.time = self.time.saturating_sub(begin.elapsed().min(TURN));
+            match result {
+                Err(error) if is_wait(&error) => self.check_cancelled(),
+                result => return result,
+            }
+        }
+    }
+
+    /// A server that is silent is not waited for long if the program is to stop.
+    fn check_cancelled(&mut self) {
+        if exit::caught().is_some() {
+            self.time = self.time.min(HICCUP);
+        }
+    }
+}
+
+/// Whether nothing has happened but time.
+fn is_wait(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+impl Read for BoundedSocket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other("it sends more than the answer to what was asked"));
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.in_turns(|mut socket| socket.read(&mut buffer[..most]))?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+impl Write for BoundedSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.in_turns(|mut socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// Tries all addresses of a name.
+fn connect(node: &Node) -> io::Result<TcpStream> {
+    let until = Instant::now() + CONNECTING;
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in (node.host.as_str(), node.port).to_socket_addrs()? {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Encryption, with the certificates that the system trusts.
+fn tls(node: &Node) -> io::Result<ClientConnection> {
+    let name = ServerName::try_from(node.host.clone());
+    let name = name.map_err(|_| io::Error::other("its name cannot stand in a certificate"))?;
+    let mut roots = RootCertStore::empty();
+    // What cannot be read is not trusted; nor is what is no certificate.
+    let (trusted, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if trusted == 0 {
+        return Err(io::Error::other(
+            "the system has no certificates to trust: SSL_CERT_FILE names a file with some",
+        ));
+    }
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
+}
+
+/// A command that only the module has: servers and modules of others have most of its CF.*.
+const OWN_COMMAND: &str = "CF.MDEL";
+
+const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
+                         --loadmodule libcoua.so";
+
+const NO_REPLY: &str = "it sent something that is not a reply of Valkey or Redis";
+
+/// Bytes of a reply. Those about keys and filters have a few kB.
+pub(super) const MOST_BYTES: u64 = 64 << 10;
+/// Bytes of CLUSTER SLOTS, with every slot a range of its own, and a replica of each.
+pub(super) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
+/// Characters of a server's words in a message.
+const MOST_WORDS: usize = 300;
+
+/// Why a command was not answered.
+#[derive(Debug)]
+pub(super) enum LinkError {
+    /// There is no connection any more: what was sent may have been done or not.
+    Lost(String),
+    /// It was not done, but may be soon.
+    NotNow(String),
+    /// It was not done: another node has the key.
+    Moved,
+    /// It was not done: another node is taking the key over, and has it already.
+    Ask(Node),
+    /// It was not done, and never will be.
+    Refused(String),
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(text) | Self::NotNow(text) | Self::Refused(text) => f.write_str(text),
+            Self::Moved | Self::Ask(_) => f.write_str("the cluster is moving keys"),
+        }
+    }
+}
+
+impl LinkError {
+    fn of(error: &RedisError) -> Self {
+        match error.kind() {
+            ErrorKind::Io if error.is_timeout() => Self::Lost("no answer".to_owned()),
+            ErrorKind::Io => Self::Lost(plain(&error.to_string())),
+            ErrorKind::Parse => Self::Lost(NO_REPLY.to_owned()),
+            ErrorKind::Server(kind) => Self::of_server(kind, error, text_of(error)),
+            ErrorKind::Extension if error.code() == Some("BUSY") => Self::NotNow(text_of(error)),
+            _ => Self::Refused(text_of(error)),
+        }
+    }
+
+    fn of_io(error: io::Error) -> Self {
+        Self::of(&RedisError::from(error))
+    }
+
+    fn of_server(kind: ServerErrorKind, error: &RedisError, text: String) -> Self {
+        match kind {
+            ServerErrorKind::Moved => Self::Moved,
+            ServerErrorKind::Ask => match error.redirect_node().and_then(|(at, _)| node(at)) {
+                Some(node) => Self::Ask(node),
+                None => Self::Moved,
+            },
+            ServerErrorKind::BusyLoading
+            | ServerErrorKind::ClusterDown
+            | ServerErrorKind::MasterDown
+            | ServerErrorKind::ReadOnly
+            | ServerErrorKind::TryAgain => Self::NotNow(text),
+            _ if text.starts_with("unknown command") => Self::Refused(NO_MODULE.to_owned()),
+            // With or without the connections of a cluster. It closes then.
+            _ if text.starts_with("max number of clients") => Self::NotNow(text),
+            _ => Self::Refused(text),
+        }
+    }
+}
+
+/// What a server says.
+fn text_of(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some("ERR"), Some(detail)) => shown(detail),
+        (Some(code), Some(detail)) => shown(&format!("{code} {detail}")),
+        (Some(code), None) => shown(code),
+        _ => shown(&error.to_string()),
+    }
+}
+
+/// The words of the operating system, or of TLS, as people know them.
+fn plain(text: &str) -> String {
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None if text == "unexpected end of file" => "the connection was closed".to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+/// The words of a server, so that they cannot play with a terminal.
+fn shown(text: &str) -> String {
+    let is_long = text.chars().nth(MOST_WORDS).is_some();
+    let mut shown = String::new();
+    for c in text.chars().take(MOST_WORDS) {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    if is_long {
+        shown.push_str(" ...");
+    }
+    shown
+}
+
+/// `host:port`, where the host may have colons, or be missing.
+fn node(text: &str) -> Option<Node> {
+    let (host, port) = text.rsplit_once(':')?;
+    Some(Node { host: host.to_owned(), port: port.parse().ok()? })
+}
+
+/// A connection, over which commands go in pipelines.
+pub(super) struct Connection {
+    stream: BoundedStream,
+    parser: Parser,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Connects as the address says, to this node, which must have the module.
+    pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
+        let stream = BoundedStream::open(address, node).map_err(LinkError::of_io)?;
+        let mut connection = Self { stream, parser: Parser::new() };
+        connection.log_in(address)?;
+        connection.send_name()?;
+        if address.database != 0 {
+            connection.call(redis::cmd("SELECT").arg(address.database))?;
+        }
+        let known = connection.call(redis::cmd("COMMAND").arg("INFO").arg(OWN_COMMAND))?;
+        let has_module =
+            matches!(&known, Value::Array(of) if matches!(of.first(), Some(Value::Array(_))));
+        if has_module { Ok(connection) } else { Err(LinkError::Refused(NO_MODULE.to_owned())) }
+    }
+
+    fn log_in(&mut self, address: &Address) -> Result<(), LinkError> {
+        let (user, password) = (address.user.as_deref(), address.password.as_deref());
+        if user.is_none() && password.is_none() {
+            return Ok(());
+        }
+        // There are users who need no password.
+        let command = redis::cmd("AUTH").arg(user).arg(password.unwrap_or_default()).to_owned();
+        match self.call(&command) {
+            Err(LinkError::Refused(text)) => {
+                Err(LinkError::Refused(format!("authentication failed: {text}")))
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Says who this is, for CLIENT LIST: older servers need not understand, nor may every user.
+    fn send_name(&mut self) -> Result<(), LinkError> {
+        for (what, is) in [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))] {
+            match self.call(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
+                // It speaks with nobody from here, and closes without another word.
+                Err(LinkError::Refused(text)) if text.starts_with("DENIED") => {
+                    return Err(LinkError::Refused(text));
+                }
+                Ok(_) | Err(LinkError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends commands, as bytes of the protocol.
+    pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), LinkError> {
+        self.stream.send(commands).map_err(LinkError::of_io)
+    }
+
+    /// The reply to the first command that has none yet.
+    pub(super) fn receive(&mut self) -> Result<Value, LinkError> {
+        self.receive_at_most(MOST_BYTES)
+    }
+
+    /// The reply, of at most `bytes`, to the first command that has none yet.
+    pub(super) fn receive_at_most(&mut self, bytes: u64) -> Result<Value, LinkError> {
+        let reply = self.parser.parse_value(self.stream.reply(bytes));
+        reply.and_then(Value::extract_error).map_err(|error| LinkError::of(&error))
+    }
+
+    /// The reply to a command.
+    pub(super) fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
+        self.call_for(command, MOST_BYTES)
+    }
+
+    /// The reply, of at most `bytes`, to a command.
+    pub(super) fn call_for(&mut self, command: &Cmd, bytes: u64) -> Result<Value, LinkError> {
+        self.send(&command.get_packed_command())?;
+        self.receive_at_most(bytes)
+    }
+}

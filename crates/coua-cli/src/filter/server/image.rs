@@ -1,0 +1,235 @@
+//! A whole filter from a server and to it: `coua pull` and `coua push`, and a filter as the module keeps it.
+//!
+//! CF.SCANDUMP answers an image, and CF.LOADCHUNK takes one.
+//! The module's own `image.rs` describes the layout. A head tells the hash and its key. The filter follows
+//! as in a file (docs/format.md), or, while it has few items, their hashes.
+
+use super::address::Address;
+use super::remote_filter::{RemoteFilter, request};
+use crate::terminal::{Failure, Notes, Result};
+use coua::window::Generations;
+use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
+use redis::Value;
+use std::{fmt, io};
+
+/// A dump in one command: the server does nothing else meanwhile, so that all of it is of one moment. Numbers
+/// are written out because those of Lua are not integers.
+const SCRIPT: &str = "local chunks, at = {}, 0 \
+    repeat \
+      local answer = redis.call('CF.SCANDUMP', KEYS[1], string.format('%.0f', at)) \
+      at = answer[1] \
+      if at ~= 0 then chunks[#chunks + 1] = answer[2] end \
+    until at == 0 \
+    return chunks";
+
+/// Bytes by which a dump may be longer than the memory that the server says the filter takes: it may have
+/// grown since, and a dump has padding.
+const MARGIN: u64 = 64 << 20;
+
+/// All items of the filter. Each shard is of one moment, and no two need be of the same.
+pub(crate) fn pull(address: &Address, notes: Notes) -> Result<Generations> {
+    let (mut filter, found) = RemoteFilter::open(address, notes)?;
+    let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
+    let mut union: Option<Generations> = None;
+    for key in filter.keys() {
+        let shard = filter.shard(&key, most_bytes)?;
+        match &mut union {
+            None => union = Some(shard),
+            Some(union) => union.merge(&shard).map_err(|error| {
+                let reason = format!("{key} cannot be merged with the shards before it: {error}");
+                filter.failure(&reason)
+            })?,
+        }
+    }
+    union.ok_or_else(|| filter.failure("it has no shards"))
+}
+
+impl RemoteFilter {
+    fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
+        let mut dump = request(key, redis::cmd("EVAL_RO").arg(SCRIPT).arg(1).arg(key));
+        dump.most_bytes = most_bytes;
+        let reply = self.run(vec![dump])?.pop().and_then(|request| request.reply);
+        let Some(Ok(Value::Array(chunks))) = reply else {
+            let reason = reply.and_then(Result::err).unwrap_or_default();
+            return Err(self.failure(&format!("{key} is not sent: {reason}")));
+        };
+        let mut bytes = Vec::new();
+        for chunk in chunks {
+            if let Value::BulkString(chunk) = chunk {
+                bytes.extend_from_slice(&chunk);
+            }
+        }
+        decode(&bytes).map_err(|reason| self.failure(&format!("{key}: {reason}")))
+    }
+}
+
+/// Bytes of a command: servers may be set to refuse longer ones than 1 MiB.
+const CHUNK: usize = 512 << 10;
+
+const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashes of its items, and not the \
+                         items; leave ?shards=N out";
+
+/// Creates the key. Other clients get errors about it until all of it is there.
+pub(crate) fn push(pushed: &Generations, address: &Address, notes: Notes) -> Result<()> {
+    if address.shards.is_some() {
+        return Err(Failure::at(address, NO_SHARDS));
+    }
+    let bytes = encode(pushed).map_err(|error| Failure::at(address, error))?;
+    let mut filter = RemoteFilter::connect(address, notes)?;
+    if filter.describe()?.is_some() {
+        return Err(filter.failure(THERE));
+    }
+    let mut end = 0;
+    for chunk in bytes.chunks(CHUNK) {
+        let is_first = end == 0;
+        end += chunk.len();
+        // A position is the end of a chunk, plus one.
+        if let Err(refused) = filter.load(end + 1, chunk)? {
+            let is_ours = !is_first && refused.reason != "not found";
+            if is_ours {
+                filter.remove_begun()?;
+            }
+            return Err(filter.failure(&refused.to_string()));
+        }
+    }
+    Ok(())
+}
+
+const PERHAPS: &str = "the connection was lost at the first chunk, which may be there: delete the key (DEL), \
+                       and push again";
+const THERE: &str = "there is a filter of this name already: name another one, or delete it (DEL)";
+
+/// Why a chunk was not taken.
+struct ChunkError {
+    reason: String,
+    in_doubt: bool,
+}
+
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason.as_str() {
+            "item exists" if self.in_doubt => f.write_str(PERHAPS),
+            "item exists" => f.write_str(THERE),
+            reason => write!(f, "the server does not take the filter: {reason}"),
+        }
+    }
+}
+
+impl RemoteFilter {
+    fn load(&mut self, position: usize, chunk: &[u8]) -> Result<Result<(), ChunkError>> {
+        let key = self.keys().remove(0);
+        let command = redis::cmd("CF.LOADCHUNK").arg(&key).arg(position).arg(chunk).to_owned();
+        let mut done = self.run(vec![request(&key, &command)])?;
+        Ok(match done.pop().map(|request| (request.reply, request.in_doubt)) {
+            Some((Some(Err(reason)), in_doubt)) => Err(ChunkError { reason, in_doubt }),
+            _ => Ok(()),
+        })
+    }
+
+    /// Takes away what this run has begun.
+    fn remove_begun(&mut self) -> Result<()> {
+        let key = self.keys().remove(0);
+        self.run(vec![request(&key, redis::cmd("DEL").arg(&key))]).map(drop)
+    }
+}
+
+const MAGIC: &[u8; 8] = b"CouaKey1";
+/// Bytes before the filter.
+const HEAD: usize = 64;
+/// What follows the head.
+const FILTER: u32 = 1;
+const FEW: u32 = 3;
+const WINDOW: u32 = 4;
+/// How keys are hashed.
+const XXH3: u32 = 1;
+const SIPHASH_1_3: u32 = 2;
+/// BUCKETSIZE and MAXITERATIONS of a filter for which nothing else was said.
+const HINTS: [u32; 2] = [2, 20];
+/// Bytes before the hashes of few items.
+const FEW_FRONT: usize = 16;
+
+const OF_REDISBLOOM: &str = "it has the layout of RedisBloom, which forgets the hashes of its items: only \
+                             filters made by the module coua can be pulled";
+const NO_IMAGE: &str = "the server sent a filter in a format that this version does not know";
+
+/// The filter in an image.
+fn decode(bytes: &[u8]) -> Result<Generations, String> {
+    if bytes.len() < HEAD || &bytes[..8] != MAGIC {
+        return Err(OF_REDISBLOOM.to_owned());
+    }
+    let (head, body) = bytes.split_at(HEAD);
+    let (covered, sum) = head.split_at(HEAD - 8);
+    if checksum(covered).to_le_bytes() != sum {
+        return Err(NO_IMAGE.to_owned());
+    }
+    let key = head[16..32].first_chunk().copied();
+    let key = key.filter(|_| u32_at(head, 12) == SIPHASH_1_3);
+    match u32_at(head, 8) {
+        FILTER | WINDOW => {
+            Load::new().key(key).bytes(body).map_err(|error| format!("{NO_IMAGE}: {error}"))
+        }
+        FEW => few(body, key.ok_or(NO_IMAGE)?).ok_or_else(|| NO_IMAGE.to_owned()),
+        _ => Err(NO_IMAGE.to_owned()),
+    }
+}
+
+/// The filter of few items.
+fn few(body: &[u8], key: [u8; 16]) -> Option<Generations> {
+    let items = usize::try_from(u32_at(body, 12)).ok()?;
+    let end = items.checked_mul(size_of::<u64>())?.checked_add(FEW_FRONT)?;
+    if checksum(body.get(..end)?).to_le_bytes() != body[end..] {
+        return None;
+    }
+    let builder = CuckooFilter::builder().capacity(u64_at(body, 0)).hash_bits(u32_at(body, 8));
+    let builder = builder.hasher(KeyHasher::siphash13(key)).when_full(WhenFull::Grow);
+    let mut filter = builder.build().ok()?;
+    let hashes = (FEW_FRONT..end).step_by(size_of::<u64>()).map(|at| u64_at(body, at));
+    let hashes: Vec<_> = hashes.map(KeyHash::from_u64).collect();
+    filter.insert_batch(&hashes).ok()?;
+    Some(filter.into())
+}
+
+/// The image of a filter.
+fn encode(filter: &Generations) -> io::Result<Vec<u8>> {
+    let kind = if filter.window().is_some() { WINDOW } else { FILTER };
+    let mut key = [0; 16];
+    let algorithm = match filter.hasher().algorithm() {
+        HashAlgorithm::SipHash13 { key: secret } => {
+            key = secret;
+            SIPHASH_1_3
+        }
+        HashAlgorithm::Xxh3 { seed } => {
+            key[..8].copy_from_slice(&seed.to_le_bytes());
+            XXH3
+        }
+        // A later version's.
+        _ => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    // Generations grow.
+    let expansion = u32::from(kind == WINDOW || filter.template().when_full() != WhenFull::Refuse);
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([kind, algorithm].iter().flat_map(|field| field.to_le_bytes()));
+    bytes.extend(key);
+    let [bucket_size, max_iterations] = HINTS;
+    let options = [bucket_size, max_iterations, expansion, 0];
+    bytes.extend(options.iter().flat_map(|field| field.to_le_bytes()));
+    // No item was removed since then.
+    bytes.extend(0_u64.to_le_bytes());
+    bytes.extend(checksum(&bytes).to_le_bytes());
+    filter.write_to(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// XXH3-64 with seed 0.
+fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::xxh3(0).hash(bytes).to_u64()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    field.map_or(0, |field| u32::from_le_bytes(*field))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}

@@ -1,0 +1,324 @@
+//! A filter on a server: opened, created (also when several processes do so at once), asked about keys, described.
+
+use super::address::Address;
+use super::cluster::{Shards, key, slot};
+use super::description::{Description, window};
+use super::operation::{KeyAnswer, KeyBatch, LONGEST_KEY, Operation};
+use super::request::Request;
+use super::request_queue::RequestQueue;
+use crate::key::Keyed;
+use crate::terminal::{Failure, Notes, Result};
+use redis::{Cmd, Value};
+use std::time::{Duration, Instant};
+use std::{mem, slice, thread};
+
+/// A filter on a server.
+#[derive(Debug)]
+pub(super) struct RemoteFilter {
+    queue: RequestQueue,
+    shards: Shards,
+    /// Keys about which was asked twice.
+    in_doubt: u64,
+}
+
+/// An operation on its way.
+#[derive(Debug)]
+pub(super) struct Pending {
+    operation: Operation,
+    batches: Vec<KeyBatch>,
+    keys: usize,
+    is_too_long: bool,
+}
+
+impl RemoteFilter {
+    /// The filter that is there.
+    pub(super) fn open(address: &Address, notes: Notes) -> Result<(Self, Description)> {
+        let mut filter = Self::connect(address, notes)?;
+        match filter.describe()? {
+            Some(description) => Ok((filter, description)),
+            None => {
+                Err(filter.failure("there is no such filter: coua dedup or coua add creates it"))
+            }
+        }
+    }
+
+    pub(super) fn connect(address: &Address, notes: Notes) -> Result<Self> {
+        let queue = RequestQueue::new(address.clone(), notes);
+        let queue = queue.map_err(|error| Failure::at(address, error))?;
+        let shards = Shards::new(&address.name, address.shards);
+        Ok(Self { queue, shards, in_doubt: 0 })
+    }
+
+    /// Whether the answers to what is on its way are in doubt.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.queue.has_doubts()
+    }
+
+    /// About how many keys was asked twice.
+    pub(super) fn in_doubt(&self) -> u64 {
+        self.in_doubt
+    }
+
+    /// How often a connection was lost.
+    pub(super) fn losses(&self) -> u64 {
+        self.queue.losses
+    }
+
+    /// The address, without its password.
+    pub(super) fn name(&self) -> String {
+        self.queue.address.to_string()
+    }
+
+    /// How many keys of the server it is spread over.
+    pub(super) fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// The keys of the shards.
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.shards.keys().to_vec()
+    }
+
+    /// What the server tells of all shards; none if the filter is not there.
+    pub(super) fn describe(&mut self) -> Result<Option<Description>> {
+        let mut found = self.look_for_all()?;
+        self.refuse_other_shards(&found)?;
+        found.truncate(self.shards.len());
+        if found.first().is_none_or(Option::is_none) {
+            return Ok(None);
+        }
+        if let Some(missing) = found.iter().position(Option::is_none) {
+            let key = &self.shards.keys()[missing];
+            let reason = format!(
+                "the server lacks {key}: the filter is spread over fewer shards than \
+                                  the address says, or has lost this one"
+            );
+            return Err(self.failure(&reason));
+        }
+        let found: Vec<Value> = found.into_iter().flatten().collect();
+        self.refuse_other_windows(&found)?;
+        let described = Description::of(&found);
+        described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
+    }
+
+    /// Complains if the shards do not all forget alike.
+    fn refuse_other_windows(&self, found: &[Value]) -> Result<()> {
+        let differs = |shard: &Value| window(shard) != window(&found[0]);
+        let Some(other) = found.iter().position(differs) else { return Ok(()) };
+        let [first, other] = [0, other].map(|shard| &self.shards.keys()[shard]);
+        let reason = format!(
+            "{other} has another window than {first} (CF.INFO key FULL tells): all shards of a filter need the same; \
+             rename or delete what does not belong to it"
+        );
+        Err(self.failure(&reason))
+    }
+
+    /// What CF.INFO answers for each shard, for the key that there would be if there were more of them, and,
+    /// unless it is the only shard, for the name alone.
+    fn look_for_all(&mut self) -> Result<Vec<Option<Value>>> {
+        let Address { name, shards, .. } = &self.queue.address;
+        let beyond = key(name, shards.unwrap_or(0));
+        let single = shards.map(|_| name);
+        let info = |key: &String| request(key, redis::cmd("CF.INFO").arg(key).arg("FULL"));
+        let requests = self.shards.keys().iter().chain([&beyond]).chain(single).map(info).collect();
+        let mut found = Vec::new();
+        for request in self.run(requests)? {
+            let is_single = found.len() > self.shards.len();
+            found.push(match request.reply {
+                Some(Ok(fields)) => Some(fields),
+                Some(Err(text)) if text == "not found" => None,
+                // What is no filter is not in the way, nor what this user may not ask about.
+                Some(Err(_)) if is_single => None,
+                Some(Err(text)) => return Err(self.failure(&text)),
+                None => None,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Refuses a filter of the same name that has other shards than the address says.
+    fn refuse_other_shards(&self, found: &[Option<Value>]) -> Result<()> {
+        let Address { name, shards, .. } = &self.queue.address;
+        let has = |place: usize| found.get(place).is_some_and(Option::is_some);
+        let beyond = self.shards.len();
+        let (has_single, has_shards) = match shards {
+            None => (has(0), has(beyond)),
+            Some(_) => (has(beyond + 1), has(0)),
+        };
+        let reason = if has_single && has_shards {
+            let shard = key(name, 0);
+            format!(
+                "the server has both {name} and {shard}, a filter of a single key and one of shards: \
+                 rename or delete one of them"
+            )
+        } else if has_single && shards.is_some() {
+            format!(
+                "the server has {name}: the filter is this single key, and its address is without \
+                 ?shards=N"
+            )
+        } else if has(beyond) {
+            let beyond = key(name, shards.unwrap_or(0));
+            format!(
+                "the server has {beyond}: the filter is spread over more shards than the address says \
+                 (?shards=N)"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(self.failure(&reason))
+    }
+
+    /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the operations.
+    pub(super) fn ask(&mut self, operation: Operation, keys: &Keyed) -> Pending {
+        let is_too_long = keys.keys.iter().any(|key| key.len() > LONGEST_KEY);
+        let batches = if is_too_long { Vec::new() } else { KeyBatch::of(keys, &self.shards) };
+        let names = self.shards.keys();
+        let requests = batches.iter().map(|batch| {
+            let key = &names[batch.shard];
+            let mut request = request(key, &batch.command(operation, keys, key));
+            request.first_key = operation.first_key();
+            request
+        });
+        self.queue.post(requests);
+        Pending { operation, batches, keys: keys.hashes.len(), is_too_long }
+    }
+
+    /// The answers, as long as there is hope of one. If there is none for some of the keys, tells why.
+    pub(super) fn answers(&mut self, asked: Pending) -> (Vec<KeyAnswer>, Result<()>) {
+        let Pending { operation, batches, keys, is_too_long } = asked;
+        let mut answers = vec![KeyAnswer::default(); keys];
+        if is_too_long {
+            let reason = "a key of more than 512 MiB is more than servers take";
+            return (answers, Err(self.failure(reason)));
+        }
+        let (requests, result) = self.queue.take(batches.len());
+        let mut result = result.map_err(|text| self.failure(&text));
+        for (batch, request) in batches.iter().zip(requests) {
+            let in_doubt = request.in_doubt;
+            let wanted = batch.places.len();
+            let numbers = numbers(request.reply, operation, wanted).unwrap_or_else(|text| {
+                let first = mem::replace(&mut result, Ok(()));
+                result = first.and(Err(self.failure(&text)));
+                Vec::new()
+            });
+            let mut numbers = numbers.into_iter();
+            for &place in &batch.places {
+                answers[place] = KeyAnswer { number: numbers.next(), in_doubt };
+            }
+            self.in_doubt += if in_doubt { wanted as u64 } else { 0 };
+        }
+        (answers, result)
+    }
+
+    /// Has requests done while no operation is open.
+    pub(super) fn run(&mut self, requests: Vec<Request>) -> Result<Vec<Request>> {
+        let count = requests.len();
+        self.queue.post(requests);
+        let (requests, result) = self.queue.take(count);
+        result.map(|()| requests).map_err(|text| self.failure(&text))
+    }
+
+    pub(super) fn failure(&self, reason: &str) -> Failure {
+        let reason = if reason == "not found" { GONE } else { reason };
+        Failure::at(&self.queue.address, reason)
+    }
+}
+
+pub(super) const GONE: &str =
+    "the filter has gone from the server: it was removed, or was lost with it";
+
+/// The numbers of a reply; none if there was no reply.
+fn numbers(
+    reply: Option<Result<Value, String>>,
+    operation: Operation,
+    wanted: usize,
+) -> Result<Vec<i64>, String> {
+    let strange = || "it sent an answer that does not fit the command".to_owned();
+    let Some(reply) = reply else { return Ok(Vec::new()) };
+    let Value::Array(numbers) = reply? else { return Err(strange()) };
+    let number = |number| match number {
+        Value::Int(number) if operation.allows(number) => Ok(number),
+        _ => Err(strange()),
+    };
+    let numbers = numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?;
+    if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
+}
+
+pub(super) fn request(key: &str, command: &Cmd) -> Request {
+    Request::new(slot(key), command.get_packed_command())
+}
+
+/// How long another process may take to create the shards of a filter, and how often is looked for them.
+const CREATION: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl RemoteFilter {
+    /// The filter that is there; or a new one, for which `arguments` makes CF.RESERVE's arguments for each of so many shards.
+    pub(super) fn open_or_create(
+        address: &Address,
+        arguments: impl FnOnce(u64) -> Result<Vec<String>>,
+        notes: Notes,
+    ) -> Result<(Self, Description)> {
+        let mut filter = Self::connect(address, notes)?;
+        if let Some(description) = filter.describe()? {
+            return Ok((filter, description));
+        }
+        filter.create(arguments(filter.shards() as u64)?)?;
+        // Another process may have created it at the same time, and otherwise.
+        let description = filter.describe()?;
+        let description = description.ok_or_else(|| filter.failure(GONE))?;
+        Ok((filter, description))
+    }
+
+    /// Creates the shards that are missing. The first one comes last: where it is, all are.
+    ///
+    /// All have the same secret key of their hash, so that they can be merged. Of processes that do this at
+    /// once, the one that creates the last shard creates the others too, unless it dies on the way.
+    fn create(&mut self, mut arguments: Vec<String>) -> Result<()> {
+        let keys = self.keys();
+        let Some((first, others)) = keys.split_first() else { return Ok(()) };
+        if let Some((last, between)) = others.split_last() {
+            arguments.extend(["SEED".to_owned(), self.seed()?]);
+            if !self.reserve(slice::from_ref(last), &arguments)? && self.appears()? {
+                return Ok(());
+            }
+            self.reserve(between, &arguments)?;
+        }
+        self.reserve(slice::from_ref(first), &arguments).map(drop)
+    }
+
+    /// Creates keys; tells whether none of them was there.
+    fn reserve(&mut self, keys: &[String], arguments: &[String]) -> Result<bool> {
+        let reserve = |key: &String| request(key, redis::cmd("CF.RESERVE").arg(key).arg(arguments));
+        let mut are_new = true;
+        for request in self.run(keys.iter().map(reserve).collect())? {
+            match request.reply {
+                Some(Err(text)) if text == "item exists" => are_new &= request.in_doubt,
+                Some(Err(text)) => return Err(self.failure(&text)),
+                _ => {}
+            }
+        }
+        Ok(are_new)
+    }
+
+    /// Whether another process completes the filter within a moment.
+    fn appears(&mut self) -> Result<bool> {
+        let until = Instant::now() + CREATION;
+        while Instant::now() < until {
+            if self.describe()?.is_some() {
+                return Ok(true);
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(false)
+    }
+
+    /// A secret key, as CF.RESERVE takes it.
+    fn seed(&self) -> Result<String> {
+        let mut key = [0; 16];
+        let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
+        filled
+            .map_err(|_| self.failure("the system has no random numbers for the filter's key"))?;
+        Ok(format!("{:032x}", u128::from_le_bytes(key).swap_bytes()))
+    }
+}

@@ -1,0 +1,282 @@
+//! Commands in pipelines to all nodes at once, sent again until they are answered.
+//!
+//! Requests are posted, which sends them, and taken later, in the same order, when their replies have
+//! come: in between there is time to post others.
+
+use super::address::Address;
+use super::cluster::Nodes;
+use super::connection::{LinkError, Node};
+use super::reorder;
+use super::request::Request;
+use crate::terminal::{Notes, exit};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Pauses between trials: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How long nodes may send the program from one to the other, however impatient it is.
+const MOVING: Duration = Duration::from_secs(5);
+
+/// The servers, and what is on the way to them.
+#[derive(Debug)]
+pub(super) struct RequestQueue {
+    pub(super) address: Address,
+    nodes: Nodes,
+    /// All that were posted and not taken.
+    requests: VecDeque<Request>,
+    /// How many were taken before: the number of the first request.
+    taken: u64,
+    /// The numbers of the requests that each node has still to answer, in the order of their sending.
+    sent: HashMap<Node, VecDeque<u64>>,
+    /// What went wrong when requests were posted.
+    error: Option<LinkError>,
+    /// Why there is no hope any more.
+    gave_up: Option<String>,
+    verbosity: Notes,
+    /// How often connections were lost.
+    pub(super) losses: u64,
+}
+
+impl RequestQueue {
+    pub(super) fn new(address: Address, verbosity: Notes) -> Result<Self, LinkError> {
+        let nodes = Nodes::connect(&address)?;
+        Ok(Self {
+            address,
+            nodes,
+            requests: VecDeque::new(),
+            taken: 0,
+            sent: HashMap::new(),
+            error: None,
+            gave_up: None,
+            verbosity,
+            losses: 0,
+        })
+    }
+
+    /// Sends requests. Whatever goes wrong is found out, and mended, when they are taken: then the answers
+    /// are as if those for the same key had been done in their order.
+    pub(super) fn post(&mut self, requests: impl IntoIterator<Item = Request>) {
+        self.requests.extend(requests);
+        if self.gave_up.is_none() {
+            self.error = self.send_waiting().err().or(self.error.take());
+        }
+    }
+
+    /// The next `count` requests, each answered or refused; or why this gave up, with some of them
+    /// neither.
+    pub(super) fn take(&mut self, count: usize) -> (Vec<Request>, Result<(), String>) {
+        let result = self.wait_for(count);
+        self.taken += count as u64;
+        (self.requests.drain(..count).collect(), result)
+    }
+
+    fn wait_for(&mut self, count: usize) -> Result<(), String> {
+        let (mut since, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
+        let mut left = self.unanswered();
+        while self.requests.iter().take(count).any(|request| request.reply.is_none()) {
+            if let Some(reason) = &self.gave_up {
+                return Err(reason.clone());
+            }
+            let Err(error) = self.round(count) else { continue };
+            let before = mem::replace(&mut left, self.unanswered());
+            let progressed = left < before;
+            if since.is_none() {
+                self.notify_error(&error);
+            }
+            if progressed || since.is_none() {
+                (since, pause) = (Some(Instant::now()), FIRST_PAUSE);
+            }
+            self.be_patient(&error, since.unwrap_or_else(Instant::now).elapsed())
+                .inspect_err(|reason| self.gave_up = Some(reason.clone()))?;
+            // A key that has only moved is found at once.
+            if !matches!(error, LinkError::Ask(_) | LinkError::Moved) || !progressed {
+                thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            if !matches!(error, LinkError::Ask(_)) {
+                // Whoever cannot tell now may tell after the next pause.
+                self.nodes.learn().ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some are in doubt.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.requests.iter().any(|request| request.in_doubt)
+    }
+
+    fn unanswered(&self) -> usize {
+        self.requests.iter().filter(|request| request.reply.is_none()).count()
+    }
+
+    fn notify_error(&self, error: &LinkError) {
+        let is_away = matches!(error, LinkError::Lost(_) | LinkError::NotNow(_));
+        if is_away && !self.address.patience.is_zero() {
+            let (address, seconds) = (&self.address, self.address.patience.as_secs_f64());
+            self.verbosity.say(format_args!("{address}: {error}; trying again for {seconds} s"));
+        }
+    }
+
+    fn be_patient(&self, error: &LinkError, waited: Duration) -> Result<(), String> {
+        let patience = match error {
+            LinkError::Refused(text) => return Err(text.clone()),
+            // Nobody is away.
+            LinkError::Moved | LinkError::Ask(_) => self.address.patience.max(MOVING),
+            LinkError::Lost(_) | LinkError::NotNow(_) => self.address.patience,
+        };
+        if exit::caught().is_some() {
+            return Err(format!("{error}, and the program was told to stop"));
+        }
+        if waited >= patience {
+            return Err(format!("{error}; gave up after {} s", patience.as_secs_f64()));
+        }
+        Ok(())
+    }
+
+    /// Sends what waits, and receives until the first `count` requests have their replies. After an error
+    /// nothing is on the way any more.
+    fn round(&mut self, count: usize) -> Result<(), LinkError> {
+        let mut result = self.error.take().map_or_else(|| self.send_waiting(), Err);
+        while result.is_ok()
+            && let Some(node) = self.node_of_first(count)
+        {
+            result = self.receive(&node);
+        }
+        if result.is_err() {
+            for node in self.sent.keys().cloned().collect::<Vec<_>>() {
+                while self.sent.get(&node).is_some_and(|sent| !sent.is_empty()) {
+                    result = self.receive(&node).and(result);
+                }
+            }
+        }
+        result
+    }
+
+    /// Who has to answer the first of the first `count` requests without a reply.
+    fn node_of_first(&self, count: usize) -> Option<Node> {
+        let place = self.requests.iter().take(count).position(|request| request.reply.is_none())?;
+        let number = self.taken + place as u64;
+        let has_it = |(_, sent): &(&Node, &VecDeque<u64>)| sent.contains(&number);
+        self.sent.iter().find(has_it).map(|(node, _)| node.clone())
+    }
+
+    /// Sends all requests that were not sent, or to be sent again, to all nodes. Returns the last error.
+    fn send_waiting(&mut self) -> Result<(), LinkError> {
+        let mut result = Ok(());
+        for (node, numbers) in self.waiting_by_node(&mut result) {
+            if let Err(error) = self.send(&node, &numbers) {
+                result = Err(error);
+            }
+        }
+        result
+    }
+
+    /// What waits, and for whom. Behind a request that was refused nothing of its slot is sent until it is
+    /// answered: no more are to overtake it than those that were on the way.
+    fn waiting_by_node(&self, result: &mut Result<(), LinkError>) -> Vec<(Node, Vec<u64>)> {
+        let mut by_node: Vec<(Node, Vec<u64>)> = Vec::new();
+        let mut held = HashSet::new();
+        let open = |(_, request): &(u64, &Request)| request.reply.is_none();
+        for (number, request) in (self.taken..).zip(&self.requests).filter(open) {
+            let is_held = held.contains(&request.slot);
+            if request.was_refused {
+                held.insert(request.slot);
+            }
+            if is_held || !request.waits() {
+                continue;
+            }
+            let node =
+                match request.asked_at.clone().map_or_else(|| self.nodes.of(request.slot), Ok) {
+                    Ok(node) => node,
+                    Err(error) => {
+                        *result = Err(error);
+                        continue;
+                    }
+                };
+            match by_node.iter_mut().find(|(known, _)| *known == node) {
+                Some((_, numbers)) => numbers.push(number),
+                None => by_node.push((node, vec![number])),
+            }
+        }
+        by_node
+    }
+
+    fn send(&mut self, node: &Node, numbers: &[u64]) -> Result<(), LinkError> {
+        let first = self.taken;
+        let request = |number: &u64| (number - first) as usize;
+        let mut commands = Vec::new();
+        for request in numbers.iter().map(request).map(|place| &self.requests[place]) {
+            if request.asked_at.is_some() {
+                redis::cmd("ASKING").write_packed_command(&mut commands);
+            }
+            commands.extend_from_slice(&request.command);
+        }
+        let connection = match self.nodes.connection(node) {
+            Ok(connection) => connection,
+            Err(error) => {
+                // It has got nothing; who else may have the key is asked again.
+                for place in numbers.iter().map(request) {
+                    self.requests[place].asked_at = None;
+                }
+                return Err(error);
+            }
+        };
+        let sent = connection.send(&commands);
+        for place in numbers.iter().map(request) {
+            self.requests[place].is_sent = true;
+        }
+        self.sent.entry(node.clone()).or_default().extend(numbers);
+        sent.map_err(|error| self.lose(node, error))
+    }
+
+    /// The connection is lost, and so are the replies to all that was sent over it.
+    fn lose(&mut self, node: &Node, error: LinkError) -> LinkError {
+        self.losses += 1;
+        self.nodes.forget(node);
+        for number in self.sent.remove(node).unwrap_or_default() {
+            self.requests[(number - self.taken) as usize].lose();
+        }
+        error
+    }
+
+    /// Receives the reply to the first request that this node has still to answer.
+    fn receive(&mut self, node: &Node) -> Result<(), LinkError> {
+        let Some(number) = self.sent.get(node).and_then(VecDeque::front) else { return Ok(()) };
+        let place = (number - self.taken) as usize;
+        let request = &self.requests[place];
+        let reply = self.nodes.connection(node).and_then(|connection| request.receive(connection));
+        if let Err(error @ LinkError::Lost(_)) = reply {
+            return Err(self.lose(node, error));
+        }
+        self.sent.get_mut(node).map(VecDeque::pop_front);
+        let request = &mut self.requests[place];
+        (request.is_sent, request.asked_at) = (false, None);
+        match reply {
+            Ok(reply) => {
+                request.reply = Some(reply);
+                if request.was_refused
+                    && let Some((request, later)) =
+                        self.requests.make_contiguous()[place..].split_first_mut()
+                {
+                    reorder::fix_duplicates(request, later);
+                }
+            }
+            Err(LinkError::Ask(_) | LinkError::Moved) if !self.nodes.are_a_cluster() => {
+                let text = "it redirects to another server, though it is none of a cluster";
+                request.reply = Some(Err(text.to_owned()));
+            }
+            Err(error) => {
+                request.was_refused = true;
+                if let LinkError::Ask(asked) = &error {
+                    request.asked_at = Some(asked.clone().told_by(node));
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
