@@ -11,12 +11,13 @@ use std::path::Path;
 pub(super) struct Line<'a>(&'a ArgMatches);
 
 /// The options that only filter files have.
-const OF_FILES: [&str; 10] = [
+const OF_FILES: [&str; 11] = [
     "secret",
     "now",
     "resume",
     "checkpoint_every",
-    "anew",
+    "restart",
+    "overwrite",
     "no_wait",
     "time_field",
     "slots_per_bucket",

@@ -62,7 +62,7 @@ pub(crate) fn open(
         Some(Location::File(path)) => {
             let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;
             spec.now.check_for(view.filter.window())?;
-            Box::new(Arc::new(ReadOnlyFile::new(view, spec.now, op)))
+            Box::new(Arc::new(ReadOnlyFile::new(path.display().to_string(), view, spec.now, op)))
         }
     })
 }

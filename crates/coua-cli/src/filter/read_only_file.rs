@@ -15,14 +15,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 /// A filter that is asked and not changed.
 #[derive(Debug)]
 pub(super) struct ReadOnlyFile {
+    name: String,
     view: RwLock<View>,
     now: Now,
     op: Op,
 }
 
 impl ReadOnlyFile {
-    pub(super) fn new(view: View, now: Now, op: Op) -> Self {
-        Self { view: RwLock::new(view), now, op }
+    pub(super) fn new(name: String, view: View, now: Now, op: Op) -> Self {
+        Self { name, view: RwLock::new(view), now, op }
     }
 
     fn view(&self) -> RwLockReadGuard<'_, View> {
@@ -62,6 +63,10 @@ impl ReadOnlyFile {
 }
 
 impl RunFilter for Arc<ReadOnlyFile> {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
     fn hasher(&self) -> KeyHasher {
         self.view().filter.hasher()
     }

@@ -1,7 +1,7 @@
 //! The input that is being read.
 
 use crate::input::decompress::{self, Decoded};
-use crate::input::open::Tap;
+use crate::input::open::{Digest, Tap};
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
 use crate::terminal::{Failure, Result, Stop};
@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The input being read.
 pub(super) struct Current {
@@ -40,7 +41,10 @@ impl Current {
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = source.open().map_err(failed)?;
         let consumed_before = consumed.load(Ordering::Relaxed);
-        let tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
+        let mut tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
+        if let Source::Start(_, bytes) = source {
+            tap.limit(*bytes);
+        }
         let waiting = tap.waiting();
         let decoded = decompress::decoded(tap, coding);
         let decoded = match decoded {
@@ -61,8 +65,18 @@ impl Current {
         }))
     }
 
+    /// The checksum of all compressed bytes so far; 0 if the input is not compressed.
+    pub(super) fn digest(&self) -> u64 {
+        self.decoded.digest.as_ref().map_or(0, Digest::value)
+    }
+
     pub(super) fn would_wait(&self, stop: &Stop) -> bool {
         self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
+    }
+
+    /// Whether there is something to read, or the input ends, before the time is over.
+    pub(super) fn comes_within(&self, time: Duration, stop: &Stop) -> bool {
+        self.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
     }
 
     /// Reads some bytes; none at the end. The failure is none if the program is to stop.

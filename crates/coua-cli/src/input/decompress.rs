@@ -1,7 +1,7 @@
 //! Recognizes compressed inputs, and those that are not read, by their first bytes.
 
 use crate::input::Coding;
-use crate::input::open::Tap;
+use crate::input::open::{Digest, Tap};
 use bzip2::bufread::MultiBzDecoder;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
@@ -124,6 +124,8 @@ pub(super) struct Decoded {
     /// How it is compressed, if it is.
     pub(super) compression: Option<&'static str>,
     pub(super) reader: Box<dyn Read + Send>,
+    /// Of the compressed bytes.
+    pub(super) digest: Option<Digest>,
 }
 
 pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
@@ -132,6 +134,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
     if coding.is_decompressed && coding.encoding.is_none() {
         refuse_others(&start)?;
     }
+    let digest = tap.digest_if(compression.is_some());
     let all = Cursor::new(start).chain(tap);
     let mut reader: Box<dyn Read + Send> = match compression {
         Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
@@ -145,7 +148,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
                 .build(reader),
         );
     }
-    Ok(Decoded { compression: compression.map(|it| it.name), reader })
+    Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
 }
 
 /// The frames of an lz4 file, one after the other. Each has a decoder of its own: one that goes on with a frame of

@@ -12,7 +12,7 @@ use crate::terminal::{Failure, Result, Stream};
 use encoding_rs::Encoding;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to read, in this order.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub(crate) enum Until {
 enum Source {
     Stdin,
     File(PathBuf),
+    /// The first bytes of a file.
+    Start(PathBuf, u64),
 }
 
 /// What is known about the inputs before they are read.
@@ -75,10 +77,21 @@ impl Inputs {
         Self { sources, coding }
     }
 
+    /// The records in the first bytes of a file, which are neither compressed nor encoded.
+    pub(crate) fn start_of(path: &Path, bytes: u64) -> Self {
+        let coding = Coding { is_decompressed: false, encoding: None };
+        Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
+    }
+
+    /// One of them alone.
+    pub(crate) fn only(&self, path: &Path) -> Self {
+        Self { sources: vec![Source::File(path.to_owned())], coding: self.coding }
+    }
+
     /// The names of the files, if there is nothing but files with names.
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
         let name = |source: &Source| match source {
-            Source::File(path) => {
+            Source::File(path) | Source::Start(path, _) => {
                 Identity::at(path)?;
                 std::path::absolute(path).ok()
             }
@@ -107,7 +120,7 @@ impl Source {
     fn name(&self) -> String {
         match self {
             Self::Stdin => Stream::Input.name().to_owned(),
-            Self::File(path) => path.display().to_string(),
+            Self::File(path) | Self::Start(path, _) => path.display().to_string(),
         }
     }
 
@@ -120,7 +133,7 @@ impl Source {
     fn return_to(&self, place: u64) -> io::Result<()> {
         match self {
             Self::Stdin => standard_input()?.seek(SeekFrom::Start(place)).map(drop),
-            Self::File(_) => Ok(()),
+            Self::File(_) | Self::Start(..) => Ok(()),
         }
     }
 
@@ -130,7 +143,7 @@ impl Source {
             Self::File(path) if fs::metadata(path).is_ok_and(|it| platform::is_fifo(&it)) => {
                 platform::open_fifo(path)
             }
-            Self::File(path) => File::open(path),
+            Self::File(path) | Self::Start(path, _) => File::open(path),
         }
     }
 
@@ -160,7 +173,7 @@ impl Source {
                 let position = if metadata.is_file() { file.stream_position()? } else { 0 };
                 Ok((metadata, position))
             }
-            Self::File(path) => Ok((fs::metadata(path)?, 0)),
+            Self::File(path) | Self::Start(path, _) => Ok((fs::metadata(path)?, 0)),
         }
     }
 }

@@ -6,16 +6,35 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The checksum of all bytes that were read of an input so far.
+#[derive(Clone, Default)]
+pub(super) struct Digest(Arc<Mutex<Xxh3>>);
+
+impl Digest {
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).digest()
+    }
+}
 
 /// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program is to
 /// stop.
-#[derive(Debug)]
 pub(crate) struct Tap {
     file: Arc<File>,
     /// Anything but a regular file: a read may wait.
     may_wait: bool,
     stop: Arc<Stop>,
     consumed: Arc<AtomicU64>,
+    /// Until it is known that the input is not compressed.
+    digest: Option<Digest>,
+    /// Bytes that may be read still.
+    left: u64,
 }
 
 impl Tap {
@@ -24,7 +43,19 @@ impl Tap {
         if may_wait {
             platform::enlarge_pipe(&file);
         }
-        Ok(Self { file: Arc::new(file), may_wait, stop, consumed })
+        let (file, digest) = (Arc::new(file), Some(Digest::default()));
+        Ok(Self { file, may_wait, stop, consumed, digest, left: u64::MAX })
+    }
+
+    /// Reads no more than this.
+    pub(super) fn limit(&mut self, bytes: u64) {
+        self.left = bytes;
+    }
+
+    /// The checksum of what is read, if the input is compressed; else it is not computed any more.
+    pub(super) fn digest_if(&mut self, is_compressed: bool) -> Option<Digest> {
+        self.digest = self.digest.take().filter(|_| is_compressed);
+        self.digest.clone()
     }
 
     /// The file, if a read from it may wait.
@@ -35,6 +66,8 @@ impl Tap {
 
 impl Read for Tap {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let buffer = &mut buffer[..most];
         loop {
             if self.may_wait {
                 self.stop.wait_readable(&self.file)?;
@@ -46,6 +79,10 @@ impl Read for Tap {
                 Err(error) => return Err(error),
                 Ok(read) => {
                     self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+                    self.left -= read as u64;
+                    if let Some(digest) = &self.digest {
+                        digest.add(&buffer[..read]);
+                    }
                     return Ok(read);
                 }
             }

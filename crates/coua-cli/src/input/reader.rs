@@ -9,6 +9,7 @@ use crate::record::{
 use crate::terminal::{Failure, Result, Stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use std::{iter, vec};
 
 /// Reads all inputs, one after the other.
@@ -27,6 +28,10 @@ pub(crate) struct BlockReader {
     searched: usize,
     /// Records were handed on since the last block that said it was the last for now.
     undrained: bool,
+    /// An input that is silent for so long gives an empty block, so that what came before can be saved.
+    pub(crate) pause: Option<Duration>,
+    /// Records were handed on since the last empty block.
+    unpaused: bool,
     /// How large blocks are to be.
     pub(crate) block_size: BlockSize,
     /// Bytes in the next block, unless a record is longer.
@@ -56,6 +61,8 @@ impl BlockReader {
             carry: Vec::new(),
             searched: 0,
             undrained: false,
+            pause: None,
+            unpaused: false,
             block_size: BlockSize::USUAL,
             block_bytes: BLOCK,
             budget: Arc::default(),
@@ -88,7 +95,9 @@ impl BlockReader {
             block.begin(&current.name, room, &self.budget)?;
             (block.input, block.consumed_before) = (current.number, current.consumed_before);
             block.records_before = current.records;
-            if self.fill(&mut current, block)? {
+            let has_more = self.fill(&mut current, block)?;
+            let digest = current.digest();
+            if has_more {
                 self.current = Some(current);
             }
             if block.share.is_none() {
@@ -96,6 +105,7 @@ impl BlockReader {
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.consumed.load(Ordering::Relaxed);
+                block.digest = digest;
                 if let Some(record_bytes) = block.size().checked_div(block.len()) {
                     self.block_bytes = self.block_size.bytes_of(record_bytes);
                 }
@@ -160,6 +170,13 @@ impl BlockReader {
                 block.drained = true;
                 break true;
             }
+            if let Some(pause) = self.pause.filter(|_| self.unpaused)
+                && !current.comes_within(pause, &self.stop)
+            {
+                self.unpaused = false;
+                block.drained = true;
+                break true;
+            }
             match current.read(&mut block.bytes[filled..end], &self.stop) {
                 Ok(0) => {
                     self.end_of_input(current, block, filled);
@@ -185,6 +202,7 @@ impl BlockReader {
         }
         self.searched = if more { searched.saturating_sub(start) } else { 0 };
         self.undrained = !block.drained && (self.undrained || !block.ends.is_empty());
+        self.unpaused |= !block.ends.is_empty();
         self.take_header(current, block)?;
         current.records += block.len() as u64;
         Ok(more)

@@ -17,6 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// Wakes a thread that waits for input.
 #[derive(Debug)]
@@ -48,6 +49,14 @@ impl Bell {
                 result => return Ok(result.map(drop)?),
             }
         }
+    }
+
+    /// Whether `file` can be read, or the bell rings, before the time is over.
+    pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let mut both = [PollFd::new(file, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+        // If it cannot be told, the read will tell.
+        poll(&mut both, Some(&time)) != Ok(0)
     }
 
     /// Whether reading from `file` would wait.

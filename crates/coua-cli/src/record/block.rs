@@ -65,6 +65,8 @@ pub(crate) struct Block {
     pub(crate) consumed: u64,
     /// Those of the inputs before this one.
     pub(crate) consumed_before: u64,
+    /// The checksum of those of this input, if it is compressed; else 0.
+    pub(crate) digest: u64,
     /// What the block takes of the budget, if it has grown for a giant record; else none.
     pub(crate) share: Option<Share>,
 }

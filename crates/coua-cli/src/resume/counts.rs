@@ -90,6 +90,12 @@ impl Counts {
         })
     }
 
+    /// What to say if no record that was asked for is in the filter.
+    pub(crate) fn nothing_found(&self) -> Option<String> {
+        let is_it = self.found == 0 && self.not_found > 0;
+        is_it.then(|| format!("has none of {}", counted(self.not_found, "record")))
+    }
+
     /// Adds the figures of a command.
     pub(crate) fn tell(&self, op: Op, expected: Option<f64>, report: &mut Report) {
         let (name, count) = self.shown(op);

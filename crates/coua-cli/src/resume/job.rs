@@ -73,6 +73,11 @@ impl JobSpec {
         self
     }
 
+    /// Whether an option is given.
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.options.contains_key(option)
+    }
+
     /// As it is kept with the filter.
     pub(super) fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()

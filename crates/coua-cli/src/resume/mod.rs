@@ -15,8 +15,8 @@ mod remembered;
 pub(crate) use counts::Counts;
 pub(crate) use describe::{in_words, tell};
 pub(crate) use job::JobSpec;
-pub(crate) use plan::Mode;
-pub(crate) use recorder::{Ending, Recorder};
+pub(crate) use plan::{Mode, Undo};
+pub(crate) use recorder::{Ending, Recorder, Schedule};
 
 use crate::output::{Opening, Outputs};
 use crate::runs::{Place, Role, Run, Runs};
@@ -81,6 +81,21 @@ impl Checkpoints {
         }
     }
 
+    /// What to undo before the run begins.
+    pub(crate) fn to_undo(
+        &self,
+        runs: &Runs,
+        filter: String,
+        inputs: Option<Vec<PathBuf>>,
+        opening: Opening<'_>,
+        notes: Notes,
+    ) -> Result<Vec<Undo>> {
+        if self.mode != Mode::Restart {
+            return Ok(Vec::new());
+        }
+        Job::new(filter, &self.spec, inputs, opening, notes).to_undo(runs)
+    }
+
     fn begin_new(&self, runs: &mut Runs, plan: Plan, job: &Job<'_>) -> Result<Started> {
         let run = job.files.as_ref().ok().map(|files| {
             let inputs = files.iter().filter(|(role, _)| *role == Role::Input);
@@ -96,10 +111,16 @@ impl Checkpoints {
             return Ok(started);
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
-        let after_end = if is_wanted { AfterEnd::Wanted } else { AfterEnd::Forgotten };
+        let has_outputs = !job.opening.to.paths().is_empty();
+        let after_end = match is_wanted {
+            true => AfterEnd::Wanted,
+            // Or else the same command would empty what it has written.
+            false if has_outputs => AfterEnd::Kept,
+            false => AfterEnd::Forgotten,
+        };
         let number = runs.add(run);
         let mut recorder = Recorder::new(runs, number, self.every, after_end, job);
-        if !job.opening.to.paths().is_empty() {
+        if has_outputs {
             recorder.note(runs, started.outputs.settle()?, &started.counts);
             started.must_commit = true;
         }
@@ -117,7 +138,7 @@ impl Checkpoints {
         rename(run, files, job.notes);
         let state = State::of(run).ok_or_else(|| {
             let reason =
-                "what the interrupted run has counted cannot be understood: start over with --anew";
+                "what the interrupted run has counted cannot be understood: start over with --restart";
             Failure::at("--resume", reason)
         })?;
         let is_output = |place: &&Place| place.role == Role::Output;

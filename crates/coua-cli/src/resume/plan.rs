@@ -3,7 +3,7 @@
 use super::job::{Found, JobSpec};
 use super::remembered::{JobFile, Remembered, has_content};
 use crate::output::Opening;
-use crate::runs::{Role, Runs};
+use crate::runs::{Place, Role, Runs};
 use crate::terminal::{Failure, Notes, Result, counted};
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,19 @@ pub(crate) enum Mode {
     New,
     /// Where the same run was left, if it is remembered.
     Resume,
-    /// From the start, whatever is remembered of it.
-    StartOver,
+    /// From the start: what the same run has done before is undone.
+    Restart,
+    /// From the start: the filter keeps what the run has done before, and its outputs are emptied.
+    Overwrite,
+}
+
+/// What a run has done that is to be undone: what to remove from the filter.
+#[derive(Debug)]
+pub(crate) struct Undo {
+    /// Of the run.
+    pub(crate) number: u64,
+    /// The files with the records that it added, up to these places.
+    pub(crate) added: Vec<Place>,
 }
 
 /// What to do with the remembered runs.
@@ -71,7 +82,7 @@ impl<'a> Job<'a> {
     pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
         match mode {
             Mode::New => self.plan_new(runs),
-            Mode::StartOver => Ok(self.plan_to_start_over(runs)),
+            Mode::Restart | Mode::Overwrite => Ok(self.plan_to_start_over(runs)),
             Mode::Resume => self.plan_to_resume(runs),
         }
     }
@@ -96,19 +107,72 @@ impl<'a> Job<'a> {
         plan
     }
 
+    /// What to undo before a run starts over. Returns an error if records would be lost that are in an output, and of
+    /// which it is not certain how their keys were made.
+    pub(super) fn to_undo(&self, runs: &Runs) -> Result<Vec<Undo>> {
+        let replaced = self.plan_to_start_over(runs).replaced;
+        let is_replaced = |run: &Remembered<'_>| replaced.contains(&run.number);
+        let undone = Remembered::all(runs).filter(is_replaced).map(|run| self.undo(&run));
+        Ok(undone.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    fn undo(&self, run: &Remembered<'_>) -> Result<Option<Undo>> {
+        let has_written = |place: &&Place| place.offset > 0;
+        let output = run.places(Role::Output).find(has_written);
+        let (number, is_same) = (run.number, run.has_job(self.spec));
+        match (run.job.command(), output) {
+            (Some("dedup"), Some(place)) => {
+                let moved = place.check().err().map(|moved| moved.to_string());
+                let obstacle = match (is_same && !self.spec.has("repeats"), moved) {
+                    (false, _) => "it was written with other options".to_owned(),
+                    (true, Some(moved)) => format!("it {moved}"),
+                    (true, None) => return Ok(Some(Undo { number, added: vec![place.clone()] })),
+                };
+                let reason = format!(
+                    "what {} found in it cannot be taken out of the filter, for {obstacle}; give --overwrite to \
+                     empty it, though the filter keeps what was in it",
+                    run.name()
+                );
+                Err(Failure::at(place.path.display(), reason))
+            }
+            (Some("add"), _) if is_same && run.is_interrupted() && !self.spec.has("unique") => {
+                let added: Vec<Place> = run.places(Role::Input).cloned().collect();
+                let is_there = added.iter().all(|place| place.check().is_ok());
+                Ok(is_there.then_some(Undo { number, added }))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// An output that holds what an interrupted run has written.
     fn overwritten(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
         self.outputs.iter().find(|path| run.is_interrupted() && run.has_written(path))
+    }
+
+    /// An output that holds what this very run has found, if it has ended and there is no more to read.
+    fn done_before(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
+        let files = self.files.as_ref().ok()?;
+        let is_it = run.has_ended() && run.has_job(self.spec) && run.has_files(files);
+        let is_same = is_it && run.places(Role::Input).all(|place| place.check().is_ok());
+        let is_done = is_same && !run.has_more_input();
+        self.outputs.iter().find(|path| is_done && run.has_written(path))
     }
 
     /// What a new run would spoil that does not start over: an output that holds records which the filter
     /// remembers, or the count of records that an interrupted run of the same job, as far as can be known, has done.
     fn obstacle(&self, run: &Remembered<'_>) -> Option<Failure> {
         let (name, records) = (run.name(), counted(run.run.records, "record"));
+        if let Some(path) = self.done_before(run) {
+            let reason = format!(
+                "holds what {name} found, which the filter remembers: the same run would find nothing now; \
+                 name another output, start over with --restart, or empty it with --overwrite"
+            );
+            return Some(Failure::at(path.display(), reason));
+        }
         if let Some(path) = self.overwritten(run) {
             let reason = format!(
                 "holds what an interrupted {name} found in {records}, which the filter remembers: \
-                 resume it by --resume, name another output, or discard it by --anew"
+                 resume it with --resume, name another output, or undo it with --restart"
             );
             return Some(Failure::at(path.display(), reason));
         }
@@ -116,8 +180,8 @@ impl<'a> Job<'a> {
         let is_other = matches!(&run.job, Found::Known(known) if known != self.spec);
         (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
             let reason = format!(
-                "an interrupted {name} has done {records}, which would count twice: resume it by \
-                 --resume, or discard it by --anew"
+                "an interrupted {name} has done {records}, which would count twice: resume it with \
+                 --resume, or undo it with --restart"
             );
             Failure::at(&self.filter, reason)
         })
@@ -168,7 +232,7 @@ impl<'a> Job<'a> {
         known.first_difference(self.spec).map_or(Ok(()), |option| {
             let reason = format!(
                 "--{option} is not as it was in the interrupted {}: give the same options, or start over with \
-                 --anew",
+                 --restart",
                 run.name()
             );
             Err(Failure::at("--resume", reason))
@@ -179,7 +243,7 @@ impl<'a> Job<'a> {
     fn check_outputs(&self) -> Result<()> {
         self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
             let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \
-                          file: name another output, or start over with --anew, which empties it";
+                          file: name another output, or empty it with --overwrite";
             Err(Failure::at(path.display(), reason))
         })
     }

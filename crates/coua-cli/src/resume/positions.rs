@@ -18,6 +18,8 @@ struct Position {
     place: Place,
     /// Raw bytes read for that, to which the place [is moved](Self::settle).
     offset: u64,
+    /// The checksum of them, if the input is compressed; else 0.
+    digest: u64,
     /// Which file it is, as long as this process is at work.
     identity: Option<Identity>,
     /// Records that this run has met.
@@ -27,7 +29,7 @@ struct Position {
 impl Position {
     fn at(place: &Place) -> Self {
         let (identity, offset) = (Identity::at(&place.path), place.offset);
-        Self { place: place.clone(), offset, identity, met: 0 }
+        Self { place: place.clone(), offset, digest: place.whole, identity, met: 0 }
     }
 
     /// Moves the place. Complains as [`look`](Self::look) does.
@@ -36,6 +38,7 @@ impl Position {
             return Ok(());
         }
         let moved = self.place.move_to(self.offset);
+        self.place.whole = self.digest;
         self.judge(moved)
     }
 
@@ -83,6 +86,7 @@ impl Position {
         self.place.note = last.map_or(0, |record| format.content(record).len() as u64 + 1);
         self.place.records = self.met;
         self.offset = block.consumed - block.consumed_before;
+        self.digest = block.digest;
     }
 }
 
@@ -135,7 +139,7 @@ impl Positions {
                 let done = grouped(position.place.records);
                 let reason = format!(
                     "--resume: has changed: it has {found} (expected at least {done}, which are done); put it back \
-                     as it was, or start over with --anew"
+                     as it was, or start over with --restart"
                 );
                 return Err(Failure::at(position.place.path.display(), reason));
             }

@@ -71,7 +71,7 @@ const SHARE: u32 = 10;
 
 /// When checkpoints come.
 #[derive(Debug)]
-struct Schedule {
+pub(crate) struct Schedule {
     every: Duration,
     /// When the last checkpoint began.
     began: Instant,
@@ -80,7 +80,20 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn is_due(&self) -> bool {
+    pub(crate) fn new(every: Duration) -> Self {
+        let now = Instant::now();
+        Self { every, began: now, last: now }
+    }
+
+    /// Does a checkpoint.
+    pub(crate) fn keep(&mut self, checkpoint: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.began = Instant::now();
+        checkpoint()?;
+        self.last = Instant::now();
+        Ok(())
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
         let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
         let took = self.last.saturating_duration_since(self.began);
         self.last.elapsed() >= self.every.max(rest * took)
@@ -98,8 +111,8 @@ impl Recorder {
     ) -> Self {
         let places = runs.get(number).map_or(&[][..], |run| &run.places);
         let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
-        let (format, notes, now) = (job.opening.format.clone(), job.notes, Instant::now());
-        let schedule = Schedule { every, began: now, last: now };
+        let (format, notes) = (job.opening.format.clone(), job.notes);
+        let schedule = Schedule::new(every);
         Self { number, positions, format, schedule, after_end, notes, lost: None }
     }
 
@@ -134,7 +147,6 @@ impl Recorder {
         settled: Settled,
         counts: &Counts,
     ) -> Result<()> {
-        self.schedule.began = Instant::now();
         if self.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
             self.after_end = AfterEnd::Kept;
         }
@@ -144,9 +156,7 @@ impl Recorder {
         if self.lost.is_some() {
             return Ok(());
         }
-        filter.commit(Stage::Checkpoint)?;
-        self.schedule.last = Instant::now();
-        Ok(())
+        self.schedule.keep(|| filter.commit(Stage::Checkpoint))
     }
 
     /// Records the end of a run, which is to be committed; or commits where it was left, if it can be resumed.

@@ -63,8 +63,9 @@ impl<'a> Remembered<'a> {
     pub(super) fn check_places(&self) -> Result<()> {
         for place in &self.run.places {
             place.check().map_err(|moved| {
-                let reason =
-                    format!("--resume: {moved}; put it back as it was, or start over with --anew");
+                let reason = format!(
+                    "--resume: {moved}; put it back as it was, or start over with --restart"
+                );
                 Failure::at(place.path.display(), reason)
             })?;
         }
@@ -100,7 +101,7 @@ impl<'a> Remembered<'a> {
         }
         let reason = format!(
             "a later version of coua began the {} with these files: resume it by that version, or start over \
-             with --anew",
+             with --restart",
             self.name()
         );
         Some(Failure::at("--resume", reason))

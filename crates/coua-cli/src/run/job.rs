@@ -1,5 +1,6 @@
 //! What a command is to do with records.
 
+use super::undo;
 use crate::filter::{FilterSpec, Location, Manners, Op, RunFilter, Stage};
 use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
@@ -42,6 +43,16 @@ impl Job {
         Opening { format: &self.reading.hashing.format, to: &self.to, used }
     }
 
+    /// Whether the command is about records that are in the filter, and does not print its answer as a number.
+    pub(super) fn wants_found(&self) -> bool {
+        let is_printed = self.to.main.is_some();
+        match self.op {
+            Op::Check => is_printed && self.printed != Some(Found::No),
+            Op::Remove => self.printed != Some(Found::No),
+            _ => false,
+        }
+    }
+
     /// Begins the run, or resumes it, and opens its outputs. From here on the filter knows that they are being written.
     pub(super) fn begin(
         &self,
@@ -53,6 +64,10 @@ impl Job {
             return Ok(Started::new(Outputs::open(opening)?));
         };
         let (inputs, notes) = (self.reading.inputs.files(), self.running.manners.notes);
+        for undo in checkpoints.to_undo(runs, name.clone(), inputs.clone(), opening, notes)? {
+            undo::undo(&self.reading, filter, &undo)?;
+        }
+        let Some(runs) = filter.runs() else { return Ok(Started::new(Outputs::open(opening)?)) };
         let started = checkpoints.begin(runs, name, inputs, opening, notes)?;
         if started.has_records {
             filter.mark_resumed();

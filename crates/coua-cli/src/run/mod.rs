@@ -3,6 +3,7 @@
 mod ending;
 mod job;
 mod session;
+mod undo;
 mod work;
 
 pub(crate) use job::{Job, Reading, Running};
@@ -11,7 +12,7 @@ pub(crate) use work::Pass;
 use crate::filter::{self, Location, Op, RunFilter, Summary, SummaryRequest};
 use crate::output::{Form, Outputs, Settled, UsedFiles};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, Counts, Recorder, Started};
+use crate::resume::{self, Counts, Recorder, Schedule, Started};
 use crate::terminal::{Exit, Failure, Result, Stream, exit};
 use ending::Ending;
 use session::Session;
@@ -44,15 +45,21 @@ impl Pass {
         }
         let started = job.begin(&mut *filter, job.opening(&used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
+        // What went down a pipe is not to be printed again, even if this process is killed. Of the other commands, a part
+        // that cannot be resumed would count twice.
+        let is_stream = job.op == Op::Dedup && recorder.is_none() && filter.runs().is_some();
+        let every = job.recorded.as_ref().map(|recorded| recorded.every);
+        let saves = every.filter(|_| is_stream).map(Schedule::new);
         let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs)?;
         outputs.form = match job.op {
             Op::Count if job.reading.keeps_keyless() => Form::Counted,
             Op::Count => Form::CountedWithKey,
             _ => Form::Selected,
         };
-        let pipeline = session.pipeline(&job, &*filter);
+        let mut pipeline = session.pipeline(&job, &*filter);
+        pipeline.reader.pause = every.filter(|_| is_stream);
         let (ending, printed, settled) = (Ending::Whole, 0, Settled::default());
-        let run = Self { job, filter, session, recorder, counts, ending, printed, settled };
+        let run = Self { job, filter, session, recorder, saves, counts, ending, printed, settled };
         run.read(pipeline, outputs)
     }
 
@@ -90,6 +97,7 @@ impl Pass {
             return Err(Failure::ending(Exit::Error.or_signal(), &name, left));
         }
         filter.report_doubts(op, notes);
+        let is_saved = op.changes() && filter.follows_outputs();
         let is_resumable = recorder.as_ref().is_some_and(Recorder::is_resumable);
         let remedy = match filter.runs() {
             None => "",
@@ -109,6 +117,11 @@ impl Pass {
             }
             (closed, _) => closed?,
         };
+        if job.wants_found()
+            && let Some(nothing) = counts.nothing_found()
+        {
+            notes.say(format_args!("{name}: {nothing}"));
+        }
         let printed = if let Some(format) = job.running.figures {
             let write_answers = |report: &mut _| counts.tell(op, summary.expected, report);
             summary.figures.and_then(|it| session.print_figures(format, write_answers, it))
@@ -118,9 +131,11 @@ impl Pass {
             }
             Ok(())
         };
-        match refusal {
-            Some(refusal) => Err(refusal),
-            None => printed.map(|()| otherwise.or_signal()),
+        match (refusal, printed) {
+            (Some(refusal), _) => Err(refusal),
+            // Exit code 2 would say that nothing is saved, and a message has nowhere to go.
+            (None, Err(failure)) if !is_saved => Err(failure),
+            (None, _) => Ok(otherwise.or_signal()),
         }
     }
 }

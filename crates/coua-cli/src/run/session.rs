@@ -1,6 +1,6 @@
 //! What all commands that read records share: signals, progress, threads, records without a key.
 
-use crate::filter::RunFilter;
+use crate::filter::{Op, RunFilter};
 use crate::input::{BlockReader, Survey};
 use crate::key::{Hashing, Keyless, Missing, Why};
 use crate::pipeline::{Batch, Pipeline};
@@ -113,7 +113,12 @@ impl Session {
             return Err(Failure::at(first, reason));
         }
         let what = if self.only_times { "time that can be used" } else { "key" };
-        let fate = if job.reading.keeps_keyless() { "passed through" } else { "left out" };
+        let fate = match job.op {
+            Op::Add | Op::AddNew => "not added",
+            Op::Remove => "not removed",
+            _ if job.reading.keeps_keyless() => "passed through",
+            _ => "left out",
+        };
         job.running
             .manners
             .notes

@@ -3,13 +3,13 @@
 use super::ending::Ending;
 use super::job::Job;
 use super::session::Session;
-use crate::filter::{Op, RunFilter, Stop};
+use crate::filter::{Op, RunFilter, Stage, Stop};
 use crate::input::Until;
 use crate::key::{Answers, Found, Why};
 use crate::output::Settled;
 use crate::pipeline::{Batch, BlockHandler, Flow};
 use crate::record::Header;
-use crate::resume::{Counts, Recorder};
+use crate::resume::{Counts, Recorder, Schedule};
 use crate::terminal::Result;
 use std::iter::repeat_n;
 
@@ -21,6 +21,8 @@ pub(crate) struct Pass {
     pub(super) session: Session,
     /// If the run can be resumed.
     pub(super) recorder: Option<Recorder>,
+    /// When to save what a run has done that cannot be resumed.
+    pub(super) saves: Option<Schedule>,
     pub(super) counts: Counts,
     pub(super) ending: Ending,
     /// Records selected for the main output.
@@ -106,14 +108,17 @@ impl BlockHandler for Pass {
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.recorder.as_ref().is_some_and(Recorder::is_due) || self.filter.sync_is_due()
+        self.recorder.as_ref().is_some_and(Recorder::is_due)
+            || self.saves.as_ref().is_some_and(Schedule::is_due)
+            || self.filter.sync_is_due()
     }
 
     fn checkpoint(&mut self, settled: Settled) -> Result<()> {
         self.filter.mark_synced();
-        match &mut self.recorder {
-            Some(recorder) => recorder.commit(&mut *self.filter, settled, &self.counts),
-            None => Ok(()),
+        match (&mut self.recorder, &mut self.saves) {
+            (Some(recorder), _) => recorder.commit(&mut *self.filter, settled, &self.counts),
+            (None, Some(saves)) => saves.keep(|| self.filter.commit(Stage::Checkpoint)),
+            (None, None) => Ok(()),
         }
     }
 }

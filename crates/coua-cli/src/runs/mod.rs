@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `coua/run/N` | length of the job (4), the job; for each file its role (4; 1: input, 2: output), length of its path (4), the path |
 //! | `coua/run/N/state` | ended (4; 0 or 1), records done (8), and the program's own state |
-//! | `coua/run/N/file/M` | five numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
+//! | `coua/run/N/file/M` | six numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
 
 mod place;
 

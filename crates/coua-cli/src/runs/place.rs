@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
@@ -38,6 +39,9 @@ pub(crate) struct Place {
     pub(crate) head: u64,
     /// Checksum of the last 4096 bytes before the offset, or of all if there are fewer.
     pub(crate) tail: u64,
+    /// Checksum of all bytes before the offset, of an input that is compressed; else 0. A decoder hands out wrong bytes
+    /// before it finds that its input is damaged: they may be done before the offset.
+    pub(crate) whole: u64,
 }
 
 /// Why a program cannot continue with a file.
@@ -54,6 +58,8 @@ pub(crate) enum Moved {
     },
     /// It begins differently.
     Start,
+    /// Compressed bytes before the position differ.
+    Damaged,
     /// The bytes before the position differ.
     Changed {
         /// The position.
@@ -75,6 +81,9 @@ impl fmt::Display for Moved {
                 write!(f, "is {found} bytes long, but {expected} bytes of it were done")
             }
             Self::Start => f.write_str("begins differently than when the run was interrupted"),
+            Self::Damaged => f.write_str(
+                "its compressed bytes are not those that were read, so what was done of it may be wrong",
+            ),
             Self::Changed { offset } => {
                 write!(f, "was changed before byte {offset}, where the run would continue")
             }
@@ -86,7 +95,8 @@ impl Place {
     /// The beginning of a file, which has not been read.
     pub(crate) fn start(role: Role, path: &Path) -> Self {
         let none = checksum(b"");
-        Self { role, path: path.to_owned(), offset: 0, records: 0, note: 0, head: none, tail: none }
+        let path = path.to_owned();
+        Self { role, path, offset: 0, records: 0, note: 0, head: none, tail: none, whole: 0 }
     }
 
     /// Moves to another position, and takes the checksums there.
@@ -116,14 +126,18 @@ impl Place {
         if block(&file, self.offset.saturating_sub(BLOCK), self.offset)? != self.tail {
             return Err(Moved::Changed { offset: self.offset });
         }
+        if self.whole != 0 && digest(&file, self.offset)? != self.whole {
+            return Err(Moved::Damaged);
+        }
         Ok(())
     }
 
     /// Bytes of a position.
-    pub(super) const POSITION_BYTES: usize = 40;
+    pub(super) const POSITION_BYTES: usize = 48;
 
     pub(super) fn position(&self) -> [u8; Self::POSITION_BYTES] {
-        let numbers = [self.offset, self.records, self.note, self.head, self.tail];
+        let Self { offset, records, note, head, tail, whole, .. } = *self;
+        let numbers = [offset, records, note, head, tail, whole];
         let mut bytes = [0; Self::POSITION_BYTES];
         for (field, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             field.copy_from_slice(&number.to_le_bytes());
@@ -134,8 +148,8 @@ impl Place {
     /// None if the bytes are not what [`position`](Self::position) gives.
     pub(super) fn set_position(&mut self, bytes: &[u8]) -> Option<()> {
         let (fields, []) = bytes.as_chunks::<8>() else { return None };
-        let fields: [_; 5] = fields.try_into().ok()?;
-        [self.offset, self.records, self.note, self.head, self.tail] =
+        let fields: [_; 6] = fields.try_into().ok()?;
+        [self.offset, self.records, self.note, self.head, self.tail, self.whole] =
             fields.map(u64::from_le_bytes);
         Some(())
     }
@@ -152,6 +166,20 @@ fn block(mut file: &File, begin: u64, end: u64) -> io::Result<u64> {
     let mut bytes = Vec::new();
     file.take((end - begin).min(BLOCK)).read_to_end(&mut bytes)?;
     Ok(checksum(&bytes))
+}
+
+/// The checksum of the first bytes of a file.
+fn digest(mut file: &File, bytes: u64) -> io::Result<u64> {
+    file.rewind()?;
+    let mut digest = Xxh3::new();
+    let mut input = file.take(bytes);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match input.read(&mut buffer)? {
+            0 => return Ok(digest.digest()),
+            read => digest.update(&buffer[..read]),
+        }
+    }
 }
 
 /// As it was written: another platform's bytes may be no path here.

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The wish to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
@@ -43,6 +44,11 @@ impl Stop {
     pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
         self.bell.wait_readable(file)?;
         if self.requested() { Err(io::Error::other("stopped")) } else { Ok(()) }
+    }
+
+    /// Whether `file` can be read, or the program is to stop, before the time is over.
+    pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
+        self.requested() || self.bell.comes_within(file, time)
     }
 
     /// Whether reading from `file` would wait.

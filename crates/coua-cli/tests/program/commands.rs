@@ -34,7 +34,8 @@ fn check_exits_like_grep() {
         let run = run_with(b"a\nb\n", args.iter().chain(&[f.as_str()]));
         assert_eq!(run.code, Some(code), "{args:?}");
     }
-    run_with(b"b\n", ["check", &f]).failed(1, "");
+    run_with(b"b\n", ["check", &f]).failed(1, &format!("coua: {f}: has none of 1 record\n"));
+    run_with(b"b\n", ["remove", &f]).failed(0, &format!("coua: {f}: has none of 1 record\n"));
     run_with(b"a\n", ["check", "-v", &f]).failed(1, "");
     run_with(b"b\n", ["check", "-q", &f]).failed(1, "");
     let none = run_with(b"b\n", ["check", "-c", &f]);

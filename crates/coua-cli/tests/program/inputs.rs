@@ -165,7 +165,8 @@ fn names_of_files_are_bytes() {
     assert_eq!(run([OsStr::new("dedup"), path.as_os_str()]).good(), b"a\n");
     std::fs::remove_file(&path).unwrap();
     let missing = run([OsStr::new("dedup"), path.as_os_str()]);
-    missing.failed(2, &format!("coua: {}: No such file or directory\n", path.display()));
+    let shown = path.display().to_string().replace('\n', "\\n");
+    missing.failed(2, &format!("coua: {shown}: No such file or directory\n"));
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn filters_are_no_place_for_records() {
             &["dedup", "--filter", "seen", "-o", filter, "input"][..],
             &["dedup", "-o", filter, "input"],
             &["dedup", "--filter", "seen", "-o", "output", "--tee-dups", filter, "input"],
-            &["dedup", "--filter", "seen", "--anew", "-o", filter, "input"],
+            &["dedup", "--filter", "seen", "--restart", "-o", filter, "input"],
             &["dedup", "--filter", "seen", "--resume", "-o", filter, "input"],
             &["remove", "base", "--report", "found", "-o", filter, "input"],
             &["plan", "--items", "5", "--plot", filter],

@@ -69,6 +69,11 @@ fn figures_that_cannot_be_printed_are_an_error() {
         }
     }
     assert_eq!(shell(folder.path(), "$COUA dedupe 2>&-").code, Some(2));
+    // Exit code 2 would say that the filter is as it was before.
+    for command in ["dedup --filter f lines", "add g lines", "remove g lines"] {
+        let run = shell(folder.path(), &format!("$COUA {command} --stats 2>/dev/full"));
+        assert_eq!(run.code, Some(0), "{command}");
+    }
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn shared(
     threads: &str,
 ) -> [[Option<Vec<u8>>; 2]; 3] {
     let run = |inputs: &[&str], every| {
-        let options = ["-j", threads, "--anew", "--checkpoint-every", every];
+        let options = ["-j", threads, "--restart", "--checkpoint-every", every];
         let run = run_in(folder, &[command, &options, inputs].concat());
         assert!(matches!(run.code, Some(0 | 3)), "{command:?} -j {threads}: {}", run.stderr);
         ["seen", "out"].map(|name| folder.has(name).then(|| folder.read(name)))

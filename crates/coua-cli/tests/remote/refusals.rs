@@ -85,7 +85,7 @@ fn what_only_files_have_is_told(kind: Kind) {
         "--seed=1",
         "--layout=buckets",
         "--no-wait",
-        "--anew",
+        "--restart",
         "--now=2026-01-01",
     ] {
         let run = run(["add", &at, option]);

@@ -148,11 +148,25 @@ pub(crate) struct WorkArgs {
     #[arg(long, help_heading = "Filter", requires = "filter_file")]
     resume: bool,
 
-    /// Discard an interrupted run and start over
+    /// Undo what the same run has done before, and start over
     ///
-    /// The interrupted run is one of the same job, or one that wrote the same output. Without this option coua
-    /// refuses to start an interrupted `add` or `remove` again, because its first records would count twice, and
-    /// refuses to empty an output that an interrupted run wrote.
+    /// The run is one of the same job, or one that wrote the same output; it was interrupted or has ended. What
+    /// `dedup` printed is taken out of the filter again before its output is emptied, and so is what an
+    /// interrupted `add` added, if its inputs still begin with that. Without this option coua refuses to start an
+    /// interrupted `add` or `remove` again, because its first records would count twice, and refuses to empty an
+    /// output whose records the filter remembers.
+    #[arg(
+        long,
+        help_heading = "Filter",
+        hide_short_help = true,
+        conflicts_with_all = ["resume", "overwrite"],
+        requires = "filter_file"
+    )]
+    restart: bool,
+
+    /// Empty outputs even if the filter remembers their records
+    ///
+    /// The filter keeps them: they will not be printed again.
     #[arg(
         long,
         help_heading = "Filter",
@@ -160,11 +174,12 @@ pub(crate) struct WorkArgs {
         conflicts_with = "resume",
         requires = "filter_file"
     )]
-    anew: bool,
+    overwrite: bool,
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
-    /// Only runs that can be resumed have checkpoints; the others save at the end. Checkpoints are rarer if they
+    /// Runs that can be resumed have checkpoints, and so has `dedup` on streams: if it is killed, the filter has
+    /// what was printed before the last checkpoint. The others save at the end. Checkpoints are rarer if they
     /// would take more than a tenth of the time. With 0 they are as frequent as possible.
     #[arg(long, help_heading = "Filter", hide_short_help = true, value_name = "SECONDS",
           value_parser = clock::seconds, requires = "filter_file")]
@@ -180,9 +195,10 @@ pub(crate) struct WorkArgs {
 impl WorkArgs {
     /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
     pub(crate) fn checkpoints(&self, spec: JobSpec) -> Checkpoints {
-        let mode = match (self.resume, self.anew) {
-            (true, _) => Mode::Resume,
-            (_, true) => Mode::StartOver,
+        let mode = match (self.resume, self.restart, self.overwrite) {
+            (true, ..) => Mode::Resume,
+            (_, true, _) => Mode::Restart,
+            (.., true) => Mode::Overwrite,
             _ => Mode::New,
         };
         let every = self.checkpoint_every.unwrap_or(Duration::from_secs(5));

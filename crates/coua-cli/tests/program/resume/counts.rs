@@ -89,7 +89,7 @@ fn an_interrupted_run_is_not_done_again() {
         let (filter, first) = (path.join("seen"), folder.join("first"));
         let message = format!(
             "coua: {}: an interrupted `coua {command}` of {first} and 1 more has done 3 records, which would \
-             count twice: resume it by --resume, or discard it by --anew\n",
+             count twice: resume it with --resume, or undo it with --restart\n",
             filter.display(),
         );
         let before = (counts(&folder), folder.read("seen"));
@@ -105,11 +105,14 @@ fn an_interrupted_run_is_not_done_again() {
 }
 
 #[test]
-fn an_interrupted_run_can_be_forgotten() {
+fn an_interrupted_run_can_be_undone() {
     let folder = interrupted(ADD);
-    run_in(&folder, &with(ADD, &["--anew"])).good();
-    assert_eq!(counts(&folder), [8, 6, 6, 3, 3]);
-    assert_eq!(run_in(&folder, &with(ADD, &["--anew", "--resume"])).code, Some(2));
+    run_in(&folder, &with(ADD, &["--restart"])).good();
+    assert_eq!(counts(&folder), [6, 5, 6, 3, 3], "what it added does not count twice");
+    let folder = interrupted(ADD);
+    run_in(&folder, &with(ADD, &["--overwrite"])).good();
+    assert_eq!(counts(&folder), [8, 6, 6, 3, 3], "the filter keeps it");
+    assert_eq!(run_in(&folder, &with(ADD, &["--restart", "--resume"])).code, Some(2));
 }
 
 /// Added or not, a record that is there stays as it is: nothing is lost by beginning again.
@@ -186,7 +189,7 @@ fn a_report_is_resumed_in_a_file_alone() {
     // It holds what is not in the filter any more.
     let message = format!(
         "coua: {}: holds what an interrupted `coua remove` of {} and 1 more found in 3 records, which the \
-         filter remembers: resume it by --resume, name another output, or discard it by --anew\n",
+         filter remembers: resume it with --resume, name another output, or undo it with --restart\n",
         folder.join("out"),
         folder.join("first")
     );

@@ -10,6 +10,7 @@ mod refused;
 mod stopped;
 mod table;
 mod told;
+mod undone;
 
 use crate::support::{Folder, Repeats, coua, lines, run};
 use coua_store::Store;

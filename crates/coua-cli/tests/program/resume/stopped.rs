@@ -3,8 +3,9 @@
 use super::{DEDUPS, Kind, Trial};
 use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, send, until, wait};
 use rustix::process::Signal;
+use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
@@ -41,20 +42,52 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
     }
 }
 
+/// A run that cannot be resumed is saved every few seconds all the same: what is lost with the process is printed again,
+/// and what was not printed is not in the filter.
 #[test]
-fn what_went_into_a_pipe_is_not_recorded_before_its_end() {
+fn what_went_into_a_pipe_and_nothing_else_is_saved() {
     let folder = Folder::new();
     let text = lines(300_000, Repeats::Few);
     let (file, filter) = (folder.file("lines", &text), folder.join("seen.coua"));
     let args = ["dedup", "--filter", &filter, "--checkpoint-every", "0", &file];
-    let mut child = coua(args).stdout(Stdio::piped()).spawn().unwrap();
-    let mut first = vec![0; 500_000];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    child.kill().unwrap();
-    wait(&mut child);
-    assert!(folder.read("seen.coua").is_empty(), "the name is taken, and nothing is committed");
-    assert!(run(args).good() == expected(&text), "everything comes again, nothing is lost");
+    for read in [100_000, 500_000, 900_000] {
+        fs::remove_file(&filter).ok();
+        let mut child = coua(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut printed = vec![0; read];
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut printed).unwrap();
+        child.kill().unwrap();
+        stdout.read_to_end(&mut printed).unwrap();
+        wait(&mut child);
+        let again = run(args).good();
+        assert!(again.len() < text.len() - read / 2, "most of it was saved");
+        let both = [&printed[..], b"\n", &again].concat();
+        let both: HashSet<&[u8]> = both.split(|byte| *byte == b'\n').collect();
+        let all = expected(&text);
+        assert!(all.split(|byte| *byte == b'\n').all(|line| both.contains(line)), "{read}");
+    }
     assert_eq!(run_with(b"", ["dedup", "--resume"]).code, Some(2), "it needs --filter and -o");
+}
+
+/// It is silent after its first lines, and never ends.
+#[test]
+fn a_silent_stream_is_saved() {
+    let folder = Folder::new();
+    let filter = folder.join("seen.coua");
+    for threads in ["1", "3"] {
+        let args = ["dedup", "--filter", &filter, "--checkpoint-every", "0.05", "-j", threads];
+        let mut child = coua(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let line = format!("{threads}\n");
+        stdin.write_all(format!("{line}{line}unfinished").as_bytes()).unwrap();
+        // Another process sees it while this one waits.
+        until(|| folder.has("seen.coua"));
+        until(|| run_with(line.as_bytes(), ["check", "-c", &filter]).stdout == b"1\n");
+        child.kill().unwrap();
+        wait(&mut child);
+        assert_eq!(run_with(line.as_bytes(), ["dedup", "--filter", &filter]).good(), b"");
+        assert_eq!(run_with(b"unfinished", ["check", "-c", &filter]).stdout, b"0\n");
+    }
 }
 
 /// The checkpoint lies between two files of which the first lacks its last newline.

@@ -41,7 +41,7 @@ fn refused(run: &Run, words: &str) {
 #[test]
 fn an_output_is_not_emptied_because_another_run_made_room() {
     for make_room in [
-        &["remove", "seen", "old"][..],
+        &["remove", "-q", "seen", "old"][..],
         &["remove", "-q", "seen", "old", "--resume"],
         &["compact", "-q", "seen"],
         &["dedup", "--filter", "seen", "-o", "elsewhere", "old"],
@@ -50,7 +50,7 @@ fn an_output_is_not_emptied_because_another_run_made_room() {
         run_in(&folder, make_room).good();
         refused(&run_in(&folder, FULL), "/out: holds what an interrupted `coua dedup` of ");
         assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
-        run_in(&folder, &["remove", "seen", "old"]).good();
+        run_in(&folder, &["remove", "-q", "seen", "old"]).good();
         assert_eq!(run_in(&folder, &[FULL, &["--resume"]].concat()).code, Some(3));
         assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
     }
@@ -83,7 +83,7 @@ fn an_output_is_known_by_its_content_too() {
     refused(&run_in(&folder, &other), "/moved: holds what an interrupted `coua dedup` of ");
     assert_eq!(folder.read("moved"), numbers(0..20).as_bytes());
     // What was done is not lost either: another output gets the rest.
-    run_in(&folder, &["remove", "seen", "old"]).good();
+    run_in(&folder, &["remove", "-q", "seen", "old"]).good();
     assert_eq!(run_in(&folder, FULL).code, Some(3));
     assert_eq!(folder.read("out"), numbers(20..60).as_bytes());
 }
@@ -91,12 +91,14 @@ fn an_output_is_known_by_its_content_too() {
 #[test]
 fn a_run_is_discarded_by_name() {
     let folder = full();
-    assert_eq!(run_in(&folder, &[FULL, &["--anew"]].concat()).code, Some(3));
-    assert_eq!((folder.read("out"), runs(&folder, "seen").len()), (Vec::new(), 1));
+    assert_eq!(run_in(&folder, &[FULL, &["--restart"]].concat()).code, Some(3));
+    let printed = (folder.read("out"), runs(&folder, "seen").len());
+    assert_eq!(printed, (numbers(0..20).into_bytes(), 1), "undone, and done again");
     // Another one that writes the same output.
     let folder = full();
-    run_in(&folder, &["dedup", "--filter", "seen", "-o", "out", "old", "--anew"]).good();
+    run_in(&folder, &["dedup", "--filter", "seen", "-o", "out", "old", "--restart"]).good();
     assert_eq!((folder.read("out").len(), runs(&folder, "seen").len()), (0, 1));
+    run_in(&folder, &["check", "-c", "seen", "in"]).failed(1, "");
     assert_eq!(runs(&folder, "seen")[0]["has_ended"], true);
 }
 
@@ -118,7 +120,7 @@ fn an_ended_run_outlives_all_others() {
         "! $COUA add seen missing 2>/dev/null",
         "! $COUA remove seen broken 2>/dev/null",
         "! $COUA add seen other --stats 2>&-",
-        "$COUA remove seen bad >/dev/null",
+        "$COUA remove -q seen bad >/dev/null",
     ] {
         shell(folder.path(), script).good();
         again();
@@ -227,11 +229,11 @@ fn files_are_known_by_their_content() {
         for quiet in [&[][..], &["--quiet"]] {
             let run = run_in(&folder, &[&["add", "x", "v", "--resume"], quiet].concat());
             refused(&run, words);
-            assert!(run.stderr.ends_with("start over with --anew\n"), "{}", run.stderr);
+            assert!(run.stderr.ends_with("start over with --restart\n"), "{}", run.stderr);
         }
         assert!(folder.read("x") == before);
     }
-    run_in(&folder, &["add", "x", "v", "--anew"]).good();
+    run_in(&folder, &["add", "x", "v", "--restart"]).good();
     resume("v").good();
     count(15_003);
 }
@@ -352,5 +354,5 @@ fn an_interrupted_run_makes_others_no_slower() {
         let snapshot = info["snapshot_bytes"].as_u64().unwrap() as usize;
         assert!(after[..snapshot] == before[..snapshot], "{args:?}");
     }
-    assert_eq!(runs(&folder, "x").len(), 1);
+    assert_eq!(runs(&folder, "x").len(), 2);
 }

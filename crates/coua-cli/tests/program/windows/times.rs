@@ -51,7 +51,7 @@ fn the_records_own_times() {
     let named = |time: &str, key: &str| format!("[{} Jan 26 +0100] {key}\n", &time[11..19]);
     let without_day = ["--time-field", "1-4", "--time-format", "[%H:%M:%S %b %y %z]", "-k5"];
     let run = run_with(each(EVENTS, named).as_bytes(), [&window[..], &without_day].concat());
-    assert!(run.stderr.contains("no key in 8 records"), "{}", run.stderr);
+    assert!(run.stderr.contains("no time in 8 records can be used"), "{}", run.stderr);
     let dated = |time: &str, key: &str| format!("[{} 1 Jan 26 +0100] {key}\n", &time[11..19]);
     let day =
         ["--time-field", "1-5", "--time-format", "[%H:%M:%S %d %b %y %z]", "--regex", "\\] (.)"];
@@ -73,7 +73,7 @@ fn times_that_cannot_be() {
         keep.text(),
         "1767261600 a\n1767261660 b\n1767261600 x\n9999-01-01T00:00:00Z y\nsoon z\n1969-01-01T00:00:00Z u\nv\n"
     );
-    assert!(with("keep").stderr.starts_with("coua: 4 records without a key passed through: first standard input: record 5: its time \"9999-01-01T00:00:00Z\" has not come yet"), "{}", with("keep").stderr);
+    assert!(with("keep").stderr.starts_with("coua: 4 records without a time that can be used passed through: first standard input: record 5: its time \"9999-01-01T00:00:00Z\" has not come yet"), "{}", with("keep").stderr);
     assert_eq!(with("drop").text(), "1767261600 a\n1767261660 b\n1767261600 x\n");
     let error = with("error");
     assert_eq!(

@@ -1,0 +1,132 @@
+//! Runs that start over, and inputs that were damaged: no line is lost.
+
+use crate::support::{Folder, Repeats, expected, lines, run_in};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs;
+use std::io::Write;
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(text: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Decoders hand out wrong bytes before they find the damage. When the good file is in its place, they are not taken for
+/// what it begins with; starting over takes them out of the filter.
+#[test]
+fn a_damaged_input_is_not_resumed_with_a_good_one() {
+    let text = lines(200_000, Repeats::Few);
+    let mut refused = 0;
+    for (name, pack) in [("gz", gzip as fn(&[u8]) -> Vec<u8>), ("zst", zstd), ("bz2", bzip2)] {
+        let whole = pack(&text);
+        for part in [2, 3, 5, 7] {
+            let mut broken = whole.clone();
+            let at = broken.len() * part / 8;
+            broken[at] ^= 0x10;
+            let folder = Folder::new();
+            folder.file("in", &broken);
+            let run = |options: &[&str]| {
+                let dedup =
+                    ["dedup", "--filter", "f", "-o", "out", "--checkpoint-every", "0", "in"];
+                run_in(&folder, &[&dedup, options].concat())
+            };
+            let first = run(&["--resume"]);
+            assert_eq!(first.code, Some(2), "{name} {part}");
+            folder.file("in", &whole);
+            let second = run(&["--resume"]);
+            if second.code != Some(0) {
+                let reason = "its compressed bytes are not those that were read";
+                assert!(second.stderr.contains(reason), "{name} {part}: {}", second.stderr);
+                refused += 1;
+                run(&["--restart"]).good();
+            }
+            assert!(folder.read("out") == expected(&text), "{name} {part}");
+            assert!(run_in(&folder, &["check", "-v", "-c", "f", "in"]).stdout == b"0\n");
+        }
+    }
+    assert!(refused >= 8, "{refused}");
+}
+
+fn numbers(range: std::ops::Range<u32>) -> String {
+    range.map(|number| format!("{number}\n")).collect()
+}
+
+/// The filter is full, some other records go, and the run starts over.
+#[test]
+fn what_was_printed_is_printed_again_when_a_run_starts_over() {
+    let started = || {
+        let folder = Folder::new();
+        folder.file("in", numbers(0..60));
+        folder.file("old", numbers(1_000..1_040));
+        let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "error"];
+        run_in(&folder, &[&["add", "f", "old"], &limits[..]].concat()).good();
+        assert_eq!(run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "in"]).code, Some(3));
+        assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
+        run_in(&folder, &["remove", "f", "old"]).good();
+        folder
+    };
+    let with = |folder: &Folder, options: &[&str]| {
+        run_in(folder, &[&["dedup", "--filter", "f", "-o", "out", "in"], options].concat())
+    };
+    let folder = started();
+    with(&folder, &["--restart"]).good();
+    assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
+    // It has ended, and may still be undone; without the option it is not done twice.
+    let twice = with(&folder, &[]);
+    assert!(
+        twice.code == Some(2) && twice.stderr.contains("/out: holds what `coua dedup` of "),
+        "{}",
+        twice.stderr
+    );
+    with(&folder, &["--restart"]).good();
+    assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
+    with(&folder, &["--overwrite"]).good();
+    assert_eq!(folder.read("out"), b"", "the filter keeps what it has seen");
+    // Where it is not certain which records are in the output, they are not lost.
+    let changed: fn(&Folder) = |folder| fs::write(folder.join("out"), numbers(5..20)).unwrap();
+    for (options, spoil, words) in [
+        (
+            &["--restart", "--trim"][..],
+            (|_| ()) as fn(&Folder),
+            "for it was written with other options",
+        ),
+        (&["--restart"], changed, "for it is 40 bytes long, but 50 bytes of it were done"),
+    ] {
+        let folder = started();
+        spoil(&folder);
+        let before = (folder.read("out"), folder.read("f"));
+        let refused = with(&folder, options);
+        assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
+        assert!(refused.stderr.contains("give --overwrite to empty it"), "{}", refused.stderr);
+        assert!((folder.read("out"), folder.read("f")) == before);
+    }
+}
+
+/// With the new input the same command does what it always did.
+#[test]
+fn the_same_names_with_other_records_are_another_job() {
+    let folder = Folder::new();
+    let daily = ["dedup", "--filter", "f", "-o", "new", "today"];
+    folder.file("today", "a\nb\n");
+    run_in(&folder, &daily).good();
+    folder.file("today", "b\nc\n");
+    run_in(&folder, &daily).good();
+    assert_eq!(folder.read("new"), b"c\n");
+    folder.file("today", "b\nc\nd\n");
+    run_in(&folder, &daily).good();
+    assert_eq!(folder.read("new"), b"d\n", "it has grown");
+}
