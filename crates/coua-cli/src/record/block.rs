@@ -52,7 +52,7 @@ pub(crate) struct Block {
     /// The first record is a CSV header.
     pub(crate) header: Option<Header>,
     /// How the last record ends.
-    pub(crate) ending: Ending,
+    pub(crate) ending: BlockEnd,
     /// The input has no more bytes at the moment: what is known should be shown.
     pub(crate) drained: bool,
     /// Why nothing comes after this block.
@@ -67,7 +67,7 @@ pub(crate) struct Block {
 
 /// How the last record of a block ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum BlockEnd {
     #[default]
     Separator,
     /// The input ended without a separator.
@@ -134,7 +134,7 @@ impl Block {
         self.name = name.clone();
         self.records_before = 0;
         self.header = None;
-        self.ending = Ending::Separator;
+        self.ending = BlockEnd::Separator;
         self.drained = false;
         self.failure = None;
         Ok(())
@@ -174,7 +174,7 @@ impl Block {
     pub(crate) fn cut(&mut self, place: usize) {
         if place < self.ends.len() {
             self.ends.truncate(place);
-            self.ending = Ending::Separator;
+            self.ending = BlockEnd::Separator;
         }
     }
 

@@ -4,11 +4,11 @@
 use crate::filter::FilterSpec;
 use crate::filter::sharded_memory::ShardedMemory;
 use crate::input::{BlockReader, Coding, Inputs, Until};
-use crate::key::{Finder, Found, Hashing, Keys, Normalize, Wanted};
-use crate::output::{Destination, Destinations, Opening, Outputs, UsedFiles};
+use crate::key::{Finder, Hashing, Keys, Normalize, Seen, Wanted};
+use crate::output::{Destination, Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::{Batch, Prefetch};
-use crate::record::{Format, Separator};
-use crate::terminal::Stop;
+use crate::record::{RecordFormat, Separator};
+use crate::terminal::CancelToken;
 use coua::KeyHasher;
 use std::fmt::Write as _;
 use std::fs;
@@ -72,8 +72,8 @@ fn measure(prefix: &str, threads: usize) -> Times {
     fs::write(&path, lines(prefix)).unwrap();
     let inputs = Inputs::new(&[path], Coding::Decompress);
     let survey = inputs.survey(Until::End).unwrap();
-    let format = Format { separator: Separator::Byte(b'\n'), crlf: false };
-    let stop = Arc::new(Stop::new().unwrap());
+    let format = RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
+    let stop = Arc::new(CancelToken::new().unwrap());
     let mut reader = BlockReader::new(inputs, format.clone(), None, stop, Arc::default());
     let mut hashing = Hashing {
         format: format.clone(),
@@ -86,25 +86,25 @@ fn measure(prefix: &str, threads: usize) -> Times {
     let threads = NonZeroUsize::new(threads).unwrap();
     let filter = ShardedMemory::new(&FilterSpec::default(), &survey, threads).unwrap();
     let to = Destinations { main: Some(Destination::File(out)), tee: None };
-    let opening = Opening { format: &format, to: &to, used: &UsedFiles::default() };
-    let mut outputs = Outputs::open(opening).unwrap();
+    let spec = OutputSpec { format: &format, to: &to, used: &UsedFiles::default() };
+    let mut outputs = Outputs::open(spec).unwrap();
     let (mut times, mut batch) = (Times::default(), Batch::default());
     while times.add(0, || reader.next_block(&mut batch.block)).unwrap() {
-        let Batch { block, keyed, answers } = &mut batch;
-        times.add(1, || hashing.hash(block, keyed));
+        let Batch { block, keys, answers } = &mut batch;
+        times.add(1, || hashing.hash(block, keys));
         answers.clear();
-        times.add(2, || filter.lookup(keyed, answers));
+        times.add(2, || filter.lookup(keys, answers));
         times.add(3, || {
             for (shard, group) in answers.groups.iter_mut().enumerate() {
                 filter.query_shard(shard, group, block.consumed);
             }
         });
         times.add(4, || {
-            filter.merge(keyed, answers).unwrap();
-            let found = answers.found.iter().map(|found| *found == Found::No);
-            keyed.spread(found, |_| true, &mut answers.selected);
+            filter.merge(keys, answers).unwrap();
+            let found = answers.found.iter().map(|found| *found == Seen::New);
+            keys.spread(found, |_| true, &mut answers.selected);
         });
-        times.add(5, || outputs.write(block, keyed, answers)).unwrap();
+        times.add(5, || outputs.write(block, keys, answers)).unwrap();
     }
     times
 }

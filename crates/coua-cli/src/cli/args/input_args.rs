@@ -7,7 +7,7 @@ use crate::key::{
     Column, Columns, Fields, Finder, Hashing, Keys, Normalize, OnMissing, Pattern, Pointers, Shard,
     Times, Wanted,
 };
-use crate::record::{Format, Separator};
+use crate::record::{RecordFormat, Separator};
 use crate::resume::JobSpec;
 use crate::run::Reading;
 use crate::terminal::{Failure, Result};
@@ -179,7 +179,7 @@ impl InputArgs {
         let keys = Keys::new(finder, Normalize { trim, url, ignore_case }, times);
         let coding = if self.records.no_decompress { Coding::AsIs } else { Coding::Decompress };
         let inputs = Inputs::new(&self.files, coding);
-        let format = Format { separator: self.separator(&keys), crlf: self.records.crlf };
+        let format = RecordFormat { separator: self.separator(&keys), crlf: self.records.crlf };
         let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
         let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted };
         Ok(Reading { inputs, hashing, until: Until::End })

@@ -373,7 +373,7 @@ impl Connection {
     fn send_name(&mut self) -> Result<(), LinkError> {
         for (what, is) in [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))] {
             match self.call(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
-                // It speaks with nobody from here, and closes without another word.
+                // It accepts no client from here, and closes.
                 Err(LinkError::Refused(text)) if text.starts_with("DENIED") => {
                     return Err(LinkError::Refused(text));
                 }

@@ -1,7 +1,7 @@
 //! Operations on keys, put into commands: many keys in one, each shard's by themselves.
 
 use super::cluster::Shards;
-use crate::key::Keyed;
+use crate::key::BlockKeys;
 use redis::Cmd;
 
 /// Keys in a command: enough to make its overhead small, and few enough not to hold up others.
@@ -83,10 +83,10 @@ pub(super) struct KeyBatch {
 
 impl KeyBatch {
     /// Keys by shard, in their order.
-    pub(super) fn of(keys: &Keyed, shards: &Shards) -> Vec<Self> {
+    pub(super) fn of(keys: &BlockKeys, shards: &Shards) -> Vec<Self> {
         let mut done = Vec::new();
         let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
-        for (place, (hash, key)) in keys.hashes.iter().zip(keys.keys.iter()).enumerate() {
+        for (place, (hash, key)) in keys.hashes.iter().zip(keys.contents.iter()).enumerate() {
             let shard = shards.of(*hash);
             let batch =
                 open[shard].get_or_insert_with(|| Self { shard, places: Vec::new(), bytes: 0 });
@@ -100,7 +100,7 @@ impl KeyBatch {
         done
     }
 
-    pub(super) fn command(&self, operation: Operation, keys: &Keyed, name: &str) -> Cmd {
+    pub(super) fn command(&self, operation: Operation, keys: &BlockKeys, name: &str) -> Cmd {
         let (command_name, arguments) = operation.arguments();
         let framing = name.len() + 64;
         let mut command = Cmd::with_capacity(self.places.len() + 4, self.bytes + framing);
@@ -112,8 +112,8 @@ impl KeyBatch {
     }
 }
 
-fn nth_key(keys: &Keyed, nth: usize) -> &[u8] {
-    let keys = &keys.keys;
+fn nth_key(keys: &BlockKeys, nth: usize) -> &[u8] {
+    let keys = &keys.contents;
     let start = nth.checked_sub(1).map_or(0, |before| keys.ends[before]);
     &keys.bytes[start..keys.ends[nth]]
 }

@@ -3,13 +3,13 @@
 use super::address::Address;
 use super::remote_filter::RemoteFilter;
 use crate::clock::window_text;
-use crate::terminal::{FilterFigures, Notes, Report, Result, grouped};
+use crate::terminal::{FilterFigures, Report, Result, Verbosity, grouped};
 use coua::window::{Clock, Window};
 use serde_json::json;
 
 /// What there is to say of the filter, as its server tells it.
 pub(crate) fn report(address: &Address) -> Result<Report> {
-    let (filter, found) = RemoteFilter::open(address, Notes::Told)?;
+    let (filter, found) = RemoteFilter::open(address, Verbosity::Normal)?;
     let mut report = Report::default();
     report.text("server", "server", &filter.name());
     report.number("shards", "shards", found.shards);
