@@ -54,7 +54,7 @@ pub(crate) struct RemoveArgs {
 #[serde(rename_all = "kebab-case")]
 enum Which {
     /// Those that were found and removed.
-    Seen,
+    Found,
     /// Those that were not found.
     NotFound,
 }
@@ -70,7 +70,7 @@ impl RemoveArgs {
             location: Some(line.location(&target.filter_file)?),
             filter: self.filter.spec(),
             to: Destinations { main, tee: None },
-            printed: report.map(|which| Seen::from(which == Which::Seen)),
+            printed: report.map(|which| Seen::from(which == Which::Found)),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         })
