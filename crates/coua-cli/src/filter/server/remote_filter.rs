@@ -2,9 +2,8 @@
 
 use super::address::Address;
 use super::cluster::{Shards, key, slot};
-use super::description::{Description, window};
-use super::operation::{KeyAnswer, KeyBatch, LONGEST_KEY, Operation};
-use super::request::Request;
+use super::connection::Request;
+use super::module_commands::{Description, KeyAnswer, KeyBatch, LONGEST_KEY, Operation, window};
 use super::request_queue::RequestQueue;
 use crate::key::BlockKeys;
 use crate::terminal::{Failure, Result, Verbosity};

@@ -5,9 +5,8 @@
 
 use super::address::Address;
 use super::cluster::Nodes;
-use super::connection::{LinkError, Node};
+use super::connection::{LinkError, Node, Request};
 use super::reorder;
-use super::request::Request;
 use crate::terminal::{Verbosity, exit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;

@@ -1,7 +1,7 @@
 //! How a new filter on a server is to be: the options of a filter file, in the arguments of CF.RESERVE.
 
 use super::address::Address;
-use super::description::Description;
+use super::module_commands::Description;
 use crate::clock::window_text;
 use crate::filter::spec::{FilterSpec, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};

@@ -6,17 +6,20 @@
 //! lost counts as new, since it is unknown whether this run has recorded it or an earlier one.
 
 use super::address::Address;
-use super::operation::{ALREADY_THERE, FULL, KeyAnswer, Operation};
+use super::module_commands::{ALREADY_THERE, FULL, KeyAnswer, Operation};
 use super::remote_filter::{Pending, RemoteFilter};
 use super::reserve::ReserveOptions;
+use crate::clock::window_text;
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Seen, Wanted};
 use crate::pipeline::Batch;
-use crate::terminal::{FilterFigures, Result, Verbosity, counted, grouped, message};
+use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
+use coua::window::{Clock, Window};
 use coua::{KeyHash, KeyHasher};
+use serde_json::json;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -295,4 +298,29 @@ impl RunFilter for ServerFilter {
 fn log_key(log: &mut BlockKeys, key: &[u8], hash: KeyHash) {
     log.contents.push(key);
     log.hashes.push(hash);
+}
+
+/// What there is to report about a filter (`info`), as its server describes it.
+pub(crate) fn report(address: &Address) -> Result<Report> {
+    let (filter, found) = RemoteFilter::open(address, Verbosity::Normal)?;
+    let mut report = Report::default();
+    report.text("server", "server", &filter.name());
+    report.number("shards", "shards", found.shards);
+    report.number("items", "items", found.items);
+    report.number("items_deleted", "items removed", found.deleted);
+    let (fewest, most) = (found.fewest_items, found.most_items);
+    report.field("fewest_items_in_a_shard", fewest);
+    report.field("most_items_in_a_shard", most);
+    let range = || format!("{} to {}", grouped(fewest), grouped(most));
+    report.row_if_any("items in a shard", (found.shards > 1).then(range));
+    FilterFigures::from(&found).write_measures(&mut report);
+    report.number("slots", "slots", found.slots);
+    report.text("when_full", "when full", found.when_full());
+    let window_object = |window: Window| {
+        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+        json!({"clock": clock, "length": window.length(), "generations": window.generations()})
+    };
+    report.field("window", found.window.map(window_object));
+    report.row_if_any("window of each shard", found.window.map(window_text));
+    Ok(report)
 }
