@@ -34,19 +34,19 @@ impl Now {
     }
 
     /// The time to be told to a filter, if it goes by the system's clock.
-    pub(crate) fn told_to(self, filter: &Generations) -> Option<u64> {
+    pub(crate) fn time_for(self, filter: &Generations) -> Option<u64> {
         let clock = filter.window()?.clock();
         (clock == Clock::Arrival).then(|| self.millis())
     }
 
     /// Tells a filter that is not kept what time it is: what its window has left goes.
-    pub(crate) fn tell(self, filter: &mut Generations) {
-        if let Some(time) = self.told_to(filter) {
+    pub(crate) fn advance(self, filter: &mut Generations) {
+        if let Some(time) = self.time_for(filter) {
             filter.advance(time);
         }
     }
 
-    /// Complains if it is stated, and makes no difference to a filter with this window.
+    /// Returns an error if it is stated, and makes no difference to a filter with this window.
     pub(crate) fn check_for(self, window: Option<Window>) -> Result<()> {
         let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
         if self.0.is_none() || is_timed {

@@ -25,7 +25,7 @@ use crate::terminal::{Exit, Result};
 /// refused (see --filter in `coua dedup --help`). If the connection is lost, records whose answers were lost are
 /// added again, and may then have one copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct AddArgs {
     #[command(flatten)]
     target: TargetArgs,
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     work: WorkArgs,
 }
 
-impl Args {
+impl AddArgs {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (target, window) = (&self.target, &self.filter.window);
         let spec = window.describe(JobSpec::new("add").with("unique", self.unique));

@@ -2,20 +2,20 @@
 
 use super::args::{OpenArgs, RunArgs, TargetArgs};
 use super::line::Line;
-use crate::commands::check::{self, Report};
+use crate::commands::check::{self, CheckReport};
 use crate::filter::Op;
 use crate::input::Until;
-use crate::key::Found;
+use crate::key::Seen;
 use crate::output::Destinations;
 use crate::run::Job;
-use crate::terminal::{Exit, Notes, Result};
+use crate::terminal::{Exit, Result, Verbosity};
 
 /// Print the records that are in a filter file
 ///
 /// A record that was never added may be printed too; how often is the filter's false-positive rate. The exit
 /// code is as grep's: 0 if a record was printed or counted, 1 if none was, 2 after an error.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     target: TargetArgs,
 
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     run: RunArgs,
 }
 
-impl Args {
+impl CheckArgs {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let Self { invert, count, quiet, .. } = *self;
         let mut reading = self.target.input.reading(None)?;
@@ -50,10 +50,10 @@ impl Args {
             location: Some(line.location(&self.target.filter_file)?),
             filter: self.filter.spec(),
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
-            printed: Some(Found::from(!invert)),
+            printed: Some(Seen::from(!invert)),
             recorded: None,
-            running: self.run.running(if quiet { Notes::Silenced } else { Notes::Told }),
+            running: self.run.running(if quiet { Verbosity::Quiet } else { Verbosity::Normal }),
         };
-        check::run(job, if count { Report::Number } else { Report::Records })
+        check::run(job, if count { CheckReport::Number } else { CheckReport::Records })
     }
 }

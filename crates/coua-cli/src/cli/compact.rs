@@ -9,7 +9,7 @@ use std::path::PathBuf;
 ///
 /// Worth it after many removals. The file is replaced in one step.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct CompactArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
     file: PathBuf,
@@ -21,8 +21,8 @@ pub(crate) struct Args {
     work: FileArgs,
 }
 
-impl Args {
+impl CompactArgs {
     pub(super) fn run(&self) -> Result<()> {
-        compact::run(&self.file, &self.filter.spec(), self.work.plain())
+        compact::run(&self.file, &self.filter.spec(), self.work.options(), &self.work.progress())
     }
 }

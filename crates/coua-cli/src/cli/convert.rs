@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The copy remembers the runs that the filter remembers.
 #[derive(clap::Args, Debug)]
 #[command(group = ArgGroup::new("target").args(["rate", "hash_bits", "layout"]).required(true))]
-pub(crate) struct Args {
+pub(crate) struct ConvertArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
     file: PathBuf,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     work: FileArgs,
 }
 
-impl Args {
+impl ConvertArgs {
     pub(super) fn run(&self) -> Result<()> {
         let in_layout =
             |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
@@ -55,6 +55,7 @@ impl Args {
         let conversion = by_rate.or(by_bits).or(self.layout.map(in_layout));
         let conversion = conversion.expect("clap demands one");
         let secret = self.secret.secret();
-        convert::run(&self.file, &self.output, (conversion, &secret), self.work.plain())
+        let (options, progress) = (self.work.options(), self.work.progress());
+        convert::run(&self.file, &self.output, conversion, &secret, options, &progress)
     }
 }

@@ -14,7 +14,7 @@ use crate::terminal::{Exit, Result};
 /// false positive. CSV headers are not printed. A record without a key has 0 copies; with --on-missing=drop it
 /// is not printed.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct CountArgs {
     #[command(flatten)]
     target: TargetArgs,
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     quiet: Quiet,
 }
 
-impl Args {
+impl CountArgs {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         commands::work(Job {
             op: Op::Count,
@@ -38,7 +38,7 @@ impl Args {
             to: Destinations::standard(),
             printed: None,
             recorded: None,
-            running: self.run.running(self.quiet.notes()),
+            running: self.run.running(self.quiet.verbosity()),
         })
     }
 }

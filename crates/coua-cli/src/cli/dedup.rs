@@ -4,7 +4,7 @@ use super::args::{FilterArgs, InputArgs, WorkArgs};
 use super::line::Line;
 use crate::commands;
 use crate::filter::Op;
-use crate::key::Found;
+use crate::key::Seen;
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
 use crate::run::Job;
@@ -32,7 +32,7 @@ use std::path::PathBuf;
 /// the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
-pub(crate) struct Args {
+pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
 
@@ -76,8 +76,8 @@ pub(crate) struct Args {
     work: WorkArgs,
 }
 
-impl Args {
-    /// Complains if both outputs are standard output.
+impl DedupArgs {
+    /// Returns an error if both outputs are standard output.
     fn destinations(&self) -> Result<Destinations> {
         let main = Some(Destination::of(self.output.as_deref()));
         let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
@@ -98,7 +98,7 @@ impl Args {
             location: file.map(|file| line.location(file)).transpose()?,
             reading: self.input.reading(window.time_source())?,
             filter: self.filter.spec(),
-            printed: Some(Found::from(repeats)),
+            printed: Some(Seen::from(repeats)),
             recorded: Some(self.work.checkpoints(self.input.describe(spec))),
             running: self.work.running(),
         })

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// file only slices are read, and nothing is changed or sent anywhere. A filter on a server is pulled into memory
 /// first, as by `coua pull`; the page gets the secret key of its hash.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct ExploreArgs {
     /// Filter to look into: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     filter: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     quiet: Quiet,
 }
 
-impl Args {
+impl ExploreArgs {
     pub(super) fn run(&self) -> Result<()> {
         if let Some(path) = &self.write {
             return explore::write(path);
@@ -42,7 +42,7 @@ impl Args {
         let browser = if self.no_open { Browser::Left } else { Browser::Opened };
         explore::serve(
             self.filter.as_deref(),
-            self.quiet.notes(),
+            self.quiet.verbosity(),
             (self.port.unwrap_or(0), browser),
         )
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Write manual pages or shell completions
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct GenerateArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -29,7 +29,7 @@ enum What {
     },
 }
 
-impl Args {
+impl GenerateArgs {
     /// `command` describes the whole command line.
     pub(super) fn run(&self, mut command: Command) -> Result<()> {
         match &self.what {

@@ -3,7 +3,7 @@
 use super::args::OpenArgs;
 use super::line::Line;
 use crate::commands::info;
-use crate::terminal::{Format, Result};
+use crate::terminal::{ReportFormat, Result};
 use std::path::PathBuf;
 
 /// Describe a filter file
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct InfoArgs {
     /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     file: PathBuf,
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     filter: OpenArgs,
 }
 
-impl Args {
+impl InfoArgs {
     pub(super) fn run(&self, line: Line<'_>) -> Result<()> {
         let location = line.location(&self.file)?;
-        let format = if self.json { Format::Json } else { Format::Text };
+        let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         info::run(&location, &self.filter.spec(), format)
     }
 }

@@ -30,7 +30,7 @@ impl<'a> Line<'a> {
         Self(of_command)
     }
 
-    /// Where the filter is. Complains about options for files if it is on a server.
+    /// Where the filter is. Returns an error for options for files if it is on a server.
     pub(super) fn location(self, argument: &Path) -> Result<Location> {
         let location = Location::of(argument)?;
         if location.file().is_none()

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
 /// inputs, or else those of the only input. Other runs are left out, with a note.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct MergeArgs {
     /// The file to write; it may be one of the inputs
     ///
     /// It is replaced in one step, if it is a filter or empty.
@@ -32,9 +32,9 @@ pub(crate) struct Args {
     work: FileArgs,
 }
 
-impl Args {
+impl MergeArgs {
     pub(super) fn run(&self) -> Result<()> {
         let secret = self.secret.secret();
-        merge::run(&self.files, &self.output, &secret, self.work.plain())
+        merge::run(&self.files, &self.output, &secret, self.work.options(), &self.work.progress())
     }
 }

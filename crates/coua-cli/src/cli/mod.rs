@@ -46,23 +46,23 @@ struct Cli {
 /// One variant a command; the file of the same name holds its arguments.
 #[derive(Subcommand, Debug)]
 enum Command {
-    Dedup(dedup::Args),
-    Add(add::Args),
-    Remove(remove::Args),
-    Check(check::Args),
-    Count(count::Args),
-    Info(info::Args),
-    Verify(verify::Args),
-    Merge(merge::Args),
-    Compact(compact::Args),
-    Convert(convert::Args),
+    Dedup(dedup::DedupArgs),
+    Add(add::AddArgs),
+    Remove(remove::RemoveArgs),
+    Check(check::CheckArgs),
+    Count(count::CountArgs),
+    Info(info::InfoArgs),
+    Verify(verify::VerifyArgs),
+    Merge(merge::MergeArgs),
+    Compact(compact::CompactArgs),
+    Convert(convert::ConvertArgs),
     #[cfg(feature = "server")]
-    Pull(pull::Args),
+    Pull(pull::PullArgs),
     #[cfg(feature = "server")]
-    Push(push::Args),
-    Plan(plan::Args),
-    Explore(explore::Args),
-    Generate(generate::Args),
+    Push(push::PushArgs),
+    Plan(plan::PlanArgs),
+    Explore(explore::ExploreArgs),
+    Generate(generate::GenerateArgs),
 }
 
 /// Does what the command line says.

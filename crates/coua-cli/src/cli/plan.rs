@@ -4,7 +4,7 @@ use super::args::{LAYOUTS, usual_slots, value};
 use crate::clock;
 use crate::commands::plan::{self, Exactness, Shape};
 use crate::filter::WindowSpec;
-use crate::terminal::{Failure, Format, Result};
+use crate::terminal::{Failure, ReportFormat, Result};
 use coua::Layout;
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct PlanArgs {
     /// Number of items, such as 14M or 1e9
     #[arg(long, value_name = "N", value_parser = value::count)]
     items: Option<u64>,
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     plot: Option<PathBuf>,
 }
 
-impl Args {
+impl PlanArgs {
     pub(super) fn run(&self) -> Result<()> {
         if self.growing && self.items.is_some() && self.memory.is_some() {
             let reason =
@@ -95,7 +95,7 @@ impl Args {
             has_times: false,
         };
         let by_bits = self.hash_bits.map(Exactness::HashBits);
-        plan::run(&plan::Job {
+        plan::run(&plan::PlanJob {
             items: self.items,
             exactness: self.rate.map(Exactness::Rate).or(by_bits),
             memory: self.memory,
@@ -106,7 +106,7 @@ impl Args {
             },
             growing: self.growing,
             record_bytes: self.record_bytes,
-            format: if self.json { Format::Json } else { Format::Text },
+            format: if self.json { ReportFormat::Json } else { ReportFormat::Text },
             plot: self.plot.clone(),
         })
     }

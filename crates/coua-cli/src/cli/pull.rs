@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. A server
 /// takes as long to send a shard as for DUMP: ask a replica if the filter is large.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct PullArgs {
     /// The address of the filter: `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "ADDRESS")]
     address: PathBuf,
@@ -34,9 +34,9 @@ pub(crate) struct Args {
     work: FileArgs,
 }
 
-impl Args {
+impl PullArgs {
     pub(super) fn run(&self) -> Result<()> {
         let secret = self.secret.as_deref();
-        pull::run(&self.address, &self.output, secret, self.work.plain())
+        pull::run(&self.address, &self.output, secret, self.work.options(), &self.work.progress())
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// A filter without a secret key (--secret) has none on the server either: whoever chooses items there can
 /// choose ones that collide.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct PushArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
     file: PathBuf,
@@ -29,8 +29,8 @@ pub(crate) struct Args {
     quiet: Quiet,
 }
 
-impl Args {
+impl PushArgs {
     pub(super) fn run(&self) -> Result<()> {
-        push::run(&self.file, &self.address, &self.secret.secret(), self.quiet.notes())
+        push::run(&self.file, &self.address, &self.secret.secret(), self.quiet.verbosity())
     }
 }

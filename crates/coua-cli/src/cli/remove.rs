@@ -4,7 +4,7 @@ use super::args::{OpenArgs, TargetArgs, WorkArgs};
 use super::line::Line;
 use crate::commands;
 use crate::filter::Op;
-use crate::key::Found;
+use crate::key::Seen;
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
 use crate::run::Job;
@@ -30,7 +30,7 @@ use std::path::PathBuf;
 /// report. If the connection is lost, records whose answers were lost are removed again. They may lose two
 /// copies, and the second answer counts.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct RemoveArgs {
     #[command(flatten)]
     target: TargetArgs,
 
@@ -59,7 +59,7 @@ enum Which {
     NotFound,
 }
 
-impl Args {
+impl RemoveArgs {
     pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
         let (target, report) = (&self.target, self.report);
         let main = report.map(|_| Destination::of(self.output.as_deref()));
@@ -70,7 +70,7 @@ impl Args {
             location: Some(line.location(&target.filter_file)?),
             filter: self.filter.spec(),
             to: Destinations { main, tee: None },
-            printed: report.map(|which| Found::from(which == Which::Found)),
+            printed: report.map(|which| Seen::from(which == Which::Found)),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         })

@@ -2,14 +2,14 @@
 
 use super::args::{ProgressArgs, SecretArgs};
 use crate::commands::verify;
-use crate::terminal::{Exit, Format, Notes, Result, Watch};
+use crate::terminal::{Exit, Progress, ReportFormat, Result, Verbosity};
 use std::path::PathBuf;
 
 /// Check every byte of filter files
 ///
 /// Prints a line for each file. Exit code 2 if one of them is not intact.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Args {
+pub(crate) struct VerifyArgs {
     /// Filter files
     #[arg(value_name = "FILTER", required = true)]
     files: Vec<PathBuf>,
@@ -27,10 +27,10 @@ pub(crate) struct Args {
     progress: ProgressArgs,
 }
 
-impl Args {
+impl VerifyArgs {
     pub(super) fn run(&self) -> Result<Exit> {
-        let format = if self.json { Format::Json } else { Format::Text };
-        let watch = Watch::on_steps(self.progress.shown(Notes::Told));
-        verify::run(&self.files, &self.secret.secret(), format, &watch)
+        let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
+        let progress = Progress::on_steps(self.progress.progress_mode(Verbosity::Normal));
+        verify::run(&self.files, &self.secret.secret(), format, &progress)
     }
 }

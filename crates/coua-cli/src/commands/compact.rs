@@ -1,8 +1,8 @@
 //! `coua compact`.
 
 use super::check_files;
-use crate::filter::{FilterFile, FilterSpec, Manners};
-use crate::terminal::{Notes, Result, Stream, Watch, print, size};
+use crate::filter::{FilterFile, FilterSpec, WriteOptions};
+use crate::terminal::{Progress, Result, Stream, Verbosity, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
 use std::path::Path;
@@ -11,21 +11,22 @@ use std::path::Path;
 pub(crate) fn run(
     path: &Path,
     spec: &FilterSpec,
-    (manners, watch): (Manners, Watch),
+    options: WriteOptions,
+    progress: &Progress,
 ) -> Result<()> {
-    let is_told = manners.notes == Notes::Told;
+    let is_told = options.verbosity == Verbosity::Normal;
     if is_told {
         Stream::Output.check_open()?;
     }
     check_files(&spec.secret, [path], None)?;
-    let file = FilterFile::lock_existing(path, manners)?;
+    let file = FilterFile::lock_existing(path, options)?;
     let name = file.name();
-    watch.next(format_args!("reading {name}"));
+    progress.next(format_args!("reading {name}"));
     let mut filter = file.open(Options::new().access(Access::Load), spec)?;
     let before = filter.content().memory_bytes() as u64;
-    watch.next(format_args!("compacting {name}"));
+    progress.next(format_args!("compacting {name}"));
     filter.store.rewrite(Generations::compact);
-    watch.next(format_args!("writing {name}"));
+    progress.next(format_args!("writing {name}"));
     let filter = filter.close()?;
     if is_told {
         let (before, after) = (size(before), size(filter.memory_bytes() as u64));

@@ -6,7 +6,7 @@ use crate::filter::server;
 use crate::output::refuse_filter;
 #[cfg(feature = "server")]
 use crate::terminal::hexadecimal;
-use crate::terminal::{Failure, Notes, Result, print, say};
+use crate::terminal::{Failure, Result, Verbosity, print, say};
 #[cfg(feature = "server")]
 use coua::HashAlgorithm;
 use coua_page::Served;
@@ -37,11 +37,11 @@ pub(crate) fn write(path: &Path) -> Result<()> {
 /// Serves the page until it is interrupted, on this port or (0) on a free one.
 pub(crate) fn serve(
     filter: Option<&Path>,
-    notes: Notes,
+    verbosity: Verbosity,
     (port, browser): (u16, Browser),
 ) -> Result<()> {
     coua_page::page().map_err(not_made)?;
-    let subject = filter.map(|filter| Subject::of(filter, notes)).transpose()?;
+    let subject = filter.map(|filter| Subject::of(filter, verbosity)).transpose()?;
     let address = (Ipv4Addr::LOCALHOST, port);
     let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
     let server = Server::http(address).map_err(refused)?;
@@ -93,11 +93,11 @@ impl<T: Read + Seek> Content for T {}
 
 impl Subject {
     #[cfg_attr(not(feature = "server"), expect(unused_variables, reason = "a file needs no notes"))]
-    fn of(filter: &Path, notes: Notes) -> Result<Self> {
+    fn of(filter: &Path, verbosity: Verbosity) -> Result<Self> {
         match Location::of(filter)? {
             Location::File(_) => Self::of_file(filter),
             #[cfg(feature = "server")]
-            Location::Server(address) => Self::on_server(&address, notes),
+            Location::Server(address) => Self::on_server(&address, verbosity),
         }
     }
 
@@ -109,8 +109,8 @@ impl Subject {
     }
 
     #[cfg(feature = "server")]
-    fn on_server(address: &server::Address, notes: Notes) -> Result<Self> {
-        let filter = server::pull(address, notes)?;
+    fn on_server(address: &server::Address, verbosity: Verbosity) -> Result<Self> {
+        let filter = server::pull(address, verbosity)?;
         let key = match filter.hasher().algorithm() {
             HashAlgorithm::SipHash13 { key } => hexadecimal(key),
             _ => String::new(),

@@ -4,13 +4,13 @@ use super::check_files;
 use crate::clock::{moment_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server;
-use crate::filter::spec::{tell_layout, when_full_name};
+use crate::filter::spec::{when_full_name, write_layout};
 use crate::filter::{FilterSpec, Location, filter_file};
 use crate::resume;
 use crate::runs::Runs;
 use crate::terminal::{
-    Failure, FilterFigures, Format, Report, Result, Stream, counted, grouped, print, size,
-    tell_limit,
+    Failure, FilterFigures, Report, ReportFormat, Result, Stream, counted, grouped, print, size,
+    write_limit,
 };
 use coua::HashAlgorithm;
 use coua::window::{Clock, Generation, Generations, Window};
@@ -20,7 +20,7 @@ use std::fs;
 use std::path::Path;
 
 /// Describes a filter.
-pub(crate) fn run(location: &Location, spec: &FilterSpec, format: Format) -> Result<()> {
+pub(crate) fn run(location: &Location, spec: &FilterSpec, format: ReportFormat) -> Result<()> {
     let report = match location {
         #[cfg(feature = "server")]
         Location::Server(address) => server::report(address)?,
@@ -35,18 +35,18 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     // Of a large one, little more than the header is read.
     let mut state = filter_file::view(path, Options::new().expecting(0), &spec.secret)?;
     spec.now.check_for(state.filter.window())?;
-    spec.now.tell(&mut state.filter);
+    spec.now.advance(&mut state.filter);
     let mut report = Report::default();
-    tell_file(&state, path, &mut report)?;
-    tell_filter(&state.filter, &mut report);
+    write_file(&state, path, &mut report)?;
+    write_filter(&state.filter, &mut report);
     if let Some(window) = state.filter.window() {
-        tell_window(window, &state.filter, &mut report);
+        write_window(window, &state.filter, &mut report);
     }
-    resume::tell(&Runs::of(&state.notes, path.display())?, &mut report);
+    resume::write_report(&Runs::of(&state.notes, path.display())?, &mut report);
     Ok(report)
 }
 
-fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<()> {
+fn write_file(state: &View, path: &Path, report: &mut Report) -> Result<()> {
     let name = path.display().to_string();
     let metadata = fs::metadata(path).map_err(|error| Failure::io(&name, &error))?;
     report.text("file", "file", &name);
@@ -63,13 +63,13 @@ fn tell_file(state: &View, path: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn tell_filter(filter: &Generations, report: &mut Report) {
+fn write_filter(filter: &Generations, report: &mut Report) {
     let template = filter.template();
     report.number("items", "items", filter.len());
     report.number("capacity", "capacity", filter.capacity());
-    tell_limit(filter, Some("no limit"), report);
+    write_limit(filter, Some("no limit"), report);
     FilterFigures::from(filter).write_measures(report);
-    tell_layout(template.layout(), report);
+    write_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());
     report.number("slots_per_bucket", "slots per bucket", template.slots_per_bucket().into());
     report.number("slot_bits", "bits per slot", filter.slot_bits().into());
@@ -87,7 +87,7 @@ fn tell_filter(filter: &Generations, report: &mut Report) {
 }
 
 /// What only a filter that forgets has.
-fn tell_window(window: Window, filter: &Generations, report: &mut Report) {
+fn write_window(window: Window, filter: &Generations, report: &mut Report) {
     let clock = match window.clock() {
         Clock::Arrival => "arrival",
         Clock::Given => "time-field",

@@ -1,10 +1,10 @@
 //! `coua merge`.
 
 use super::check_files;
-use crate::filter::{FilterFile, Manners, Secret, filter_file};
+use crate::filter::{FilterFile, Secret, WriteOptions, filter_file};
 use crate::resume;
 use crate::runs::{Runs, others};
-use crate::terminal::{Failure, Notes, Result, Watch};
+use crate::terminal::{Failure, Progress, Result, Verbosity};
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,14 @@ pub(crate) fn run(
     files: &[PathBuf],
     to: &Path,
     secret: &Secret,
-    (manners, watch): (Manners, Watch),
+    options: WriteOptions,
+    progress: &Progress,
 ) -> Result<()> {
     check_files(secret, files.iter().map(PathBuf::as_path), Some(to))?;
-    let output = FilterFile::lock(to, manners)?;
+    let output = FilterFile::lock(to, options)?;
     output.check_replaceable()?;
     let read = |path: &Path| {
-        watch.next(format_args!("reading {}", path.display()));
+        progress.next(format_args!("reading {}", path.display()));
         filter_file::read(path, secret)
     };
     let (first, others) = files.split_first().expect("a command line without files is refused");
@@ -27,12 +28,12 @@ pub(crate) fn run(
     let mut all_notes = vec![notes];
     for path in others {
         let View { filter: other, notes, .. } = read(path)?;
-        watch.next(format_args!("merging {}", path.display()));
+        progress.next(format_args!("merging {}", path.display()));
         filter.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
         all_notes.push(notes);
     }
-    let notes = remembered(files, &output, all_notes, manners.notes)?;
-    watch.next(format_args!("writing {}", to.display()));
+    let notes = remembered(files, &output, all_notes, options.verbosity)?;
+    progress.next(format_args!("writing {}", to.display()));
     output.save(filter, notes)
 }
 
@@ -42,7 +43,7 @@ fn remembered(
     files: &[PathBuf],
     output: &FilterFile,
     all: Vec<FilterNotes>,
-    notes: Notes,
+    verbosity: Verbosity,
 ) -> Result<FilterNotes> {
     let is_one = files.len() == 1;
     let kept = files.iter().position(|path| is_one || output.is_at(path));
@@ -53,14 +54,14 @@ fn remembered(
             continue;
         }
         let runs = Runs::of(&found, path.display())?;
-        if let Some(words) = resume::in_words(&runs).filter(|_| !output.is_at(path)) {
+        if let Some(words) = resume::list(&runs).filter(|_| !output.is_at(path)) {
             let path = path.display();
-            notes.say(format_args!("{path}: the result does not remember its runs: {words}"));
+            verbosity.say(format_args!("{path}: the result does not remember its runs: {words}"));
         }
         let others: Vec<_> = others(&found).filter(|_| !output.is_at(path)).collect();
         if !others.is_empty() {
             let (path, names) = (path.display(), others.join(", "));
-            notes.say(format_args!("{path}: the result does not have its notes: {names}"));
+            verbosity.say(format_args!("{path}: the result does not have its notes: {names}"));
         }
     }
     Ok(remembered)

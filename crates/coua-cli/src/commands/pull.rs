@@ -2,9 +2,9 @@
 
 use crate::filter::secret::read_key;
 use crate::filter::server::{self, Address};
-use crate::filter::{FilterFile, Location, Manners};
+use crate::filter::{FilterFile, Location, WriteOptions};
 use crate::platform;
-use crate::terminal::{Failure, Result, Watch, hexadecimal};
+use crate::terminal::{Failure, Progress, Result, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
@@ -16,18 +16,19 @@ pub(crate) fn run(
     address: &Path,
     to: &Path,
     key: Option<&Path>,
-    (manners, watch): (Manners, Watch),
+    options: WriteOptions,
+    progress: &Progress,
 ) -> Result<()> {
     let address = Location::address(address)?;
     if key.is_some_and(|key| platform::is_same_place(key, to)) {
         return Err(Failure::at(to.display(), "is the file of the secret key as well"));
     }
-    let output = FilterFile::lock(to, manners)?;
+    let output = FilterFile::lock(to, options)?;
     output.check_new()?;
-    watch.next(format_args!("reading {address}"));
-    let filter = server::pull(&address, manners.notes)?;
+    progress.next(format_args!("reading {address}"));
+    let filter = server::pull(&address, options.verbosity)?;
     keep_key(&filter, key, &address)?;
-    watch.next(format_args!("writing {}", to.display()));
+    progress.next(format_args!("writing {}", to.display()));
     output.save(filter, FilterNotes::default())
 }
 

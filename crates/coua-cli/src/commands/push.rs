@@ -1,12 +1,17 @@
 //! `coua push`.
 
 use crate::filter::{Location, Secret, filter_file, server};
-use crate::terminal::{Notes, Result};
+use crate::terminal::{Result, Verbosity};
 use std::path::Path;
 
 /// Creates a filter on a server from a file.
-pub(crate) fn run(path: &Path, address: &Path, secret: &Secret, notes: Notes) -> Result<()> {
+pub(crate) fn run(
+    path: &Path,
+    address: &Path,
+    secret: &Secret,
+    verbosity: Verbosity,
+) -> Result<()> {
     let address = Location::address(address)?;
     let view = filter_file::read(path, secret)?;
-    server::push(&view.filter, &address, notes)
+    server::push(&view.filter, &address, verbosity)
 }

@@ -1,7 +1,7 @@
 //! `coua verify`.
 
 use crate::filter::{Secret, filter_file};
-use crate::terminal::{Exit, Format, Result, Stream, Watch, counted, print, size};
+use crate::terminal::{Exit, Progress, ReportFormat, Result, Stream, counted, print, size};
 use coua_store::View;
 use serde_json::json;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 pub(crate) fn run(
     files: &[PathBuf],
     secret: &Secret,
-    format: Format,
-    watch: &Watch,
+    format: ReportFormat,
+    progress: &Progress,
 ) -> Result<Exit> {
     Stream::Output.check_open()?;
     secret.key()?;
     let mut exit = Exit::Success;
     for path in files {
         let name = path.display();
-        watch.next(format_args!("checking {name}"));
+        progress.next(format_args!("checking {name}"));
         // The others are checked all the same, whether it is there or not.
         match (filter_file::read(path, secret), format) {
-            (Ok(view), Format::Text) => {
-                print(&format!("{name}: intact, {}\n", in_words(&view)))?;
+            (Ok(view), ReportFormat::Text) => {
+                print(&format!("{name}: intact, {}\n", summary_text(&view)))?;
             }
-            (Ok(view), Format::Json) => {
+            (Ok(view), ReportFormat::Json) => {
                 let report = json!({
                     "file": name.to_string(),
                     "intact": true,
@@ -35,8 +35,8 @@ pub(crate) fn run(
                 });
                 print(&format!("{report}\n"))?;
             }
-            (Err(failure), Format::Text) => exit = failure.report(),
-            (Err(failure), Format::Json) => {
+            (Err(failure), ReportFormat::Text) => exit = failure.report(),
+            (Err(failure), ReportFormat::Json) => {
                 let (file, error) = (name.to_string(), failure.reason());
                 print(&format!("{}\n", json!({"file": file, "intact": false, "error": error})))?;
                 exit = Exit::Error;
@@ -46,7 +46,7 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-fn in_words(view: &View) -> String {
+fn summary_text(view: &View) -> String {
     let (items, snapshot) = (counted(view.filter.len(), "item"), size(view.snapshot_bytes));
     let (transactions, log) = (counted(view.transactions, "transaction"), size(view.log_bytes));
     format!("{items}, snapshot {snapshot}, {transactions} of {log} after it")

@@ -1,4 +1,4 @@
-//! How much room to make in a filter whose number of items nobody has said.
+//! How much room to make in a filter whose number of items is not given.
 //!
 //! A filter grows by itself, but each time it does some of its items are moved, and on average a
 //! quarter of its memory is room for items to come. With regular files the number of items can be

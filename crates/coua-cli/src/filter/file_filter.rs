@@ -5,12 +5,12 @@ use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Stage, Summary, SummaryRequest, report_outdated};
 use crate::filter::sharded_file::ShardedFile;
-use crate::key::Found;
+use crate::key::Seen;
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::runs::Runs;
-use crate::terminal::message::words;
-use crate::terminal::{Exit, Failure, FilterFigures, Notes, Result, message};
+use crate::terminal::message::store_reason;
+use crate::terminal::{Exit, Failure, FilterFigures, Result, Verbosity, message};
 use coua::window::{Generations, Window};
 use coua::{Insertion, KeyHasher};
 use coua_store::{Reason, Store, StoreError};
@@ -67,22 +67,22 @@ impl FileFilter {
     }
 
     /// Tells the filter what time it is: what its window has left goes.
-    pub(super) fn tell(&mut self) {
-        if let Some(time) = self.now.told_to(self.content()) {
+    pub(super) fn advance_clock(&mut self) {
+        if let Some(time) = self.now.time_for(self.content()) {
             self.store.advance(time);
         }
     }
 
     /// Saves all changes: this is the end. Returns the filter.
     pub(crate) fn close(mut self) -> Result<Generations> {
-        self.note_runs()?;
+        self.write_runs()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
     /// Writes the runs to the notes that the next commit makes durable. The file that a run leaves at its end is the same
     /// whether it was interrupted or not.
-    fn note_runs(&mut self) -> Result<()> {
+    fn write_runs(&mut self) -> Result<()> {
         if self.runs != self.noted {
             if self.runs.differs_in_an_interrupted_run(&self.noted) {
                 self.store.rewrite_at_end();
@@ -122,13 +122,13 @@ impl RunFilter for FileFilter {
     }
 
     fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop> {
-        let Batch { keyed, answers, .. } = batch;
+        let Batch { keys, answers, .. } = batch;
         if let (Some(sharded), true) = (&self.sharded, answers.is_answered) {
-            sharded.answer(&mut self.store, keyed, answers);
+            sharded.answer(&mut self.store, keys, answers);
             return Ok(());
         }
-        self.tell();
-        let (hashes, when) = (&keyed.hashes[known..], keyed.when_from(known));
+        self.advance_clock();
+        let (hashes, when) = (&keys.hashes[known..], keys.when_from(known));
         self.store.join();
         let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
         let (items, held) = (self.content().len(), ever_held(self.content()));
@@ -137,7 +137,7 @@ impl RunFilter for FileFilter {
             Op::Add => self.store.insert_batch_at(hashes, when),
             Op::Remove => {
                 let removed = self.store.remove_batch(hashes);
-                answers.found.extend(removed.into_iter().map(Found::from));
+                answers.found.extend(removed.into_iter().map(Seen::from));
                 return Ok(());
             }
             _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
@@ -171,7 +171,7 @@ impl RunFilter for FileFilter {
     }
 
     fn commit(&mut self, stage: Stage) -> Result<()> {
-        self.note_runs()?;
+        self.write_runs()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends here, early.
@@ -192,9 +192,9 @@ impl RunFilter for FileFilter {
         Ok(())
     }
 
-    fn report_doubts(&self, op: Op, notes: Notes) {
+    fn report_doubts(&self, op: Op, verbosity: Verbosity) {
         if op.inserts() {
-            report_outdated(self.content(), notes);
+            report_outdated(self.content(), verbosity);
         }
     }
 
@@ -214,7 +214,7 @@ impl RunFilter for FileFilter {
 
 /// The failure to say about a filter whose changes cannot be kept.
 pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
-    let reason = words(error);
+    let reason = store_reason(error);
     match error.reason {
         Reason::Replaced => Failure::at(error.path.display(), reason),
         Reason::Unsynced(_) => {

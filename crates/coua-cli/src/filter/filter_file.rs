@@ -10,8 +10,8 @@ use crate::filter::secret::Secret;
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::platform::{self, Identity};
-use crate::terminal::message::words;
-use crate::terminal::{Failure, Notes, Result};
+use crate::terminal::message::store_reason;
+use crate::terminal::{Failure, Result, Verbosity};
 use coua::window::Generations;
 use coua::{HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, View, Wait};
@@ -41,10 +41,10 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
     Ok(view)
 }
 
-/// Complains about a clock so far behind the filter's that one of them must be wrong. A little behind is
+/// Returns an error for a clock so far behind the filter's that one of them must be wrong. A little behind is
 /// nothing: the filter's waits.
 fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<()> {
-    let (Some(time), Some(window)) = (now.told_to(filter), filter.window()) else { return Ok(()) };
+    let (Some(time), Some(window)) = (now.time_for(filter), filter.window()) else { return Ok(()) };
     if filter.clock() <= time.saturating_add(window.length()) {
         return Ok(());
     }
@@ -57,7 +57,7 @@ fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<()> {
     Err(Failure::at(name, reason))
 }
 
-/// Complains about a key for a filter that has none: it would protect nothing.
+/// Returns an error for a key for a filter that has none: it would protect nothing.
 fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<()> {
     let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
     if secret.file().is_none() || is_keyed {
@@ -81,13 +81,13 @@ pub(super) fn expecting(inputs: &Survey) -> Options {
     inputs.total_bytes.map_or_else(Options::new, expecting)
 }
 
-/// Complains unless there is a file that may hold a filter.
+/// Returns an error unless there is a file that may hold a filter.
 pub(crate) fn check_there(path: &Path) -> Result<()> {
     let missing = |error| Err(Failure::io(path.display(), &error));
     refuse_others(path)?.map_or(Ok(()), missing)
 }
 
-/// Complains about what cannot hold a filter. If nothing is there, that is the error that is given.
+/// Returns an error for what cannot hold a filter. If nothing is there, that is the error that is given.
 fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     refuse_address(path)?;
     let name = path.display();
@@ -102,7 +102,7 @@ fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     }
 }
 
-/// Complains about an address where only a file will do, and about a stream.
+/// Returns an error for an address where only a file will do, and about a stream.
 fn refuse_address(argument: &Path) -> Result<()> {
     if argument == Path::new("-") {
         let reason =
@@ -122,8 +122,8 @@ fn refuse_address(argument: &Path) -> Result<()> {
 
 /// How long another process that writes the filter is waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manners {
-    pub(crate) notes: Notes,
+pub(crate) struct WriteOptions {
+    pub(crate) verbosity: Verbosity,
     pub(crate) wait: Wait,
 }
 
@@ -137,27 +137,27 @@ pub(crate) struct FilterFile {
 type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
 
 impl FilterFile {
-    /// Waits for other writers to finish, or fails at once, as `manners` say. There need be no filter yet.
+    /// Waits for other writers to finish, or fails at once, as `options` say. There need be no filter yet.
     ///
     /// To be called before signals are answered, so that they end the wait.
-    pub(crate) fn lock(path: &Path, manners: Manners) -> Result<Self> {
+    pub(crate) fn lock(path: &Path, options: WriteOptions) -> Result<Self> {
         refuse_others(path)?;
-        Self::lock_by(Lock::take, path, manners)
+        Self::lock_by(Lock::take, path, options)
     }
 
     /// [`lock`](Self::lock) for a filter that must be there.
-    pub(crate) fn lock_existing(path: &Path, manners: Manners) -> Result<Self> {
+    pub(crate) fn lock_existing(path: &Path, options: WriteOptions) -> Result<Self> {
         check_there(path)?;
-        Self::lock_by(Lock::take_existing, path, manners)
+        Self::lock_by(Lock::take_existing, path, options)
     }
 
-    fn lock_by(take: Take, path: &Path, manners: Manners) -> Result<Self> {
+    fn lock_by(take: Take, path: &Path, options: WriteOptions) -> Result<Self> {
         let taken = match take(path, Wait::No) {
             Err(StoreError { reason: Reason::Busy, path: name, .. })
-                if manners.wait == Wait::UntilFree =>
+                if options.wait == Wait::UntilFree =>
             {
                 let name = name.display();
-                manners.notes.say(format_args!("{name}: waiting for another process"));
+                options.verbosity.say(format_args!("{name}: waiting for another process"));
                 take(path, Wait::UntilFree)
             }
             taken => taken,
@@ -189,7 +189,7 @@ impl FilterFile {
         check_key(&spec.secret, filter.content(), &name)?;
         spec.now.check_for(filter.content().window())?;
         check_clock(spec.now, filter.content(), &name)?;
-        filter.tell();
+        filter.advance_clock();
         Ok(filter)
     }
 
@@ -201,12 +201,12 @@ impl FilterFile {
         replaced.map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Complains if something is there that a filter must not replace: to be asked before the work.
+    /// Returns an error if something is there that a filter must not replace: to be asked before the work.
     pub(crate) fn check_replaceable(&self) -> Result<()> {
         Ok(self.lock.check_replaceable()?)
     }
 
-    /// Complains if anything is there.
+    /// Returns an error if anything is there.
     #[cfg(feature = "server")]
     pub(crate) fn check_new(&self) -> Result<()> {
         let reason = "already exists: name another file, or remove this one";
@@ -233,7 +233,7 @@ impl From<StoreError> for Failure {
             Reason::Load(needed @ LoadError::KeyNeeded) => {
                 Self::at(name, format_args!("{needed} (--secret)"))
             }
-            _ => Self::at(name, words(&error)),
+            _ => Self::at(name, store_reason(&error)),
         }
     }
 }

@@ -46,6 +46,11 @@ impl Location {
         }
     }
 
+    /// The file, unless it is on a server.
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(clippy::unnecessary_wraps, reason = "all are files")
+    )]
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),

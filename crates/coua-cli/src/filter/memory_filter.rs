@@ -7,9 +7,9 @@ use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest, report_outdated};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
-use crate::key::{Answers, Found};
+use crate::key::{Answers, Seen};
 use crate::pipeline::Batch;
-use crate::terminal::{FilterFigures, Notes, Result};
+use crate::terminal::{FilterFigures, Result, Verbosity};
 use coua::window::{Generations, Window};
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHasher};
 
@@ -48,10 +48,10 @@ impl RunFilter for MemoryFilter {
 
     /// Only `dedup` has a filter that is forgotten.
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        let Batch { block, keyed, answers } = batch;
-        self.now.tell(&mut self.filter);
+        let Batch { block, keys, answers } = batch;
+        self.now.advance(&mut self.filter);
         let before = self.filter.len();
-        let (hashes, when) = (&keyed.hashes, keyed.when_from(0));
+        let (hashes, when) = (&keys.hashes, keys.when_from(0));
         let result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
         let filter = &self.filter;
         record_outcomes(&self.outcomes, result, before, filter, answers);
@@ -61,8 +61,8 @@ impl RunFilter for MemoryFilter {
         result.map_err(Stop::full)
     }
 
-    fn report_doubts(&self, _op: Op, notes: Notes) {
-        report_outdated(&self.filter, notes);
+    fn report_doubts(&self, _op: Op, verbosity: Verbosity) {
+        report_outdated(&self.filter, verbosity);
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {
@@ -79,7 +79,7 @@ pub(super) fn record_outcomes(
     answers: &mut Answers,
 ) {
     let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
-    answers.found.extend(outcomes.iter().take(done).copied().map(Found::from));
-    let new = answers.count(Found::No);
+    answers.found.extend(outcomes.iter().take(done).copied().map(Seen::from));
+    let new = answers.count(Seen::New);
     collisions::expect(answers, new, [before, filter.len()], filter.hash_bits());
 }

@@ -18,7 +18,7 @@ mod sharding;
 pub(crate) mod spec;
 mod window;
 
-pub(crate) use filter_file::{FilterFile, Manners};
+pub(crate) use filter_file::{FilterFile, WriteOptions};
 pub(crate) use location::Location;
 pub(crate) use op::{Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
@@ -41,7 +41,7 @@ pub(crate) fn open(
     spec: &FilterSpec,
     inputs: &Survey,
     threads: NonZeroUsize,
-    manners: Manners,
+    options: WriteOptions,
 ) -> Result<Box<dyn RunFilter>> {
     let is_sharded = threads.get() > 1 && spec.leaves_all_open();
     Ok(match location {
@@ -49,14 +49,14 @@ pub(crate) fn open(
         None => Box::new(MemoryFilter::new(spec, inputs)?),
         #[cfg(feature = "server")]
         Some(Location::Server(address)) => {
-            Box::new(server::ServerFilter::open(address, op, spec, manners.notes)?)
+            Box::new(server::ServerFilter::open(address, op, spec, options.verbosity)?)
         }
         Some(Location::File(path)) if op.inserts() => {
-            let filter = FilterFile::lock(path, manners)?.open_or_build(spec, inputs)?;
+            let filter = FilterFile::lock(path, options)?.open_or_build(spec, inputs)?;
             Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) if op.changes() => {
-            let file = FilterFile::lock_existing(path, manners)?;
+            let file = FilterFile::lock_existing(path, options)?;
             Box::new(file.open(filter_file::expecting(inputs), spec)?)
         }
         Some(Location::File(path)) => {

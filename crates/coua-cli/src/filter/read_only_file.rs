@@ -4,7 +4,7 @@ use crate::clock::Now;
 use crate::filter::op::Op;
 use crate::filter::op::Stop;
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::key::{Answers, Found, Keyed};
+use crate::key::{Answers, BlockKeys, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::terminal::{FilterFigures, Result};
 use coua::KeyHasher;
@@ -32,32 +32,32 @@ impl ReadOnlyFile {
     }
 
     /// Looks the keys of a block up in its turn, unless that is done.
-    fn look_up(&self, keyed: &Keyed, answers: &mut Answers) {
-        if answers.is_answered || self.look_up_early(&self.view(), keyed, answers) {
+    fn look_up(&self, keys: &BlockKeys, answers: &mut Answers) {
+        if answers.is_answered || self.look_up_early(&self.view(), keys, answers) {
             return;
         }
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        self.now.tell(&mut view.filter);
-        let filter = view.asked(&keyed.hashes);
-        self.record(filter, keyed, answers);
+        self.now.advance(&mut view.filter);
+        let filter = view.asked(&keys.hashes);
+        self.record(filter, keys, answers);
     }
 
     /// False where it must be done in turn: where the present matters, or the file is not at hand.
-    fn look_up_early(&self, view: &View, keyed: &Keyed, answers: &mut Answers) -> bool {
+    fn look_up_early(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) -> bool {
         if view.filter.window().is_some() {
             return false;
         }
-        let Some(filter) = view.asked_beside(keyed.hashes.len() as u64) else { return false };
-        self.record(filter, keyed, answers);
+        let Some(filter) = view.asked_beside(keys.hashes.len() as u64) else { return false };
+        self.record(filter, keys, answers);
         true
     }
 
-    fn record(&self, filter: &Generations, keyed: &Keyed, answers: &mut Answers) {
+    fn record(&self, filter: &Generations, keys: &BlockKeys, answers: &mut Answers) {
         if self.op == Op::Count {
-            answers.counts = filter.count_batch(&keyed.hashes);
+            answers.counts = filter.count_batch(&keys.hashes);
         } else {
-            let there = filter.contains_batch(&keyed.hashes);
-            answers.found.extend(there.into_iter().map(Found::from));
+            let there = filter.contains_batch(&keys.hashes);
+            answers.found.extend(there.into_iter().map(Seen::from));
         }
     }
 }
@@ -84,7 +84,7 @@ impl RunFilter for Arc<ReadOnlyFile> {
     }
 
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        self.look_up(&batch.keyed, &mut batch.answers);
+        self.look_up(&batch.keys, &mut batch.answers);
         Ok(())
     }
 
@@ -98,10 +98,10 @@ impl RunFilter for Arc<ReadOnlyFile> {
 }
 
 impl Prefetch for ReadOnlyFile {
-    fn lookup(&self, keyed: &Keyed, answers: &mut Answers) {
+    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
         // Locked, it is changed in turn: that is not waited for.
         if let Ok(view) = self.view.try_read() {
-            answers.is_answered = self.look_up_early(&view, keyed, answers);
+            answers.is_answered = self.look_up_early(&view, keys, answers);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::filter::collisions::Answered;
 use crate::filter::op::{Op, Stop};
-use crate::key::{Keyed, Wanted};
+use crate::key::{BlockKeys, Wanted};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::runs::Runs;
-use crate::terminal::{FilterFigures, Notes, Result, counted};
+use crate::terminal::{FilterFigures, Result, Verbosity, counted};
 use coua::KeyHasher;
 use coua::window::{Generations, Window};
 use std::fmt::Debug;
@@ -45,7 +45,7 @@ pub(crate) trait RunFilter: Debug {
     }
 
     /// Sends the questions about a block, if answers take their time.
-    fn request(&mut self, _keyed: &Keyed) {}
+    fn request(&mut self, _keys: &BlockKeys) {}
 
     /// Bytes of input about which questions may have been sent, and not answered yet.
     fn max_pending_bytes(&self) -> usize {
@@ -98,7 +98,7 @@ pub(crate) trait RunFilter: Debug {
     }
 
     /// Reports what is uncertain about the answers.
-    fn report_doubts(&self, _op: Op, _notes: Notes) {}
+    fn report_doubts(&self, _op: Op, _verbosity: Verbosity) {}
 
     /// What a message that says what is in the filter has to add. `None` if it is forgotten at the end.
     fn exceptions(&self) -> Option<&'static str> {
@@ -157,9 +157,9 @@ impl Summary {
 }
 
 /// Reports the records that came too late to be remembered.
-pub(super) fn report_outdated(filter: &Generations, notes: Notes) {
+pub(super) fn report_outdated(filter: &Generations, verbosity: Verbosity) {
     if filter.outdated() > 0 {
         let records = counted(filter.outdated(), "record");
-        notes.say(format_args!("not remembered, because older than the window: {records}"));
+        verbosity.say(format_args!("not remembered, because older than the window: {records}"));
     }
 }

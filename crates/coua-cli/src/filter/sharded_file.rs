@@ -6,7 +6,7 @@
 use crate::filter::collisions;
 use crate::filter::op::Op;
 use crate::filter::sharding::Sharding;
-use crate::key::{Answers, Found, Group, Keyed};
+use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::Prefetch;
 use coua::{KeyHash, SharedCuckooFilter};
 use coua_store::Store;
@@ -42,17 +42,17 @@ impl ShardedFile {
     }
 
     /// The answers for a block about which all shards were asked.
-    pub(super) fn answer(&self, store: &mut Store, keyed: &Keyed, answers: &mut Answers) {
+    pub(super) fn answer(&self, store: &mut Store, keys: &BlockKeys, answers: &mut Answers) {
         if self.op == Op::Add {
-            answers.added = keyed.hashes.len() as u64;
-            store.note_inserted(keyed.hashes.iter().copied());
+            answers.added = keys.hashes.len() as u64;
+            store.note_inserted(keys.hashes.iter().copied());
             return;
         }
-        let merged = self.sharding.merge(keyed, answers);
+        let merged = self.sharding.merge(keys, answers);
         debug_assert!(merged.is_ok(), "no key of an accepted block is refused");
-        let new = zip(&keyed.hashes, &answers.found).filter(|(_, found)| **found == Found::No);
+        let new = zip(&keys.hashes, &answers.found).filter(|(_, found)| **found == Seen::New);
         store.note_inserted(new.map(|(hash, _)| *hash));
-        answers.added = answers.count(Found::No);
+        answers.added = answers.count(Seen::New);
         if let Some(filter) = &*self.filter.filter() {
             let (new, items) = (answers.added, filter.len());
             collisions::expect(answers, new, [items - new, items], filter.hash_bits());
@@ -61,8 +61,8 @@ impl ShardedFile {
 }
 
 impl Prefetch for ShardedFile {
-    fn lookup(&self, keyed: &Keyed, answers: &mut Answers) {
-        self.sharding.group(keyed, answers, |hash| hash);
+    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
+        self.sharding.group(keys, answers, |hash| hash);
     }
 
     fn shards(&self) -> usize {
@@ -73,11 +73,11 @@ impl Prefetch for ShardedFile {
         true
     }
 
-    fn accepts(&self, keyed: &Keyed) -> bool {
+    fn accepts(&self, keys: &BlockKeys) -> bool {
         self.filter
             .filter()
             .as_ref()
-            .is_some_and(|filter| keyed.hashes.len() <= filter.accepted_keys())
+            .is_some_and(|filter| keys.hashes.len() <= filter.accepted_keys())
     }
 
     fn query_shard(&self, _shard: usize, group: &mut Group, _consumed: u64) {

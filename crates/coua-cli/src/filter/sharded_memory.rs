@@ -10,7 +10,7 @@ use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::sharding::{HASH_BITS, Sharding};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
-use crate::key::{Answers, Found, Group, Keyed};
+use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::terminal::{FilterFigures, Result};
@@ -48,11 +48,11 @@ impl ShardedMemory {
     }
 
     /// The answers for all keys, from those of the shards: up to the first key for which there was no room.
-    pub(crate) fn merge(&self, keyed: &Keyed, answers: &mut Answers) -> Result<(), Stop> {
-        let merged = self.sharding.merge(keyed, answers);
+    pub(crate) fn merge(&self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), Stop> {
+        let merged = self.sharding.merge(keys, answers);
         // To the user the shards are one filter.
         let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
-        let new = answers.count(Found::No);
+        let new = answers.count(Seen::New);
         collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
         merged.map_err(|shard| {
             let stopped = answers.groups[shard].stopped;
@@ -102,7 +102,7 @@ impl RunFilter for Arc<ShardedMemory> {
     }
 
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        self.merge(&batch.keyed, &mut batch.answers)
+        self.merge(&batch.keys, &mut batch.answers)
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {
@@ -112,9 +112,9 @@ impl RunFilter for Arc<ShardedMemory> {
 
 impl Prefetch for ShardedMemory {
     /// Groups the keys by their shards.
-    fn lookup(&self, keyed: &Keyed, answers: &mut Answers) {
+    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
         let own = |hash: KeyHash| KeyHash::from_u64(hash.to_u64() << self.sharding.bits);
-        self.sharding.group(keyed, answers, own);
+        self.sharding.group(keys, answers, own);
     }
 
     fn shards(&self) -> usize {
@@ -146,16 +146,16 @@ mod tests {
         (0..number).map(|key| KeyHash::from_u64(mix(mix(key) % (number / 2)))).collect()
     }
 
-    fn answered(filter: &ShardedMemory, hashes: &[KeyHash]) -> (Vec<Found>, Result<(), Stop>) {
-        let keyed = Keyed { hashes: hashes.to_vec(), ..Keyed::default() };
+    fn answered(filter: &ShardedMemory, hashes: &[KeyHash]) -> (Vec<Seen>, Result<(), Stop>) {
+        let keys = BlockKeys { hashes: hashes.to_vec(), ..BlockKeys::default() };
         let mut answers = Answers::default();
-        filter.lookup(&keyed, &mut answers);
+        filter.lookup(&keys, &mut answers);
         let groups = &mut answers.groups;
         groups
             .iter_mut()
             .enumerate()
             .for_each(|(shard, group)| filter.query_shard(shard, group, 0));
-        let result = filter.merge(&keyed, &mut answers);
+        let result = filter.merge(&keys, &mut answers);
         (answers.found, result)
     }
 
@@ -178,7 +178,7 @@ mod tests {
                 let (found, answer) = answered(&filter, block);
                 assert!(answer.is_ok() && found.len() == block.len());
                 for (hash, found) in block.iter().zip(found) {
-                    assert_eq!(!seen.insert(hash.to_u64()), found == Found::Yes);
+                    assert_eq!(!seen.insert(hash.to_u64()), found == Seen::Repeat);
                 }
             }
             assert_eq!(filter.figures().items, seen.len() as u64);
@@ -204,7 +204,7 @@ mod tests {
             let Err(Stop::Full { nth, why }) = answer else { panic!("{answer:?}") };
             assert_eq!((nth, found.len()), (expected, expected), "{most:?}");
             let different: HashSet<_> = hashes[..expected].iter().map(|h| h.to_u64()).collect();
-            let new = found.iter().filter(|found| **found == Found::No).count();
+            let new = found.iter().filter(|found| **found == Seen::New).count();
             assert_eq!(new, different.len());
             assert!(why.contains(&format!("{new} items")), "of both shards: {why}");
         }

@@ -1,6 +1,6 @@
 //! Which shard of a filter each key of a block belongs to: the first bits of its hash say it.
 
-use crate::key::{Answers, Found, Group, Keyed};
+use crate::key::{Answers, BlockKeys, Group, Seen};
 use coua::KeyHash;
 use std::num::NonZeroUsize;
 
@@ -34,7 +34,7 @@ impl Sharding {
     /// Groups the keys of a block by their shards. `own` is a key's hash as its shard knows it.
     pub(super) fn group(
         self,
-        keyed: &Keyed,
+        keys: &BlockKeys,
         answers: &mut Answers,
         own: impl Fn(KeyHash) -> KeyHash,
     ) {
@@ -43,24 +43,24 @@ impl Sharding {
         for group in groups.iter_mut() {
             group.hashes.clear();
         }
-        for hash in &keyed.hashes {
+        for hash in &keys.hashes {
             groups[self.shard_of(*hash)].hashes.push(own(*hash));
         }
     }
 
     /// Puts the answers of the groups in the order of the keys, up to the first that a shard has refused: that shard is
     /// the error.
-    pub(super) fn merge(self, keyed: &Keyed, answers: &mut Answers) -> Result<(), usize> {
+    pub(super) fn merge(self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), usize> {
         let Answers { groups, found, .. } = answers;
         let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
-        found.resize(keyed.hashes.len(), Found::Unknown);
-        for (nth, hash) in keyed.hashes.iter().enumerate() {
+        found.resize(keys.hashes.len(), Seen::Unknown);
+        for (nth, hash) in keys.hashes.iter().enumerate() {
             let shard = self.shard_of(*hash);
             let Some(outcome) = outcomes[shard].next() else {
                 found.truncate(nth);
                 return Err(shard);
             };
-            found[nth] = Found::from(*outcome);
+            found[nth] = Seen::from(*outcome);
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ impl FilterSpec {
         })
     }
 
-    /// Complains if `filter`, which exists already, is not as described.
+    /// Returns an error if `filter`, which exists already, is not as described.
     pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         self.window.agree_with(filter, name)?;
         let difference = self.all_wanted()?.difference(filter.template());
@@ -70,14 +70,14 @@ impl FilterSpec {
     }
 }
 
-/// The failure to say about a rate that holds up to nobody knows how many items.
+/// The failure to say about a rate without the number of items up to which it holds.
 pub(super) fn rate_without_items() -> Failure {
     let reason = "needs the number of items up to which it must hold: give --max-items (or --capacity) as well";
     Failure::at("--rate", reason)
 }
 
 /// Adds the layout: JSON has the name of earlier versions.
-pub(crate) fn tell_layout(layout: Layout, report: &mut Report) {
+pub(crate) fn write_layout(layout: Layout, report: &mut Report) {
     let (field, words) = match layout {
         Layout::Buckets => ("buckets", "buckets"),
         Layout::Overlapping => ("windows", "overlapping"),

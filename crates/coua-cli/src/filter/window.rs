@@ -34,7 +34,7 @@ impl WindowSpec {
         window.map(Some).map_err(|error| Failure::at(option, error))
     }
 
-    /// Complains about options that need a window.
+    /// Returns an error for options that need a window.
     fn no_window(&self) -> Result<()> {
         match (self.has_times, self.generations) {
             (true, _) => Err(Failure::at("--time-field", "needs --window")),
@@ -43,7 +43,7 @@ impl WindowSpec {
         }
     }
 
-    /// Complains if `filter`, which exists already, does not forget as described.
+    /// Returns an error if `filter`, which exists already, does not forget as described.
     pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         let Some(window) = filter.window() else {
             if self.length.is_none() && self.items.is_none() {

@@ -4,7 +4,7 @@ use crate::input::decompress::{self, Decoded};
 use crate::input::open::{Digest, Tap};
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
-use crate::terminal::{Failure, Result, Stop};
+use crate::terminal::{CancelToken, Failure, Result};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -33,8 +33,9 @@ impl Current {
     /// Opens the input of this number. None if the program is to stop before its first bytes have come.
     pub(super) fn open(
         source: &Source,
-        (number, coding): (usize, Coding),
-        stop: &Arc<Stop>,
+        number: usize,
+        coding: Coding,
+        stop: &Arc<CancelToken>,
         consumed: Arc<AtomicU64>,
     ) -> Result<Option<Self>> {
         let name = source.name();
@@ -49,7 +50,7 @@ impl Current {
         let decoded = decompress::decoded(tap, coding);
         let decoded = match decoded {
             Ok(decoded) => decoded,
-            Err(_) if stop.requested() => return Ok(None),
+            Err(_) if stop.is_cancelled() => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
         Ok(Some(Self {
@@ -70,12 +71,12 @@ impl Current {
         self.decoded.digest.as_ref().map_or(0, Digest::value)
     }
 
-    pub(super) fn would_wait(&self, stop: &Stop) -> bool {
+    pub(super) fn would_wait(&self, stop: &CancelToken) -> bool {
         self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
     }
 
     /// Whether there is something to read, or the input ends, before the time is over.
-    pub(super) fn comes_within(&self, time: Duration, stop: &Stop) -> bool {
+    pub(super) fn comes_within(&self, time: Duration, stop: &CancelToken) -> bool {
         self.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
     }
 
@@ -83,10 +84,10 @@ impl Current {
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<usize, Option<Failure>> {
         self.decoded.reader.read(buffer).map_err(|error| {
-            let is_stopped = stop.requested();
+            let is_stopped = stop.is_cancelled();
             (!is_stopped).then(|| self.unreadable(&error))
         })
     }

@@ -124,7 +124,7 @@ impl Source {
         }
     }
 
-    /// Whether opening or reading it may wait for somebody else.
+    /// Whether opening or reading it may wait for another process.
     fn may_wait(&self) -> bool {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
     }
@@ -147,7 +147,7 @@ impl Source {
         }
     }
 
-    /// How many bytes are to be read, and of which file, if it is a regular one. Complains if it cannot be read.
+    /// How many bytes are to be read, and of which file, if it is a regular one. Returns an error if it cannot be read.
     fn checked(&self) -> Result<Option<(u64, Identity)>> {
         if *self == Self::Stdin {
             Stream::Input.check_open()?;

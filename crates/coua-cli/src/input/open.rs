@@ -1,7 +1,7 @@
 //! Raw bytes from files, pipes and terminals.
 
 use crate::platform;
-use crate::terminal::Stop;
+use crate::terminal::CancelToken;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Tap {
     file: Arc<File>,
     /// Anything but a regular file: a read may wait.
     may_wait: bool,
-    stop: Arc<Stop>,
+    stop: Arc<CancelToken>,
     consumed: Arc<AtomicU64>,
     /// Until it is known that the input is not compressed.
     digest: Option<Digest>,
@@ -38,7 +38,11 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    pub(crate) fn new(file: File, stop: Arc<Stop>, consumed: Arc<AtomicU64>) -> io::Result<Self> {
+    pub(crate) fn new(
+        file: File,
+        stop: Arc<CancelToken>,
+        consumed: Arc<AtomicU64>,
+    ) -> io::Result<Self> {
         let may_wait = !file.metadata()?.is_file();
         if may_wait {
             platform::enlarge_pipe(&file);
@@ -73,7 +77,7 @@ impl Read for Tap {
                 self.stop.wait_readable(&self.file)?;
             }
             match (&*self.file).read(buffer) {
-                // Somebody else was faster, or there was nothing after all.
+                // Another process was faster, or there was nothing after all.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -4,9 +4,10 @@ use crate::input::current::Current;
 use crate::input::{Coding, Inputs, Source};
 use crate::key::Headers;
 use crate::record::{
-    BLOCK, Block, BlockSize, Budget, Ending, Format, GIANT_BLOCK, Splitter, no_memory, unmarked,
+    BLOCK, Block, BlockEnd, BlockSize, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory,
+    unmarked,
 };
-use crate::terminal::{Failure, Result, Stop};
+use crate::terminal::{CancelToken, Failure, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use std::{iter, vec};
 pub(crate) struct BlockReader {
     sources: iter::Peekable<vec::IntoIter<Source>>,
     coding: Coding,
-    format: Format,
+    format: RecordFormat,
     splitter: Splitter,
     headers: Option<Headers>,
     current: Option<Current>,
@@ -37,7 +38,7 @@ pub(crate) struct BlockReader {
     /// Bytes in the next block, unless a record is longer.
     block_bytes: usize,
     budget: Arc<Budget>,
-    stop: Arc<Stop>,
+    stop: Arc<CancelToken>,
     consumed: Arc<AtomicU64>,
 }
 
@@ -45,9 +46,9 @@ impl BlockReader {
     /// `consumed` counts the raw bytes read; `headers` are there if inputs have such.
     pub(crate) fn new(
         inputs: Inputs,
-        format: Format,
+        format: RecordFormat,
         headers: Option<Headers>,
-        stop: Arc<Stop>,
+        stop: Arc<CancelToken>,
         consumed: Arc<AtomicU64>,
     ) -> Self {
         Self {
@@ -74,7 +75,7 @@ impl BlockReader {
     /// Fills a block; false at the end of all inputs, or when the program is to stop.
     pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         loop {
-            if self.stop.requested() {
+            if self.stop.is_cancelled() {
                 return Ok(false);
             }
             let Some(mut current) = self.current.take() else {
@@ -130,8 +131,8 @@ impl BlockReader {
 
     /// None if the program is to stop before the input's first bytes have come.
     fn open(&mut self, source: &Source) -> Result<Option<Current>> {
-        let (number, consumed) = ((self.opened, self.coding), self.consumed.clone());
-        let current = Current::open(source, number, &self.stop, consumed)?;
+        let (number, coding, consumed) = (self.opened, self.coding, self.consumed.clone());
+        let current = Current::open(source, number, coding, &self.stop, consumed)?;
         if current.is_some() {
             self.splitter = Splitter::new(&self.format.separator);
             self.opened += 1;
@@ -215,7 +216,7 @@ impl BlockReader {
         if filled > block.size() && !is_mark {
             block.ends.push(filled);
             let open = self.splitter.inside_quotes();
-            block.ending = if open { Ending::OpenQuote } else { Ending::EndOfInput };
+            block.ending = if open { BlockEnd::OpenQuote } else { BlockEnd::EndOfInput };
         }
     }
 
@@ -271,8 +272,8 @@ mod tests {
             path
         };
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
-        let format = Format { separator, crlf: false };
-        let stop = Arc::new(Stop::new().unwrap());
+        let format = RecordFormat { separator, crlf: false };
+        let stop = Arc::new(CancelToken::new().unwrap());
         let coding = Coding { is_decompressed: false, encoding: None };
         let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
@@ -290,7 +291,7 @@ mod tests {
         let (mut all, mut open) = (Vec::new(), 0);
         each_block(files, separator, block, |block| {
             all.extend(block.records().map(<[u8]>::to_vec));
-            open += u64::from(block.ending != Ending::Separator);
+            open += u64::from(block.ending != BlockEnd::Separator);
         });
         (all, open)
     }

@@ -6,21 +6,21 @@ use std::ops::{AddAssign, Sub};
 
 /// What the filter says about one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    No,
+pub(crate) enum Seen {
+    New,
     /// It was there.
-    Yes,
-    /// Nobody has answered.
+    Repeat,
+    /// The server has not answered.
     Unknown,
 }
 
-impl From<bool> for Found {
+impl From<bool> for Seen {
     fn from(is_there: bool) -> Self {
-        if is_there { Self::Yes } else { Self::No }
+        if is_there { Self::Repeat } else { Self::New }
     }
 }
 
-impl From<Insertion> for Found {
+impl From<Insertion> for Seen {
     fn from(insertion: Insertion) -> Self {
         Self::from(insertion == Insertion::AlreadyPresent)
     }
@@ -68,7 +68,7 @@ pub(crate) struct Answers {
     /// The keys by the part of the filter that each belongs to, if it has parts.
     pub(crate) groups: Vec<Group>,
     /// Of each key, in order; ends early where there was no room.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<Seen>,
     /// Of each key, how many copies there are, where that is asked.
     pub(crate) counts: Vec<u64>,
     /// How many copies were added, where nothing is said about each key.
@@ -103,7 +103,7 @@ impl Answers {
     }
 
     /// How many keys have this answer.
-    pub(crate) fn count(&self, wanted: Found) -> u64 {
+    pub(crate) fn count(&self, wanted: Seen) -> u64 {
         self.found.iter().filter(|found| **found == wanted).count() as u64
     }
 }

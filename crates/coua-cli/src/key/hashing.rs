@@ -1,11 +1,11 @@
 //! The keys of whole blocks.
 
 use crate::key::Keys;
+use crate::key::block_keys::{BlockKeys, MissingKey, Reason};
 use crate::key::finder::Finder;
-use crate::key::keyed::{Keyed, Keyless, Why};
 use crate::key::parts::Missing;
 use crate::key::shard::Shard;
-use crate::record::{Block, Ending, Format, Header, no_memory, unmarked};
+use crate::record::{Block, BlockEnd, Header, RecordFormat, no_memory, unmarked};
 use crate::terminal::Failure;
 use coua::KeyHasher;
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub(crate) enum OnMissing {
 /// Finds and hashes the keys of a block's records.
 #[derive(Clone, Debug)]
 pub(crate) struct Hashing {
-    pub(crate) format: Format,
+    pub(crate) format: RecordFormat,
     pub(crate) keys: Keys,
     pub(crate) hasher: KeyHasher,
     pub(crate) on_missing: Option<OnMissing>,
@@ -47,10 +47,10 @@ pub(crate) enum Wanted {
 
 impl Hashing {
     /// Hashes the keys of all records of the block.
-    pub(crate) fn hash(&mut self, block: &mut Block, keyed: &mut Keyed) {
-        keyed.clear();
+    pub(crate) fn hash(&mut self, block: &mut Block, keys: &mut BlockKeys) {
+        keys.clear();
         if self.keys.is_whole_record() && self.shard.is_none() {
-            self.hash_records(block, keyed);
+            self.hash_records(block, keys);
             return;
         }
         // What finds keys is afterwards as it was: the memory that a giant record took is given back.
@@ -58,7 +58,7 @@ impl Hashing {
         if before.is_some() {
             self.make_room(block);
         }
-        if let Some((place, missing)) = self.hash_keys(block, keyed) {
+        if let Some((place, missing)) = self.hash_keys(block, keys) {
             let what = format_args!("record {}: {missing}", block.record_number(place));
             block.failure = Some(Failure::at(&block.name, what));
             block.cut(place);
@@ -69,11 +69,11 @@ impl Hashing {
     }
 
     /// Hashes all records, which are their own keys.
-    fn hash_records(&self, block: &Block, keyed: &mut Keyed) {
+    fn hash_records(&self, block: &Block, keys: &mut BlockKeys) {
         let key = |record| unmarked(self.format.content(record));
-        keyed.hashes.extend(block.records().map(|record| self.hasher.hash(key(record))));
+        keys.hashes.extend(block.records().map(|record| self.hasher.hash(key(record))));
         if self.wanted == Wanted::Key {
-            block.records().for_each(|record| keyed.keys.push(key(record)));
+            block.records().for_each(|record| keys.contents.push(key(record)));
         }
     }
 
@@ -91,48 +91,48 @@ impl Hashing {
 
     /// Finds and hashes the keys of all records. Stops at a record without a key if such are errors, and
     /// tells where and why.
-    fn hash_keys(&mut self, block: &Block, keyed: &mut Keyed) -> Option<(usize, Missing)> {
+    fn hash_keys(&mut self, block: &Block, keys: &mut BlockKeys) -> Option<(usize, Missing)> {
         if let (Some(numbers), Finder::Csv(columns)) = (&block.columns, &mut self.keys.finder) {
             columns.use_numbers(numbers);
         }
         if let Some(times) = &mut self.keys.times {
             times.look_up();
         }
-        let Keyed { hashes, keys, times, keyless } = keyed;
+        let BlockKeys { hashes, contents, times, missing_keys } = keys;
         for (place, record) in block.records().enumerate() {
             let content = unmarked(self.format.content(record));
-            let hash = || self.keys.hash(content, self.hasher).map_err(Why::Missing);
-            let found = why_keyless(block, place, content).map_or_else(hash, Err);
+            let hash = || self.keys.hash(content, self.hasher).map_err(Reason::Missing);
+            let found = why_missing(block, place, content).map_or_else(hash, Err);
             let key = found.as_ref().ok().map(|(hash, _)| *hash);
-            let why = match found {
-                _ if self.shard.is_some_and(|shard| !shard.has(key)) => Why::OtherShard,
+            let reason = match found {
+                _ if self.shard.is_some_and(|shard| !shard.has(key)) => Reason::OtherShard,
                 Ok((hash, time)) => {
                     hashes.push(hash);
                     times.extend(time);
                     if self.wanted == Wanted::Key {
-                        keys.push(&self.keys.key);
+                        contents.push(&self.keys.key);
                     }
                     continue;
                 }
-                Err(Why::Missing(missing)) if self.on_missing == Some(OnMissing::Error) => {
+                Err(Reason::Missing(missing)) if self.on_missing == Some(OnMissing::Error) => {
                     return Some((place, missing));
                 }
-                Err(why) => why,
+                Err(reason) => reason,
             };
-            keyless.push(Keyless { record: place, why });
+            missing_keys.push(MissingKey { record: place, reason });
         }
         None
     }
 }
 
 /// Why the record at this place, with this content, has no key, whatever a finder would find in it.
-fn why_keyless(block: &Block, place: usize, content: &[u8]) -> Option<Why> {
+fn why_missing(block: &Block, place: usize, content: &[u8]) -> Option<Reason> {
     if place < block.leading {
-        return Some(Why::Header(block.header));
+        return Some(Reason::Header(block.header));
     }
     if block.header_again.as_deref() == Some(content) {
-        return Some(Why::Header(Header::Repeated));
+        return Some(Reason::Header(Header::Repeated));
     }
-    let is_open = block.ending == Ending::OpenQuote && place + 1 == block.len();
-    is_open.then_some(Why::Missing(Missing::OpenQuote))
+    let is_open = block.ending == BlockEnd::OpenQuote && place + 1 == block.len();
+    is_open.then_some(Reason::Missing(Missing::OpenQuote))
 }

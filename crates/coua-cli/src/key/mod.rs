@@ -5,13 +5,13 @@
 //! `a b,c` and `a,b c` differ. A part that the record lacks, where that is allowed, has the highest length.
 
 mod answers;
+mod block_keys;
 mod csv;
 mod fields;
 mod finder;
 mod hashing;
 mod header;
 mod json;
-mod keyed;
 mod latin;
 mod normalize;
 mod parts;
@@ -19,14 +19,14 @@ mod regex;
 mod shard;
 mod time;
 
-pub(crate) use answers::{Answers, Expectation, Found, Group};
+pub(crate) use answers::{Answers, Expectation, Group, Seen};
+pub(crate) use block_keys::{BlockKeys, MissingKey, Reason};
 pub(crate) use csv::{Column, Columns, Dialect};
 pub(crate) use fields::Fields;
 pub(crate) use finder::Finder;
 pub(crate) use hashing::{Hashing, OnMissing, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
-pub(crate) use keyed::{Keyed, Keyless, Why};
 pub(crate) use normalize::Normalize;
 pub(crate) use parts::Missing;
 pub(crate) use regex::Pattern;

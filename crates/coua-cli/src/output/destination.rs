@@ -45,7 +45,7 @@ impl Destinations {
         Self { main: Some(Destination::Standard), tee: None }
     }
 
-    /// Complains if standard output is one of them and was closed.
+    /// Returns an error if standard output is one of them and was closed.
     pub(crate) fn check_open(&self) -> Result<()> {
         let is_used = self.all().any(|output| *output == Destination::Standard);
         if is_used { Stream::Output.check_open() } else { Ok(()) }

@@ -1,9 +1,9 @@
 //! One output: standard output or a file, written in large pieces.
 
-use super::opening::Opening;
-use crate::key::{Keyed, Keyless, Why};
+use super::output_spec::OutputSpec;
+use crate::key::{BlockKeys, MissingKey, Reason};
 use crate::platform::{self, Identity};
-use crate::record::{Block, Ending, Separator};
+use crate::record::{Block, BlockEnd, Separator};
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
@@ -16,7 +16,7 @@ const BUFFER: usize = 256 * 1024;
 
 /// What is written of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum OutputFormat {
     /// The selected ones, as they came.
     Selected,
     /// All, each after the number of its copies; those without a key as well.
@@ -44,31 +44,31 @@ pub(crate) struct Output {
 
 /// Where the outputs end that are regular files with names, all of them on the disk. The note of a place is 1 if the
 /// output still lacks the separator of its last record.
-pub(crate) type Settled = Vec<Place>;
+pub(crate) type Synced = Vec<Place>;
 
 impl Output {
-    /// A file that was [checked](Opening::check_all), which is [emptied](Self::empty) once nothing can be refused any
+    /// A file that was [checked](OutputSpec::check_all), which is [emptied](Self::empty) once nothing can be refused any
     /// more; or standard output.
-    pub(super) fn open(path: Option<&Path>, opening: Opening<'_>) -> Result<Self> {
+    pub(super) fn open(path: Option<&Path>, spec: OutputSpec<'_>) -> Result<Self> {
         let Some(path) = path else {
             Stream::Output.check_open()?;
-            return Self::new(None, platform::standard_output(), opening);
+            return Self::new(None, platform::standard_output(), spec);
         };
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        let mut output = Self::new(Some(path), file, opening)?;
-        output.check_readable(path, opening)?;
+        let mut output = Self::new(Some(path), file, spec)?;
+        output.check_readable(path, spec)?;
         if is_new {
-            output.note_folder(path, opening)?;
+            output.record_folder(path, spec)?;
         }
         Ok(output)
     }
 
     /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
-    fn note_folder(&mut self, path: &Path, opening: Opening<'_>) -> Result<()> {
+    fn record_folder(&mut self, path: &Path, spec: OutputSpec<'_>) -> Result<()> {
         let folder = self.new_in.insert(folder_of(&resolved(path)));
-        if let (Err(error), true) = (&*folder, opening.used.has_filter()) {
-            let failure = Failure::at(&self.name, message::words(error));
+        if let (Err(error), true) = (&*folder, spec.used.has_filter()) {
+            let failure = Failure::at(&self.name, message::store_reason(error));
             self.withdraw();
             return Err(failure);
         }
@@ -82,9 +82,9 @@ impl Output {
         }
     }
 
-    /// Complains if a file cannot be read of which the end is to be noted.
-    fn check_readable(&self, path: &Path, opening: Opening<'_>) -> Result<()> {
-        if !opening.used.has_filter() || self.regular.is_none() {
+    /// Returns an error if a file cannot be read of which the end is to be noted.
+    fn check_readable(&self, path: &Path, spec: OutputSpec<'_>) -> Result<()> {
+        if !spec.used.has_filter() || self.regular.is_none() {
             return Ok(());
         }
         File::open(path).map(drop).map_err(|error| {
@@ -104,9 +104,9 @@ impl Output {
     }
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.
-    pub(super) fn resume(place: &Place, opening: Opening<'_>) -> Result<Self> {
+    pub(super) fn resume(place: &Place, spec: OutputSpec<'_>) -> Result<Self> {
         let file = File::options().append(true).open(&place.path);
-        let mut output = Self::new(Some(&place.path), file, opening)?;
+        let mut output = Self::new(Some(&place.path), file, spec)?;
         output.owes_separator = place.note > 0;
         let cut = output.file.set_len(place.offset);
         cut.map_err(|error| Failure::io(&output.name, &error))?;
@@ -114,12 +114,12 @@ impl Output {
     }
 
     /// Waits until all is on the disk, and says where it ends if that is a place.
-    pub(super) fn settle(&mut self) -> Result<Option<Place>> {
+    pub(super) fn sync(&mut self) -> Result<Option<Place>> {
         self.flush()?;
         if self.regular.is_none() {
             return Ok(None);
         }
-        self.sync()?;
+        self.sync_file()?;
         let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
@@ -133,12 +133,12 @@ impl Output {
         Ok(Some(place))
     }
 
-    fn new(path: Option<&Path>, file: io::Result<File>, opening: Opening<'_>) -> Result<Self> {
+    fn new(path: Option<&Path>, file: io::Result<File>, spec: OutputSpec<'_>) -> Result<Self> {
         let name = path.map_or(Stream::Output.name().to_owned(), |it| it.display().to_string());
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
         let regular = Identity::of(&file).map_err(failed)?;
-        opening.used.refuse(&name, None, regular)?;
+        spec.used.refuse(&name, None, regular)?;
         Ok(Self {
             name,
             path: path.map(Path::to_owned),
@@ -146,7 +146,7 @@ impl Output {
             new_in: None,
             file,
             buffer: Vec::with_capacity(BUFFER),
-            separator: opening.format.separator.clone(),
+            separator: spec.format.separator.clone(),
             owes_separator: false,
         })
     }
@@ -169,7 +169,7 @@ impl Output {
         if in_run {
             self.write(&block.bytes[start..previous_end])?;
             let whole = selected.len() == block.len();
-            self.owes_separator = whole && block.ending != Ending::Separator;
+            self.owes_separator = whole && block.ending != BlockEnd::Separator;
         }
         Ok(())
     }
@@ -178,20 +178,24 @@ impl Output {
     pub(super) fn write_counted(
         &mut self,
         block: &Block,
-        keyed: &Keyed,
+        keys: &BlockKeys,
         counts: &[u64],
-        form: Form,
+        format: OutputFormat,
     ) -> Result<()> {
-        let (mut counts, mut keyless) = (counts.iter(), keyed.keyless.iter().peekable());
+        let (mut counts, mut missing) = (counts.iter(), keys.missing_keys.iter().peekable());
         for (place, record) in block.records().enumerate() {
-            let count = match keyless.next_if(|keyless| keyless.record == place) {
+            let count = match missing.next_if(|it| it.record == place) {
                 None => counts.next().copied().unwrap_or(0),
-                Some(Keyless { why: Why::Missing(_), .. }) if form == Form::Counted => 0,
+                Some(MissingKey { reason: Reason::Missing(_), .. })
+                    if format == OutputFormat::Counted =>
+                {
+                    0
+                }
                 Some(_) => continue,
             };
             self.write(format!("{count}\t").as_bytes())?;
             self.write(record)?;
-            self.owes_separator = place + 1 == block.len() && block.ending != Ending::Separator;
+            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
         }
         Ok(())
     }
@@ -220,10 +224,11 @@ impl Output {
     }
 
     /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
-    fn sync(&mut self) -> Result<()> {
+    fn sync_file(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         let Some(folder) = self.new_in.take() else { return Ok(()) };
-        let folder = folder.map_err(|error| Failure::at(&self.name, message::words(&error)))?;
+        let folder =
+            folder.map_err(|error| Failure::at(&self.name, message::store_reason(&error)))?;
         folder.sync().map_err(|error| Failure::io(&self.name, &error))
     }
 }
@@ -237,14 +242,14 @@ fn resolved(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::output::{Destinations, UsedFiles};
-    use crate::record::Format;
+    use crate::record::RecordFormat;
     use std::io::{Read, Seek};
 
-    fn block(text: &[u8], ending: Ending) -> Block {
+    fn block(text: &[u8], ending: BlockEnd) -> Block {
         let mut ends = Vec::new();
         let mut splitter = crate::record::Splitter::new(&Separator::Byte(b'\n'));
         splitter.split(text, 0, &mut ends);
-        if ending != Ending::Separator {
+        if ending != BlockEnd::Separator {
             ends.push(text.len());
         }
         Block { bytes: text.to_vec(), ends, ending, ..Block::default() }
@@ -253,10 +258,10 @@ mod tests {
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let format = &Format { separator: Separator::Byte(b'\n'), crlf: false };
+        let format = &RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
         let (to, used) = (&Destinations::default(), &UsedFiles::default());
-        let opening = Opening { format, to, used };
-        let mut output = Output::new(None, Ok(handle), opening).unwrap();
+        let spec = OutputSpec { format, to, used };
+        let mut output = Output::new(None, Ok(handle), spec).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();
         }
@@ -270,7 +275,7 @@ mod tests {
     #[test]
     fn selected_records_are_written_as_they_came() {
         let text = b"a\nbb\n\nc\r\nd\n";
-        let whole = |selected| written(&[(block(text, Ending::Separator), selected)]);
+        let whole = |selected| written(&[(block(text, BlockEnd::Separator), selected)]);
         assert_eq!(whole(&[true; 5]), text);
         assert_eq!(whole(&[false; 5]), b"");
         assert_eq!(whole(&[true, false, true, true, false]), b"a\n\nc\r\n");
@@ -279,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_separator_is_added_only_between_records() {
-        let open = || block(b"a\nb", Ending::EndOfInput);
+        let open = || block(b"a\nb", BlockEnd::EndOfInput);
         assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
         assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
         assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");

@@ -2,10 +2,10 @@
 
 mod destination;
 mod file;
-mod opening;
+mod output_spec;
 mod several;
 
 pub(crate) use destination::{Destination, Destinations};
-pub(crate) use file::{Form, Settled};
-pub(crate) use opening::{Opening, UsedFiles, refuse_filter};
+pub(crate) use file::{OutputFormat, Synced};
+pub(crate) use output_spec::{OutputSpec, UsedFiles, refuse_filter};
 pub(crate) use several::Outputs;

@@ -1,8 +1,8 @@
 //! The outputs of a command: none, one, or one for each kind of answer.
 
-use super::Opening;
-use super::file::{Form, Output, Settled};
-use crate::key::{Answers, Keyed};
+use super::OutputSpec;
+use super::file::{Output, OutputFormat, Synced};
+use crate::key::{Answers, BlockKeys};
 use crate::record::Block;
 use crate::runs::Place;
 use crate::terminal::{Failure, Result};
@@ -12,24 +12,24 @@ use crate::terminal::{Failure, Result};
 pub(crate) struct Outputs {
     /// The main one, and perhaps a second one.
     all: Vec<Output>,
-    pub(crate) form: Form,
+    pub(crate) format: OutputFormat,
 }
 
 impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
-    pub(crate) fn open(opening: Opening<'_>) -> Result<Self> {
-        let outputs = Self::resume(&[], opening)?;
+    pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
+        let outputs = Self::resume(&[], spec)?;
         outputs.all.iter().try_for_each(Output::empty)?;
         Ok(outputs)
     }
 
     /// Those of an interrupted run, which ended at `places`, one for each; the others are opened as they are.
-    pub(crate) fn resume(places: &[Place], opening: Opening<'_>) -> Result<Self> {
-        let mut outputs = Self { all: Vec::new(), form: Form::Selected };
-        for (number, destination) in opening.to.all().enumerate() {
+    pub(crate) fn resume(places: &[Place], spec: OutputSpec<'_>) -> Result<Self> {
+        let mut outputs = Self { all: Vec::new(), format: OutputFormat::Selected };
+        for (number, destination) in spec.to.all().enumerate() {
             let opened = match places.get(number) {
-                Some(place) => Output::resume(place, opening),
-                None => Output::open(destination.path(), opening),
+                Some(place) => Output::resume(place, spec),
+                None => Output::open(destination.path(), spec),
             };
             match opened.and_then(|output| outputs.check_apart(output)) {
                 Ok(output) => outputs.all.push(output),
@@ -42,7 +42,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Complains about an output that is the file of another one.
+    /// Returns an error for an output that is the file of another one.
     fn check_apart(&self, output: Output) -> Result<Output> {
         let is_it = |other: &Output| other.regular.is_some() && other.regular == output.regular;
         if self.all.iter().any(is_it) {
@@ -57,12 +57,17 @@ impl Outputs {
     }
 
     /// Writes what was answered about a block.
-    pub(crate) fn write(&mut self, block: &Block, keyed: &Keyed, answers: &Answers) -> Result<()> {
-        let form = self.form;
+    pub(crate) fn write(
+        &mut self,
+        block: &Block,
+        keys: &BlockKeys,
+        answers: &Answers,
+    ) -> Result<()> {
+        let format = self.format;
         let mut selected = [&answers.selected, &answers.also_selected].into_iter();
-        self.each(|output| match (form, selected.next()) {
-            (Form::Selected, Some(selected)) => output.write_selected(block, selected),
-            _ => output.write_counted(block, keyed, &answers.counts, form),
+        self.each(|output| match (format, selected.next()) {
+            (OutputFormat::Selected, Some(selected)) => output.write_selected(block, selected),
+            _ => output.write_counted(block, keys, &answers.counts, format),
         })
     }
 
@@ -72,10 +77,10 @@ impl Outputs {
     }
 
     /// Waits until all is on the disk, and says where it ends.
-    pub(crate) fn settle(&mut self) -> Result<Settled> {
-        let mut settled = Settled::default();
-        self.each(|output| output.settle().map(|place| settled.extend(place)))?;
-        Ok(settled)
+    pub(crate) fn sync(&mut self) -> Result<Synced> {
+        let mut synced = Synced::default();
+        self.each(|output| output.sync().map(|place| synced.extend(place)))?;
+        Ok(synced)
     }
 
     /// Does something with each. If the reader of the only one goes away, there is nothing more to do; another

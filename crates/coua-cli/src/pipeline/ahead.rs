@@ -31,13 +31,13 @@ pub(super) fn answer_all<H: BlockHandler>(
     handler: &mut H,
     mut hand_on: impl FnMut(&mut H, Batch) -> Result<Flow>,
 ) -> Result<()> {
-    let mut asked = Asked::default();
+    let mut pending = PendingBlocks::default();
     let (mut end, mut result) = (None, Ok(()));
     loop {
         if end.is_none() {
-            end = asked.fill(&mut next, handler);
+            end = pending.fill(&mut next, handler);
         }
-        let Some(mut batch) = asked.pop() else { break };
+        let Some(mut batch) = pending.pop() else { break };
         let flow = handler.answer(&mut batch);
         if matches!(flow, Ok(Flow::Enough)) {
             // What is wrong after the record that was enough is not met.
@@ -58,14 +58,14 @@ pub(super) fn answer_all<H: BlockHandler>(
 
 /// Blocks without an answer, in their order.
 #[derive(Debug, Default)]
-struct Asked {
+struct PendingBlocks {
     blocks: VecDeque<Batch>,
     bytes: usize,
     /// The next one, for which there was no room.
     held: Option<Batch>,
 }
 
-impl Asked {
+impl PendingBlocks {
     /// Asks about as many blocks as may be, and are there. Waits only for the first. If there are no
     /// more, tells whether all is well.
     fn fill(
@@ -109,7 +109,7 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Settled;
+    use crate::output::Synced;
     use crate::record::Block;
     use crate::terminal::Failure;
 
@@ -140,7 +140,7 @@ mod tests {
             false
         }
 
-        fn checkpoint(&mut self, _settled: Settled) -> Result<()> {
+        fn checkpoint(&mut self, _settled: Synced) -> Result<()> {
             Ok(())
         }
     }

@@ -1,10 +1,10 @@
 //! What a command, and a filter, do with blocks of records.
 
 use crate::input::BlockReader;
-use crate::key::{Answers, Group, Hashing, Keyed};
-use crate::output::Settled;
+use crate::key::{Answers, BlockKeys, Group, Hashing};
+use crate::output::Synced;
 use crate::record::Block;
-use crate::terminal::{Result, Stop};
+use crate::terminal::{CancelToken, Result};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) block: Block,
-    pub(crate) keyed: Keyed,
+    pub(crate) keys: BlockKeys,
     pub(crate) answers: Answers,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Pipeline {
     pub(crate) hashing: Hashing,
     pub(crate) prefetch: Arc<dyn Prefetch>,
     pub(crate) threads: NonZeroUsize,
-    pub(crate) stop: Arc<Stop>,
+    pub(crate) stop: Arc<CancelToken>,
 }
 
 /// Whether more blocks are wanted.
@@ -47,14 +47,14 @@ pub(crate) trait BlockHandler {
     /// Whether it is time to make durable what was answered so far.
     fn checkpoint_is_due(&self) -> bool;
 
-    /// Makes it durable; all of it is in the outputs, and settled there.
-    fn checkpoint(&mut self, settled: Settled) -> Result<()>;
+    /// Makes it durable; all of it is in the outputs, and synced there.
+    fn checkpoint(&mut self, synced: Synced) -> Result<()>;
 }
 
 /// What may be found out about a hashed block before its turn to be answered, by any thread.
 pub(crate) trait Prefetch: Send + Sync {
     /// Looks for answers. Blocks come in any order, several at a time.
-    fn lookup(&self, _keyed: &Keyed, _answers: &mut Answers) {}
+    fn lookup(&self, _keys: &BlockKeys, _answers: &mut Answers) {}
 
     /// How many shards the filter has that answer by themselves.
     fn shards(&self) -> usize {
@@ -67,7 +67,7 @@ pub(crate) trait Prefetch: Send + Sync {
     }
 
     /// Whether the shards are to be asked about the next block, and not only the command.
-    fn accepts(&self, _keyed: &Keyed) -> bool {
+    fn accepts(&self, _keys: &BlockKeys) -> bool {
         true
     }
 

@@ -50,8 +50,8 @@ impl Pipeline {
                         return Ok(Flow::Enough);
                     }
                     if failure.is_none() && handler.checkpoint_is_due() {
-                        match schedule.settle() {
-                            Some(settled) => handler.checkpoint(settled?)?,
+                        match schedule.sync() {
+                            Some(synced) => handler.checkpoint(synced?)?,
                             None => return Ok(Flow::Enough),
                         }
                     }

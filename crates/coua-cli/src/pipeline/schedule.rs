@@ -2,32 +2,32 @@
 
 use super::ahead::{Coming, Wait};
 use super::answer::{Batch, Flow, Pipeline, Prefetch};
-use super::state::{State, Task, Thread};
-use crate::output::{Outputs, Settled};
-use crate::terminal::{Result, Stop};
+use super::state::{PipelineState, Task, Thread};
+use crate::output::{Outputs, Synced};
+use crate::terminal::{CancelToken, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The work that is left, shared by all threads.
 pub(super) struct Schedule<'o> {
-    state: Mutex<State<'o>>,
+    state: Mutex<PipelineState<'o>>,
     changed: Condvar,
     prefetch: Arc<dyn Prefetch>,
-    stop: Arc<Stop>,
+    stop: Arc<CancelToken>,
 }
 
 impl<'o> Schedule<'o> {
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let (prefetch, stop) = (pipeline.prefetch.clone(), pipeline.stop.clone());
-        let state = Mutex::new(State::new(pipeline, outputs));
+        let state = Mutex::new(PipelineState::new(pipeline, outputs));
         Self { state, changed: Condvar::new(), prefetch, stop }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<'o>> {
+    fn state(&self) -> MutexGuard<'_, PipelineState<'o>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the threads that wait, if there are any: to wake nobody is a system call too.
-    fn wake(&self, state: &State<'o>) {
+    /// Wakes the threads that wait, if there are any: a call without effect is a system call too.
+    fn wake(&self, state: &PipelineState<'o>) {
         if state.waiting > 0 {
             self.changed.notify_all();
         }
@@ -46,7 +46,7 @@ impl<'o> Schedule<'o> {
     /// The next block to be answered for. While it is not ready, this thread works on it, or on others.
     pub(super) fn next(&self, wait: Wait) -> Coming {
         let mut state = self.state();
-        if state.note_answered() {
+        if state.record_answered() {
             self.wake(&state);
         }
         loop {
@@ -80,12 +80,12 @@ impl<'o> Schedule<'o> {
     }
 
     /// Settles the outputs when all is written; none if that is not possible any more.
-    pub(super) fn settle(&self) -> Option<Result<Settled>> {
+    pub(super) fn sync(&self) -> Option<Result<Synced>> {
         let mut state = self.all_written();
         if state.not_written.is_some() {
             return None;
         }
-        state.outputs.as_mut().map(|outputs| outputs.settle())
+        state.outputs.as_mut().map(|outputs| outputs.sync())
     }
 
     /// Writes what is left, and hands all to the operating system.
@@ -97,7 +97,7 @@ impl<'o> Schedule<'o> {
         }
     }
 
-    fn all_written(&self) -> MutexGuard<'_, State<'o>> {
+    fn all_written(&self) -> MutexGuard<'_, PipelineState<'o>> {
         let mut state = self.state();
         while state.outputs.is_none() || !state.answered.is_empty() {
             if state.has_ended {
@@ -112,9 +112,9 @@ impl<'o> Schedule<'o> {
     /// Does a step, and notes what has come of it; without one, waits until something changes.
     fn step<'s>(
         &'s self,
-        mut state: MutexGuard<'s, State<'o>>,
+        mut state: MutexGuard<'s, PipelineState<'o>>,
         task: Option<Task<'o>>,
-    ) -> MutexGuard<'s, State<'o>> {
+    ) -> MutexGuard<'s, PipelineState<'o>> {
         let Some(mut task) = task else {
             state.waiting += 1;
             let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +124,7 @@ impl<'o> Schedule<'o> {
         drop(state);
         task.run(&*self.prefetch);
         let mut state = self.state();
-        if state.note(task) == Flow::Enough {
+        if state.record(task) == Flow::Enough {
             // Without an output there is no need to read on, nor to wait for input.
             self.stop.cancel();
         }
@@ -133,7 +133,7 @@ impl<'o> Schedule<'o> {
     }
 }
 
-/// Ends the work of all threads when it is dropped, also by a thread that has a defect: nobody waits for input or
+/// Ends the work of all threads when it is dropped, also by a thread that has a defect: no thread waits for input or
 /// work any more.
 pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 

@@ -10,7 +10,7 @@ use std::mem;
 use std::sync::Arc;
 
 /// The blocks on their way, and who may take which step.
-pub(super) struct State<'o> {
+pub(super) struct PipelineState<'o> {
     threads: usize,
     /// Threads that wait until something changes.
     pub(super) waiting: usize,
@@ -21,7 +21,7 @@ pub(super) struct State<'o> {
     /// One for each thread that hashes at the same time.
     hashing: Vec<Hashing>,
     /// The blocks that were not answered for, the oldest first.
-    blocks: VecDeque<Progress>,
+    blocks: VecDeque<BlockStage>,
     /// The number of the oldest, counted from 0.
     first: u64,
     /// The next block of each shard of the filter; none while it is asked.
@@ -44,7 +44,7 @@ pub(super) struct State<'o> {
 }
 
 /// How far a block is.
-enum Progress {
+enum BlockStage {
     Read(Batch),
     /// A thread hashes it.
     Busy,
@@ -81,15 +81,15 @@ impl Task<'_> {
         match self {
             Self::Read(reader, batch, read) => *read = reader.next_block(&mut batch.block),
             Self::Hash(_, batch, hashing) => {
-                hashing.hash(&mut batch.block, &mut batch.keyed);
+                hashing.hash(&mut batch.block, &mut batch.keys);
                 batch.answers.clear();
-                prefetch.lookup(&batch.keyed, &mut batch.answers);
+                prefetch.lookup(&batch.keys, &mut batch.answers);
             }
             Self::Shard { shard, group, consumed, .. } => {
                 prefetch.query_shard(*shard, group, *consumed);
             }
-            Self::Write(outputs, Batch { block, keyed, answers }, written) => {
-                *written = outputs.write(block, keyed, answers);
+            Self::Write(outputs, Batch { block, keys, answers }, written) => {
+                *written = outputs.write(block, keys, answers);
                 if written.is_ok() && block.drained {
                     *written = outputs.flush();
                 }
@@ -98,7 +98,7 @@ impl Task<'_> {
     }
 }
 
-impl<'o> State<'o> {
+impl<'o> PipelineState<'o> {
     /// Nothing is read.
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let Pipeline { reader, hashing, prefetch, threads, .. } = pipeline;
@@ -125,7 +125,7 @@ impl<'o> State<'o> {
 
     /// The oldest block, if it can be answered for.
     pub(super) fn next_ready(&mut self) -> Option<Batch> {
-        let Some(Progress::Ready(batch)) = self.blocks.front_mut() else { return None };
+        let Some(BlockStage::Ready(batch)) = self.blocks.front_mut() else { return None };
         let batch = mem::take(batch);
         self.blocks.pop_front();
         self.first += 1;
@@ -134,7 +134,7 @@ impl<'o> State<'o> {
     }
 
     /// All blocks before the oldest were answered for. Whether something new may be done.
-    pub(super) fn note_answered(&mut self) -> bool {
+    pub(super) fn record_answered(&mut self) -> bool {
         self.is_answering = false;
         self.begin_oldest()
     }
@@ -144,12 +144,12 @@ impl<'o> State<'o> {
         if self.is_answering || self.asked_until > self.first {
             return false;
         }
-        let Some(Progress::Hashed(batch, _)) = self.blocks.front_mut() else { return false };
-        batch.answers.is_answered = self.prefetch.accepts(&batch.keyed);
+        let Some(BlockStage::Hashed(batch, _)) = self.blocks.front_mut() else { return false };
+        batch.answers.is_answered = self.prefetch.accepts(&batch.keys);
         self.asked_until = self.first + 1;
         if !batch.answers.is_answered {
             self.shards.fill(Some(self.asked_until));
-            self.blocks[0] = Progress::Ready(mem::take(batch));
+            self.blocks[0] = BlockStage::Ready(mem::take(batch));
         }
         true
     }
@@ -165,7 +165,7 @@ impl<'o> State<'o> {
     pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
         let is_other = thread == Thread::Other;
         let unhashed =
-            self.blocks.iter().filter(|block| matches!(block, Progress::Read(_))).count();
+            self.blocks.iter().filter(|block| matches!(block, BlockStage::Read(_))).count();
         if is_other
             && unhashed < self.threads
             && let Some(task) = self.read_task()
@@ -178,7 +178,7 @@ impl<'o> State<'o> {
         task.or_else(|| may_read.then(|| self.read_task()).flatten())
     }
 
-    /// No thread is to begin anything. Whoever reads may wait for the memory of other blocks: they go.
+    /// No thread is to begin anything. A thread that reads may wait for the memory of other blocks: they go.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.blocks.clear();
@@ -194,10 +194,10 @@ impl<'o> State<'o> {
     }
 
     fn hash_task(&mut self) -> Option<Task<'o>> {
-        let place = self.blocks.iter().position(|block| matches!(block, Progress::Read(_)))?;
+        let place = self.blocks.iter().position(|block| matches!(block, BlockStage::Read(_)))?;
         let hashing = self.hashing.pop()?;
-        match mem::replace(&mut self.blocks[place], Progress::Busy) {
-            Progress::Read(batch) => Some(Task::Hash(self.first + place as u64, batch, hashing)),
+        match mem::replace(&mut self.blocks[place], BlockStage::Busy) {
+            BlockStage::Read(batch) => Some(Task::Hash(self.first + place as u64, batch, hashing)),
             _ => None,
         }
     }
@@ -209,7 +209,7 @@ impl<'o> State<'o> {
         let free = next.filter_map(|(shard, next)| Some((next.as_ref()?, shard)));
         let (&block, shard) = free.min().filter(|(block, _)| **block < self.asked_until)?;
         match self.blocks.get_mut((block - first) as usize) {
-            Some(Progress::Hashed(batch, _)) => {
+            Some(BlockStage::Hashed(batch, _)) => {
                 let group = mem::take(&mut batch.answers.groups[shard]);
                 let consumed = batch.block.consumed;
                 self.shards[shard] = None;
@@ -225,17 +225,17 @@ impl<'o> State<'o> {
     }
 
     /// Notes what has come of a step.
-    pub(super) fn note(&mut self, done: Task<'o>) -> Flow {
+    pub(super) fn record(&mut self, done: Task<'o>) -> Flow {
         match done {
-            Task::Read(reader, batch, read) => self.note_read(reader, batch, read),
+            Task::Read(reader, batch, read) => self.record_read(reader, batch, read),
             Task::Hash(number, batch, hashing) => {
                 self.hashing.push(hashing);
                 let shards = self.shards.len();
                 if let Some(block) = self.block(number) {
                     *block = if shards == 0 {
-                        Progress::Ready(batch)
+                        BlockStage::Ready(batch)
                     } else {
-                        Progress::Hashed(batch, shards)
+                        BlockStage::Hashed(batch, shards)
                     };
                 }
                 self.begin_oldest();
@@ -260,7 +260,7 @@ impl<'o> State<'o> {
         Flow::Continue
     }
 
-    fn note_read(&mut self, reader: Box<BlockReader>, batch: Batch, read: Result<bool>) {
+    fn record_read(&mut self, reader: Box<BlockReader>, batch: Batch, read: Result<bool>) {
         let (is_block, is_last) = (matches!(read, Ok(true)), batch.block.failure.is_some());
         if is_block && !is_last {
             self.reader = Some(reader);
@@ -268,17 +268,17 @@ impl<'o> State<'o> {
             self.end = Some(read.map(drop));
         }
         if is_block && !self.has_ended {
-            self.blocks.push_back(Progress::Read(batch));
+            self.blocks.push_back(BlockStage::Read(batch));
         }
     }
 
     fn record_shard(&mut self, shard: usize, number: u64, group: Group) {
         let Some(block) = self.block(number) else { return };
-        if let Progress::Hashed(batch, left) = block {
+        if let BlockStage::Hashed(batch, left) = block {
             batch.answers.groups[shard] = group;
             *left -= 1;
             if *left == 0 {
-                *block = Progress::Ready(mem::take(batch));
+                *block = BlockStage::Ready(mem::take(batch));
             }
         }
     }
@@ -289,7 +289,7 @@ impl<'o> State<'o> {
     }
 
     /// The block of this number, unless all have been dropped.
-    fn block(&mut self, number: u64) -> Option<&mut Progress> {
+    fn block(&mut self, number: u64) -> Option<&mut BlockStage> {
         self.blocks.get_mut(number.checked_sub(self.first)? as usize)
     }
 }

@@ -13,13 +13,17 @@ use portable as system;
 #[cfg(unix)]
 use unix as system;
 
+#[cfg(not(unix))]
+pub(crate) use portable::NoWaker as Waker;
 pub(crate) use signal::Signal;
 #[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{
-    Bell, closed_at_start, die_by, enlarge_pipe, explain_shortened, is_fifo, listen, open_fifo,
+    closed_at_start, die_by, enlarge_pipe, explain_shortened, is_fifo, listen, open_fifo,
     standard_input, standard_output,
 };
+#[cfg(unix)]
+pub(crate) use unix::Waker;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -52,7 +56,7 @@ pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
     place(left).is_some_and(|left| place(right) == Some(left))
 }
 
-/// Writes all bytes, also to a pipe or terminal that somebody has set not to wait.
+/// Writes all bytes, also to a pipe or terminal that another process has set not to wait.
 pub(crate) fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

@@ -20,15 +20,15 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Nothing here wakes a thread that waits for input.
 #[derive(Debug)]
-pub(crate) struct Bell;
+pub(crate) struct NoWaker;
 
-impl Bell {
+impl NoWaker {
     #[expect(clippy::unnecessary_wraps, reason = "it may fail on Unix")]
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
-    pub(crate) fn ring(&self) {}
+    pub(crate) fn wake(&self) {}
 
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on Unix")]
     pub(crate) fn wait_readable(&self, _file: &File) -> io::Result<()> {

@@ -24,7 +24,7 @@ pub(crate) fn explain_shortened(path: &Path) {
             path.display()
         );
         let answer = move || {
-            // There is nobody else to tell.
+            // Nothing else can be done.
             write(stderr(), message.as_bytes()).ok();
             exit(ERROR);
         };

@@ -21,29 +21,29 @@ use std::time::Duration;
 
 /// Wakes a thread that waits for input.
 #[derive(Debug)]
-pub(crate) struct Bell {
-    /// Readable as soon as the bell was rung.
-    bell: UnixStream,
-    rope: UnixStream,
+pub(crate) struct Waker {
+    /// Readable as soon as the thread is to wake.
+    receiver: UnixStream,
+    sender: UnixStream,
 }
 
-impl Bell {
+impl Waker {
     pub(crate) fn new() -> io::Result<Self> {
-        let (bell, rope) = UnixStream::pair()?;
-        Ok(Self { bell, rope })
+        let (receiver, sender) = UnixStream::pair()?;
+        Ok(Self { receiver, sender })
     }
 
     /// To be called once.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         // Cannot fail: both ends live, and one byte fits.
-        (&self.rope).write_all(&[1]).ok();
+        (&self.sender).write_all(&[1]).ok();
     }
 
-    /// Waits until `file` can be read, or the bell is rung.
+    /// Waits until `file` can be read, or the thread is to wake.
     pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
         loop {
             let mut both =
-                [PollFd::new(file, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+                [PollFd::new(file, PollFlags::IN), PollFd::new(&self.receiver, PollFlags::IN)];
             match poll(&mut both, None) {
                 Err(Errno::INTR) => {}
                 result => return Ok(result.map(drop)?),
@@ -51,10 +51,11 @@ impl Bell {
         }
     }
 
-    /// Whether `file` can be read, or the bell rings, before the time is over.
+    /// Whether `file` can be read, or the thread is to wake, before the time is over.
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        let mut both = [PollFd::new(file, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+        let mut both =
+            [PollFd::new(file, PollFlags::IN), PollFd::new(&self.receiver, PollFlags::IN)];
         // If it cannot be told, the read will tell.
         poll(&mut both, Some(&time)) != Ok(0)
     }
@@ -106,7 +107,7 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(flags).open(path)
 }
 
-/// Makes a file that nobody else may read.
+/// Makes a file that no other user may read.
 #[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
@@ -158,7 +159,7 @@ pub(crate) fn die_by(signal: i32) {
     emulate_default_handler(signal).ok();
 }
 
-/// Whether whoever started the program wants a signal to be ignored: `nohup` and `trap '' INT` do, and shells
+/// Whether the program was started with a signal ignored: `nohup` and `trap '' INT` do, and shells
 /// without job control do for what they start in the background.
 #[cfg(target_os = "linux")]
 fn is_ignored(signal: i32) -> bool {

@@ -56,7 +56,7 @@ pub(crate) struct Block {
     /// The content of the input's header, if it has one. A record that equals it is another one: files were joined.
     pub(crate) header_again: Option<Arc<[u8]>>,
     /// How the last record ends.
-    pub(crate) ending: Ending,
+    pub(crate) ending: BlockEnd,
     /// The input has no more bytes at the moment: what is known should be shown.
     pub(crate) drained: bool,
     /// Why nothing comes after this block.
@@ -73,7 +73,7 @@ pub(crate) struct Block {
 
 /// How the last record of a block ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum BlockEnd {
     #[default]
     Separator,
     /// The input ended without a separator.
@@ -141,7 +141,7 @@ impl Block {
         self.name = name.clone();
         self.records_before = 0;
         self.leading = 0;
-        self.ending = Ending::Separator;
+        self.ending = BlockEnd::Separator;
         self.drained = false;
         self.failure = None;
         Ok(())
@@ -181,7 +181,7 @@ impl Block {
     pub(crate) fn cut(&mut self, place: usize) {
         if place < self.ends.len() {
             self.ends.truncate(place);
-            self.ending = Ending::Separator;
+            self.ending = BlockEnd::Separator;
         }
     }
 

@@ -16,12 +16,12 @@ const LARGEST_SPARE: usize = MOST / 2;
 /// What the grown blocks of a run have.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
     returned: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BudgetState {
     /// Of all shares.
     bytes: usize,
     /// The buffer of a block that has given its share back, for the next one: where one giant record comes
@@ -62,7 +62,7 @@ impl Budget {
         drop(mem::take(&mut self.state().spare));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BudgetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ mod budget;
 mod bytes;
 mod quotes;
 
-pub(crate) use block::{BLOCK, Block, BlockSize, Ending, GIANT_BLOCK, Header, no_memory};
+pub(crate) use block::{BLOCK, Block, BlockEnd, BlockSize, GIANT_BLOCK, Header, no_memory};
 pub(crate) use budget::Budget;
 
 use memchr::memmem;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// How records are written one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Format {
+pub(crate) struct RecordFormat {
     pub(crate) separator: Separator,
     /// Whether a carriage return before the end of a record is left out of its content.
     pub(crate) crlf: bool,
@@ -59,7 +59,7 @@ impl Separator {
     }
 }
 
-impl Format {
+impl RecordFormat {
     /// A record without its separator, which only the last record of an input may lack.
     #[inline]
     pub(crate) fn content<'r>(&self, record: &'r [u8]) -> &'r [u8] {
@@ -185,8 +185,9 @@ mod tests {
 
     #[test]
     fn content_is_the_record_without_its_end() {
-        let content =
-            |separator, crlf, record: &'static [u8]| Format { separator, crlf }.content(record);
+        let content = |separator, crlf, record: &'static [u8]| {
+            RecordFormat { separator, crlf }.content(record)
+        };
         assert_eq!(content(Separator::Byte(b'\n'), false, b"a\r\n"), b"a\r");
         assert_eq!(content(Separator::Byte(b'\n'), true, b"a\r\n"), b"a");
         assert_eq!(content(Separator::Byte(b'\n'), false, b"a"), b"a");

@@ -11,13 +11,13 @@ pub(crate) const MARK: [u8; 3] = *b"\xef\xbb\xbf";
 #[derive(Debug)]
 pub(crate) struct Quotes {
     comma: u8,
-    place: Place,
+    place: QuoteState,
     /// Bytes of the mark so far, if all of the input so far is of it.
     marked: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum QuoteState {
     FieldStart,
     Plain,
     Quoted,
@@ -27,12 +27,12 @@ enum Place {
 
 impl Quotes {
     pub(super) fn new(comma: u8) -> Self {
-        Self { comma, place: Place::FieldStart, marked: Some(0) }
+        Self { comma, place: QuoteState::FieldStart, marked: Some(0) }
     }
 
     /// Whether the bytes so far end inside quotes.
     pub(super) fn are_open(&self) -> bool {
-        self.place == Place::Quoted
+        self.place == QuoteState::Quoted
     }
 
     /// Appends to `ends` the end of every record completed in `bytes[from..]`.
@@ -42,16 +42,16 @@ impl Quotes {
         while at < bytes.len() {
             // Where nothing can change, skip ahead.
             let skipped = match self.place {
-                Place::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
-                Place::Quoted => memchr(b'"', &bytes[at..]),
-                Place::FieldStart | Place::QuoteInQuoted => Some(0),
+                QuoteState::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
+                QuoteState::Quoted => memchr(b'"', &bytes[at..]),
+                QuoteState::FieldStart | QuoteState::QuoteInQuoted => Some(0),
             };
             let Some(skipped) = skipped else { return };
             at += skipped;
             let byte = bytes[at];
             at += 1;
             self.place = self.after(byte);
-            if byte == b'\n' && self.place == Place::FieldStart {
+            if byte == b'\n' && self.place == QuoteState::FieldStart {
                 ends.push(at);
             }
         }
@@ -66,7 +66,7 @@ impl Quotes {
                 self.marked = None;
                 // A part of the mark is the beginning of a field.
                 if passed > 0 {
-                    self.place = Place::Plain;
+                    self.place = QuoteState::Plain;
                 }
                 return;
             }
@@ -75,13 +75,14 @@ impl Quotes {
         }
     }
 
-    fn after(&self, byte: u8) -> Place {
+    fn after(&self, byte: u8) -> QuoteState {
         match (self.place, byte) {
-            (Place::Quoted, b'"') => Place::QuoteInQuoted,
-            (Place::Quoted, _) | (Place::FieldStart | Place::QuoteInQuoted, b'"') => Place::Quoted,
-            (_, b'\n') => Place::FieldStart,
-            (_, byte) if byte == self.comma => Place::FieldStart,
-            _ => Place::Plain,
+            (QuoteState::Quoted, b'"') => QuoteState::QuoteInQuoted,
+            (QuoteState::Quoted, _)
+            | (QuoteState::FieldStart | QuoteState::QuoteInQuoted, b'"') => QuoteState::Quoted,
+            (_, b'\n') => QuoteState::FieldStart,
+            (_, byte) if byte == self.comma => QuoteState::FieldStart,
+            _ => QuoteState::Plain,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::filter::collisions::Answered;
 use crate::filter::{Op, Summary, SummaryRequest};
-use crate::key::{Answers, Expectation, Found};
-use crate::terminal::{Format, Report, counted, grouped, known, significant};
+use crate::key::{Answers, Expectation, Seen};
+use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
 /// From this share of the new records on it is worth a warning that they were taken for repeats.
@@ -34,11 +34,11 @@ fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
 
 impl Counts {
     /// Counts the answers to a block.
-    pub(crate) fn note(&mut self, op: Op, answers: &Answers) {
+    pub(crate) fn record(&mut self, op: Op, answers: &Answers) {
         // Of each key there is either an answer or a number of copies.
         let absent = answers.counts.iter().filter(|count| **count == 0).count();
-        let no = answers.count(Found::No) + absent as u64;
-        let yes = answers.count(Found::Yes) + (answers.counts.len() - absent) as u64;
+        let no = answers.count(Seen::New) + absent as u64;
+        let yes = answers.count(Seen::Repeat) + (answers.counts.len() - absent) as u64;
         match op {
             Op::Dedup => {
                 self.unique += no;
@@ -64,7 +64,7 @@ impl Counts {
     }
 
     /// What the filter is told at the end, for its summary, and for the figures if they are printed.
-    pub(crate) fn summary_request(&self, figures: Option<Format>) -> SummaryRequest {
+    pub(crate) fn summary_request(&self, figures: Option<ReportFormat>) -> SummaryRequest {
         let answered = Answered { new: self.unique, repeats: self.repeats };
         let (expected, has_report) = (self.expected_wrongly_dropped.into(), figures.is_some());
         SummaryRequest { answered, expected, has_report }
@@ -97,7 +97,7 @@ impl Counts {
     }
 
     /// Adds the figures of a command.
-    pub(crate) fn tell(&self, op: Op, expected: Option<f64>, report: &mut Report) {
+    pub(crate) fn write_report(&self, op: Op, expected: Option<f64>, report: &mut Report) {
         let (name, count) = self.shown(op);
         report.number(name, name, count);
         match op {

@@ -10,7 +10,7 @@ const MOST_FILES: usize = 10;
 
 /// Adds the runs: those that have not ended first, and the youngest first. The names of the fields are part of the
 /// interface.
-pub(crate) fn tell(runs: &Runs, report: &mut Report) {
+pub(crate) fn write_report(runs: &Runs, report: &mut Report) {
     let (ended, unended): (Vec<_>, Vec<_>) = Remembered::all(runs).partition(Remembered::has_ended);
     let objects: Vec<_> = unended.iter().chain(&ended).map(object).collect();
     for (run, object) in unended.iter().zip(&objects) {
@@ -96,8 +96,8 @@ fn obstacle(run: &Remembered<'_>) -> Option<String> {
     run.run.places.iter().find_map(moved)
 }
 
-/// The runs of a filter in words, for whoever loses them; none if there are none.
-pub(crate) fn in_words(runs: &Runs) -> Option<String> {
+/// The names of a filter's runs, for a message. `None` without runs.
+pub(crate) fn list(runs: &Runs) -> Option<String> {
     let mut words: Vec<_> = Remembered::all(runs).take(MOST_FILES).map(|run| run.name()).collect();
     if runs.len() > MOST_FILES {
         words.push(format!("{} more", runs.len() - MOST_FILES));
@@ -115,7 +115,7 @@ mod tests {
         let mut runs = Runs::default();
         runs.add(run);
         let mut report = Report::default();
-        tell(&runs, &mut report);
+        write_report(&runs, &mut report);
         (serde_json::to_value(&report).unwrap()["runs"][0].take(), report.table())
     }
 

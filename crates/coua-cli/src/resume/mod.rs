@@ -6,25 +6,25 @@
 
 mod counts;
 mod describe;
-mod job;
-mod plan;
+mod job_spec;
 mod positions;
 mod recorder;
 mod remembered;
+mod run_plan;
 
 pub(crate) use counts::Counts;
-pub(crate) use describe::{in_words, tell};
-pub(crate) use job::JobSpec;
-pub(crate) use plan::{Mode, Undo};
-pub(crate) use recorder::{Ending, Recorder, Schedule};
+pub(crate) use describe::{list, write_report};
+pub(crate) use job_spec::JobSpec;
+pub(crate) use recorder::{CheckpointTimer, Recorder, RunEnd};
+pub(crate) use run_plan::{Mode, Undo};
 
-use crate::output::{Opening, Outputs};
+use crate::output::{OutputSpec, Outputs};
 use crate::runs::{Place, Role, Run, Runs};
-use crate::terminal::{Failure, Notes, Result, counted, grouped};
+use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use coua_store::Notes as FilterNotes;
-use plan::{Job, Plan};
-use recorder::{AfterEnd, State};
+use recorder::{AfterEnd, SavedState};
 use remembered::{JobFile, Remembered};
+use run_plan::{Plan, ResumeJob};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,10 +70,10 @@ impl Checkpoints {
         runs: &mut Runs,
         filter: String,
         inputs: Option<Vec<PathBuf>>,
-        opening: Opening<'_>,
-        notes: Notes,
+        output_spec: OutputSpec<'_>,
+        verbosity: Verbosity,
     ) -> Result<Started> {
-        let job = Job::new(filter, &self.spec, inputs, opening, notes);
+        let job = ResumeJob::new(filter, &self.spec, inputs, output_spec, verbosity);
         let plan = job.plan(self.mode, runs)?;
         match (plan.resumed, &job.files) {
             (Some(number), Ok(files)) => self.resume(runs, number, files, &job),
@@ -87,23 +87,23 @@ impl Checkpoints {
         runs: &Runs,
         filter: String,
         inputs: Option<Vec<PathBuf>>,
-        opening: Opening<'_>,
-        notes: Notes,
+        output_spec: OutputSpec<'_>,
+        verbosity: Verbosity,
     ) -> Result<Vec<Undo>> {
         if self.mode != Mode::Restart {
             return Ok(Vec::new());
         }
-        Job::new(filter, &self.spec, inputs, opening, notes).to_undo(runs)
+        ResumeJob::new(filter, &self.spec, inputs, output_spec, verbosity).to_undo(runs)
     }
 
-    fn begin_new(&self, runs: &mut Runs, plan: Plan, job: &Job<'_>) -> Result<Started> {
+    fn begin_new(&self, runs: &mut Runs, plan: Plan, job: &ResumeJob<'_>) -> Result<Started> {
         let run = job.files.as_ref().ok().map(|files| {
             let inputs = files.iter().filter(|(role, _)| *role == Role::Input);
             let places = inputs.map(|(role, path)| Place::start(*role, path)).collect();
             Run { job: job.spec.bytes(), places, ..Run::default() }
         });
-        let run = run.map(|run| self.check_room(run, job.notes)).transpose()?.flatten();
-        let mut started = Started::new(Outputs::open(job.opening)?);
+        let run = run.map(|run| self.check_room(run, job.verbosity)).transpose()?.flatten();
+        let mut started = Started::new(Outputs::open(job.output_spec)?);
         for number in plan.replaced {
             runs.remove(number);
         }
@@ -111,7 +111,7 @@ impl Checkpoints {
             return Ok(started);
         };
         let is_wanted = self.mode != Mode::New || plan.has_ended;
-        let has_outputs = !job.opening.to.paths().is_empty();
+        let has_outputs = !job.output_spec.to.paths().is_empty();
         let after_end = match is_wanted {
             true => AfterEnd::Wanted,
             // Or else the same command would empty what it has written.
@@ -121,7 +121,7 @@ impl Checkpoints {
         let number = runs.add(run);
         let mut recorder = Recorder::new(runs, number, self.every, after_end, job);
         if has_outputs {
-            recorder.note(runs, started.outputs.settle()?, &started.counts);
+            recorder.record(runs, started.outputs.sync()?, &started.counts);
             started.must_commit = true;
         }
         Ok(Started { recorder: Some(recorder), ..started })
@@ -132,18 +132,18 @@ impl Checkpoints {
         runs: &mut Runs,
         number: u64,
         files: &[JobFile],
-        job: &Job<'_>,
+        job: &ResumeJob<'_>,
     ) -> Result<Started> {
         let run = runs.get_mut(number).expect("the plan is one for these runs");
-        rename(run, files, job.notes);
-        let state = State::of(run).ok_or_else(|| {
+        rename(run, files, job.verbosity);
+        let state = SavedState::of(run).ok_or_else(|| {
             let reason =
                 "what the interrupted run has counted cannot be understood: start over with --restart";
             Failure::at("--resume", reason)
         })?;
         let is_output = |place: &&Place| place.role == Role::Output;
         let places: Vec<Place> = run.places.iter().filter(is_output).cloned().collect();
-        let outputs = Outputs::resume(&places, job.opening)?;
+        let outputs = Outputs::resume(&places, job.output_spec)?;
         let has_records = run.records > 0;
         let must_commit = !places.is_empty() && reopen(runs, number);
         let recorder = Some(Recorder::new(runs, number, self.every, AfterEnd::Wanted, job));
@@ -151,7 +151,7 @@ impl Checkpoints {
     }
 
     /// What cannot be kept is not recorded.
-    fn check_room(&self, run: Run, notes: Notes) -> Result<Option<Run>> {
+    fn check_room(&self, run: Run, verbosity: Verbosity) -> Result<Option<Run>> {
         let bytes = run.bytes() + REST;
         if bytes <= FilterNotes::MOST_BYTES {
             return Ok(Some(run));
@@ -166,18 +166,18 @@ impl Checkpoints {
         if self.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));
         }
-        notes.say(format_args!("this run cannot be resumed if it is interrupted: {reason}"));
+        verbosity.say(format_args!("this run cannot be resumed if it is interrupted: {reason}"));
         Ok(None)
     }
 }
 
 /// Gives a run the names that its files have now.
-fn rename(run: &mut Run, files: &[JobFile], notes: Notes) {
+fn rename(run: &mut Run, files: &[JobFile], verbosity: Verbosity) {
     for (place, (_, path)) in
         run.places.iter_mut().zip(files).filter(|(place, (_, path))| place.path != *path)
     {
         let (new, old) = (path.display(), place.path.display());
-        notes.say(format_args!("{new}: is what the run knows as {old}, which it continues"));
+        verbosity.say(format_args!("{new}: is what the run knows as {old}, which it continues"));
         place.path.clone_from(path);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::remembered::is_missing;
 use crate::platform::Identity;
-use crate::record::{Block, Ending, Format};
+use crate::record::{Block, BlockEnd, RecordFormat};
 use crate::runs::Place;
 use crate::terminal::{Failure, Result, counted, grouped};
 use std::io;
@@ -16,7 +16,7 @@ struct Position {
     /// What was done of it, by this run or the one that it resumes; its first records. The note is 0, or if the last
     /// of them had no separator, so that it may have been cut off, 1 more than the bytes of its content.
     place: Place,
-    /// Raw bytes read for that, to which the place [is moved](Self::settle).
+    /// Raw bytes read for that, to which the place [is moved](Self::move_place).
     offset: u64,
     /// The checksum of them, if the input is compressed; else 0.
     digest: u64,
@@ -32,29 +32,29 @@ impl Position {
         Self { place: place.clone(), offset, digest: place.whole, identity, met: 0 }
     }
 
-    /// Moves the place. Complains as [`look`](Self::look) does.
-    fn settle(&mut self) -> Result<(), PathBuf> {
+    /// Moves the place. Returns an error as [`look`](Self::look) does.
+    fn move_place(&mut self) -> Result<(), PathBuf> {
         if self.place.offset == self.offset {
             return Ok(());
         }
         let moved = self.place.move_to(self.offset);
         self.place.whole = self.digest;
-        self.judge(moved)
+        self.classify(moved)
     }
 
-    /// Complains about an input that has lost its name to another file or to none, as logs do that are rotated:
-    /// nobody can resume the run.
+    /// Returns an error for an input that has lost its name to another file or to none, as logs do that are rotated:
+    /// the run cannot be resumed.
     fn look(&self) -> Result<(), PathBuf> {
         if self.offset == 0 {
             return Ok(());
         }
-        self.judge(self.place.path.metadata().map(drop))
+        self.classify(self.place.path.metadata().map(drop))
     }
 
-    fn judge(&self, found: io::Result<()>) -> Result<(), PathBuf> {
+    fn classify(&self, found: io::Result<()>) -> Result<(), PathBuf> {
         match found {
             Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
-            // It may be that file still, which whoever resumes the run will see.
+            // It may be that file still, which a resumed run will see.
             Err(error) if !is_missing(&error) => Ok(()),
             _ => Err(self.place.path.clone()),
         }
@@ -67,7 +67,7 @@ impl Position {
 
     /// Takes the last record out of those done, if it had no separator and is longer now: so it is another
     /// one.
-    fn look_at_last(&mut self, block: &Block, format: &Format) {
+    fn look_at_last(&mut self, block: &Block, format: &RecordFormat) {
         let Place { note, records, .. } = self.place;
         let (Some(unended), Some(last)) = (note.checked_sub(1), records.checked_sub(1)) else {
             return;
@@ -80,8 +80,8 @@ impl Position {
     }
 
     /// All records of a block are done.
-    fn pass(&mut self, block: &Block, format: &Format) {
-        let last = block.len().checked_sub(1).filter(|_| block.ending != Ending::Separator);
+    fn pass(&mut self, block: &Block, format: &RecordFormat) {
+        let last = block.len().checked_sub(1).filter(|_| block.ending != BlockEnd::Separator);
         let last = last.and_then(|last| block.record(last));
         self.place.note = last.map_or(0, |record| format.content(record).len() as u64 + 1);
         self.place.records = self.met;
@@ -105,7 +105,7 @@ impl Positions {
     }
 
     /// Takes a block in. Says how many of its records are done already.
-    pub(super) fn enter(&mut self, block: &Block, format: &Format) -> Result<usize> {
+    pub(super) fn enter(&mut self, block: &Block, format: &RecordFormat) -> Result<usize> {
         self.end_before(block.input)?;
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(0) };
         position.look_at_last(block, format);
@@ -130,7 +130,7 @@ impl Positions {
         self.end_before(self.inputs.len())
     }
 
-    /// The inputs before this one are read to their end. Complains if one has fewer records than were done.
+    /// The inputs before this one are read to their end. Returns an error if one has fewer records than were done.
     fn end_before(&mut self, input: usize) -> Result<()> {
         while self.current < input.min(self.inputs.len()) {
             let position = &self.inputs[self.current];
@@ -166,8 +166,8 @@ impl Positions {
 
     /// Moves the places to what was done, up to an input that has lost its name. The one that is being read is looked
     /// at even if it has not moved.
-    pub(super) fn settle(&mut self) -> Result<(), PathBuf> {
-        self.inputs.iter_mut().try_for_each(Position::settle)?;
+    pub(super) fn move_places(&mut self) -> Result<(), PathBuf> {
+        self.inputs.iter_mut().try_for_each(Position::move_place)?;
         self.inputs.get(self.current).map_or(Ok(()), Position::look)
     }
 
@@ -185,7 +185,7 @@ mod tests {
 
     /// Between two looks at an input nothing may have been read of it.
     #[test]
-    fn an_input_that_is_replaced_after_it_was_settled_is_lost() {
+    fn an_input_that_is_replaced_after_its_place_has_moved_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["read", "current"].map(|name| folder.path().join(name));
         for path in &paths {
@@ -195,16 +195,16 @@ mod tests {
         let mut positions = Positions::at(places.iter());
         positions.inputs.iter_mut().for_each(|position| position.offset = 4);
         positions.current = 1;
-        assert_eq!(positions.settle(), Ok(()));
+        assert_eq!(positions.move_places(), Ok(()));
         let replace = |path: &PathBuf| {
             fs::write(folder.path().join("new"), "c\n").unwrap();
             fs::rename(folder.path().join("new"), path).unwrap();
         };
         replace(&paths[0]);
-        assert_eq!(positions.settle(), Ok(()), "that one was read to its end");
+        assert_eq!(positions.move_places(), Ok(()), "that one was read to its end");
         replace(&paths[1]);
-        assert_eq!(positions.settle(), Err(paths[1].clone()));
+        assert_eq!(positions.move_places(), Err(paths[1].clone()));
         fs::remove_file(&paths[1]).unwrap();
-        assert_eq!(positions.settle(), Err(paths[1].clone()));
+        assert_eq!(positions.move_places(), Err(paths[1].clone()));
     }
 }

@@ -1,21 +1,21 @@
 //! Records in the filter how far a run is, block by block.
 
 use super::counts::Counts;
-use super::plan::Job;
 use super::positions::Positions;
 use super::remembered::Remembered;
+use super::run_plan::ResumeJob;
 use crate::filter::{RunFilter, Stage};
-use crate::output::Settled;
-use crate::record::{Block, Format};
+use crate::output::Synced;
+use crate::record::{Block, RecordFormat};
 use crate::runs::{Role, Run, Runs};
-use crate::terminal::{Notes, Result};
+use crate::terminal::{Result, Verbosity};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum RunEnd {
     /// All was done, as far as can be known.
     Whole,
     /// There is more: a signal came, or there was no room.
@@ -32,10 +32,10 @@ pub(crate) struct Recorder {
     number: u64,
     positions: Positions,
     /// Of the inputs' records.
-    format: Format,
-    schedule: Schedule,
+    format: RecordFormat,
+    schedule: CheckpointTimer,
     after_end: AfterEnd,
-    notes: Notes,
+    verbosity: Verbosity,
     /// An input whose name has been lost.
     lost: Option<PathBuf>,
 }
@@ -45,21 +45,21 @@ pub(crate) struct Recorder {
 #[serde(rename_all = "lowercase")]
 pub(super) enum AfterEnd {
     Forgotten,
-    /// It could have been resumed, so whoever does not know that it has ended may do so.
+    /// It could have been resumed, so it may be given with --resume again.
     Kept,
-    /// It was to be resumable from the beginning on, and whoever relies on it is told if it is forgotten.
+    /// It was to be resumable from the beginning on, so a note says if it is forgotten.
     Wanted,
 }
 
 /// What is kept of a run, apart from its places.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct SavedState {
     /// What the command had counted.
     pub(super) counts: Counts,
     after_end: AfterEnd,
 }
 
-impl State {
+impl SavedState {
     pub(super) fn of(run: &Run) -> Option<Self> {
         serde_json::from_slice(&run.state).ok()
     }
@@ -71,7 +71,7 @@ const SHARE: u32 = 10;
 
 /// When checkpoints come.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct CheckpointTimer {
     every: Duration,
     /// When the last checkpoint began.
     began: Instant,
@@ -79,7 +79,7 @@ pub(crate) struct Schedule {
     last: Instant,
 }
 
-impl Schedule {
+impl CheckpointTimer {
     pub(crate) fn new(every: Duration) -> Self {
         let now = Instant::now();
         Self { every, began: now, last: now }
@@ -107,13 +107,13 @@ impl Recorder {
         number: u64,
         every: Duration,
         after_end: AfterEnd,
-        job: &Job<'_>,
+        job: &ResumeJob<'_>,
     ) -> Self {
         let places = runs.get(number).map_or(&[][..], |run| &run.places);
         let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
-        let (format, notes) = (job.opening.format.clone(), job.notes);
-        let schedule = Schedule::new(every);
-        Self { number, positions, format, schedule, after_end, notes, lost: None }
+        let (format, verbosity) = (job.output_spec.format.clone(), job.verbosity);
+        let schedule = CheckpointTimer::new(every);
+        Self { number, positions, format, schedule, after_end, verbosity, lost: None }
     }
 
     /// Takes a block in. Says how many of its records are done already.
@@ -144,14 +144,14 @@ impl Recorder {
     pub(crate) fn commit(
         &mut self,
         filter: &mut dyn RunFilter,
-        settled: Settled,
+        synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
         if self.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
             self.after_end = AfterEnd::Kept;
         }
         if let Some(runs) = filter.runs() {
-            self.note(runs, settled, counts);
+            self.record(runs, synced, counts);
         }
         if self.lost.is_some() {
             return Ok(());
@@ -162,40 +162,40 @@ impl Recorder {
     /// Records the end of a run, which is to be committed; or commits where it was left, if it can be resumed.
     pub(crate) fn end(
         mut self,
-        ending: Ending,
+        ending: RunEnd,
         filter: &mut dyn RunFilter,
-        settled: Settled,
+        synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
-        if ending == Ending::Whole {
+        if ending == RunEnd::Whole {
             self.positions.end()?;
         }
         let name = filter.name();
         let Some(runs) = filter.runs() else { return Ok(()) };
-        self.note(runs, settled, counts);
-        if ending == Ending::Early {
+        self.record(runs, synced, counts);
+        if ending == RunEnd::Early {
             self.leave(runs);
             return filter.commit(Stage::Checkpoint);
         }
-        self.note_end(&name, runs);
+        self.record_end(&name, runs);
         Ok(())
     }
 
     /// Notes how far the run is, in the table that the next commit keeps.
-    pub(super) fn note(&mut self, runs: &mut Runs, settled: Settled, counts: &Counts) {
+    pub(super) fn record(&mut self, runs: &mut Runs, synced: Synced, counts: &Counts) {
         let Some(run) = runs.get_mut(self.number) else { return };
         if self.lost.is_none() {
-            self.lost = self.positions.settle().err();
+            self.lost = self.positions.move_places().err();
         }
-        run.places = self.positions.places().chain(settled).collect();
+        run.places = self.positions.places().chain(synced).collect();
         if run.records != self.positions.records() {
             (run.records, run.has_ended) = (self.positions.records(), false);
         }
-        let state = State { counts: *counts, after_end: self.after_end };
+        let state = SavedState { counts: *counts, after_end: self.after_end };
         run.state = serde_json::to_vec(&state).unwrap_or_default();
     }
 
-    /// The run is left before its end. If an input is lost, it stays in the table, so that nobody empties its
+    /// The run is left before its end. If an input is lost, it stays in the table, so that no run empties its
     /// outputs unawares, but is never taken for one that can be resumed.
     fn leave(&self, runs: &mut Runs) {
         let Some((lost, run)) = self.lost.as_ref().zip(runs.get_mut(self.number)) else { return };
@@ -203,14 +203,14 @@ impl Recorder {
             // No file agrees with it.
             place.head = !place.head;
         }
-        self.notes.say(format_args!(
+        self.verbosity.say(format_args!(
             "{}: was removed or replaced while it was read, so this run cannot be resumed",
             lost.display()
         ));
     }
 
     /// The run has ended. Of more than are kept, the oldest are forgotten.
-    fn note_end(&self, filter: &str, runs: &mut Runs) {
+    fn record_end(&self, filter: &str, runs: &mut Runs) {
         if runs.get(self.number).is_none_or(|run| run.has_ended && self.lost.is_none()) {
             // It had ended before, and there was nothing more to do.
             return;
@@ -222,7 +222,7 @@ impl Recorder {
         // As the youngest.
         runs.add(Run { has_ended: true, ..run });
         let ended = Remembered::all(runs).filter(Remembered::has_ended).skip(MOST_ENDED);
-        let told = ended.inspect(|run| self.tell_forgotten(filter, run));
+        let told = ended.inspect(|run| self.report_forgotten(filter, run));
         let forgotten: Vec<u64> = told.map(|run| run.number).collect();
         for number in forgotten {
             runs.remove(number);
@@ -230,10 +230,11 @@ impl Recorder {
     }
 
     /// Says that a run is forgotten that must not be done twice.
-    fn tell_forgotten(&self, filter: &str, run: &Remembered<'_>) {
-        let is_wanted = State::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);
+    fn report_forgotten(&self, filter: &str, run: &Remembered<'_>) {
+        let is_wanted =
+            SavedState::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);
         if is_wanted && run.job.counts() {
-            self.notes.say(format_args!(
+            self.verbosity.say(format_args!(
                 "{filter}: {MOST_ENDED} runs that have ended are remembered; the oldest is forgotten, and its \
                  records would count twice if it were done again: {}",
                 run.name()

@@ -1,6 +1,6 @@
 //! A run that the filter remembers, held against the job at hand.
 
-use super::job::{Found, JobSpec};
+use super::job_spec::{JobSpec, StoredJob};
 use crate::runs::{Moved, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, counted, grouped, printable};
 use std::io;
@@ -13,13 +13,13 @@ pub(super) type JobFile = (Role, PathBuf);
 pub(super) struct Remembered<'a> {
     pub(super) number: u64,
     pub(super) run: &'a Run,
-    pub(super) job: Found,
+    pub(super) job: StoredJob,
 }
 
 impl<'a> Remembered<'a> {
     /// All of them, the youngest first.
     pub(super) fn all(runs: &'a Runs) -> impl Iterator<Item = Self> {
-        runs.iter().rev().map(|(number, run)| Self { number, run, job: Found::of(&run.job) })
+        runs.iter().rev().map(|(number, run)| Self { number, run, job: StoredJob::of(&run.job) })
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -36,7 +36,7 @@ impl<'a> Remembered<'a> {
     }
 
     pub(super) fn has_job(&self, spec: &JobSpec) -> bool {
-        matches!(&self.job, Found::Known(known) if known == spec)
+        matches!(&self.job, StoredJob::Known(known) if known == spec)
     }
 
     /// Whether these are its files, in its order.
@@ -59,7 +59,7 @@ impl<'a> Remembered<'a> {
             })
     }
 
-    /// Complains unless its files still begin with what was done of them.
+    /// Returns an error unless its files still begin with what was done of them.
     pub(super) fn check_places(&self) -> Result<()> {
         for place in &self.run.places {
             place.check().map_err(|moved| {
@@ -94,9 +94,9 @@ impl<'a> Remembered<'a> {
         has_content(path) && self.places(Role::Output).any(is_output)
     }
 
-    /// Complains that it is of a later version, and cannot be resumed by this one.
+    /// The error if it is of a later version: this one cannot resume it.
     pub(super) fn of_a_later_version(&self) -> Option<Failure> {
-        if let Found::Known(_) = self.job {
+        if let StoredJob::Known(_) = self.job {
             return None;
         }
         let reason = format!(

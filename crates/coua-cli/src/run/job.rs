@@ -1,13 +1,13 @@
 //! What a command is to do with records.
 
 use super::undo;
-use crate::filter::{FilterSpec, Location, Manners, Op, RunFilter, Stage};
+use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, WriteOptions};
 use crate::input::{BlockReader, Inputs, Survey, Until};
-use crate::key::{Found, Hashing, Headers, Mixing, OnMissing, Why};
-use crate::output::{Destinations, Opening, Outputs, UsedFiles};
+use crate::key::{Hashing, Headers, Mixing, OnMissing, Reason, Seen};
+use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::record::Header;
 use crate::resume::{Checkpoints, Started};
-use crate::terminal::{Format, Result, Shown, Stop};
+use crate::terminal::{CancelToken, ProgressMode, ReportFormat, Result};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use std::sync::Arc;
 pub(crate) struct Running {
     pub(crate) threads: NonZeroUsize,
     /// The figures to print at the end.
-    pub(crate) figures: Option<Format>,
-    pub(crate) shown: Shown,
-    pub(crate) manners: Manners,
+    pub(crate) figures: Option<ReportFormat>,
+    pub(crate) progress: ProgressMode,
+    pub(crate) options: WriteOptions,
 }
 
 /// What a command is to do.
@@ -31,7 +31,7 @@ pub(crate) struct Job {
     pub(crate) filter: FilterSpec,
     pub(crate) to: Destinations,
     /// Which records are written to the main output; the others go to the second one, if there is one.
-    pub(crate) printed: Option<Found>,
+    pub(crate) printed: Option<Seen>,
     /// How it is recorded, if the run can be resumed.
     pub(crate) recorded: Option<Checkpoints>,
     pub(crate) running: Running,
@@ -39,16 +39,16 @@ pub(crate) struct Job {
 
 impl Job {
     /// What its outputs need to know.
-    pub(super) fn opening<'a>(&'a self, used: &'a UsedFiles) -> Opening<'a> {
-        Opening { format: &self.reading.hashing.format, to: &self.to, used }
+    pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
+        OutputSpec { format: &self.reading.hashing.format, to: &self.to, used }
     }
 
     /// Whether the command is about records that are in the filter, and does not print its answer as a number.
     pub(super) fn wants_found(&self) -> bool {
         let is_printed = self.to.main.is_some();
         match self.op {
-            Op::Check => is_printed && self.printed != Some(Found::No),
-            Op::Remove => self.printed != Some(Found::No),
+            Op::Check => is_printed && self.printed != Some(Seen::New),
+            Op::Remove => self.printed != Some(Seen::New),
             _ => false,
         }
     }
@@ -57,18 +57,18 @@ impl Job {
     pub(super) fn begin(
         &self,
         filter: &mut dyn RunFilter,
-        opening: Opening<'_>,
+        spec: OutputSpec<'_>,
     ) -> Result<Started> {
         let name = filter.name();
         let (Some(runs), Some(checkpoints)) = (filter.runs(), &self.recorded) else {
-            return Ok(Started::new(Outputs::open(opening)?));
+            return Ok(Started::new(Outputs::open(spec)?));
         };
-        let (inputs, notes) = (self.reading.inputs.files(), self.running.manners.notes);
-        for undo in checkpoints.to_undo(runs, name.clone(), inputs.clone(), opening, notes)? {
+        let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
+        for undo in checkpoints.to_undo(runs, name.clone(), inputs.clone(), spec, verbosity)? {
             undo::undo(&self.reading, filter, &undo)?;
         }
-        let Some(runs) = filter.runs() else { return Ok(Started::new(Outputs::open(opening)?)) };
-        let started = checkpoints.begin(runs, name, inputs, opening, notes)?;
+        let Some(runs) = filter.runs() else { return Ok(Started::new(Outputs::open(spec)?)) };
+        let started = checkpoints.begin(runs, name, inputs, spec, verbosity)?;
         if started.has_records {
             filter.mark_resumed();
         }
@@ -95,7 +95,7 @@ impl Reading {
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey(self.until)?;
         if let (Some(headers), Until::End) = (self.headers(mixing), self.until) {
-            let (stop, consumed) = (Arc::new(Stop::new()?), Arc::default());
+            let (stop, consumed) = (Arc::new(CancelToken::new()?), Arc::default());
             let (inputs, format) = (self.inputs.clone(), self.hashing.format.clone());
             BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
         }
@@ -110,16 +110,16 @@ impl Reading {
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header
     /// everywhere, a record without a key as one that was never seen.
-    pub(super) fn passes(&self, why: &Why, wanted: Found) -> bool {
-        match why {
-            Why::Header(header) => *header == Header::First,
-            Why::Missing(_) => wanted == Found::No && self.keeps_keyless(),
-            Why::OtherShard => false,
+    pub(super) fn passes(&self, reason: &Reason, wanted: Seen) -> bool {
+        match reason {
+            Reason::Header(header) => *header == Header::First,
+            Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
+            Reason::OtherShard => false,
         }
     }
 
     /// Whether a record without a key passes.
-    pub(super) fn keeps_keyless(&self) -> bool {
+    pub(super) fn keeps_missing(&self) -> bool {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
     }
 }

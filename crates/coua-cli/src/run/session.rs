@@ -2,12 +2,12 @@
 
 use crate::filter::{Op, RunFilter};
 use crate::input::{BlockReader, Survey};
-use crate::key::{Hashing, Keyless, Missing, Why};
+use crate::key::{Hashing, Missing, MissingKey, Reason};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
-    Counters, Failure, FilterFigures, Format, Report, Result, Stop, Stream, Watch, counted, exit,
-    grouped, signals,
+    CancelToken, Counters, Failure, FilterFigures, Progress, Report, ReportFormat, Result, Stream,
+    counted, exit, grouped, signals,
 };
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Session {
     /// Tells when the user wants it to end.
-    pub(super) stop: Arc<Stop>,
+    pub(super) stop: Arc<CancelToken>,
     counters: Arc<Counters>,
     /// None at the end.
-    progress: Option<Watch>,
+    progress: Option<Progress>,
     /// Records answered for so far, those without a key among them; CSV headers are none.
     records: u64,
     bytes: u64,
@@ -34,12 +34,12 @@ pub(super) struct Session {
 impl Session {
     /// From here on signals are answered. `counted` is what the command [shows](Self::show).
     pub(super) fn begin(counted: &'static str, job: &Job, inputs: &Survey) -> Result<Self> {
-        let stop = Arc::new(Stop::new()?);
+        let stop = Arc::new(CancelToken::new()?);
         let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Some(Watch::on_records(job.running.shown, counters.clone())),
+            progress: Some(Progress::on_records(job.running.progress, counters.clone())),
             counters,
             records: 0,
             bytes: 0,
@@ -68,23 +68,23 @@ impl Session {
     }
 
     /// Counts the records of a block before this place, which were answered for.
-    pub(super) fn note(&mut self, batch: &Batch, place: usize) {
-        let Batch { block, keyed, .. } = batch;
+    pub(super) fn record(&mut self, batch: &Batch, place: usize) {
+        let Batch { block, keys, .. } = batch;
         self.records += place as u64;
         self.bytes += place.checked_sub(1).map_or(0, |last| block.ends[last]) as u64;
-        let may_have = |keyless: &Keyless| {
-            matches!(keyless.why, Why::OtherShard | Why::Missing(Missing::OpenQuote))
+        let may_have = |it: &MissingKey| {
+            matches!(it.reason, Reason::OtherShard | Reason::Missing(Missing::OpenQuote))
         };
-        self.some_key |= !keyed.hashes.is_empty() || keyed.keyless.iter().any(may_have);
-        for keyless in keyed.keyless.iter().take_while(|keyless| keyless.record < place) {
-            let Why::Missing(missing) = &keyless.why else {
+        self.some_key |= !keys.hashes.is_empty() || keys.missing_keys.iter().any(may_have);
+        for missing_key in keys.missing_keys.iter().take_while(|it| it.record < place) {
+            let Reason::Missing(missing) = &missing_key.reason else {
                 // No record of this run.
                 self.records -= 1;
                 continue;
             };
             self.without_key += 1;
             self.only_times &= missing.is_about_time();
-            let words = || format!("{}: {missing}", block.record_name(keyless.record));
+            let words = || format!("{}: {missing}", block.record_name(missing_key.record));
             self.first_without_key.get_or_insert_with(words);
         }
     }
@@ -94,8 +94,8 @@ impl Session {
         self.counters.update(self.records, count, load);
     }
 
-    /// Takes the progress away and tells about records without a key. Complains if that was all that were
-    /// `read`, and nobody has said what to do with such.
+    /// Takes the progress away and tells about records without a key. Returns an error if that was all that were
+    /// `read`, and no option says what to do with such.
     pub(super) fn end(&mut self, read: Result<()>, job: &Job) -> Result<()> {
         self.progress = None;
         let Some(first) = &self.first_without_key else { return read };
@@ -116,12 +116,12 @@ impl Session {
         let fate = match job.op {
             Op::Add | Op::AddNew => "not added",
             Op::Remove => "not removed",
-            _ if job.reading.keeps_keyless() => "passed through",
+            _ if job.reading.keeps_missing() => "passed through",
             _ => "left out",
         };
         job.running
-            .manners
-            .notes
+            .options
+            .verbosity
             .say(format_args!("{records} without a {what} {fate}: first {first}"));
         read
     }
@@ -129,7 +129,7 @@ impl Session {
     /// Prints the figures on standard error. `write_answers` adds those of the answers.
     pub(super) fn print_figures(
         &self,
-        format: Format,
+        format: ReportFormat,
         write_answers: impl FnOnce(&mut Report),
         filter: FilterFigures,
     ) -> Result<()> {
@@ -143,8 +143,8 @@ impl Session {
         filter.write_report(&mut report);
         report.measure("seconds", "seconds", self.counters.seconds(), |it| format!("{it:.3}"));
         let text = match format {
-            Format::Text => report.table(),
-            Format::Json => serde_json::to_string(&report).unwrap_or_default() + "\n",
+            ReportFormat::Text => report.table(),
+            ReportFormat::Json => serde_json::to_string(&report).unwrap_or_default() + "\n",
         };
         // They were asked for: that they cannot be written is an error.
         let written = io::stderr().lock().write_all(text.as_bytes());

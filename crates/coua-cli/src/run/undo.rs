@@ -7,7 +7,7 @@ use crate::key::{Hashing, Mixing, OnMissing};
 use crate::pipeline::Batch;
 use crate::resume::Undo;
 use crate::runs::{Place, Role};
-use crate::terminal::{Failure, Result, Stop as Signals};
+use crate::terminal::{CancelToken, Failure, Result};
 use std::sync::Arc;
 
 /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
@@ -33,7 +33,7 @@ fn remove(reading: &Reading, filter: &mut dyn RunFilter, place: &Place) -> Resul
         on_missing: Some(OnMissing::Keep),
         ..reading.hashing.clone()
     };
-    let (stop, headers) = (Arc::new(Signals::new()?), reading.headers(Mixing::Allowed));
+    let (stop, headers) = (Arc::new(CancelToken::new()?), reading.headers(Mixing::Allowed));
     let format = hashing.format.clone();
     let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
     let mut batch = Batch::default();
@@ -43,7 +43,7 @@ fn remove(reading: &Reading, filter: &mut dyn RunFilter, place: &Place) -> Resul
         }
         batch.block.cut(usize::try_from(left).unwrap_or(usize::MAX));
         left -= batch.block.len() as u64;
-        hashing.hash(&mut batch.block, &mut batch.keyed);
+        hashing.hash(&mut batch.block, &mut batch.keys);
         batch.answers.clear();
         filter.answer(Op::Remove, &mut batch, 0).map_err(|stop| match stop {
             Stop::Lost { failure, .. } => failure,

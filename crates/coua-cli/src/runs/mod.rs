@@ -129,7 +129,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Those of the notes of a filter. Complains if they are not what [`write`](Self::write) writes.
+    /// Those of the notes of a filter. Returns an error if they are not what [`write`](Self::write) writes.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Self> {
         let reason = "what it remembers of runs cannot be understood: another program or a later version wrote it";
         Self::decode(notes).ok_or_else(|| Failure::at(filter, reason))

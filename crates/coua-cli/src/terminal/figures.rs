@@ -62,7 +62,7 @@ impl FilterFigures {
 /// What only filters that forget have.
 fn of_window(filter: &Generations) -> Report {
     let mut report = Report::default();
-    tell_limit(filter, None, &mut report);
+    write_limit(filter, None, &mut report);
     report.number("generations", "generations", filter.generations().count() as u64);
     report.number("forgotten", "items forgotten", filter.forgotten());
     report.number("outdated", "records too old", filter.outdated());
@@ -70,7 +70,7 @@ fn of_window(filter: &Generations) -> Report {
 }
 
 /// Adds the most items, and the false-positive rate with them; to people, this if there is no limit.
-pub(crate) fn tell_limit(filter: &Generations, no_limit: Option<&str>, report: &mut Report) {
+pub(crate) fn write_limit(filter: &Generations, no_limit: Option<&str>, report: &mut Report) {
     let items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
     let rate = items.map(|items| items as f64 / filter.hash_bits().exp2());
     report.field("max_items", items);

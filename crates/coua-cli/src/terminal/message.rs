@@ -17,7 +17,7 @@ pub(crate) enum Failure {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// Whoever read the output has closed it (`| head -1`): not an error, but nothing more to do.
+    /// The reader of the output has closed it (`| head -1`): not an error, but nothing more to do.
     OutputClosed,
 }
 
@@ -59,7 +59,7 @@ impl Failure {
     }
 
     /// Tells that fsync failed, where there is more to say. Others stay failures.
-    pub(crate) fn told_if_unsynced(self) -> Result<(), Self> {
+    pub(crate) fn report_if_unsynced(self) -> Result<(), Self> {
         if matches!(self, Self::At { exit: Exit::Unsynced, .. }) {
             self.report();
             return Ok(());
@@ -78,7 +78,7 @@ impl Failure {
         };
         match exit {
             Exit::Error | Exit::Full => exit,
-            // To whoever has sent a signal it matters more that this was obeyed.
+            // Report the signal instead: its sender checks the exit status.
             done => done.or_signal(),
         }
     }
@@ -96,23 +96,23 @@ pub(crate) fn say_colored(text: impl Display) {
 
 /// Whether people are told what they have not asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notes {
-    Told,
+pub(crate) enum Verbosity {
+    Normal,
     /// `--quiet`: only errors.
-    Silenced,
+    Quiet,
 }
 
-impl Notes {
-    /// Prints one line, unless notes are silenced.
+impl Verbosity {
+    /// Prints one line, unless the program is to be quiet.
     pub(crate) fn say(self, text: impl Display) {
-        if self == Self::Told {
+        if self == Self::Normal {
             say(text);
         }
     }
 }
 
 /// What is wrong with a filter file, in the operating system's words where they are its.
-pub(crate) fn words(error: &StoreError) -> String {
+pub(crate) fn store_reason(error: &StoreError) -> String {
     let text = error.reason.to_string();
     match &error.reason {
         Reason::Folder(source) | Reason::Unsynced(source) => ending_with(source, text),

@@ -10,11 +10,11 @@ mod stream;
 mod text;
 
 pub(crate) use exit::Exit;
-pub(crate) use figures::{FilterFigures, tell_limit};
-pub(crate) use message::{Failure, Notes, Result, say};
-pub(crate) use progress::{Counters, Shown, Watch};
-pub(crate) use report::{Format, Report};
-pub(crate) use signals::Stop;
+pub(crate) use figures::{FilterFigures, write_limit};
+pub(crate) use message::{Failure, Result, Verbosity, say};
+pub(crate) use progress::{Counters, Progress, ProgressMode};
+pub(crate) use report::{Report, ReportFormat};
+pub(crate) use signals::CancelToken;
 pub(crate) use stream::{Stream, print};
 #[cfg(any(feature = "server", test))]
 pub(crate) use text::hexadecimal;

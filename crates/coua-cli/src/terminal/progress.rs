@@ -72,7 +72,7 @@ impl Counters {
 
 /// When progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ProgressMode {
     /// On a terminal, where it does not mix with records.
     OnTerminal,
     /// `--progress`: in any case; a line now and then where there is no terminal.
@@ -82,22 +82,22 @@ pub(crate) enum Shown {
 
 /// Where progress is shown.
 #[derive(Debug)]
-enum Place {
+enum ProgressLine {
     /// In one line, which is drawn anew, and goes when it is dropped.
     Terminal(Option<ProgressBar>),
     /// Line after line.
     Lines,
 }
 
-impl Place {
+impl ProgressLine {
     /// None if it is not shown.
-    fn of(shown: Shown) -> Option<Self> {
+    fn of(mode: ProgressMode) -> Option<Self> {
         let is_terminal = io::stderr().is_terminal();
-        match shown {
-            Shown::Never => None,
-            Shown::OnTerminal if !is_terminal || io::stdout().is_terminal() => None,
-            Shown::Always if !is_terminal => Some(Self::Lines),
-            Shown::OnTerminal | Shown::Always => Some(Self::Terminal(None)),
+        match mode {
+            ProgressMode::Never => None,
+            ProgressMode::OnTerminal if !is_terminal || io::stdout().is_terminal() => None,
+            ProgressMode::Always if !is_terminal => Some(Self::Lines),
+            ProgressMode::OnTerminal | ProgressMode::Always => Some(Self::Terminal(None)),
         }
     }
 
@@ -111,26 +111,26 @@ impl Place {
 
 /// A line about work, shown until this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct Progress {
     /// The thread that shows the line, and what it is told about the next step.
     work: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
-impl Watch {
+impl Progress {
     /// Shows what is [next](Self::next), and for how long: of work on whole filters, whose duration is not known.
-    pub(crate) fn on_steps(shown: Shown) -> Self {
+    pub(crate) fn on_steps(mode: ProgressMode) -> Self {
         let line = |step: &str, since: Instant| format!("{step}, {} s", since.elapsed().as_secs());
-        Self::start(shown, line)
+        Self::start(mode, line)
     }
 
     /// Shows how far a command is.
-    pub(crate) fn on_records(shown: Shown, counters: Arc<Counters>) -> Self {
-        Self::start(shown, move |_, _| counters.line())
+    pub(crate) fn on_records(mode: ProgressMode, counters: Arc<Counters>) -> Self {
+        Self::start(mode, move |_, _| counters.line())
     }
 
     /// Shows what `line` says about the last step, and since when that is done.
-    fn start(shown: Shown, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
-        let Some(place) = Place::of(shown) else { return Self::default() };
+    fn start(mode: ProgressMode, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
+        let Some(place) = ProgressLine::of(mode) else { return Self::default() };
         let (sender, steps) = mpsc::channel();
         let show = move || show(place, &steps, line);
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
@@ -146,7 +146,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((steps, thread)) = self.work.take() {
             drop(steps);
@@ -156,7 +156,7 @@ impl Drop for Watch {
 }
 
 /// Shows a line about the last step, until there are no more.
-fn show(mut place: Place, steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
+fn show(mut place: ProgressLine, steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
     let (mut step, mut since) = (String::new(), Instant::now());
     let mut wait = PATIENCE;
     loop {
@@ -165,7 +165,8 @@ fn show(mut place: Place, steps: &Receiver<String>, line: impl Fn(&str, Instant)
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 place.show(line(&step, since));
-                wait = if let Place::Lines = place { BETWEEN_LINES } else { BETWEEN_DRAWINGS };
+                wait =
+                    if let ProgressLine::Lines = place { BETWEEN_LINES } else { BETWEEN_DRAWINGS };
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// How to print figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ReportFormat {
     /// A table for people.
     Text,
     /// JSON.
@@ -77,10 +77,10 @@ impl Report {
     }
 
     /// The table, or the object on several lines.
-    pub(crate) fn print_as(&self, format: Format) -> String {
+    pub(crate) fn print_as(&self, format: ReportFormat) -> String {
         match format {
-            Format::Text => self.table(),
-            Format::Json => serde_json::to_string_pretty(self).unwrap_or_default() + "\n",
+            ReportFormat::Text => self.table(),
+            ReportFormat::Json => serde_json::to_string_pretty(self).unwrap_or_default() + "\n",
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
         let mut report = Report::default();
         report.number("a", "a", 1);
         report.number("b", "bcd", 23);
-        assert_eq!(report.print_as(Format::Text), "a     1\nbcd  23\n");
+        assert_eq!(report.print_as(ReportFormat::Text), "a     1\nbcd  23\n");
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         let mut report = Report::default();
         report.text("file", "file", "a\u{1b}]0;x\u{7}\nitems  7");
         let escaped = "file  a\\u{1b}]0;x\\u{7}\\nitems  7\n";
-        assert_eq!(report.print_as(Format::Text), escaped);
+        assert_eq!(report.print_as(ReportFormat::Text), escaped);
     }
 
     #[test]

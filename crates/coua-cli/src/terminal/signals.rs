@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: finish the block, save, die by the signal; a second one ends the program at
 //! once. SIGUSR1: one line about the progress.
 
-use crate::platform::{self, Bell, Signal};
+use crate::platform::{self, Signal, Waker};
 use crate::terminal::exit;
 use crate::terminal::message::{self, Failure, Result};
 use crate::terminal::progress::Counters;
@@ -13,26 +13,26 @@ use std::time::Duration;
 
 /// The wish to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct CancelToken {
     cancelled: AtomicBool,
-    bell: Bell,
+    waker: Waker,
 }
 
-impl Stop {
+impl CancelToken {
     pub(crate) fn new() -> Result<Self> {
-        let bell = Bell::new().map_err(|error| Failure::io("signals", &error))?;
-        Ok(Self { cancelled: AtomicBool::new(false), bell })
+        let waker = Waker::new().map_err(|error| Failure::io("signals", &error))?;
+        Ok(Self { cancelled: AtomicBool::new(false), waker })
     }
 
     /// Whether to read no further.
-    pub(crate) fn requested(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
     /// No more input is needed.
     pub(crate) fn cancel(&self) {
         if !self.cancelled.swap(true, Ordering::Relaxed) {
-            self.bell.ring();
+            self.waker.wake();
         }
     }
 
@@ -42,23 +42,23 @@ impl Stop {
     ///
     /// If the program is to stop.
     pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
-        self.bell.wait_readable(file)?;
-        if self.requested() { Err(io::Error::other("stopped")) } else { Ok(()) }
+        self.waker.wait_readable(file)?;
+        if self.is_cancelled() { Err(io::Error::other("stopped")) } else { Ok(()) }
     }
 
     /// Whether `file` can be read, or the program is to stop, before the time is over.
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
-        self.requested() || self.bell.comes_within(file, time)
+        self.is_cancelled() || self.waker.comes_within(file, time)
     }
 
     /// Whether reading from `file` would wait.
     pub(crate) fn would_wait(&self, file: &File) -> bool {
-        !self.requested() && Bell::would_wait(file)
+        !self.is_cancelled() && Waker::would_wait(file)
     }
 }
 
 /// From now on signals are answered by a thread of their own.
-pub(crate) fn listen(stop: Arc<Stop>, counters: Arc<Counters>) -> Result<()> {
+pub(crate) fn listen(stop: Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
     let answer = move |signal| match signal {
         Signal::Report => message::say(counters.line()),
         // The second one: the user does not want to wait.
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_waiting_reader_is_woken() {
-        let stop = Arc::new(Stop::new().unwrap());
+        let stop = Arc::new(CancelToken::new().unwrap());
         let pipe = || {
             let (reader, writer) = io::pipe().unwrap();
             (File::from(OwnedFd::from(reader)), writer)
@@ -98,6 +98,6 @@ mod tests {
         });
         stop.cancel();
         assert!(waiting.join().unwrap());
-        assert!(stop.requested());
+        assert!(stop.is_cancelled());
     }
 }

@@ -22,7 +22,7 @@ impl Stream {
         }
     }
 
-    /// Complains if the stream was closed when the program was started.
+    /// Returns an error if the stream was closed when the program was started.
     pub(crate) fn check_open(self) -> Result<()> {
         if platform::closed_at_start(self as usize) {
             return Err(Failure::at(self.name(), "is closed"));

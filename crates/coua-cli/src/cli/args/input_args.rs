@@ -7,7 +7,7 @@ use crate::key::{
     Column, Columns, Dialect, Fields, Finder, Hashing, Keys, Lenience, Normalize, OnMissing,
     Pattern, Pointers, Shard, Times, Wanted,
 };
-use crate::record::{Format, Separator};
+use crate::record::{RecordFormat, Separator};
 use crate::resume::JobSpec;
 use crate::run::Reading;
 use crate::terminal::{Failure, Result};
@@ -277,7 +277,7 @@ impl InputArgs {
         spec.with_all(&self.records).with_all(&self.keys).with("on-missing", on_missing)
     }
 
-    fn format(&self, keys: &Keys) -> Format {
+    fn format(&self, keys: &Keys) -> RecordFormat {
         let lines = Separator::Byte(b'\n');
         let dialect = keys.csv().map(|columns| columns.dialect);
         let (separator, crlf) = match (dialect, &self.records.delimiter) {
@@ -287,7 +287,7 @@ impl InputArgs {
             (None, None) if self.records.null => (Separator::Byte(0), self.records.crlf),
             (None, None) => (lines, self.records.crlf),
         };
-        Format { separator, crlf }
+        RecordFormat { separator, crlf }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
-use crate::filter;
+use crate::filter::WriteOptions;
 use crate::resume::{Checkpoints, JobSpec, Mode};
 use crate::run::Running;
-use crate::terminal::{Format, Notes, Shown, Watch};
+use crate::terminal::{Progress, ProgressMode, ReportFormat, Verbosity};
 use clap::Args;
 use coua_store::Wait;
 use std::num::NonZeroUsize;
@@ -32,7 +32,7 @@ pub(crate) struct RunArgs {
     /// As text for people, or with --stats=json as JSON, whose fields docs/json.md describes.
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text", value_parser = word(&FORMATS))]
-    stats: Option<Format>,
+    stats: Option<ReportFormat>,
 
     #[command(flatten)]
     progress: ProgressArgs,
@@ -50,11 +50,11 @@ pub(crate) struct ProgressArgs {
 }
 
 impl ProgressArgs {
-    pub(crate) fn shown(self, notes: Notes) -> Shown {
-        match notes {
-            _ if self.progress => Shown::Always,
-            Notes::Told => Shown::OnTerminal,
-            Notes::Silenced => Shown::Never,
+    pub(crate) fn progress_mode(self, verbosity: Verbosity) -> ProgressMode {
+        match verbosity {
+            _ if self.progress => ProgressMode::Always,
+            Verbosity::Normal => ProgressMode::OnTerminal,
+            Verbosity::Quiet => ProgressMode::Never,
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) struct Quiet {
 /// How to behave towards people and other processes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
-pub(crate) struct Manners {
+pub(crate) struct WriteArgs {
     #[command(flatten)]
     pub(crate) quiet: Quiet,
 
@@ -84,49 +84,52 @@ pub(crate) struct Manners {
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
     #[command(flatten)]
-    manners: Manners,
+    options: WriteArgs,
 
     #[command(flatten)]
     progress: ProgressArgs,
 }
 
 impl FileArgs {
-    /// The options in plain form, and a line about the work.
-    pub(crate) fn plain(&self) -> (filter::Manners, Watch) {
-        let manners = self.manners.plain();
-        (manners, Watch::on_steps(self.progress.shown(manners.notes)))
+    pub(crate) fn options(&self) -> WriteOptions {
+        self.options.plain()
+    }
+
+    /// A line about the work.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::on_steps(self.progress.progress_mode(self.options.quiet.verbosity()))
     }
 }
 
-const FORMATS: [Word<Format>; 2] = [
-    (&["text"], Format::Text, "A table for people"),
-    (&["json"], Format::Json, "One JSON object on one line"),
+const FORMATS: [Word<ReportFormat>; 2] = [
+    (&["text"], ReportFormat::Text, "A table for people"),
+    (&["json"], ReportFormat::Json, "One JSON object on one line"),
 ];
 
 impl RunArgs {
-    pub(crate) fn running(&self, notes: Notes) -> Running {
+    pub(crate) fn running(&self, verbosity: Verbosity) -> Running {
         let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
         Running {
             threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
             figures: self.stats,
-            shown: self.progress.shown(notes),
-            manners: filter::Manners { notes, wait: Wait::UntilFree },
+            progress: self.progress.progress_mode(verbosity),
+            options: WriteOptions { verbosity, wait: Wait::UntilFree },
         }
     }
 }
 
 impl Quiet {
-    pub(crate) fn notes(self) -> Notes {
-        if self.quiet { Notes::Silenced } else { Notes::Told }
+    pub(crate) fn verbosity(self) -> Verbosity {
+        if self.quiet { Verbosity::Quiet } else { Verbosity::Normal }
     }
 }
 
-impl Manners {
+impl WriteArgs {
     /// The options in plain form.
-    fn plain(&self) -> filter::Manners {
+    fn plain(&self) -> WriteOptions {
         let wait = if self.no_wait { Wait::No } else { Wait::UntilFree };
-        filter::Manners { notes: self.quiet.notes(), wait }
+        WriteOptions { verbosity: self.quiet.verbosity(), wait }
     }
 }
 
@@ -189,7 +192,7 @@ pub(crate) struct WorkArgs {
     run: RunArgs,
 
     #[command(flatten)]
-    manners: Manners,
+    options: WriteArgs,
 }
 
 impl WorkArgs {
@@ -206,7 +209,7 @@ impl WorkArgs {
     }
 
     pub(crate) fn running(&self) -> Running {
-        let manners = self.manners.plain();
-        Running { manners, ..self.run.running(manners.notes) }
+        let options = self.options.plain();
+        Running { options, ..self.run.running(options.verbosity) }
     }
 }

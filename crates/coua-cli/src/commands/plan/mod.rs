@@ -6,9 +6,9 @@ mod plot;
 mod shape;
 
 use crate::filter::collisions;
-use crate::filter::spec::tell_layout;
+use crate::filter::spec::write_layout;
 use crate::output::refuse_filter;
-use crate::terminal::{Format, Report, Result, counted, print, significant, size};
+use crate::terminal::{Report, ReportFormat, Result, counted, print, significant, size};
 use compare::Peer;
 use serde_json::json;
 pub(crate) use shape::{Exactness, Shape};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// What is to be planned: two of items, exactness and memory, or the items alone.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct PlanJob {
     pub(crate) items: Option<u64>,
     pub(crate) exactness: Option<Exactness>,
     pub(crate) memory: Option<u64>,
@@ -26,13 +26,13 @@ pub(crate) struct Job {
     pub(crate) growing: bool,
     /// Of sets that keep the records.
     pub(crate) record_bytes: u64,
-    pub(crate) format: Format,
+    pub(crate) format: ReportFormat,
     /// Where a picture is to go.
     pub(crate) plot: Option<PathBuf>,
 }
 
 /// Tells how much memory a filter needs, and what others would need.
-pub(crate) fn run(job: &Job) -> Result<()> {
+pub(crate) fn run(job: &PlanJob) -> Result<()> {
     if let Some(path) = &job.plot {
         refuse_filter(path)?;
     }
@@ -41,7 +41,7 @@ pub(crate) fn run(job: &Job) -> Result<()> {
     let growing = job.growing.then(|| growing::bytes(&plan.whole));
     let peers = compare::peers(plan.whole.items, plan.whole.rate, job.record_bytes);
     let mut text = report(&plan, growing, shape, &peers).print_as(job.format);
-    if job.format == Format::Text {
+    if job.format == ReportFormat::Text {
         text = text + "\n" + &compare::table(&peers);
     }
     if let Some(path) = &job.plot {
@@ -67,12 +67,12 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[P
         report.row("memory after growth", format!("{} to {}", size(least), size(most)));
     }
     if let Some(generations) = planned.generations {
-        tell_generations(generations, &mut report);
+        write_generations(generations, &mut report);
     }
     let hundredths = |number: f64| format!("{number:.2}");
     report.measure("bits_per_item", "bits per item", plan.bits_per_item(), hundredths);
     report.measure("hash_bits", "hash bits", plan.hash_bits, hundredths);
-    tell_layout(shape.layout, &mut report);
+    write_layout(shape.layout, &mut report);
     report.number("slots_per_bucket", "slots per bucket", shape.slots.into());
     report.number("slot_bits", "bits per slot", plan.slot_bits.into());
     report.number("slots", "slots", plan.slots);
@@ -81,7 +81,7 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[P
     report
 }
 
-fn tell_generations(generations: Generations, report: &mut Report) {
+fn write_generations(generations: Generations, report: &mut Report) {
     let Generations { window, alive, each } = generations;
     let object = json!({
         "generations": window.generations(),

@@ -52,11 +52,11 @@ fn draw(picture: &mut String, plan: &CuckooPlan) -> Drawn {
         chart.draw_series([Circle::new(dot, 5, BLACK.filled())])?;
     }
     let labels = chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).draw();
-    labels.map_err(told)?;
-    area.present().map_err(told)
+    labels.map_err(plot_error)?;
+    area.present().map_err(plot_error)
 }
 
-fn told(error: impl Display) -> Box<dyn std::error::Error> {
+fn plot_error(error: impl Display) -> Box<dyn std::error::Error> {
     error.to_string().into()
 }
 

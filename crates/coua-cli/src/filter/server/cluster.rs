@@ -71,7 +71,7 @@ impl Nodes {
         self.connections.remove(node);
     }
 
-    /// Asks a cluster again who has what. Whoever answers first is believed.
+    /// Asks a cluster again who has what. The first answer is believed.
     pub(super) fn learn(&mut self) -> Result<(), LinkError> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let mut last = LinkError::NotNow("no node of the cluster answers".to_owned());

@@ -6,7 +6,7 @@
 
 use super::address::Address;
 use super::remote_filter::{RemoteFilter, request};
-use crate::terminal::{Failure, Notes, Result};
+use crate::terminal::{Failure, Result, Verbosity};
 use coua::window::Generations;
 use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
 use redis::Value;
@@ -27,8 +27,8 @@ const SCRIPT: &str = "local chunks, at = {}, 0 \
 const MARGIN: u64 = 64 << 20;
 
 /// All items of the filter. Each shard is of one moment, and no two need be of the same.
-pub(crate) fn pull(address: &Address, notes: Notes) -> Result<Generations> {
-    let (mut filter, found) = RemoteFilter::open(address, notes)?;
+pub(crate) fn pull(address: &Address, verbosity: Verbosity) -> Result<Generations> {
+    let (mut filter, found) = RemoteFilter::open(address, verbosity)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys() {
@@ -70,12 +70,12 @@ const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashe
                          items; leave ?shards=N out";
 
 /// Creates the key. Other clients get errors about it until all of it is there.
-pub(crate) fn push(pushed: &Generations, address: &Address, notes: Notes) -> Result<()> {
+pub(crate) fn push(pushed: &Generations, address: &Address, verbosity: Verbosity) -> Result<()> {
     if address.shards.is_some() {
         return Err(Failure::at(address, NO_SHARDS));
     }
     let bytes = encode(pushed).map_err(|error| Failure::at(address, error))?;
-    let mut filter = RemoteFilter::connect(address, notes)?;
+    let mut filter = RemoteFilter::connect(address, verbosity)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
     }

@@ -2,26 +2,22 @@
 //! created, described, and transferred as a whole.
 //!
 //! A filter is one key of the server, or spread over shards. An [`Address`] leads to the nodes of a `cluster` with a
-//! `connection` to each, which has limits; the `request_queue` brings each `request` there and its reply back, through
-//! lost connections, and `reorder` mends answers in the wrong order; `operation` puts questions about keys into
+//! `connection` to each, which has limits; the `request_queue` brings each request there and its reply back, through
+//! lost connections, and `reorder` mends answers in the wrong order; `module_commands` puts operations on keys into
 //! commands. The [`ServerFilter`] of a run stands above the `remote_filter`. [`pull`] and [`push`] transfer a whole
 //! filter as an `image`.
 
 pub(crate) mod address;
 mod cluster;
 mod connection;
-mod description;
 mod image;
-mod operation;
+mod module_commands;
 mod remote_filter;
 mod reorder;
-mod request;
 mod request_queue;
 mod reserve;
 mod server_filter;
-mod server_report;
 
 pub(crate) use address::Address;
 pub(crate) use image::{pull, push};
-pub(crate) use server_filter::ServerFilter;
-pub(crate) use server_report::report;
+pub(crate) use server_filter::{ServerFilter, report};

@@ -2,12 +2,11 @@
 
 use super::address::Address;
 use super::cluster::{Shards, key, slot};
-use super::description::{Description, window};
-use super::operation::{KeyAnswer, KeyBatch, LONGEST_KEY, Operation};
-use super::request::Request;
+use super::connection::Request;
+use super::module_commands::{Description, KeyAnswer, KeyBatch, LONGEST_KEY, Operation, window};
 use super::request_queue::RequestQueue;
-use crate::key::Keyed;
-use crate::terminal::{Failure, Notes, Result};
+use crate::key::BlockKeys;
+use crate::terminal::{Failure, Result, Verbosity};
 use redis::{Cmd, Value};
 use std::time::{Duration, Instant};
 use std::{mem, slice, thread};
@@ -32,8 +31,8 @@ pub(super) struct Pending {
 
 impl RemoteFilter {
     /// The filter that is there.
-    pub(super) fn open(address: &Address, notes: Notes) -> Result<(Self, Description)> {
-        let mut filter = Self::connect(address, notes)?;
+    pub(super) fn open(address: &Address, verbosity: Verbosity) -> Result<(Self, Description)> {
+        let mut filter = Self::connect(address, verbosity)?;
         match filter.describe()? {
             Some(description) => Ok((filter, description)),
             None => {
@@ -42,8 +41,8 @@ impl RemoteFilter {
         }
     }
 
-    pub(super) fn connect(address: &Address, notes: Notes) -> Result<Self> {
-        let queue = RequestQueue::new(address.clone(), notes);
+    pub(super) fn connect(address: &Address, verbosity: Verbosity) -> Result<Self> {
+        let queue = RequestQueue::new(address.clone(), verbosity);
         let queue = queue.map_err(|error| Failure::at(address, error))?;
         let shards = Shards::new(&address.name, address.shards);
         Ok(Self { queue, shards, in_doubt: 0 })
@@ -101,7 +100,7 @@ impl RemoteFilter {
         described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
     }
 
-    /// Complains if the shards do not all forget alike.
+    /// Returns an error if the shards do not all forget alike.
     fn refuse_other_windows(&self, found: &[Value]) -> Result<()> {
         let differs = |shard: &Value| window(shard) != window(&found[0]);
         let Some(other) = found.iter().position(differs) else { return Ok(()) };
@@ -169,8 +168,8 @@ impl RemoteFilter {
     }
 
     /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the operations.
-    pub(super) fn ask(&mut self, operation: Operation, keys: &Keyed) -> Pending {
-        let is_too_long = keys.keys.iter().any(|key| key.len() > LONGEST_KEY);
+    pub(super) fn ask(&mut self, operation: Operation, keys: &BlockKeys) -> Pending {
+        let is_too_long = keys.contents.iter().any(|key| key.len() > LONGEST_KEY);
         let batches = if is_too_long { Vec::new() } else { KeyBatch::of(keys, &self.shards) };
         let names = self.shards.keys();
         let requests = batches.iter().map(|batch| {
@@ -257,9 +256,9 @@ impl RemoteFilter {
     pub(super) fn open_or_create(
         address: &Address,
         arguments: impl FnOnce(u64) -> Result<Vec<String>>,
-        notes: Notes,
+        verbosity: Verbosity,
     ) -> Result<(Self, Description)> {
-        let mut filter = Self::connect(address, notes)?;
+        let mut filter = Self::connect(address, verbosity)?;
         if let Some(description) = filter.describe()? {
             return Ok((filter, description));
         }

@@ -4,7 +4,7 @@
 //! again, and done after those that were sent after it: these have overtaken it. Of equal keys the first one
 //! is to get the 1 ("inserted", "removed"), and the server has given it to a later one.
 
-use super::request::Request;
+use super::connection::Request;
 use redis::Value;
 use std::collections::{HashMap, VecDeque};
 

@@ -5,10 +5,9 @@
 
 use super::address::Address;
 use super::cluster::Nodes;
-use super::connection::{LinkError, Node};
+use super::connection::{LinkError, Node, Request};
 use super::reorder;
-use super::request::Request;
-use crate::terminal::{Notes, exit};
+use crate::terminal::{Verbosity, exit};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
 use std::thread;
@@ -35,13 +34,13 @@ pub(super) struct RequestQueue {
     error: Option<LinkError>,
     /// Why there is no hope any more.
     gave_up: Option<String>,
-    verbosity: Notes,
+    verbosity: Verbosity,
     /// How often connections were lost.
     pub(super) losses: u64,
 }
 
 impl RequestQueue {
-    pub(super) fn new(address: Address, verbosity: Notes) -> Result<Self, LinkError> {
+    pub(super) fn new(address: Address, verbosity: Verbosity) -> Result<Self, LinkError> {
         let nodes = Nodes::connect(&address)?;
         Ok(Self {
             address,
@@ -97,7 +96,7 @@ impl RequestQueue {
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
             if !matches!(error, LinkError::Ask(_)) {
-                // Whoever cannot tell now may tell after the next pause.
+                // If no node answers now, one may after the next pause.
                 self.nodes.learn().ok();
             }
         }
@@ -124,7 +123,7 @@ impl RequestQueue {
     fn be_patient(&self, error: &LinkError, waited: Duration) -> Result<(), String> {
         let patience = match error {
             LinkError::Refused(text) => return Err(text.clone()),
-            // Nobody is away.
+            // No server is away.
             LinkError::Moved | LinkError::Ask(_) => self.address.patience.max(MOVING),
             LinkError::Lost(_) | LinkError::NotNow(_) => self.address.patience,
         };

@@ -1,7 +1,7 @@
 //! How a new filter on a server is to be: the options of a filter file, in the arguments of CF.RESERVE.
 
 use super::address::Address;
-use super::description::Description;
+use super::module_commands::Description;
 use crate::clock::window_text;
 use crate::filter::spec::{FilterSpec, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};
@@ -25,7 +25,7 @@ pub(super) struct ReserveOptions<'a> {
 }
 
 impl<'a> ReserveOptions<'a> {
-    /// Complains about what a server cannot do.
+    /// Returns an error for what a server cannot do.
     pub(super) fn of(spec: &'a FilterSpec) -> Result<Self> {
         let wanted = &spec.wanted;
         let Requirements { capacity, rate, max_items, when_full, .. } = *wanted;
@@ -119,7 +119,7 @@ impl<'a> ReserveOptions<'a> {
         }
     }
 
-    /// Complains if the filter, which exists already, does not forget as wanted.
+    /// Returns an error if the filter, which exists already, does not forget as wanted.
     fn agree_with_window(&self, found: &Description, name: &Address) -> Result<()> {
         let wanted = self.window.map(|window| share_of(window, found.shards));
         if wanted.is_none() || wanted == found.window {
@@ -136,7 +136,7 @@ impl<'a> ReserveOptions<'a> {
         Err(Failure::at(name, reason))
     }
 
-    /// Complains if the filter, which exists already, is not as wanted.
+    /// Returns an error if the filter, which exists already, is not as wanted.
     pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<()> {
         let differs = |option: &'static str, found: String, wanted: String| {
             let difference = Difference { option, found, wanted };

@@ -1,22 +1,25 @@
 //! A filter on a server.
 //!
-//! What is inserted must not be lost from the output, whatever happens in between. The server notes a
-//! record as seen before its line is written, because only so can several processes share a filter.
-//! Therefore what was noted and could not be written is taken back; and a record whose answer was
-//! lost counts as new, since nobody knows whether this run has noted it or an earlier one.
+//! What is inserted must not be lost from the output, whatever happens in between. The server records
+//! a key as seen before its line is written, because only so can several processes share a filter.
+//! Therefore what was recorded and could not be written is removed again; and a record whose answer was
+//! lost counts as new, since it is unknown whether this run has recorded it or an earlier one.
 
 use super::address::Address;
-use super::operation::{ALREADY_THERE, FULL, KeyAnswer, Operation};
+use super::module_commands::{ALREADY_THERE, FULL, KeyAnswer, Operation};
 use super::remote_filter::{Pending, RemoteFilter};
 use super::reserve::ReserveOptions;
+use crate::clock::window_text;
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
-use crate::key::{Answers, Found, Keyed, Wanted};
+use crate::key::{Answers, BlockKeys, Seen, Wanted};
 use crate::pipeline::Batch;
-use crate::terminal::{FilterFigures, Notes, Result, counted, grouped, message};
+use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
+use coua::window::{Clock, Window};
 use coua::{KeyHash, KeyHasher};
+use serde_json::json;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -24,8 +27,8 @@ use std::time::{Duration, Instant};
 /// promises about lost connections name them.
 const MOST_ASKED: usize = 1 << 20;
 /// How long what was recorded may wait to be surely in the output, and how many bytes of it.
-const BETWEEN_SETTLEMENTS: Duration = Duration::from_secs(5);
-const MOST_UNSETTLED: usize = 32 << 20;
+const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
+const MOST_UNSYNCED: usize = 32 << 20;
 
 /// The filter, and the questions on their way to it.
 #[derive(Debug)]
@@ -35,17 +38,17 @@ pub(crate) struct ServerFilter {
     items_before: u64,
     hash_bits: Option<f64>,
     /// The questions that are open, in their order.
-    asked: VecDeque<Pending>,
+    pending: VecDeque<Pending>,
     /// Whether there was no room for a record, or the server has left some open: whatever comes first.
     ended: Option<Ended>,
     /// What was recorded after the record for which there was no room.
-    after_full: Keyed,
-    /// Keys that passed because nobody knows whether they were seen, since the last block of which, and
+    after_full: BlockKeys,
+    /// Keys that passed because it is unknown whether they were seen, since the last block of which, and
     /// after which, all was known.
     passed: HashSet<Vec<u8>>,
     /// What is recorded, but perhaps not in the output.
-    unsettled: Keyed,
-    settled: Instant,
+    unsynced: BlockKeys,
+    synced: Instant,
 }
 
 /// Why the rest is not done.
@@ -56,40 +59,45 @@ enum Ended {
 }
 
 impl ServerFilter {
-    pub(crate) fn open(address: &Address, op: Op, spec: &FilterSpec, notes: Notes) -> Result<Self> {
+    pub(crate) fn open(
+        address: &Address,
+        op: Op,
+        spec: &FilterSpec,
+        verbosity: Verbosity,
+    ) -> Result<Self> {
         let (filter, found) = if op.inserts() {
             let wanted = ReserveOptions::of(spec)?;
             let arguments = |shards| wanted.arguments(shards);
-            let (filter, found) = RemoteFilter::open_or_create(address, arguments, notes)?;
+            let (filter, found) = RemoteFilter::open_or_create(address, arguments, verbosity)?;
             wanted.agree_with(&found, address)?;
             (filter, found)
         } else {
-            RemoteFilter::open(address, notes)?
+            RemoteFilter::open(address, verbosity)?
         };
         Ok(Self {
             filter,
             op,
             items_before: found.items,
             hash_bits: found.hash_bits,
-            asked: VecDeque::new(),
+            pending: VecDeque::new(),
             ended: None,
-            after_full: Keyed::default(),
+            after_full: BlockKeys::default(),
             passed: HashSet::new(),
-            unsettled: Keyed::default(),
-            settled: Instant::now(),
+            unsynced: BlockKeys::default(),
+            synced: Instant::now(),
         })
     }
 
-    /// Notes what the server says of the keys.
-    fn note(&mut self, keyed: &Keyed, given: &[KeyAnswer], answers: &mut Answers) {
+    /// Records what the server says of the keys.
+    fn record(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
         let is = |wanted: i64| move |answer: &&KeyAnswer| answer.number == Some(wanted);
         match self.op {
-            Op::Dedup => self.judge(keyed, given, answers),
+            Op::Dedup => self.classify(keys, given, answers),
             Op::Add | Op::AddNew => answers.added = given.iter().filter(is(1)).count() as u64,
             Op::Remove | Op::Check => {
                 let found = |answer: &KeyAnswer| match answer.number {
-                    Some(number) => Found::from(number == 1),
-                    None => Found::Unknown,
+                    Some(number) => Seen::from(number == 1),
+                    None => Seen::Unknown,
                 };
                 answers.found.extend(given.iter().map(found));
             }
@@ -104,9 +112,9 @@ impl ServerFilter {
     ///
     /// One that was there at the second asking may have been put there by the first, whose answer was
     /// lost: it counts as new, once as long as answers are in doubt. So does what was not answered at all.
-    fn judge(&mut self, keyed: &Keyed, given: &[KeyAnswer], answers: &mut Answers) {
+    fn classify(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
         let mut all_is_known = true;
-        for (answer, (key, hash)) in given.iter().zip(keyed.keys.iter().zip(&keyed.hashes)) {
+        for (answer, (key, hash)) in given.iter().zip(keys.contents.iter().zip(&keys.hashes)) {
             let is_new = if let KeyAnswer { number: Some(number @ 0..), in_doubt: false } = answer {
                 *number > 0 && !self.passed.contains(key)
             } else {
@@ -114,24 +122,24 @@ impl ServerFilter {
                 self.passed.insert(key.to_vec())
             };
             if is_new {
-                note(&mut self.unsettled, key, *hash);
+                log_key(&mut self.unsynced, key, *hash);
             }
-            answers.found.push(Found::from(!is_new));
+            answers.found.push(Seen::from(!is_new));
         }
         if all_is_known && !self.filter.has_doubts() {
             self.passed.clear();
         }
     }
 
-    /// Notes what may be recorded from the `first` key on, to be taken back.
-    fn note_after_full(&mut self, keyed: &Keyed, given: &[KeyAnswer], first: usize) {
+    /// Records what may be in the filter from the `first` key on, to be removed again.
+    fn record_after_full(&mut self, keys: &BlockKeys, given: &[KeyAnswer], first: usize) {
         let may_be_in = |answer: &KeyAnswer| match self.op {
             Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
             _ => answer.number == Some(1),
         };
-        let all = given.iter().zip(keyed.keys.iter().zip(&keyed.hashes));
+        let all = given.iter().zip(keys.contents.iter().zip(&keys.hashes));
         for (_, (key, hash)) in all.skip(first).filter(|(answer, _)| may_be_in(answer)) {
-            note(&mut self.after_full, key, *hash);
+            log_key(&mut self.after_full, key, *hash);
         }
     }
 
@@ -166,7 +174,7 @@ impl RunFilter for ServerFilter {
         None
     }
 
-    fn request(&mut self, keyed: &Keyed) {
+    fn request(&mut self, keys: &BlockKeys) {
         let operation = match self.op {
             Op::Dedup | Op::AddNew => Operation::InsertNew,
             Op::Add => Operation::Insert,
@@ -174,7 +182,7 @@ impl RunFilter for ServerFilter {
             Op::Check => Operation::Contains,
             Op::Count => Operation::Count,
         };
-        self.asked.push_back(self.filter.ask(operation, keyed));
+        self.pending.push_back(self.filter.ask(operation, keys));
     }
 
     fn max_pending_bytes(&self) -> usize {
@@ -183,18 +191,19 @@ impl RunFilter for ServerFilter {
 
     /// The answers to the first block that was asked about and not answered for.
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        let Batch { keyed, answers, .. } = batch;
-        let asked = self.asked.pop_front().expect("every block is asked about first");
-        let (given, asked) = self.filter.answers(asked);
+        let Batch { keys, answers, .. } = batch;
+        let pending = self.pending.pop_front().expect("every block is asked about first");
+        let (given, result) = self.filter.answers(pending);
         if self.ended == Some(Ended::Full) {
-            self.note_after_full(keyed, &given, 0);
+            self.record_after_full(keys, &given, 0);
             return Err(Stop::Full { nth: 0, why: String::new() });
         }
         // Once some are open, all others that were not taken are open as well.
         let is_full = |answer: &KeyAnswer| self.op.inserts() && answer.number == Some(FULL);
-        let full = given.iter().position(is_full).filter(|_| asked.is_ok() && self.ended.is_none());
-        self.note(keyed, &given[..full.unwrap_or(given.len())], answers);
-        if let Err(failure) = asked {
+        let full =
+            given.iter().position(is_full).filter(|_| result.is_ok() && self.ended.is_none());
+        self.record(keys, &given[..full.unwrap_or(given.len())], answers);
+        if let Err(failure) = result {
             self.ended = Some(Ended::Lost);
             let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
             let (failure, unanswered) = (failure, unanswered as u64);
@@ -202,7 +211,7 @@ impl RunFilter for ServerFilter {
         }
         let Some(nth) = full else { return Ok(()) };
         self.ended = Some(Ended::Full);
-        self.note_after_full(keyed, &given, nth);
+        self.record_after_full(keys, &given, nth);
         Err(Stop::Full { nth, why: "the filter is full".to_owned() })
     }
 
@@ -211,27 +220,27 @@ impl RunFilter for ServerFilter {
     }
 
     fn sync_is_due(&self) -> bool {
-        let is_late = self.settled.elapsed() > BETWEEN_SETTLEMENTS;
-        let bytes = self.unsettled.keys.bytes.len();
-        (is_late && !self.unsettled.hashes.is_empty()) || bytes > MOST_UNSETTLED
+        let is_late = self.synced.elapsed() > BETWEEN_SYNCS;
+        let bytes = self.unsynced.contents.bytes.len();
+        (is_late && !self.unsynced.hashes.is_empty()) || bytes > MOST_UNSYNCED
     }
 
     fn mark_synced(&mut self) {
-        self.unsettled.clear();
-        self.settled = Instant::now();
+        self.unsynced.clear();
+        self.synced = Instant::now();
     }
 
-    /// Takes back what is recorded and perhaps not in the output, and what was recorded after it.
+    /// Removes what is recorded and perhaps not in the output, and what was recorded after it.
     fn roll_back(&mut self) {
         if self.ended == Some(Ended::Lost) {
-            // There is nobody to take anything back from.
+            // The server cannot be reached.
             return;
         }
-        for (key, hash) in self.after_full.keys.iter().zip(&self.after_full.hashes) {
-            note(&mut self.unsettled, key, *hash);
+        for (key, hash) in self.after_full.contents.iter().zip(&self.after_full.hashes) {
+            log_key(&mut self.unsynced, key, *hash);
         }
-        let asked = self.filter.ask(Operation::Remove, &self.unsettled);
-        if let (answers, Err(failure)) = self.filter.answers(asked) {
+        let pending = self.filter.ask(Operation::Remove, &self.unsynced);
+        if let (answers, Err(failure)) = self.filter.answers(pending) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
             let (name, left) = (self.filter.name(), counted(left as u64, "record"));
             let reason = failure.reason();
@@ -242,12 +251,12 @@ impl RunFilter for ServerFilter {
     }
 
     fn roll_back_after_full(&mut self) -> Result<()> {
-        let asked = self.filter.ask(Operation::Remove, &self.after_full);
-        self.filter.answers(asked).1
+        let pending = self.filter.ask(Operation::Remove, &self.after_full);
+        self.filter.answers(pending).1
     }
 
     /// Reports lost connections, and what they may have done.
-    fn report_doubts(&self, op: Op, notes: Notes) {
+    fn report_doubts(&self, op: Op, verbosity: Verbosity) {
         let consequence = match op {
             Op::Dedup => "and printed whether seen before or not",
             Op::Add => "each of which may have got a copy more than it should",
@@ -258,7 +267,7 @@ impl RunFilter for ServerFilter {
         if self.filter.in_doubt() > 0 {
             let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
             let records = grouped(self.filter.in_doubt());
-            notes.say(format_args!(
+            verbosity.say(format_args!(
                 "{name}: connections lost: {losses}; records sent again because the answer was lost: \
                  {records}, {consequence}"
             ));
@@ -285,8 +294,33 @@ impl RunFilter for ServerFilter {
     }
 }
 
-/// Notes a key that may have to be taken back.
-fn note(log: &mut Keyed, key: &[u8], hash: KeyHash) {
-    log.keys.push(key);
+/// Notes a key that may have to be removed again.
+fn log_key(log: &mut BlockKeys, key: &[u8], hash: KeyHash) {
+    log.contents.push(key);
     log.hashes.push(hash);
+}
+
+/// What there is to report about a filter (`info`), as its server describes it.
+pub(crate) fn report(address: &Address) -> Result<Report> {
+    let (filter, found) = RemoteFilter::open(address, Verbosity::Normal)?;
+    let mut report = Report::default();
+    report.text("server", "server", &filter.name());
+    report.number("shards", "shards", found.shards);
+    report.number("items", "items", found.items);
+    report.number("items_deleted", "items removed", found.deleted);
+    let (fewest, most) = (found.fewest_items, found.most_items);
+    report.field("fewest_items_in_a_shard", fewest);
+    report.field("most_items_in_a_shard", most);
+    let range = || format!("{} to {}", grouped(fewest), grouped(most));
+    report.row_if_any("items in a shard", (found.shards > 1).then(range));
+    FilterFigures::from(&found).write_measures(&mut report);
+    report.number("slots", "slots", found.slots);
+    report.text("when_full", "when full", found.when_full());
+    let window_object = |window: Window| {
+        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
+        json!({"clock": clock, "length": window.length(), "generations": window.generations()})
+    };
+    report.field("window", found.window.map(window_object));
+    report.row_if_any("window of each shard", found.window.map(window_text));
+    Ok(report)
 }

@@ -6,7 +6,7 @@ use crate::terminal::{Exit, Failure, counted};
 
 /// Whether all records were dealt with.
 #[derive(Debug, Default)]
-pub(super) enum Ending {
+pub(super) enum Outcome {
     #[default]
     Whole,
     /// Not this record, for which there was no room, nor those after it.
@@ -16,7 +16,7 @@ pub(super) enum Ending {
     GaveUp { reason: String, unanswered: u64, first: String, last: String },
 }
 
-impl Ending {
+impl Outcome {
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
@@ -28,11 +28,11 @@ impl Ending {
             let reason = failure.reason().to_owned();
             *self = Self::GaveUp { reason, unanswered: 0, first, last: String::new() };
         }
-        self.note(unanswered, block);
+        self.record(unanswered, block);
     }
 
     /// Notes what has become of a block, if some are open.
-    pub(super) fn note(&mut self, unanswered: u64, block: &Block) {
+    pub(super) fn record(&mut self, unanswered: u64, block: &Block) {
         // A block that only says that there is no more for now has no last record.
         let of_block = block.len().checked_sub(1);
         if let (Self::GaveUp { unanswered: all, last, .. }, Some(place)) = (self, of_block) {
@@ -96,15 +96,15 @@ mod tests {
             ends: ends.to_vec(),
             ..Block::default()
         };
-        let mut ending = Ending::Whole;
-        ending.note(0, &block(0, &[2]));
-        assert!(matches!(ending, Ending::Whole));
-        ending.give_up(&Failure::at("server", "gone"), 1, &block(1, &[2, 4]));
-        ending.give_up(&Failure::at("server", "still gone"), 2, &block(3, &[2, 4]));
-        ending.note(0, &block(0, &[]));
-        let Ending::GaveUp { first, last, .. } = &ending else { panic!("another ending") };
+        let mut outcome = Outcome::Whole;
+        outcome.record(0, &block(0, &[2]));
+        assert!(matches!(outcome, Outcome::Whole));
+        outcome.give_up(&Failure::at("server", "gone"), 1, &block(1, &[2, 4]));
+        outcome.give_up(&Failure::at("server", "still gone"), 2, &block(3, &[2, 4]));
+        outcome.record(0, &block(0, &[]));
+        let Outcome::GaveUp { first, last, .. } = &outcome else { panic!("another outcome") };
         assert_eq!((first.as_str(), last.as_str()), ("in: record 2", "in: record 5"));
-        let words = ending.left_open(Op::Remove).unwrap();
+        let words = outcome.left_open(Op::Remove).unwrap();
         assert!(words.starts_with("gone; no answer for 3 records: perhaps"), "{words}");
     }
 }

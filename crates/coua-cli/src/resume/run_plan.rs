@@ -1,10 +1,10 @@
 //! What becomes of the remembered runs when a run begins: one is resumed, some make room for it.
 
-use super::job::{Found, JobSpec};
+use super::job_spec::{JobSpec, StoredJob};
 use super::remembered::{JobFile, Remembered, has_content};
-use crate::output::Opening;
+use crate::output::OutputSpec;
 use crate::runs::{Place, Role, Runs};
-use crate::terminal::{Failure, Notes, Result, counted};
+use crate::terminal::{Failure, Result, Verbosity, counted};
 use std::path::{Path, PathBuf};
 
 /// How a run begins.
@@ -42,33 +42,33 @@ pub(super) struct Plan {
 
 /// What a run does to which files, as that is compared with remembered runs.
 #[derive(Debug)]
-pub(super) struct Job<'a> {
+pub(super) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
     pub(super) spec: &'a JobSpec,
     /// Of its outputs.
-    pub(super) opening: Opening<'a>,
-    pub(super) notes: Notes,
+    pub(super) output_spec: OutputSpec<'a>,
+    pub(super) verbosity: Verbosity,
     /// Its inputs and outputs, or why it cannot be resumed.
     pub(super) files: Result<Vec<JobFile>, &'static str>,
     outputs: Vec<PathBuf>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
     pub(super) fn new(
         filter: String,
         spec: &'a JobSpec,
         inputs: Option<Vec<PathBuf>>,
-        opening: Opening<'a>,
-        notes: Notes,
+        output_spec: OutputSpec<'a>,
+        verbosity: Verbosity,
     ) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let outputs: Vec<_> = opening.to.paths().into_iter().map(absolute).collect();
+        let outputs: Vec<_> = output_spec.to.paths().into_iter().map(absolute).collect();
         let of_role = |role, paths: Vec<_>| paths.into_iter().map(move |path| (role, path));
         let files = match inputs {
             None => Err("needs inputs that are files with names: others cannot be read again"),
-            Some(_) if !opening.to.are_files() => {
+            Some(_) if !output_spec.to.are_files() => {
                 Err("needs outputs that are files with names (-o): others cannot be cut")
             }
             Some(inputs) => {
@@ -76,7 +76,7 @@ impl<'a> Job<'a> {
                 Ok(of_role(Role::Input, inputs).chain(outputs).collect())
             }
         };
-        Self { filter, spec, opening, notes, files, outputs }
+        Self { filter, spec, output_spec, verbosity, files, outputs }
     }
 
     pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
@@ -96,9 +96,9 @@ impl<'a> Job<'a> {
 
     fn plan_to_start_over(&self, runs: &Runs) -> Plan {
         let command = |run: &Remembered<'_>| match &run.job {
-            Found::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
+            StoredJob::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
             // Whatever it is, it has these files.
-            Found::Later => true,
+            StoredJob::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
         let is_overwritten = |run: &Remembered<'_>| self.overwritten(run).is_some();
@@ -177,7 +177,7 @@ impl<'a> Job<'a> {
             return Some(Failure::at(path.display(), reason));
         }
         let is_same = self.files.as_ref().is_ok_and(|files| run.has_files(files));
-        let is_other = matches!(&run.job, Found::Known(known) if known != self.spec);
+        let is_other = matches!(&run.job, StoredJob::Known(known) if known != self.spec);
         (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
             let reason = format!(
                 "an interrupted {name} has done {records}, which would count twice: resume it with \
@@ -226,9 +226,9 @@ impl<'a> Job<'a> {
         Ok(Plan::default())
     }
 
-    /// Complains if an interrupted run of the same files had other options: it is probably meant.
+    /// Returns an error if an interrupted run of the same files had other options: it is probably meant.
     fn check_options(&self, run: &Remembered<'_>) -> Result<()> {
-        let Found::Known(known) = &run.job else { return Ok(()) };
+        let StoredJob::Known(known) = &run.job else { return Ok(()) };
         known.first_difference(self.spec).map_or(Ok(()), |option| {
             let reason = format!(
                 "--{option} is not as it was in the interrupted {}: give the same options, or start over with \
@@ -239,7 +239,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Complains if a new run would overwrite a file: what is in it may be what the filter remembers.
+    /// Returns an error if a new run would overwrite a file: what is in it may be what the filter remembers.
     fn check_outputs(&self) -> Result<()> {
         self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
             let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \

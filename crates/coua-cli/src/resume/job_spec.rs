@@ -96,13 +96,13 @@ impl JobSpec {
 
 /// A job as it was found with a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum StoredJob {
     Known(JobSpec),
     /// Of a later version.
     Later,
 }
 
-impl Found {
+impl StoredJob {
     pub(super) fn of(bytes: &[u8]) -> Self {
         let is_known = |spec: &JobSpec| {
             let is_command = COMMANDS.contains(&&*spec.command);
@@ -147,22 +147,22 @@ mod tests {
     #[test]
     fn a_description_is_kept_as_it_was() {
         assert_eq!(String::from_utf8(spec().bytes()).unwrap(), STORED);
-        assert_eq!(Found::of(STORED.as_bytes()), Found::Known(spec()));
+        assert_eq!(StoredJob::of(STORED.as_bytes()), StoredJob::Known(spec()));
     }
 
     #[test]
     fn an_option_that_is_added_later_leaves_old_descriptions_equal() {
         let later = spec().with("added-later", false).with("and-another", None::<u8>);
-        assert_eq!(Found::of(STORED.as_bytes()), Found::Known(later));
+        assert_eq!(StoredJob::of(STORED.as_bytes()), StoredJob::Known(later));
     }
 
     #[test]
     fn what_later_versions_may_store_is_not_understood() {
-        let later = |from: &str, to: &str| Found::of(STORED.replace(from, to).as_bytes());
-        assert_eq!(later("trim", "added-later"), Found::Later);
-        assert_eq!(later(":1", ":2"), Found::Later);
-        assert_eq!(later("add", "replace"), Found::Later);
-        assert_eq!(Found::of(b"what is to come"), Found::Later);
+        let later = |from: &str, to: &str| StoredJob::of(STORED.replace(from, to).as_bytes());
+        assert_eq!(later("trim", "added-later"), StoredJob::Later);
+        assert_eq!(later(":1", ":2"), StoredJob::Later);
+        assert_eq!(later("add", "replace"), StoredJob::Later);
+        assert_eq!(StoredJob::of(b"what is to come"), StoredJob::Later);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::input::Survey;
 use crate::output::Destinations;
 use crate::platform::{self, Identity};
-use crate::record::Format;
+use crate::record::RecordFormat;
 use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 
 /// What opening outputs needs to know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening<'a> {
+pub(crate) struct OutputSpec<'a> {
     /// Of the records.
-    pub(crate) format: &'a Format,
+    pub(crate) format: &'a RecordFormat,
     /// All outputs.
     pub(crate) to: &'a Destinations,
     /// An output must be none of these, whether it exists already or not.
     pub(crate) used: &'a UsedFiles,
 }
 
-impl Opening<'_> {
-    /// Complains about outputs that are inputs or files of the filter, before it is locked: from then on it
+impl OutputSpec<'_> {
+    /// Returns an error for outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
     pub(crate) fn check_all(&self) -> Result<()> {
         self.to.all().try_for_each(|output| match output.path() {
@@ -67,7 +67,7 @@ impl UsedFiles {
         !self.filter.is_empty()
     }
 
-    /// Complains if one of them is to be the output of this name, with this path if it has one, which is this
+    /// Returns an error if one of them is to be the output of this name, with this path if it has one, which is this
     /// regular file if it is one.
     pub(super) fn refuse(
         &self,
@@ -95,7 +95,7 @@ impl UsedFiles {
         self.refuse(&path.display().to_string(), Some(path), Identity::at(path))
     }
 
-    /// Complains if a filter that is going to change is an input.
+    /// Returns an error if a filter that is going to change is an input.
     pub(crate) fn refuse_changed_input(&self) -> Result<()> {
         let is_input =
             |path: &&PathBuf| Identity::at(path).is_some_and(|file| self.inputs.contains(file));
@@ -105,13 +105,13 @@ impl UsedFiles {
         })
     }
 
-    /// Complains if a filter is to be written to the file of the secret key.
+    /// Returns an error if a filter is to be written to the file of the secret key.
     pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<()> {
         Self { key: key.map(Path::to_owned), ..Self::default() }.refuse_path(output)
     }
 }
 
-/// Complains if there is a filter, whichever it is, where something else is to be written.
+/// Returns an error if there is a filter, whichever it is, where something else is to be written.
 pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
     // Opening anything but a regular file may wait. One that cannot be read is told where it is written.
     let file = Identity::at(path).and_then(|_| File::open(path).ok());

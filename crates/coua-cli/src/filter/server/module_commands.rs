@@ -1,0 +1,228 @@
+//! What the module's commands say: operations on keys, many in one command and each shard's by themselves; and CF.INFO.
+
+use super::cluster::Shards;
+use crate::key::BlockKeys;
+use crate::terminal::FilterFigures;
+use coua::window::{Clock, Window};
+use redis::{Cmd, FromRedisValue, Value};
+
+/// Keys in a command: enough to make its overhead small, and few enough not to hold up others.
+const MOST_KEYS: usize = 512;
+/// Bytes of keys in a command, unless one key has more.
+const MOST_BYTES: usize = 1 << 20;
+/// Longer items are refused by the servers, unless they are told otherwise.
+pub(super) const LONGEST_KEY: usize = 512 << 20;
+
+/// What is to be done with keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Insert what is not there: 1, or 0 if it is.
+    InsertNew,
+    /// Insert one more copy: 1.
+    Insert,
+    /// Take a copy away: 1, or 0 if there is none.
+    Remove,
+    /// 1 if it is there, else 0.
+    Contains,
+    /// How many copies there are.
+    Count,
+}
+
+impl Operation {
+    /// The command's name, and the arguments between the filter's key and the keys. A filter is never created on the way: it would be
+    /// one of the server's choice.
+    fn arguments(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::InsertNew => ("CF.INSERTNX", &["NOCREATE", "ITEMS"]),
+            Self::Insert => ("CF.INSERT", &["NOCREATE", "ITEMS"]),
+            Self::Remove => ("CF.MDEL", &[]),
+            Self::Contains => ("CF.MEXISTS", &[]),
+            Self::Count => ("CF.MCOUNT", &[]),
+        }
+    }
+}
+
+/// What a server answers about a key that it has no room for.
+pub(super) const FULL: i64 = -1;
+/// What it answers about one that it has.
+pub(super) const ALREADY_THERE: i64 = 0;
+
+impl Operation {
+    /// Where the keys begin among the arguments of the command, if of equal keys the first one gets a 1, and the
+    /// others may get none.
+    pub(super) fn first_key(self) -> Option<usize> {
+        let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
+        goes_to_the_first.then(|| 2 + self.arguments().1.len())
+    }
+
+    /// Whether a server may answer so.
+    pub(super) fn allows(self, number: i64) -> bool {
+        match self {
+            Self::InsertNew => (FULL..=1).contains(&number),
+            Self::Insert => matches!(number, FULL | 1),
+            Self::Remove | Self::Contains => matches!(number, 0 | 1),
+            Self::Count => number >= 0,
+        }
+    }
+}
+
+/// What is known about one key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KeyAnswer {
+    /// The server's number; none if it gave none.
+    pub(super) number: Option<i64>,
+    /// The operation was put twice, because the first answer was lost: it may have been done twice.
+    pub(super) in_doubt: bool,
+}
+
+/// Keys of one shard that go in one command.
+#[derive(Debug)]
+pub(super) struct KeyBatch {
+    pub(super) shard: usize,
+    pub(super) places: Vec<usize>,
+    bytes: usize,
+}
+
+impl KeyBatch {
+    /// Keys by shard, in their order.
+    pub(super) fn of(keys: &BlockKeys, shards: &Shards) -> Vec<Self> {
+        let mut done = Vec::new();
+        let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
+        for (place, (hash, key)) in keys.hashes.iter().zip(keys.contents.iter()).enumerate() {
+            let shard = shards.of(*hash);
+            let batch =
+                open[shard].get_or_insert_with(|| Self { shard, places: Vec::new(), bytes: 0 });
+            batch.places.push(place);
+            batch.bytes += key.len();
+            if batch.places.len() >= MOST_KEYS || batch.bytes >= MOST_BYTES {
+                done.extend(open[shard].take());
+            }
+        }
+        done.extend(open.into_iter().flatten());
+        done
+    }
+
+    pub(super) fn command(&self, operation: Operation, keys: &BlockKeys, name: &str) -> Cmd {
+        let (command_name, arguments) = operation.arguments();
+        let framing = name.len() + 64;
+        let mut command = Cmd::with_capacity(self.places.len() + 4, self.bytes + framing);
+        command.arg(command_name).arg(name).arg(arguments);
+        for &place in &self.places {
+            command.arg(nth_key(keys, place));
+        }
+        command
+    }
+}
+
+fn nth_key(keys: &BlockKeys, nth: usize) -> &[u8] {
+    let keys = &keys.contents;
+    let start = nth.checked_sub(1).map_or(0, |before| keys.ends[before]);
+    &keys.bytes[start..keys.ends[nth]]
+}
+
+/// All shards of a filter together.
+#[derive(Debug, Default)]
+pub(super) struct Description {
+    /// How many there are.
+    pub(super) shards: u64,
+    /// Items in all of them, every copy counted.
+    pub(super) items: u64,
+    /// Items that were removed.
+    pub(super) deleted: u64,
+    /// Memory of all of them.
+    pub(super) memory_bytes: u64,
+    /// Slots of all buckets.
+    pub(super) slots: u64,
+    /// Slots in use, 0 to 1; none for filters of another module's layout.
+    pub(super) load: Option<f64>,
+    /// The fewest of any shard.
+    pub(super) hash_bits: Option<f64>,
+    /// Now, for a key that was never added.
+    pub(super) false_positive_rate: Option<f64>,
+    /// It never grows.
+    pub(super) is_fixed: bool,
+    /// Items of the emptiest shard.
+    pub(super) fewest_items: u64,
+    /// Items of the fullest shard.
+    pub(super) most_items: u64,
+    /// Of each shard, if they forget; they all have the same.
+    pub(super) window: Option<Window>,
+}
+
+impl Description {
+    /// Of the replies of all shards; none if one of them lacks what every filter has.
+    pub(super) fn of(shards: &[Value]) -> Option<Self> {
+        let mut all = Self { fewest_items: u64::MAX, ..Self::default() };
+        let (mut used, mut rates) = (Some(0.0), Some(0.0));
+        for shard in shards {
+            let number = |name| field(shard, name).and_then(whole);
+            let real = |name| field(shard, name).and_then(real);
+            let items = number("Number of items inserted")?;
+            let slots = number("Number of buckets")?.checked_mul(number("Bucket size")?)?;
+            all.shards += 1;
+            // A server may say anything.
+            all.items = all.items.checked_add(items)?;
+            all.deleted = all.deleted.checked_add(number("Number of items deleted")?)?;
+            all.memory_bytes = all.memory_bytes.checked_add(number("Size")?)?;
+            all.slots = all.slots.checked_add(slots)?;
+            all.is_fixed |= number("Expansion rate")? == 0;
+            all.fewest_items = all.fewest_items.min(items);
+            all.most_items = all.most_items.max(items);
+            used = used.zip(real("Load")).map(|(used, load)| used + load * slots as f64);
+            rates = rates.zip(real("Error rate")).map(|(rates, rate)| rates + rate);
+            if let Some(bits) = real("Hash bits") {
+                all.hash_bits = Some(all.hash_bits.map_or(bits, |fewest: f64| fewest.min(bits)));
+            }
+        }
+        all.window = shards.first().and_then(window);
+        all.load = used.map(|used| used / all.slots.max(1) as f64);
+        // A key that was never added is asked of one shard only.
+        all.false_positive_rate = rates.map(|rates| rates / shards.len().max(1) as f64);
+        Some(all)
+    }
+
+    /// As `--when-full` names it.
+    pub(super) fn when_full(&self) -> &'static str {
+        if self.is_fixed { "error" } else { "exceed" }
+    }
+}
+
+/// The window of a shard, if it forgets.
+pub(super) fn window(shard: &Value) -> Option<Window> {
+    let number = |name| field(shard, name).and_then(whole);
+    let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
+    let (clock, length) =
+        timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;
+    let generations = u32::try_from(number("Generations")?).ok()?;
+    Window::new(clock, length, generations).ok()
+}
+
+fn field<'a>(fields: &'a Value, wanted: &str) -> Option<&'a Value> {
+    let is_wanted = |name: &Value| match name {
+        Value::SimpleString(name) => name == wanted,
+        Value::BulkString(name) => name == wanted.as_bytes(),
+        _ => false,
+    };
+    fields.as_map_iter()?.find(|(name, _)| is_wanted(name)).map(|(_, value)| value)
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    u64::from_redis_value_ref(value).ok()
+}
+
+fn real(value: &Value) -> Option<f64> {
+    f64::from_redis_value_ref(value).ok().filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+impl From<&Description> for FilterFigures {
+    fn from(found: &Description) -> Self {
+        Self {
+            items: found.items,
+            load: found.load,
+            memory_bytes: found.memory_bytes,
+            hash_bits: found.hash_bits,
+            false_positive_rate: found.false_positive_rate,
+            window: None,
+        }
+    }
+}
