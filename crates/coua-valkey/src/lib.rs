@@ -7,9 +7,13 @@
 mod bloom;
 mod counters;
 mod cuckoo;
+#[doc(hidden)]
+pub mod harness;
 mod module;
 mod parse;
 mod pieces;
+#[doc(hidden)]
+pub mod redisbloom;
 mod refusal;
 mod reply;
 mod server;

@@ -8,7 +8,7 @@ use std::io;
 
 use coua::{FullReason, LoadError, MergeError};
 
-use coua_redisbloom::{self as peer, InsertError};
+use crate::redisbloom::{self as peer, InsertError};
 
 /// Bytes of a foreign word that an error repeats.
 const MOST_REPEATED: usize = 64;

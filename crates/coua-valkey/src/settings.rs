@@ -1,8 +1,8 @@
 //! The settings of the module. Names and defaults are those of the module that this one stands in
 //! for, where it has them.
 
+use crate::redisbloom::Limits;
 use crate::server::{Call, Configuration, RateSetting, Setting, Unit};
-use coua_redisbloom::Limits;
 
 /// The largest capacity that a filter may be created with: 2^30 items. It may grow beyond.
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;

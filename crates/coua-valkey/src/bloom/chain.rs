@@ -14,11 +14,11 @@ use coua::sizing::bloom::BloomPlan;
 use coua::{Key, KeyHash, KeyHasher};
 
 use super::request::Blueprint;
+use crate::redisbloom::BloomPart;
 use crate::refusal::Refusal;
 use crate::server::block_bytes;
 use crate::value::first_change;
 use crate::value::outcome::{Outcome, Outcomes};
-use coua_redisbloom::BloomPart;
 
 /// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
 const TIGHTENING: f64 = 0.5;
@@ -173,7 +173,7 @@ impl OwnBloom {
     }
 
     /// Inserts items that are absent, in order, and tells what became of each.
-    pub(super) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Outcomes {
+    pub(crate) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Outcomes {
         let mut outcomes = Outcomes::with_capacity(items.len());
         for block in items.chunks(BLOCK) {
             let hashes = self.hashes(block);

@@ -1,8 +1,8 @@
 //! A Bloom filter of the other module, in its own layout: how it is filled.
 
+use crate::redisbloom::{InsertError, Limits, PeerBloom};
 use crate::refusal::Refusal;
 use crate::value::outcome::Outcome;
-use coua_redisbloom::{InsertError, Limits, PeerBloom};
 
 /// Inserts an item that is absent, and tells what became of it.
 pub(super) fn insert_one(filter: &mut PeerBloom, item: &[u8], limits: &Limits) -> Outcome {

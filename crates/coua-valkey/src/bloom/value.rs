@@ -6,11 +6,11 @@ use super::chain::OwnBloom;
 use super::imported;
 use super::request::Request;
 use crate::parse::{Options, Words};
+use crate::redisbloom::{Limits, PeerBloom};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
 use crate::value::outcome::{Outcome, Outcomes};
 use crate::value::{Creates, Defaults, Kind, Value};
-use coua_redisbloom::{Limits, PeerBloom};
 
 /// Bloom filters.
 pub(crate) struct Bloom;

@@ -2,10 +2,10 @@
 
 use super::compaction::{Compaction, Position};
 use super::inserts::Copies;
+use crate::redisbloom::{self as peer, Limits, PeerCuckoo};
 use crate::refusal::Refusal;
 use crate::value::give_back;
 use crate::value::outcome::Outcome;
-use coua_redisbloom::{self as peer, Limits, PeerCuckoo};
 
 /// Inserts an item, and tells what became of it.
 pub(super) fn insert_one(
@@ -27,10 +27,11 @@ pub(super) fn insert_one(
 
 /// Gives memory back, as much as a command may take the time for.
 pub(super) fn compact(filter: &mut PeerCuckoo, at: Option<Position>) -> Compaction {
-    let from = at.map(|Position { part, from }| peer::Position { sub_filter: part, slot: from });
-    let peer::Compaction { has_changed, next, freed } = filter.compact_step(from);
+    let from =
+        at.map(|Position { part, from }| peer::SlotPosition { sub_filter: part, slot: from });
+    let peer::CompactionStep { has_changed, next, freed } = filter.compact_step(from);
     let bytes = freed.iter().map(Vec::len).sum();
     give_back(freed, bytes);
-    let at = |peer::Position { sub_filter, slot }| Position { part: sub_filter, from: slot };
+    let at = |peer::SlotPosition { sub_filter, slot }| Position { part: sub_filter, from: slot };
     Compaction { has_changed, next: next.map(at) }
 }

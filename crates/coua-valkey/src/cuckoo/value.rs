@@ -6,11 +6,11 @@ use super::compaction::{Compaction, Position};
 use super::imported;
 use super::inserts::Copies;
 use super::own::OwnCuckoo;
+use crate::redisbloom::{Limits, PeerCuckoo};
 use crate::refusal::Refusal;
 use crate::server::TypeSlot;
 use crate::value::outcome::{Outcome, Outcomes};
 use crate::value::{Kind, Value};
-use coua_redisbloom::{Limits, PeerCuckoo};
 
 /// Cuckoo filters.
 pub(crate) struct Cuckoo;

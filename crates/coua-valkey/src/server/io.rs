@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 
 use super::{raw, server_function};
 use crate::pieces::Pieces;
-use coua_redisbloom::{Source, Unreadable};
+use crate::redisbloom::{Source, Unreadable};
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;

@@ -6,11 +6,11 @@ use super::held::Value;
 use super::image::begins_image;
 use super::imported::piece_of;
 use crate::parse::integer;
+use crate::redisbloom::{LoadError, PeerFilter as _};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::Call;
 use crate::settings::{key_memory_limit_of, limits};
-use coua_redisbloom::{LoadError, PeerFilter as _};
 
 /// The position of the header in a dump of the other module.
 const HEADER: i64 = 1;

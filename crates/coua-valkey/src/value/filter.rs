@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::redisbloom::PeerFilter;
 use crate::refusal::LoadRefusal;
 use crate::server::{TypeSlot, random_bytes};
-use coua_redisbloom::PeerFilter;
 
 /// What a filter begins to count its changes from: another number each time that one is made or read, so
 /// that a dump does not go on in another filter than it began in.

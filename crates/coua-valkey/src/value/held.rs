@@ -7,10 +7,10 @@ use std::mem::size_of;
 use super::chunks::{self, Incomplete};
 use super::filter::{FRONT, Kind, MOST_PARTS, OwnFilter as _, PART};
 use super::imported::piece_of;
+use crate::redisbloom::{Limits, PeerFilter as _};
 use crate::refusal::{LoadRefusal, Refusal};
 use crate::server::{AppendOnly, NativeType, RdbReader, TypeSlot, block_bytes};
 use crate::settings::{key_memory_limit, limits};
-use coua_redisbloom::{Limits, PeerFilter as _};
 
 /// The encoding of values that this module writes. The module that it stands in for counts its own
 /// from 0 on; 1023 is the last that there is.

@@ -1,7 +1,7 @@
 //! Filters of the other module as values.
 
 use super::chunks::CHUNK;
-use coua_redisbloom::{Chunk, ChunkError, PeerFilter};
+use crate::redisbloom::{Chunk, ChunkError, PeerFilter};
 
 /// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
 pub(super) fn piece_of(

@@ -6,10 +6,10 @@ use coua::window::Clock;
 
 use crate::cuckoo::CuckooValue;
 use crate::cuckoo::own::OwnCuckoo;
+use crate::redisbloom::PeerCuckoo;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::server::{Access, Call, Command};
-use coua_redisbloom::PeerCuckoo;
 
 /// `CF.INFO key [FULL | field]`
 pub(super) struct Info;

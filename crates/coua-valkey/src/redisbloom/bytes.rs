@@ -1,16 +1,8 @@
-//! Memory that is asked for, never taken for granted.
+//! Bytes of a filter: memory for them, which is asked for and never taken for granted, and fields of a header.
 
 use std::hint::black_box;
 
-use thiserror::Error;
-
-/// There is no memory for an array of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("no memory for {bytes} bytes of a filter; free some, or load a smaller one")]
-pub struct OutOfMemory {
-    /// How much was asked for.
-    pub bytes: u64,
-}
+use super::errors::OutOfMemory;
 
 /// `bytes` zeros.
 ///
@@ -53,4 +45,41 @@ fn room(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
     let size = usize::try_from(bytes).map_err(|_| refused)?;
     room.try_reserve_exact(size).map_err(|_| refused)?;
     Ok(room)
+}
+
+/// Takes fields from the front of bytes whose length was checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl Fields<'_> {
+    pub(super) fn u8(&mut self) -> u8 {
+        self.take::<1>()[0]
+    }
+
+    pub(super) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    pub(super) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    pub(super) fn f64(&mut self) -> f64 {
+        f64::from_le_bytes(self.take())
+    }
+
+    /// The next `N` bytes; zeros after the end.
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        match self.0.split_first_chunk() {
+            Some((field, rest)) => {
+                self.0 = rest;
+                *field
+            }
+            None => [0; N],
+        }
+    }
 }

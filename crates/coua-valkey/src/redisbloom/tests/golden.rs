@@ -1,6 +1,6 @@
 //! Filters of a running RedisBloom, made again and read: see `golden/make.py`.
 
-use super::super::hash::murmur64;
+use super::super::murmur::murmur64;
 use super::super::{Chunk, Limits, PeerBloom, PeerCuckoo, PeerFilter};
 use super::dump::{Reader, Writer};
 

@@ -8,28 +8,21 @@
 //! The facts were learned by reading RedisBloom's sources and tests (github.com/RedisBloom/RedisBloom),
 //! and checked against chunks and dumps of a running RedisBloom 2.8.2. No text of it is here.
 //!
-//! Nothing here knows the server: `rdb::Source` and `rdb::Sink` are its dumps, `chunks` the pieces of
-//! `SCANDUMP`. Whatever is read is hostile until checked, and every size is checked before memory is
+//! Nothing here knows the server: `Source` and `Sink` are its dumps, `Chunk` a piece of `SCANDUMP`. Whatever is read is hostile until checked, and every size is checked before memory is
 //! taken.
 
-mod bloom;
-mod chunks;
-mod cuckoo;
-mod error;
-mod fields;
-mod hash;
-mod limits;
-mod memory;
-mod rdb;
+mod bloom_link;
+mod bytes;
+mod errors;
+mod murmur;
+mod peer_bloom;
+mod peer_cuckoo;
 mod stored;
+mod sub_filter;
 #[cfg(test)]
 mod tests;
 
-pub use bloom::{BloomPart, PeerBloom};
-pub use chunks::{CHUNK_BYTES, Chunk, ChunkError};
-pub use cuckoo::{Compaction, PeerCuckoo, Position};
-pub use error::{InsertError, LoadError, TooLarge, Unreadable};
-pub use limits::Limits;
-pub use memory::OutOfMemory;
-pub use rdb::{Sink, Source};
-pub use stored::PeerFilter;
+pub use errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge, Unreadable};
+pub use peer_bloom::{BloomPart, PeerBloom};
+pub use peer_cuckoo::{CompactionStep, PeerCuckoo, SlotPosition};
+pub use stored::{CHUNK_BYTES, Chunk, ChunkError, PeerFilter, Sink, Source};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::hash::murmur64;
+use super::super::murmur::murmur64;
 use super::super::{InsertError, Limits, PeerBloom, PeerCuckoo, PeerFilter};
 
 /// A cuckoo filter as lists of lists of slots.

@@ -1,6 +1,6 @@
 //! The hashes against values that other programs computed.
 
-use super::super::hash::{murmur32, murmur64};
+use super::super::murmur::{murmur32, murmur64};
 
 /// Bytes of which no two neighbors and no two lengths are alike.
 fn item(len: usize) -> Vec<u8> {

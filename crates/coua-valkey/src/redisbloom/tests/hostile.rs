@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::{ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo, PeerFilter, Position};
+use super::super::{
+    ChunkError, Limits, LoadError, PeerBloom, PeerCuckoo, PeerFilter, SlotPosition,
+};
 use super::dump::{Reader, Writer};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
@@ -362,7 +364,7 @@ fn a_compaction_in_steps_is_a_compaction() {
     assert!(one.0 == other.0);
     for sub_filter in [0, 1, 9, u64::MAX] {
         for slot in [0, 5, u64::MAX] {
-            other.1.compact_step(Some(Position { sub_filter, slot }));
+            other.1.compact_step(Some(SlotPosition { sub_filter, slot }));
         }
     }
     assert!((0..items).filter(|item| item % 8 == 0).all(|item| other.1.contains(&text(item))));

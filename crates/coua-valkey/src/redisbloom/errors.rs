@@ -1,8 +1,6 @@
-//! Why a dump of the peer is refused, and why an insert is.
+//! Why a dump of the peer is refused, and why an insert is: also for the limits of this server.
 
 use thiserror::Error;
-
-use super::memory::OutOfMemory;
 
 /// A dump is refused; nothing was made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
@@ -92,6 +90,14 @@ pub(super) fn number(
     if holds(found) { Ok(()) } else { Err(LoadError::Number { name, found, expected }) }
 }
 
+/// There is no memory for an array of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no memory for {bytes} bytes of a filter; free some, or load a smaller one")]
+pub struct OutOfMemory {
+    /// How much was asked for.
+    pub bytes: u64,
+}
+
 /// An insert is refused; not one answer of the filter changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InsertError {
@@ -123,4 +129,27 @@ pub enum InsertError {
     /// There is no memory for the next sub-filter.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
+}
+
+/// Limits of the server that holds the filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that all sub-filters together may take.
+    pub bytes: u64,
+    /// Sub-filters with which an insert is refused; the peer's `cf-max-expansions`.
+    pub sub_filters: u32,
+}
+
+impl Default for Limits {
+    /// 1 TiB, and the peer's limit of growth.
+    fn default() -> Self {
+        Self { bytes: 1 << 40, sub_filters: 32 }
+    }
+}
+
+impl Limits {
+    /// Whether a filter may take so many bytes.
+    pub(super) fn check(&self, bytes: u64) -> Result<(), TooLarge> {
+        if bytes <= self.bytes { Ok(()) } else { Err(TooLarge { bytes, limit: self.bytes }) }
+    }
 }
