@@ -11,7 +11,7 @@
 #[path = "../../crates/coua/tests/snapshot/forge.rs"]
 mod forge;
 
-use coua_valkey::harness::{Arrival, FilterKind, check_value, checksum, image_of};
+use coua_valkey::harness::{Arrival, Kind, check_value, checksum, image_of};
 use coua_valkey::redisbloom::Limits;
 use libfuzzer_sys::{Corpus, fuzz_target};
 
@@ -27,15 +27,15 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     let Some((&[form, length], rest)) = bytes.split_first_chunk() else {
         return Corpus::Reject;
     };
-    let kind = if form & 1 == 0 { FilterKind::Cuckoo } else { FilterKind::Bloom };
+    let kind = if form & 1 == 0 { Kind::Cuckoo } else { Kind::Bloom };
     let mut image = match form >> 1 & 3 {
         0 => rest.to_vec(),
         sound => changed(image_of(kind, words(kind, sound | form >> 3 & 4)), rest),
     };
     if form >> 3 & 1 == 1 {
         match kind {
-            FilterKind::Cuckoo => seal_cuckoo(&mut image),
-            FilterKind::Bloom => seal_bloom(&mut image),
+            Kind::Cuckoo => seal_cuckoo(&mut image),
+            Kind::Bloom => seal_bloom(&mut image),
         }
     }
     let in_chunks = form >> 4 & 1 == 1;
@@ -45,15 +45,15 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
 });
 
 /// Filters to begin with, by a number from 1 to 7.
-fn words(kind: FilterKind, number: u8) -> &'static [&'static [u8]] {
+fn words(kind: Kind, number: u8) -> &'static [&'static [u8]] {
     match (kind, number) {
-        (FilterKind::Cuckoo, 1) => &[b"16", b"EXPANSION", b"0"],
-        (FilterKind::Cuckoo, 2) => &[b"16", b"ERROR", b"0.001"],
-        (FilterKind::Cuckoo, 4..) => &[b"16", b"WINDOWITEMS", b"40", b"GENERATIONS", b"3"],
-        (FilterKind::Cuckoo, _) => &[b"2000", b"HASHBITS", b"20"],
-        (FilterKind::Bloom, 1 | 5) => &[b"0.01", b"9"],
-        (FilterKind::Bloom, 2 | 6) => &[b"0.1", b"100", b"NONSCALING"],
-        (FilterKind::Bloom, _) => &[b"0.1", b"5", b"EXPANSION", b"1"],
+        (Kind::Cuckoo, 1) => &[b"16", b"EXPANSION", b"0"],
+        (Kind::Cuckoo, 2) => &[b"16", b"ERROR", b"0.001"],
+        (Kind::Cuckoo, 4..) => &[b"16", b"WINDOWITEMS", b"40", b"GENERATIONS", b"3"],
+        (Kind::Cuckoo, _) => &[b"2000", b"HASHBITS", b"20"],
+        (Kind::Bloom, 1 | 5) => &[b"0.01", b"9"],
+        (Kind::Bloom, 2 | 6) => &[b"0.1", b"100", b"NONSCALING"],
+        (Kind::Bloom, _) => &[b"0.1", b"5", b"EXPANSION", b"1"],
     }
 }
 

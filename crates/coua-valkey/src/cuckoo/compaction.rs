@@ -21,12 +21,12 @@ const LOOK: u64 = 100;
 /// Where a compaction goes on: in which part of a filter, and from where on in it. A part is a generation of a filter with
 /// a window, or a sub-filter of the other module's; in it, a hash, or a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct CompactionPosition {
     pub(crate) part: u64,
     pub(crate) from: u64,
 }
 
-impl Position {
+impl CompactionPosition {
     /// Of two words of a command.
     pub(super) fn of(words: [&[u8]; 2]) -> Option<Self> {
         let [part, from] = words.map(|word| integer(word).map(i64::cast_unsigned));
@@ -34,7 +34,7 @@ impl Position {
     }
 
     /// The words of a command.
-    pub(super) fn words(self) -> [String; 2] {
+    pub(super) fn arguments(self) -> [String; 2] {
         [self.part, self.from].map(|number| number.cast_signed().to_string())
     }
 }
@@ -44,7 +44,7 @@ impl Position {
 pub(crate) struct Compaction {
     pub(crate) has_changed: bool,
     /// Where it goes on; nothing once all memory has come back that shall.
-    pub(crate) next: Option<Position>,
+    pub(crate) next: Option<CompactionPosition>,
 }
 
 /// The time that is left of a step.

@@ -9,7 +9,7 @@ use super::errors::OutOfMemory;
 /// The room is tried first and given back, because there is no fallible way to get memory that is zero
 /// already, and writing zeros into half a gigabyte would hold up every client of the server.
 pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
-    // Seen by nobody, the room would be optimized away together with the question.
+    // Without `black_box` the room would be optimized away together with the question.
     drop(black_box(room(bytes)?));
     Ok(vec![0; bytes as usize])
 }

@@ -299,7 +299,7 @@ impl PeerCuckoo {
         }
         done.has_changed |= !done.freed.is_empty();
         if done.next.is_none() {
-            done.has_changed |= self.has_compacted();
+            done.has_changed |= self.end_compaction();
         }
         done
     }
@@ -320,7 +320,7 @@ impl PeerCuckoo {
             self.free_empty();
             newest = self.sub_filters.len() - 1;
         }
-        self.has_compacted();
+        self.end_compaction();
     }
 
     /// Pairs of small buckets that a compaction asks at most.
@@ -362,7 +362,7 @@ impl PeerCuckoo {
     }
 
     /// Notes the end of a compaction; whether that changes anything.
-    fn has_compacted(&mut self) -> bool {
+    fn end_compaction(&mut self) -> bool {
         let before = (self.items, self.deletes);
         self.items = self.items.min(self.slots());
         self.deletes = 0;

@@ -9,7 +9,7 @@ use super::raw;
 const NATURAL: usize = 16;
 
 /// Bytes that the server's allocator takes for a block of the module's, as jemalloc rounds sizes up: four steps
-/// for each power of two. What it adds to a fresh block is pages that nobody touches.
+/// for each power of two. What it adds to a fresh block is pages that are never touched.
 pub(crate) fn block_bytes(bytes: u64) -> u64 {
     const EVEN: u64 = 128;
     if bytes <= EVEN {
@@ -88,7 +88,7 @@ impl ServerMemory {
     fn take_fresh(bytes: usize) -> *mut c_void {
         let block = Self::take(bytes);
         if !block.is_null() {
-            // SAFETY: as many bytes were allocated, and nobody else knows them.
+            // SAFETY: as many bytes were allocated, and only this function knows them.
             unsafe { clear(block.cast(), bytes) };
         }
         block

@@ -7,8 +7,45 @@ use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
 use super::{raw, server_function};
-use crate::pieces::Pieces;
 use crate::redisbloom::{Source, Unreadable};
+
+/// A stream cut into pieces of a bounded size, so that memory for all of it is not needed: hands over each piece as
+/// soon as it is full, and at the end the rest.
+pub(crate) struct Pieces<P> {
+    size: usize,
+    piece: Vec<u8>,
+    put: P,
+}
+
+impl<P: FnMut(&[u8])> Pieces<P> {
+    /// Pieces of `size` bytes.
+    pub(crate) fn new(size: usize, put: P) -> Self {
+        Self { size, piece: Vec::new(), put }
+    }
+
+    /// Hands over the rest, if there is one.
+    pub(crate) fn finish(mut self) {
+        if !self.piece.is_empty() {
+            (self.put)(&self.piece);
+        }
+    }
+}
+
+impl<P: FnMut(&[u8])> Write for Pieces<P> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.size - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == self.size {
+            (self.put)(&self.piece);
+            self.piece.clear();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;
@@ -214,5 +251,25 @@ pub(super) unsafe fn feed(
         pieces.finish();
         // SAFETY: as the caller promises.
         unsafe { server_function!(RedisModule_DigestEndSequence)(digest) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_put_together_are_the_stream() {
+        for length in [0, 1, 9, 10, 11, 19, 20, 21, 100] {
+            let stream: Vec<u8> = (0..length).collect();
+            let mut found = Vec::new();
+            let mut pieces = Pieces::new(10, |piece: &[u8]| found.push(piece.to_vec()));
+            for part in stream.chunks(7) {
+                pieces.write_all(part).unwrap();
+            }
+            pieces.finish();
+            assert_eq!(found.concat(), stream);
+            assert_eq!(found.len(), usize::from(length).div_ceil(10));
+        }
     }
 }
