@@ -32,9 +32,9 @@ pub(crate) enum CommandError {
     BadCapacity,
     #[error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]")]
     CapacityRange,
-    #[error("Couldn't parse {0}")]
+    #[error("{code}Couldn't parse {0}", code = code_of(.0))]
     NotANumber(&'static str),
-    #[error("{0}: value must be in the range {1}")]
+    #[error("{code}{0}: value must be in the range {1}", code = code_of(.0))]
     OutOfRange(&'static str, &'static str),
     #[error("ERR SEED must be 32 hexadecimal digits")]
     Seed,
@@ -46,6 +46,8 @@ pub(crate) enum CommandError {
     OtherWindow,
     #[error("ERR the filter does not forget by time")]
     NotTimed,
+    #[error("ERR the time must be in milliseconds since 1970, and before the year 10000")]
+    TimeRange,
     #[error("ERR {0} and {1} contradict each other: give one of them")]
     Contradiction(&'static str, &'static str),
     #[error("ERR {0} is given twice")]
@@ -111,6 +113,12 @@ pub(crate) enum CommandError {
     Merge(MergeError),
     #[error("ERR a defect of the module coua: see the server's log")]
     Defect,
+}
+
+/// What an error about an option begins with: texts of the module that this one stands in for have
+/// no code.
+fn code_of(option: &str) -> &'static str {
+    if ["BUCKETSIZE", "MAXITERATIONS", "EXPANSION"].contains(&option) { "" } else { "ERR " }
 }
 
 impl CommandError {

@@ -24,7 +24,8 @@ pub enum Arrival {
     Chunks(usize),
 }
 
-/// Reads a value, if the bytes are one, and uses it: it survives every operation, and is read again as what it writes.
+/// Reads a value, if the bytes are one, and uses it: it survives every operation, and is read again
+/// as what it writes.
 pub fn check_value(kind: Kind, bytes: &[u8], arrival: Arrival, limits: &Limits) {
     match kind {
         Kind::Cuckoo => {

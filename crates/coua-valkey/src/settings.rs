@@ -1,5 +1,5 @@
-//! The settings of the module, whose names and defaults are those of the module that this one stands in for,
-//! where it has them; and what the module counts for monitors: `INFO coua` shows it.
+//! The settings of the module, whose names and defaults are those of the module that this one
+//! stands in for, where it has them; and what the module counts for monitors: `INFO coua` shows it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -56,12 +56,12 @@ fn add(call: &Call<'_>) -> Result<Reply, CommandError> {
     let insert = |value: &mut BloomValue, limit| {
         Ok([value.insert_one(item, limit, || limits_of(call, limit))?])
     };
-    let [outcome] = Insertion::of_items(call)?.run(call, insert, ADDED, &REST)?;
+    let [outcome] = Insertion::of_items().run(call, insert, ADDED, &REST)?;
     reply_if_new(outcome)
 }
 
 fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(insert_items(call, Insertion::of_items(call)?)?, truth))
+    Ok(reply_each(insert_items(call, Insertion::of_items())?, truth))
 }
 
 fn insert(call: &Call<'_>) -> Result<Reply, CommandError> {
@@ -98,9 +98,6 @@ fn contains_all(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn cardinality(call: &Call<'_>) -> Result<Reply, CommandError> {
-    if call.count() != 2 {
-        return Err(CommandError::Arity);
-    }
     let key = call.key::<BloomValue>(1)?;
     let items = key.value().map_or(Ok(0), BloomValue::len)?;
     Ok(Reply::count(items))
@@ -122,9 +119,6 @@ fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
-    if call.count() != 2 {
-        return Err(CommandError::Arity);
-    }
     let key = call.key::<BloomValue>(1)?;
     let value = key.value().ok_or(CommandError::NotFound)?;
     let parts = match value {

@@ -1,4 +1,5 @@
-//! A chain of Bloom filters as a stream of bytes: for dump files, append-only files, chunks, digests.
+//! A chain of Bloom filters as a stream of bytes: for dump files, append-only files, chunks,
+//! digests.
 //!
 //! ```text
 //! offset  bytes

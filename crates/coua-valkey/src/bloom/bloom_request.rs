@@ -1,5 +1,5 @@
-//! What a new Bloom filter is to be: from the words of a command, and to the words with which replicas
-//! build the same.
+//! What a new Bloom filter is to be: from the words of a command, and to the words with which
+//! replicas build the same.
 
 use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options, integer, once, real};
@@ -97,7 +97,8 @@ impl BloomRequest {
         };
         let by_default = u32::try_from(by_default).unwrap_or(0);
         let expansion = self.expansion.unwrap_or(by_default);
-        // An expansion of 0 is another word for NONSCALING, which an EXPANSION beside it does not lift.
+        // An expansion of 0 is another word for NONSCALING, which an EXPANSION beside it does not
+        // lift.
         let expansion = Some(expansion).filter(|&by| by > 0 && self.non_scaling.is_none());
         if expansion.is_none() && self.scale_to.is_some() {
             return Err(CommandError::Contradiction("NONSCALING", "VALIDATESCALETO"));

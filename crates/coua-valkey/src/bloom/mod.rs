@@ -23,20 +23,19 @@ pub(crate) struct Bloom;
 impl FilterKind for Bloom {
     type Native = NativeBloom;
     type Imported = PeerBloom;
+    type Request = BloomRequest;
     const NAME: &'static CStr = c"MBbloom--";
     const LOAD_COMMAND: &'static CStr = c"BF.LOADCHUNK";
     const LOADED: &'static CStr = c"bloom.loadchunk";
+    const OPTIONS: &'static [&'static str] =
+        &["CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "VALIDATESCALETO", "SEED"];
+    const RESERVE: &'static CStr = c"bf.reserve";
+    const CREATED: &'static CStr = c"bloom.reserve";
 
     fn slot() -> &'static TypeSlot {
         static SLOT: TypeSlot = TypeSlot::new();
         &SLOT
     }
-
-    type Request = BloomRequest;
-    const OPTIONS: &'static [&'static str] =
-        &["CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "VALIDATESCALETO", "SEED"];
-    const RESERVE: &'static CStr = c"bf.reserve";
-    const CREATED: &'static CStr = c"bloom.reserve";
 
     fn take(
         request: &mut BloomRequest,
@@ -95,7 +94,7 @@ impl BloomValue {
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcome, CommandError> {
         match self {
-            Self::Native(native) => Ok(native.insert_one(item, limit)),
+            Self::Native(native) => Ok(native.insert_absent(item, limit)),
             Self::Imported(imported) => Ok(insert_imported(imported, item, &limits())),
             Self::Incomplete(_) => Err(CommandError::Incomplete),
         }

@@ -1,9 +1,10 @@
 //! A chain of the library's Bloom filters as the value of a key.
 //!
-//! The library's own chain grows by twice and has no image; here the growth is the client's to choose.
-//! Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": each filter of the chain is
-//! allowed half the error rate of the one before, so that the rates add up to less than the one asked
-//! for, however many there are; as far as a hash of 64 bits can tell so many items apart.
+//! The library's own chain grows by twice and has no image; here the growth is the client's to
+//! choose. Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": each filter of the
+//! chain is allowed half the error rate of the one before, so that the rates add up to less than
+//! the one asked for, however many there are; as far as a hash of 64 bits can tell so many items
+//! apart.
 
 use std::mem::size_of;
 use std::slice;
@@ -76,8 +77,8 @@ pub(super) fn plan_of(spec: &BloomSpec, number: usize) -> Result<(u64, BloomPlan
     }
 }
 
-/// [`BloomPlan::for_rate`], which is remembered: it takes longer than all else that a small filter needs, and most filters
-/// of a server are alike.
+/// [`BloomPlan::for_rate`], which is remembered: it takes longer than all else that a small filter
+/// needs, and most filters of a server are alike.
 fn plan_for_rate(capacity: u64, rate: f64) -> Result<BloomPlan, BloomBuildError> {
     static LAST: Mutex<Option<(u64, f64, BloomPlan)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +166,7 @@ impl NativeBloom {
     }
 
     /// Inserts an item that is absent, and tells what became of it.
-    pub(super) fn insert_one(&mut self, item: &[u8], limit: Option<u64>) -> Outcome {
+    pub(super) fn insert_absent(&mut self, item: &[u8], limit: Option<u64>) -> Outcome {
         let outcome = self.insert_hash(self.hasher().hash(item), limit);
         self.after_insertion(slice::from_ref(&outcome));
         outcome

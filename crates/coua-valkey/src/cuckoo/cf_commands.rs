@@ -80,7 +80,7 @@ fn add_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let outcomes = insert_items(call, Insertion::of_items(call)?, Copies::Add)?;
+    let outcomes = insert_items(call, Insertion::of_items(), Copies::Add)?;
     Ok(reply_each(outcomes, accepted))
 }
 
@@ -121,7 +121,7 @@ fn insert_item(call: &Call<'_>, copies: Copies) -> Result<Reply, CommandError> {
     let insert = |value: &mut CuckooValue, limit| {
         Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
     };
-    let insertion = Insertion::of_items(call)?;
+    let insertion = Insertion::of_items();
     let [outcome] = insertion.run(call, insert, c"cuckoo.add", &rest_of(copies))?;
     reply_if_new(outcome)
 }
@@ -217,9 +217,6 @@ fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
-    if call.count() < 3 {
-        return Err(CommandError::Arity);
-    }
     // The filter is there twice for a while, beside the one that it replaces.
     let left = call.memory_left().map(|left| left / 2);
     let limit = key_memory_limit_of(call).into_iter().chain(left).min();
@@ -287,10 +284,18 @@ fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
     Ok(Reply::Ok)
 }
 
+/// In milliseconds since 1970.
+const YEAR_10000: u64 = 253_402_300_800_000;
+
 fn advance(call: &Call<'_>) -> Result<Reply, CommandError> {
     let &[_, _, time] = call.argv() else { return Err(CommandError::Arity) };
     let time = integer(time).and_then(|time| u64::try_from(time).ok());
     let time = time.ok_or(CommandError::NotANumber("milliseconds"))?;
+    // What is meant in another unit would empty the filter, and stop its clock for thousands of
+    // years.
+    if time >= YEAR_10000 && !call.is_replicated() {
+        return Err(CommandError::TimeRange);
+    }
     let mut key = call.key_to_change::<CuckooValue>(1)?;
     let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
     if native.window().is_none_or(|window| window.clock() == Clock::Count) {

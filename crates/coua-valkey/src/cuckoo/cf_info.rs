@@ -12,6 +12,13 @@ use crate::value::NativeFilter as _;
 
 type Field = (&'static CStr, Reply);
 
+/// Words of BF.INFO for fields that have another name here.
+const OTHER_NAMES: [(&str, &str); 3] = [
+    ("FILTERS", "Number of filters"),
+    ("ITEMS", "Number of items inserted"),
+    ("EXPANSION", "Expansion rate"),
+];
+
 /// CF.INFO
 pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
     let words = call.argv();
@@ -29,15 +36,14 @@ pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
     if wanted.eq_ignore_ascii_case(b"FULL") {
         return Ok(Reply::Map(all));
     }
-    let field = all.into_iter().find(|(name, _)| name.to_bytes().eq_ignore_ascii_case(wanted));
+    let other = OTHER_NAMES.iter().find(|(word, _)| wanted.eq_ignore_ascii_case(word.as_bytes()));
+    let name = other.map_or(wanted, |(_, name)| name.as_bytes());
+    let field = all.into_iter().find(|(it, _)| it.to_bytes().eq_ignore_ascii_case(name));
     field.map(|(_, value)| value).ok_or_else(|| CommandError::unknown(wanted))
 }
 
 /// CF.DEBUG
 pub(super) fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
-    if call.count() != 2 {
-        return Err(CommandError::Arity);
-    }
     let key = call.key::<CuckooValue>(1)?;
     let it = InfoNumbers::of(key.value().ok_or(CommandError::NotFound)?)?;
     let line = format!(

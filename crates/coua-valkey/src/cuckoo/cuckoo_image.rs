@@ -1,4 +1,5 @@
-//! A cuckoo filter as a stream of bytes: for dump files, append-only files, chunks of dumps, digests.
+//! A cuckoo filter as a stream of bytes: for dump files, append-only files, chunks of dumps,
+//! digests.
 //!
 //! ```text
 //! offset  bytes
@@ -37,7 +38,8 @@ use crate::value::{
 
 /// Bytes before the filter.
 const HEAD: usize = 64;
-/// Where a filter's file says how many parts it has, and how long it is (docs/format.md, section 1).
+/// Where a filter's file says how many parts it has, and how long it is (docs/format.md, section
+/// 1).
 const PARTS_AT: usize = 60;
 const LENGTH_AT: usize = 104;
 const CUCKOO: u32 = 1;

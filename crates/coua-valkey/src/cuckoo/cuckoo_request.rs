@@ -1,5 +1,5 @@
-//! What a new cuckoo filter is to be: from the words of a command, to the library's builder, and to the words with
-//! which replicas build the same.
+//! What a new cuckoo filter is to be: from the words of a command, to the library's builder, and to
+//! the words with which replicas build the same.
 
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
@@ -9,17 +9,17 @@ use crate::parse::{ArgumentList, Options, Range, integer, once, real};
 use crate::settings;
 use crate::value::Defaults;
 
-/// Fingerprints that the module this one stands in for tells apart. With b slots in a bucket it errs
-/// with probability 2 b load / 255, and its load at the capacity asked for is between 1/2 and 1,
-/// because it rounds up to a power of two: so b / 255 is at least as accurate in every case.
+/// Fingerprints that the module this one stands in for tells apart. With b slots in a bucket it
+/// errs with probability 2 b load / 255, and its load at the capacity asked for is between 1/2 and
+/// 1, because it rounds up to a power of two: so b / 255 is at least as accurate in every case.
 const PEER_FINGERPRINTS: f64 = 255.0;
 /// A filter with EXPANSION 1 keeps its rate up to this many times its capacity: the other module
 /// stops there.
 const LINEAR_ROOM: f64 = 32.0;
 /// With a larger EXPANSION, up to this many times.
 const GEOMETRIC_ROOM: f64 = 1024.0;
-/// Any filter that grows keeps its rate up to as many items at least. Small filters pay for this with
-/// a few bytes.
+/// Any filter that grows keeps its rate up to as many items at least. Small filters pay for this
+/// with a few bytes.
 const LEAST_ROOM: f64 = (1 << 24) as f64;
 
 const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
@@ -211,8 +211,8 @@ impl CuckooSpec {
         self.builder().build().map_err(|error| refusal_of(&error))
     }
 
-    /// The words after the key with which CF.RESERVE builds the same filter anywhere. What is as in the module as
-    /// it is delivered is left out, as the server takes a while for each word.
+    /// The words after the key with which CF.RESERVE builds the same filter anywhere. What is as in
+    /// the module as it is delivered is left out, as the server takes a while for each word.
     pub(crate) fn arguments(&self) -> ArgumentList {
         let mut words = ArgumentList::new();
         words.push(self.capacity);

@@ -1,8 +1,8 @@
 //! The first items of a filter, as a list of their hashes.
 //!
-//! Most filters on a server are small. A list takes a fraction of the memory of the smallest table, and is as
-//! quick to search. A filter becomes a table when the list is full, by inserting the hashes in their order: so
-//! the same commands lead to the same bytes on every server.
+//! Most filters on a server are small. A list takes a fraction of the memory of the smallest table,
+//! and is as quick to search. A filter becomes a table when the list is full, by inserting the
+//! hashes in their order: so the same commands lead to the same bytes on every server.
 
 use coua::{CuckooFilter, KeyHash};
 
@@ -11,8 +11,8 @@ use crate::error::CommandError;
 
 /// Hashes of a list. Searching so many takes about as long as a lookup in a table.
 pub(super) const MOST: usize = 64;
-/// Filters with room for more items begin as a table: a request for much is refused at once if there is no
-/// memory for it.
+/// Filters with room for more items begin as a table: a request for much is refused at once if
+/// there is no memory for it.
 const MOST_CAPACITY: u64 = 4096;
 /// With as many bits of a hash, and more, a table has room for [`MOST_CAPACITY`] items.
 const LEAST_HASH_BITS: u32 = 24;
@@ -27,8 +27,8 @@ pub(super) struct HashList {
 }
 
 impl HashList {
-    /// Whether a filter may begin as a list: not one of fixed size, which has its memory from the start. Its
-    /// table can always be built.
+    /// Whether a filter may begin as a list: not one of fixed size, which has its memory from the
+    /// start. Its table can always be built.
     pub(super) fn suits(spec: &CuckooSpec) -> bool {
         let has_bits = matches!(spec.precision, Precision::HashBits(LEAST_HASH_BITS..=64));
         let is_small = spec.hints.expansion > 0 && spec.capacity <= MOST_CAPACITY;
@@ -55,7 +55,8 @@ impl HashList {
         self.hashes.iter().map(|&it| u64::from(it == hash)).sum()
     }
 
-    /// Adds a hash if there is room for it in the list, and the list takes no more than so many bytes.
+    /// Adds a hash if there is room for it in the list, and the list takes no more than so many
+    /// bytes.
     pub(super) fn push(&mut self, hash: KeyHash, most_bytes: u64) -> bool {
         let step_bytes = (STEP * size_of::<u64>()) as u64;
         let is_at_step = self.hashes.len().is_multiple_of(STEP);

@@ -34,19 +34,18 @@ pub(crate) struct Cuckoo;
 impl FilterKind for Cuckoo {
     type Native = NativeCuckoo;
     type Imported = PeerCuckoo;
+    type Request = CuckooRequest;
     const NAME: &'static CStr = c"MBbloomCF";
     const LOAD_COMMAND: &'static CStr = c"CF.LOADCHUNK";
     const LOADED: &'static CStr = c"cuckoo.loadchunk";
+    const OPTIONS: &'static [&'static str] = &["CAPACITY", "ERROR", "HASHBITS", "SEED"];
+    const RESERVE: &'static CStr = c"cf.reserve";
+    const CREATED: &'static CStr = c"cuckoo.reserve";
 
     fn slot() -> &'static TypeSlot {
         static SLOT: TypeSlot = TypeSlot::new();
         &SLOT
     }
-
-    type Request = CuckooRequest;
-    const OPTIONS: &'static [&'static str] = &["CAPACITY", "ERROR", "HASHBITS", "SEED"];
-    const RESERVE: &'static CStr = c"cf.reserve";
-    const CREATED: &'static CStr = c"cuckoo.reserve";
 
     fn take(
         request: &mut CuckooRequest,
@@ -116,7 +115,7 @@ impl CuckooValue {
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcome, CommandError> {
         match self {
-            Self::Native(native) => Ok(native.insert_one(item, copies, limit)),
+            Self::Native(native) => Ok(NativeCuckoo::insert_item(native, item, copies, limit)),
             Self::Imported(imported) => Ok(insert_imported(imported, item, copies, &limits())),
             Self::Incomplete(_) => Err(CommandError::Incomplete),
         }
@@ -207,8 +206,8 @@ pub(super) const ADVANCE: &CStr = c"cf.advance";
 /// The event of a filter whose clock has moved.
 pub(super) const ADVANCED: &CStr = c"cuckoo.advance";
 
-/// Advances the clock of a filter that forgets, before a command that changes it: what the window has left goes.
-/// With a replicated command the clock has come already.
+/// Advances the clock of a filter that forgets, before a command that changes it: what the window
+/// has left goes. With a replicated command the clock has come already.
 #[inline]
 pub(super) fn advance_clock(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
     let forgets =

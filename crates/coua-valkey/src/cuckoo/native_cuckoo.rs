@@ -1,5 +1,5 @@
-//! A cuckoo filter of this module as the value of a key: a list while there are few items, then a table; or
-//! generations, if it forgets.
+//! A cuckoo filter of this module as the value of a key: a list while there are few items, then a
+//! table; or generations, if it forgets.
 
 use std::mem::size_of;
 
@@ -128,7 +128,7 @@ impl NativeCuckoo {
     }
 
     /// Inserts an item.
-    pub(crate) fn insert_one(
+    pub(crate) fn insert_item(
         &mut self,
         item: &[u8],
         copies: Copies,
@@ -172,8 +172,8 @@ impl NativeCuckoo {
         outcomes
     }
 
-    /// Inserts into the list as long as there is room, and makes a table of it then. If it cannot, no item
-    /// that is absent goes in.
+    /// Inserts into the list as long as there is room, and makes a table of it then. If it cannot,
+    /// no item that is absent goes in.
     fn insert_hash(&mut self, hash: KeyHash, copies: Copies, limit: Option<u64>) -> Outcome {
         if let Form::List(list) = &mut self.form {
             let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
@@ -273,8 +273,8 @@ impl NativeCuckoo {
         if is_windowed { self.advance(milliseconds()) } else { None }
     }
 
-    /// Gives memory back from a position on, as much as a command may take the time for; in the end forgets how many items
-    /// were removed.
+    /// Gives memory back from a position on, as much as a command may take the time for; in the end
+    /// forgets how many items were removed.
     ///
     /// A filter that never grows keeps its memory: it could not take as many items again.
     pub(crate) fn compact(&mut self, at: CompactionPosition) -> Compaction {

@@ -1,5 +1,5 @@
-//! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now and then: both have
-//! the same bytes, whatever they went through.
+//! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now
+//! and then: both have the same bytes, whatever they went through.
 
 use super::compaction::CompactionPosition;
 use super::native_cuckoo::NativeCuckoo;

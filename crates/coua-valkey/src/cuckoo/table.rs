@@ -1,4 +1,5 @@
-//! A cuckoo filter that never forgets, as a table; and how items are inserted into filters of the library.
+//! A cuckoo filter that never forgets, as a table; and how items are inserted into filters of the
+//! library.
 
 use std::iter;
 use std::mem::size_of;
@@ -196,7 +197,8 @@ impl Table {
         block_bytes(size_of::<Self>() as u64) + self.allocated
     }
 
-    /// The filter, with the limit of memory that it keeps from now on: that may change from one command to the next.
+    /// The filter, with the limit of memory that it keeps from now on: that may change from one
+    /// command to the next.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, CuckooFilter> {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
         LimitedFilter { filter: &mut self.filter, limit, expansion: self.hints.expansion }
@@ -221,9 +223,9 @@ impl Table {
         Compaction { has_changed, next: next.map(|from| CompactionPosition { part: 0, from }) }
     }
 
-    /// Gives memory back after these items, so many, were removed, if they have left little; tells whether all has come back. A
-    /// filter that was never full keeps the room it was made with. All servers do the same, as it follows from
-    /// what is saved and from the command.
+    /// Gives memory back after these items, so many, were removed, if they have left little; tells
+    /// whether all has come back. A filter that was never full keeps the room it was made with. All
+    /// servers do the same, as it follows from what is saved and from the command.
     pub(super) fn compact_after<'a>(
         &mut self,
         removed: impl Iterator<Item = &'a [u8]>,
@@ -244,8 +246,8 @@ impl Table {
         false
     }
 
-    /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction that did not
-    /// succeed, because of equal items, is tried again only then.
+    /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction
+    /// that did not succeed, because of equal items, is tried again only then.
     fn has_halved(&self, removed: u64) -> bool {
         let (slots, now) = (self.filter.slots(), self.filter.len());
         let before = now.saturating_add(removed);

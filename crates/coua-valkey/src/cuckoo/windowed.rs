@@ -1,9 +1,9 @@
 //! A cuckoo filter that forgets by age.
 //!
-//! Its clock is part of the value, and moves by commands alone: the server that decides tells the others what
-//! time it is, by CF.ADVANCE before the command that it does. So the same commands lead to the same bytes on
-//! every server, whatever their clocks say. Questions do not change it: they pass over generations that the window
-//! has left by the clock of the server that is asked.
+//! Its clock is part of the value, and moves by commands alone: the server that decides tells the
+//! others what time it is, by CF.ADVANCE before the command that it does. So the same commands lead
+//! to the same bytes on every server, whatever their clocks say. Questions do not change it: they
+//! pass over generations that the window has left by the clock of the server that is asked.
 
 use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -62,8 +62,8 @@ impl WindowedFilter {
         self.filter.window()
     }
 
-    /// Tells the time, in milliseconds since 1970, and forgets what the window has left; tells the filter's
-    /// clock, if that has moved.
+    /// Tells the time, in milliseconds since 1970, and forgets what the window has left; tells the
+    /// filter's clock, if that has moved.
     pub(super) fn advance(&mut self, time: u64) -> Option<u64> {
         let before = self.filter.clock();
         self.filter.logged(&mut Background).advance(time);
@@ -124,7 +124,8 @@ impl WindowedFilter {
         items.iter().map(|item| self.hasher().hash(*item)).collect()
     }
 
-    /// The filter, with the limit of memory that it keeps from now on: that may change from one command to the next.
+    /// The filter, with the limit of memory that it keeps from now on: that may change from one
+    /// command to the next.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, Generations> {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
         LimitedFilter { filter: &mut self.filter, limit, expansion: 1 }
@@ -145,7 +146,8 @@ impl WindowedFilter {
         })
     }
 
-    /// Gives memory back after removals, as much as a command may take the time for, from a generation and a hash on.
+    /// Gives memory back after removals, as much as a command may take the time for, from a
+    /// generation and a hash on.
     pub(super) fn compact(&mut self, at: CompactionPosition) -> Compaction {
         let (mut has_changed, mut time) = (false, Time::all());
         let left = self.filter.filters_mut().filter(|(number, _)| *number >= at.part);

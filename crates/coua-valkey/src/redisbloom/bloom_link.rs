@@ -1,4 +1,5 @@
-//! One Bloom filter of a chain of the peer: how it is hashed and sized, with the peer's steps in the same order.
+//! One Bloom filter of a chain of the peer: how it is hashed and sized, with the peer's steps in
+//! the same order.
 
 use super::bytes::{copied, zeroed};
 use super::errors::{LoadError, OutOfMemory, number};

@@ -1,4 +1,5 @@
-//! Bytes of a filter: memory for them, which is asked for and never taken for granted, and fields of a header.
+//! Bytes of a filter: memory for them, which is asked for and never taken for granted, and fields
+//! of a header.
 
 use std::hint::black_box;
 
@@ -6,8 +7,8 @@ use super::errors::OutOfMemory;
 
 /// `bytes` zeros.
 ///
-/// The room is tried first and given back, because there is no fallible way to get memory that is zero
-/// already, and writing zeros into half a gigabyte would hold up every client of the server.
+/// The room is tried first and given back, because there is no fallible way to get memory that is
+/// zero already, and writing zeros into half a gigabyte would hold up every client of the server.
 pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
     // Without `black_box` the room would be optimized away together with the question.
     drop(black_box(room(bytes)?));

@@ -1,8 +1,8 @@
 //! A Bloom filter of the peer, kept in its own layout.
 //!
 //! A chain of Bloom filters, each larger than the one before by the growth, and with half its error
-//! rate. An item goes to the newest; it is there if one of them says so. The same inserts make the same
-//! bytes as in the peer.
+//! rate. An item goes to the newest; it is there if one of them says so. The same inserts make the
+//! same bytes as in the peer.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! A cuckoo filter of the peer, kept in its own layout.
 //!
-//! Tables of buckets of 8-bit fingerprints, each larger than the one before by the expansion. An item
-//! goes to the newest table with room; when none has, fingerprints of the newest are relocated; when
-//! that fails, a table is added. The same inserts make the same bytes as in the peer.
+//! Tables of buckets of 8-bit fingerprints, each larger than the one before by the expansion. An
+//! item goes to the newest table with room; when none has, fingerprints of the newest are
+//! relocated; when that fails, a table is added. The same inserts make the same bytes as in the
+//! peer.
 
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ const MAX_SUB_FILTERS: u32 = 0xffff;
 #[derive(Debug)]
 pub struct PeerCuckoo {
     shape: Shape,
-    /// As stated and counted, and never more than there are slots: a dump that says more is refused, so
-    /// that the filter must not say so either.
+    /// As stated and counted, and never more than there are slots: a dump that says more is
+    /// refused, so that the filter must not say so either.
     items: u64,
     deletes: u64,
     /// At least one, from the oldest to the newest.
@@ -48,8 +49,8 @@ impl PeerCuckoo {
         Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
     }
 
-    /// A filter of so many sub-filters, whose slots come from `array`. All sizes are checked before the
-    /// first is asked for.
+    /// A filter of so many sub-filters, whose slots come from `array`. All sizes are checked before
+    /// the first is asked for.
     fn build(
         shape: Shape,
         sub_filters: u64,
@@ -98,8 +99,8 @@ impl PeerCuckoo {
         self.sub_filters.iter().map(|sub_filter| sub_filter.count(place)).sum()
     }
 
-    /// Takes away one copy of the item; false if there is none. Compacts a small filter when more than
-    /// a tenth of its items have gone.
+    /// Takes away one copy of the item; false if there is none. Compacts a small filter when more
+    /// than a tenth of its items have gone.
     pub fn remove(&mut self, item: &[u8]) -> bool {
         let place = self.shape.place(item);
         if !self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.take(place)) {
@@ -175,8 +176,8 @@ fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, 
 }
 
 impl PeerCuckoo {
-    /// The filter with the counts that its dump states. They may be of slots that are yet to come, or
-    /// that never came; so all that can be asked is that there is room for the items.
+    /// The filter with the counts that its dump states. They may be of slots that are yet to come,
+    /// or that never came; so all that can be asked is that there is room for the items.
     fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
         number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
         Ok(Self { items, deletes, ..self })
@@ -233,15 +234,16 @@ impl PeerCuckoo {
 }
 
 /// `remove` compacts by itself as long as that asks at most this many pairs of buckets of
-/// [`SMALL_BUCKET`] slots, or as much of larger ones: a few milliseconds. The peer has no such limit, and
-/// holds up its server.
+/// [`SMALL_BUCKET`] slots, or as much of larger ones: a few milliseconds. The peer has no such
+/// limit, and holds up its server.
 const MAX_COMPACTION: u64 = 1 << 19;
 /// Buckets of fewer slots take as long to ask: for their memory.
 const SMALL_BUCKET: u64 = 8;
-/// What a step does: it looks at this many slots, or asks older sub-filters for room for 32 times fewer fingerprints.
+/// What a step does: it looks at this many slots, or asks older sub-filters for room for 32 times
+/// fewer fingerprints.
 const STEP: u64 = 1 << 19;
-/// Asking an older sub-filter for room takes as long as looking at so many slots, as its buckets are not in the
-/// processor's caches.
+/// Asking an older sub-filter for room takes as long as looking at so many slots, as its buckets
+/// are not in the processor's caches.
 const ASKING: u64 = 32;
 
 /// Where a compaction goes on.
@@ -265,8 +267,8 @@ pub struct CompactionStep {
 }
 
 impl PeerCuckoo {
-    /// Moves items from newer sub-filters into older ones, and frees those at the end that have become
-    /// empty. Takes its time with a large filter.
+    /// Moves items from newer sub-filters into older ones, and frees those at the end that have
+    /// become empty. Takes its time with a large filter.
     pub fn compact(&mut self) {
         let mut next = self.compact_step(None).next;
         while next.is_some() {
@@ -274,8 +276,8 @@ impl PeerCuckoo {
         }
     }
 
-    /// A step of [`compact`](Self::compact), from a position on, or from the beginning: some milliseconds at most. What it
-    /// does follows from the filter and the position alone.
+    /// A step of [`compact`](Self::compact), from a position on, or from the beginning: some
+    /// milliseconds at most. What it does follows from the filter and the position alone.
     pub fn compact_step(&mut self, from: Option<SlotPosition>) -> CompactionStep {
         let mut done = CompactionStep { has_changed: false, next: None, freed: Vec::new() };
         let mut left = STEP;
@@ -304,8 +306,8 @@ impl PeerCuckoo {
         done
     }
 
-    /// Compacts a small filter when more than a tenth of its items have gone; up to the first sub-filter that could not be
-    /// emptied, as those before it cannot be freed.
+    /// Compacts a small filter when more than a tenth of its items have gone; up to the first
+    /// sub-filter that could not be emptied, as those before it cannot be freed.
     fn compact_after_removal(&mut self) {
         let is_due = self.deletes as f64 > self.items as f64 * 0.10;
         if self.sub_filters.len() == 1 || !is_due || self.pairs() > MAX_COMPACTION {
@@ -334,8 +336,8 @@ impl PeerCuckoo {
             / SMALL_BUCKET
     }
 
-    /// Moves what can be moved out of a sub-filter, from a slot on, until nothing is `left` of the time; the slot that is
-    /// next then.
+    /// Moves what can be moved out of a sub-filter, from a slot on, until nothing is `left` of the
+    /// time; the slot that is next then.
     fn drain(&mut self, number: usize, slot: usize, left: &mut u64) -> Option<usize> {
         let bucket_size = u64::from(self.shape.bucket_size).max(SMALL_BUCKET);
         let asking = ASKING * number as u64 * bucket_size / SMALL_BUCKET;

@@ -1,8 +1,9 @@
 //! What the filters of both kinds have in common: a header, and arrays of bytes.
 //!
-//! `SCANDUMP` hands them out in pieces; stores that keep values as a whole take them as one stream: the length of the
-//! header, the header, and all arrays. The pieces are cut every 16 MiB. A position is 1 + an offset into all arrays laid
-//! end to end. Each piece travels with the position of its *end*, and no piece reaches over the end of an array.
+//! `SCANDUMP` hands them out in pieces; stores that keep values as a whole take them as one stream:
+//! the length of the header, the header, and all arrays. The pieces are cut every 16 MiB. A
+//! position is 1 + an offset into all arrays laid end to end. Each piece travels with the position
+//! of its *end*, and no piece reaches over the end of an array.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -180,8 +181,8 @@ pub(super) fn piece<'a>(
     Ok(None)
 }
 
-/// Where a piece of `bytes` bytes lies that ends at `position`, in arrays of these lengths: the number of the array, and
-/// the range in it.
+/// Where a piece of `bytes` bytes lies that ends at `position`, in arrays of these lengths: the
+/// number of the array, and the range in it.
 pub(super) fn place(
     lengths: impl Iterator<Item = usize>,
     position: i64,

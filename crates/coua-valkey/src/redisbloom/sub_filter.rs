@@ -1,5 +1,5 @@
-//! What a cuckoo filter of the peer was made with, where that puts a fingerprint, and one of its tables of buckets of
-//! 8-bit fingerprints.
+//! What a cuckoo filter of the peer was made with, where that puts a fingerprint, and one of its
+//! tables of buckets of 8-bit fingerprints.
 
 use std::ops::Range;
 
@@ -72,8 +72,8 @@ impl Shape {
 }
 
 impl Place {
-    /// A place whose buckets are those of the same fingerprint in the other sub-filters, as long as they
-    /// have no more buckets: a bucket's number is the hash's low bits.
+    /// A place whose buckets are those of the same fingerprint in the other sub-filters, as long as
+    /// they have no more buckets: a bucket's number is the hash's low bits.
     pub(super) fn of_slot(bucket: u64, fingerprint: u8) -> Self {
         Self { hash: bucket, fingerprint }
     }
@@ -83,7 +83,8 @@ impl Place {
     }
 }
 
-/// The other bucket of a fingerprint; applied twice, in a power of two of buckets, the first one again.
+/// The other bucket of a fingerprint; applied twice, in a power of two of buckets, the first one
+/// again.
 pub(super) fn partner(bucket: u64, fingerprint: u8) -> u64 {
     bucket ^ (u64::from(fingerprint) * 0x5bd1_e995)
 }
@@ -169,9 +170,9 @@ impl SubFilter {
         self.replace(place, place.fingerprint, EMPTY)
     }
 
-    /// Makes room by relocating the fingerprints of full buckets, at most `max_steps` of them, as the
-    /// peer does: from the first bucket on, the victims' slots taken in turns. Without success the
-    /// steps are taken back, and nothing has changed.
+    /// Makes room by relocating the fingerprints of full buckets, at most `max_steps` of them, as
+    /// the peer does: from the first bucket on, the victims' slots taken in turns. Without success
+    /// the steps are taken back, and nothing has changed.
     pub(super) fn relocate(&mut self, place: Place, max_steps: u16) -> bool {
         let mut bucket = place.hash & self.mask;
         let mut fingerprint = place.fingerprint;
@@ -194,8 +195,8 @@ impl SubFilter {
         false
     }
 
-    /// Moves the fingerprint of a slot into the `older` sub-filters, which have no more buckets than this one, if there is
-    /// room. Tells whether the slot had one.
+    /// Moves the fingerprint of a slot into the `older` sub-filters, which have no more buckets
+    /// than this one, if there is room. Tells whether the slot had one.
     pub(super) fn move_into(&mut self, older: &mut [Self], slot: usize) -> bool {
         let place = Place::of_slot((slot / self.bucket_size) as u64, self.slots[slot]);
         let is_used = place.fingerprint != EMPTY;

@@ -83,8 +83,8 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the command repeats what another server, or this one before, has decided already: it
-    /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing may be
-    /// refused.
+    /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing
+    /// may be refused.
     pub(crate) fn is_replicated(&self) -> bool {
         const REPEATED: c_int =
             raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
@@ -98,8 +98,9 @@ impl<'a> Call<'a> {
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
-    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has; all of it where
-    /// the server makes room by evicting keys. Nothing is told where nothing may be refused.
+    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has;
+    /// all of it where the server makes room by evicting keys. Nothing is told where nothing may be
+    /// refused.
     pub(crate) fn memory_left(&self) -> Option<u64> {
         if self.is_replicated() {
             return None;
@@ -176,7 +177,8 @@ impl<'a> Call<'a> {
 
 /// Random bytes of the server's, fit for a secret key. Without a server, in unit tests, all are 0.
 ///
-/// The server takes a microsecond for each call: so it is asked for many at once. None is given out twice.
+/// The server takes a microsecond for each call: so it is asked for many at once. None is given out
+/// twice.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
     const MANY: usize = 1024;

@@ -15,7 +15,8 @@ pub(crate) struct Command {
     pub(crate) name: &'static CStr,
     /// How many words it has; negative: as many at least.
     pub(crate) arity: c_int,
-    /// The words after its name, the first of them a key, as [`command_docs`](super::command_docs) reads them.
+    /// The words after its name, the first of them a key, as [`command_docs`](super::command_docs)
+    /// reads them.
     pub(crate) words: &'static CStr,
     /// What it does, in words.
     pub(crate) summary: &'static CStr,
@@ -25,8 +26,8 @@ pub(crate) struct Command {
     pub(crate) run: CommandEntry,
 }
 
-/// The table of a family's commands. A row has the name, the number of words, the access, the function, the words and
-/// the summary of a [`Command`].
+/// The table of a family's commands. A row has the name, the number of words, the access, the
+/// function, the words and the summary of a [`Command`].
 macro_rules! commands {
     ($($name:expr, $arity:expr, $access:ident, $function:expr, $words:expr, $summary:expr;)+) => {
         &[$(crate::server::Command {
@@ -70,7 +71,8 @@ unsafe extern "C" fn run<F: Work>(
     count: c_int,
 ) -> c_int {
     let done = catch_panic(None, || {
-        // SAFETY: a function has no bytes, so any aligned address refers to one; `CommandEntry::of` was given this one.
+        // SAFETY: a function has no bytes, so any aligned address refers to one; `CommandEntry::of`
+        // was given this one.
         let function = unsafe { NonNull::<F>::dangling().as_ref() };
         // SAFETY: the server gives the words of the command, which live while it runs.
         let call = unsafe { Call::new(context, words, count) };
@@ -88,8 +90,8 @@ unsafe extern "C" fn run<F: Work>(
 impl Command {
     /// Whether the server has a command of this name, its own or another module's.
     pub(super) fn exists(&self, context: *mut raw::RedisModuleCtx) -> bool {
-        // SAFETY: asks for a command by its name; null if it is there but belongs to the server, which
-        // is why `register` may still fail.
+        // SAFETY: asks for a command by its name; null if it is there but belongs to the server,
+        // which is why `register` may still fail.
         let reply = unsafe {
             server_function!(RedisModule_Call)(
                 context,
@@ -102,8 +104,8 @@ impl Command {
         if reply.is_null() {
             return false;
         }
-        // SAFETY: a reply of the server: an array with one element, which is an array if the command is
-        // there, else null; each function checks the type of what it gets.
+        // SAFETY: a reply of the server: an array with one element, which is an array if the
+        // command is there, else null; each function checks the type of what it gets.
         unsafe {
             let first = server_function!(RedisModule_CallReplyArrayElement)(reply, 0);
             let found = !first.is_null()
@@ -114,7 +116,8 @@ impl Command {
         }
     }
 
-    /// Adds the command, to a category of access control and to the server's own if it has those of modules.
+    /// Adds the command, to a category of access control and to the server's own if it has those of
+    /// modules.
     pub(super) fn register(
         &self,
         context: *mut raw::RedisModuleCtx,
@@ -145,8 +148,8 @@ impl Command {
         }
         let categories = format!("{} {}", category.to_string_lossy(), self.access.categories());
         let categories = CString::new(categories).map_err(|_| refused())?;
-        // SAFETY: these two functions came with Redis 7.2 and 7.4 and with Valkey 8; where one is missing
-        // there are no categories of modules.
+        // SAFETY: these two functions came with Redis 7.2 and 7.4 and with Valkey 8; where one is
+        // missing there are no categories of modules.
         unsafe {
             if let (Some(assign), Some(_)) = (
                 raw::RedisModule_SetCommandACLCategories.get(),

@@ -1,8 +1,10 @@
-//! What the server's `COMMAND` and `COMMAND DOCS` tell of a command, and by which it checks words, keys and permissions.
+//! What the server's `COMMAND` and `COMMAND DOCS` tell of a command, and by which it checks words,
+//! keys and permissions.
 //!
-//! The words after a command's name come from a line such as `key [CAPACITY capacity:integer] [NOCREATE] ITEMS item...`. Words in
-//! capital letters stand as they are. The others are places for values, of which the key is the first; `...`
-//! is for one or more. In brackets are options, and `|` stands between alternatives.
+//! The words after a command's name come from a line such as `key [CAPACITY capacity:integer]
+//! [NOCREATE] ITEMS item...`. Words in capital letters stand as they are. The others are places for
+//! values, of which the key is the first; `...` is for one or more. In brackets are options, and
+//! `|` stands between alternatives.
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem::{size_of, zeroed};
@@ -225,7 +227,8 @@ pub(super) fn describe(
         let read = raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS;
         keys.push(key_spec(read, 2, -1));
     }
-    // SAFETY: all zeros are what the server takes for the end of the list, and for fields not given.
+    // SAFETY: all zeros are what the server takes for the end of the list, and for fields not
+    // given.
     let (end, mut info): (_, raw::RedisModuleCommandInfo) = unsafe { (zeroed(), zeroed()) };
     keys.push(end);
     info.version = &raw const VERSION;

@@ -111,8 +111,8 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Makes the settings known to the server, and takes the values from its configuration file. The
-    /// module's arguments, `NAME VALUE ...`, are other defaults.
+    /// Makes the settings known to the server, and takes the values from its configuration file.
+    /// The module's arguments, `NAME VALUE ...`, are other defaults.
     pub(super) fn register(
         &self,
         context: *mut raw::RedisModuleCtx,

@@ -1,7 +1,7 @@
 //! Values on their way into dump files, append-only files and digests, and back.
 //!
-//! A value is a stream of bytes. In a dump file it is cut into pieces of a bounded size, of which the
-//! last is empty, so that neither side needs memory for all of it.
+//! A value is a stream of bytes. In a dump file it is cut into pieces of a bounded size, of which
+//! the last is empty, so that neither side needs memory for all of it.
 
 use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
@@ -9,8 +9,8 @@ use std::io::{self, Read, Write};
 use super::{raw, server_function};
 use crate::redisbloom::{Source, Unreadable};
 
-/// A stream cut into pieces of a bounded size, so that memory for all of it is not needed: hands over each piece as
-/// soon as it is full, and at the end the rest.
+/// A stream cut into pieces of a bounded size, so that memory for all of it is not needed: hands
+/// over each piece as soon as it is full, and at the end the rest.
 pub(crate) struct Pieces<P> {
     size: usize,
     piece: Vec<u8>,
@@ -116,8 +116,8 @@ impl RdbReader {
         Self { io, piece: Piece::EMPTY, ended: false }
     }
 
-    /// Whether the value is being restored by a client, and may be refused: not when the server loads
-    /// its own file or follows its primary.
+    /// Whether the value is being restored by a client, and may be refused: not when the server
+    /// loads its own file or follows its primary.
     pub(crate) fn is_request(&self) -> bool {
         let bound = raw::REDISMODULE_CTX_FLAGS_LOADING
             | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
@@ -193,7 +193,8 @@ impl Read for RdbReader {
     }
 }
 
-/// Writes an append-only file: a stream, as calls of one command with the key, a position and bytes.
+/// Writes an append-only file: a stream, as calls of one command with the key, a position and
+/// bytes.
 pub(crate) struct AppendOnly {
     io: *mut raw::RedisModuleIO,
     key: *mut raw::RedisModuleString,

@@ -35,8 +35,8 @@ impl Call<'_> {
 
     fn open<T: ValueType>(&self, word: usize, mode: c_int) -> Result<Key<'_, T>, CommandError> {
         let name = self.string(word);
-        // SAFETY: context and name are valid while the command runs; a key opened for reading may be
-        // null if it is missing.
+        // SAFETY: context and name are valid while the command runs; a key opened for reading may
+        // be null if it is missing.
         let raw = unsafe { server_function!(RedisModule_OpenKey)(self.context, name, mode) };
         let mut key = Key {
             context: self.context,
@@ -67,8 +67,8 @@ impl<T: ValueType> Key<'_, T> {
 
     /// The value.
     pub(crate) fn value(&self) -> Option<&T> {
-        // SAFETY: the type was checked when the key was opened, values of this type are made by `set`
-        // and `native` only, and the borrow of the key keeps others from changing it.
+        // SAFETY: the type was checked when the key was opened, values of this type are made by
+        // `set` and `native` only, and the borrow of the key keeps others from changing it.
         unsafe { self.pointer.as_ref() }
     }
 
@@ -81,17 +81,17 @@ impl<T: ValueType> Key<'_, T> {
     /// The value, to be changed.
     pub(crate) fn value_mut(&mut self) -> Option<&mut T> {
         self.bytes_before();
-        // SAFETY: as in `value`; the server runs one command at a time, and the mutable borrow of the
-        // key makes this the only reference. (A command that opens a key twice reads one before it
-        // changes the other.)
+        // SAFETY: as in `value`; the server runs one command at a time, and the mutable borrow of
+        // the key makes this the only reference. (A command that opens a key twice reads one before
+        // it changes the other.)
         unsafe { self.pointer.as_mut() }
     }
 
     /// Gives a key that has no value this one.
     pub(crate) fn set(&mut self, value: T) -> Result<&mut T, CommandError> {
         let pointer = T::slot().give_to_server(value);
-        // SAFETY: the key is open for changes, and the pointer belongs to the server from here on; it
-        // comes back in `free` of the type.
+        // SAFETY: the key is open for changes, and the pointer belongs to the server from here on;
+        // it comes back in `free` of the type.
         let set = unsafe {
             server_function!(RedisModule_ModuleTypeSetValue)(
                 self.raw,

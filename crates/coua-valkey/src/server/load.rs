@@ -1,4 +1,5 @@
-//! The module is loaded: its types, commands, settings and its section of `INFO` become known to the server.
+//! The module is loaded: its types, commands, settings and its section of `INFO` become known to
+//! the server.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::panic;
@@ -10,8 +11,8 @@ use super::configuration::Configuration;
 use super::value_type::TypeEntry;
 use super::{FAILED, OK, catch_panic, raw, server_function};
 
-/// Commands of one prefix, with the type of their keys. Where a server has the first of them already, it has
-/// all, and keeps them.
+/// Commands of one prefix, with the type of their keys. Where a server has the first of them
+/// already, it has all, and keeps them.
 pub(crate) struct Family {
     /// The prefix.
     pub(crate) name: &'static str,
@@ -106,8 +107,9 @@ pub(crate) unsafe fn load_module(
     }
 }
 
-/// The option that lets slots of a cluster be moved while they are in use, if the server has it: Valkey
-/// since 9. It moves keys as an append-only file does. Redis may mean something else by the same bit.
+/// The option that lets slots of a cluster be moved while they are in use, if the server has it:
+/// Valkey since 9. It moves keys as an append-only file does. Redis may mean something else by the
+/// same bit.
 fn slot_migration() -> c_int {
     // SAFETY: a function without arguments.
     let known = raw::ValkeyModule_GetModuleOptionsAll.get().map_or(0, |all| unsafe { all() });

@@ -1,11 +1,11 @@
 //! The server's C interface, made safe: the only place of this crate with `unsafe`.
 //!
-//! What the other modules see: commands are rows of a table of [`Command`]s, values of
-//! keys are types with a [`ValueType`] implementation, and a [`Call`] gives access to the server
-//! while a command runs. No panic leaves this module: every function that the server calls catches it.
+//! What the other modules see: commands are rows of a table of [`Command`]s, values of keys are
+//! types with a [`ValueType`] implementation, and a [`Call`] gives access to the server while a
+//! command runs. No panic leaves this module: every function that the server calls catches it.
 //!
-//! The server runs commands, and the functions of a type, one at a time and with its lock held. Only
-//! `free` may come from another thread, for a value that nothing else refers to any more.
+//! The server runs commands, and the functions of a type, one at a time and with its lock held.
+//! Only `free` may come from another thread, for a value that nothing else refers to any more.
 
 #![expect(unsafe_code, reason = "calls C functions, and is called by them")]
 
@@ -54,10 +54,11 @@ const OK: std::ffi::c_int = raw::REDISMODULE_OK;
 /// And by failure.
 const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR;
 
-/// Runs `work`; `otherwise` is the result if it panics, which is a defect of this module. The panic's
-/// message is in the server's log then (see `load`).
+/// Runs `work`; `otherwise` is the result if it panics, which is a defect of this module. The
+/// panic's message is in the server's log then (see `load`).
 pub(super) fn catch_panic<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
     // AssertUnwindSafe: the library's operations decide before they change anything; a value that a
-    // defect leaves half changed answers wrongly at worst, as the server has no way to do without it.
+    // defect leaves half changed answers wrongly at worst, as the server has no way to do without
+    // it.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }

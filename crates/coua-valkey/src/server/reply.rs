@@ -44,8 +44,8 @@ impl Reply {
 /// Sends an answer.
 pub(super) fn send(call: &Call<'_>, reply: &Reply) {
     let context = call.context;
-    // SAFETY: the context is valid while the command runs; lengths are those of the data, and arrays
-    // are followed by as many elements as announced.
+    // SAFETY: the context is valid while the command runs; lengths are those of the data, and
+    // arrays are followed by as many elements as announced.
     unsafe {
         match reply {
             Reply::Ok => simple(context, c"OK"),

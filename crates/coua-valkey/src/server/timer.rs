@@ -25,8 +25,8 @@ struct ScheduledCommand {
 }
 
 impl Call<'_> {
-    /// Runs a command of this module on the first key of the call in a while, unless the call repeats what
-    /// another server has decided: that one sends the rest too.
+    /// Runs a command of this module on the first key of the call in a while, unless the call
+    /// repeats what another server has decided: that one sends the rest too.
     pub(crate) fn schedule(&self, command: &'static CStr, words: [String; 2]) {
         if self.is_replicated() {
             return;
@@ -35,8 +35,8 @@ impl Call<'_> {
         let key = unsafe { bytes_of(self.string(1)) }.to_vec();
         let scheduled = Box::into_raw(Box::new(ScheduledCommand { command, key, words }));
         PENDING.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the context is valid while the command runs, whose database is the timer's too. The box is taken
-        // back once, by `run`.
+        // SAFETY: the context is valid while the command runs, whose database is the timer's too.
+        // The box is taken back once, by `run`.
         unsafe {
             server_function!(RedisModule_CreateTimer)(
                 self.context,
@@ -60,8 +60,9 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, scheduled: *mut c_vo
             return;
         }
         let [first, second] = &scheduled.words;
-        // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the command to replicas
-        // and to the append-only file. The reply is freed once; the key may be gone, which is no harm.
+        // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the
+        // command to replicas and to the append-only file. The reply is freed once; the key may be
+        // gone, which is no harm.
         unsafe {
             let reply = server_function!(RedisModule_Call)(
                 context,

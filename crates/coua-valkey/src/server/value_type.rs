@@ -14,8 +14,8 @@ pub(crate) struct TypeSlot {
     name: AtomicPtr<raw::RedisModuleType>,
     values: AtomicU64,
     bytes: AtomicU64,
-    /// Bytes of memory that the server had left when it was asked, the bytes of all values then, and items that
-    /// were added since.
+    /// Bytes of memory that the server had left when it was asked, the bytes of all values then,
+    /// and items that were added since.
     left: AtomicU64,
     bytes_when_asked: AtomicU64,
     items_since: AtomicU64,
@@ -48,11 +48,11 @@ impl TypeSlot {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Memory that the server may still take, for a call that adds items; nothing is told where nothing may be
-    /// refused.
+    /// Memory that the server may still take, for a call that adds items; nothing is told where
+    /// nothing may be refused.
     pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
-        /// The server takes a hundred microseconds to tell. It is asked again when so many items were added, or
-        /// values have grown by so many bytes.
+        /// The server takes a hundred microseconds to tell. It is asked again when so many items
+        /// were added, or values have grown by so many bytes.
         const ITEMS: u64 = 32_768;
         const BYTES: u64 = 1 << 20;
         let grown = self.bytes().saturating_sub(self.bytes_when_asked.load(Ordering::Relaxed));
@@ -71,7 +71,8 @@ impl TypeSlot {
         left
     }
 
-    /// Has the server asked for the memory that is left before the next call, as there was too little.
+    /// Has the server asked for the memory that is left before the next call, as there was too
+    /// little.
     pub(crate) fn ask_again(&self) {
         self.items_since.store(u64::MAX, Ordering::Relaxed);
     }
@@ -96,7 +97,8 @@ impl TypeSlot {
     ///
     /// # Safety
     ///
-    /// The pointer came from `give_to_server`, or was moved by `defrag`, and it is not used any more.
+    /// The pointer came from `give_to_server`, or was moved by `defrag`, and it is not used any
+    /// more.
     pub(super) unsafe fn take_back<T: ValueType>(&self, value: *mut T) {
         self.values.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as the caller promises.
@@ -115,8 +117,8 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     /// Where the server's name for the type is kept.
     fn slot() -> &'static TypeSlot;
 
-    /// Writes everything that makes the value what it is: for dump files, and to tell whether two are
-    /// equal.
+    /// Writes everything that makes the value what it is: for dump files, and to tell whether two
+    /// are equal.
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()>;
 
     /// Reads what `write`, or another module of the same type name, has written.
@@ -128,7 +130,8 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     /// Bytes of memory.
     fn memory_bytes(&self) -> usize;
 
-    /// What freeing it takes, as many pieces of memory; above 64 the server does it in the background.
+    /// What freeing it takes, as many pieces of memory; above 64 the server does it in the
+    /// background.
     fn free_effort(&self) -> usize;
 
     /// A copy, if there is memory for it.
@@ -275,8 +278,8 @@ unsafe extern "C" fn copy<T: ValueType>(
     })
 }
 
-/// Moves the value itself, if the server asks for it. What it points to is one large block or mapping,
-/// which does not fragment the server's memory.
+/// Moves the value itself, if the server asks for it. What it points to is one large block or
+/// mapping, which does not fragment the server's memory.
 unsafe extern "C" fn defrag<T: ValueType>(
     context: *mut raw::RedisModuleDefragCtx,
     _key: *mut raw::RedisModuleString,
@@ -284,8 +287,8 @@ unsafe extern "C" fn defrag<T: ValueType>(
 ) -> c_int {
     const { assert!(align_of::<T>() <= 16, "blocks of the server, not parts of them, can be moved") };
     catch_panic(FAILED, || {
-        // SAFETY: the block was allocated by the server for the box; it copies the bytes, as a move in
-        // Rust does, and frees the old block.
+        // SAFETY: the block was allocated by the server for the box; it copies the bytes, as a move
+        // in Rust does, and frees the old block.
         unsafe {
             let moved = server_function!(RedisModule_DefragAlloc)(context, *value);
             if !moved.is_null() {

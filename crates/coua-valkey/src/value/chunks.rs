@@ -1,9 +1,9 @@
 //! A filter of this module in chunks: SCANDUMP, LOADCHUNK, and the append-only file.
 //!
 //! The chunks of a filter's image follow each other without gaps. The position that comes with a
-//! chunk is its end, plus one so that it is never 0, and above that some bits of the number of changes
-//! that the filter has seen: so a dump notices that the filter changed under it. Positions stay below
-//! 2^53, which every client can hold.
+//! chunk is its end, plus one so that it is never 0, and above that some bits of the number of
+//! changes that the filter has seen: so a dump notices that the filter changed under it. Positions
+//! stay below 2^53, which every client can hold.
 
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;

@@ -12,8 +12,9 @@ use crate::error::CommandError;
 use crate::server::{Call, Key, Reply, Word, random_bytes};
 use crate::settings::key_memory_limit_of;
 
-/// A secret key for a new filter, another one each time: the server takes a while for random bytes, so a secret
-/// is drawn from it once, and the keys are what SipHash makes of their numbers under it.
+/// A secret key for a new filter, another one each time: the server takes a while for random bytes,
+/// so a secret is drawn from it once, and the keys are what SipHash makes of their numbers under
+/// it.
 fn fresh_key() -> [u8; 16] {
     static SECRET: OnceLock<[u8; 16]> = OnceLock::new();
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -23,7 +24,8 @@ fn fresh_key() -> [u8; 16] {
     (half(number) << 64 | half(number + 1)).to_le_bytes()
 }
 
-/// Of filters from this size on the server is asked whether it has memory for them: it takes a while to tell.
+/// Of filters from this size on the server is asked whether it has memory for them: it takes a
+/// while to tell.
 const LARGE: u64 = 1 << 20;
 
 /// Does RESERVE.

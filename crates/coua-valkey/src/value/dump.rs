@@ -61,8 +61,8 @@ impl<K: FilterKind> Value<K> {
 
     /// The value that begins with this chunk.
     ///
-    /// `memory_left` tells how much the server may still take: a header of the other module stands for memory
-    /// that no chunk has justified yet.
+    /// `memory_left` tells how much the server may still take: a header of the other module stands
+    /// for memory that no chunk has justified yet.
     pub(crate) fn from_first_chunk(
         position: i64,
         chunk: &[u8],

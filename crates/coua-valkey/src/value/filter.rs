@@ -1,4 +1,5 @@
-//! What a filter of this module must be to be the value of a key, and what the images of both kinds have in common.
+//! What a filter of this module must be to be the value of a key, and what the images of both kinds
+//! have in common.
 
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
@@ -9,8 +10,8 @@ use coua::KeyHasher;
 use crate::error::{CommandError, RdbError};
 use crate::server::random_bytes;
 
-/// What a filter begins to count its changes from: another number each time that one is made or read, so
-/// that a dump does not go on in another filter than it began in.
+/// What a filter begins to count its changes from: another number each time that one is made or
+/// read, so that a dump does not go on in another filter than it began in.
 pub(crate) fn first_change() -> u64 {
     /// Odd and without pattern: the numbers of two filters differ in the bits that positions show.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -22,8 +23,9 @@ pub(crate) fn first_change() -> u64 {
     number.wrapping_add(*random).rotate_left(16)
 }
 
-/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
-/// the first segment (docs/format.md, sections 1 and 2) are less than 1 kB more than the segments' own.
+/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter
+/// those before the first segment (docs/format.md, sections 1 and 2) are less than 1 kB more than
+/// the segments' own.
 pub(crate) const FRONT: u64 = 16 << 10;
 /// And by which each generation may: its row of the part table.
 pub(crate) const PART: u64 = 64;
@@ -47,7 +49,8 @@ pub(crate) trait FilterImage: Sized {
     /// The length of the whole image, once enough of its beginning is there to tell.
     fn image_length(begun: &[u8]) -> Option<u64>;
 
-    /// Bytes by which the image that begins with these bytes may be longer than its filter's memory.
+    /// Bytes by which the image that begins with these bytes may be longer than its filter's
+    /// memory.
     fn front(_begun: &[u8]) -> u64 {
         FRONT
     }

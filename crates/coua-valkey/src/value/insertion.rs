@@ -1,4 +1,5 @@
-//! What all commands do that add items: create the filter if need be, fill it, and replicate what went in.
+//! What all commands do that add items: create the filter if need be, fill it, and replicate what
+//! went in.
 
 use std::ffi::CStr;
 use std::iter;
@@ -30,11 +31,8 @@ pub(crate) struct Rest {
 
 impl<K: FilterKind> Insertion<K> {
     /// Of a command with items behind its key.
-    pub(crate) fn of_items(call: &Call<'_>) -> Result<Self, CommandError> {
-        if call.count() < 3 {
-            return Err(CommandError::Arity);
-        }
-        Ok(Self { first: 2, request: K::Request::default(), creates: true })
+    pub(crate) fn of_items() -> Self {
+        Self { first: 2, request: K::Request::default(), creates: true }
     }
 
     /// Of a command with options behind its key, and items behind the word ITEMS.
@@ -57,8 +55,8 @@ impl<K: FilterKind> Insertion<K> {
         Ok(Self { first, request, creates: no_create.is_none() })
     }
 
-    /// What contradicts itself, or the settings here, is refused also if the filter is there; but not what
-    /// another server, with settings of its own, has done already.
+    /// What contradicts itself, or the settings here, is refused also if the filter is there; but
+    /// not what another server, with settings of its own, has done already.
     pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, CommandError> {
         if !call.is_replicated() {
             K::check(&self.request)?;
@@ -71,7 +69,8 @@ impl<K: FilterKind> Insertion<K> {
         &call.argv()[self.first..]
     }
 
-    /// Does it: `insert` fills the value and tells what became of each item, `added` is the event of items that went in.
+    /// Does it: `insert` fills the value and tells what became of each item, `added` is the event
+    /// of items that went in.
     pub(crate) fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
         self,
         call: &Call<'_>,
@@ -139,7 +138,8 @@ impl MemoryRoom {
         Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
     }
 
-    /// Changes the errors of items that the server has no memory for: it was not the limit of the key.
+    /// Changes the errors of items that the server has no memory for: it was not the limit of the
+    /// key.
     fn blame<K: FilterKind>(&self, outcomes: &mut [Outcome]) {
         if self.is_of_server {
             let refused =

@@ -1,7 +1,7 @@
 //! Memory that the server would not see, and memory that goes back to the system.
 //!
-//! A large table of the library is a mapping of its own; the server counts only what it
-//! has allocated, and `maxmemory` would overlook the filter. So as much is allocated again and never
+//! A large table of the library is a mapping of its own; the server counts only what it has
+//! allocated, and `maxmemory` would overlook the filter. So as much is allocated again and never
 //! touched: it takes addresses, not memory, and the server's count is right. Small tables come from
 //! the server already.
 
@@ -22,8 +22,8 @@ pub(crate) struct MemoryCharge {
 }
 
 impl MemoryCharge {
-    /// Charges a filter of which as many bytes are mapped now. If the server has not got as many, it
-    /// sees less: the filter has them already.
+    /// Charges a filter of which as many bytes are mapped now. If the server has not got as many,
+    /// it sees less: the filter has them already.
     pub(crate) fn update(&mut self, mapped_bytes: u64) {
         let bytes = mapped_bytes.next_multiple_of(SMALLEST);
         if bytes < self.bytes {
@@ -62,7 +62,8 @@ impl Drop for MemoryCharge {
     }
 }
 
-/// What is larger takes the system longer than a command may: some milliseconds for each hundred MiB.
+/// What is larger takes the system longer than a command may: some milliseconds for each hundred
+/// MiB.
 const LARGE: usize = 1 << 20;
 
 /// Drops something of as many bytes: what is large in a thread of its own.

@@ -1,5 +1,5 @@
-//! What a key holds: a filter of this module, one that was made by the other module, or one of which
-//! not all chunks have arrived. The same for both kinds of filters.
+//! What a key holds: a filter of this module, one that was made by the other module, or one of
+//! which not all chunks have arrived. The same for both kinds of filters.
 
 mod chunks;
 pub(crate) mod creation;
@@ -31,6 +31,8 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
     type Native: NativeFilter;
     /// Those of the other module.
     type Imported: PeerFilter + Send + 'static;
+    /// What the words of a command say about a new filter.
+    type Request: Default;
     /// The name of the type: the other module's, so that its dump files can be loaded.
     const NAME: &'static CStr;
     /// The command that loads chunks.
@@ -38,16 +40,15 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
     /// The event of a loaded chunk.
     const LOADED: &'static CStr;
 
-    /// Where the server's name for the type is kept.
-    fn slot() -> &'static TypeSlot;
-    /// What the words of a command say about a new filter.
-    type Request: Default;
     /// Options that such a command may have before its items.
     const OPTIONS: &'static [&'static str];
     /// The command that creates an empty filter.
     const RESERVE: &'static CStr;
     /// The event of a new filter.
     const CREATED: &'static CStr;
+
+    /// Where the server's name for the type is kept.
+    fn slot() -> &'static TypeSlot;
 
     /// Takes the value of one of the options.
     fn take(
@@ -62,8 +63,9 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
     /// Refuses what contradicts itself.
     fn check(request: &Self::Request) -> Result<(), CommandError>;
 
-    /// Builds the filter, with `random` as the key of its hash unless one is given, and `defaults` for the rest. Also the words
-    /// behind the key with which [`RESERVE`](Self::RESERVE) builds the same one anywhere.
+    /// Builds the filter, with `random` as the key of its hash unless one is given, and `defaults`
+    /// for the rest. Also the words behind the key with which [`RESERVE`](Self::RESERVE) builds the
+    /// same one anywhere.
     fn build(
         request: &Self::Request,
         random: [u8; 16],
@@ -113,7 +115,8 @@ impl<K: FilterKind> Value<K> {
         }
     }
 
-    /// Bytes that the allocator has given for it, with what the server has for every value of a module.
+    /// Bytes that the allocator has given for it, with what the server has for every value of a
+    /// module.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         const OF_SERVER: u64 = 2 * 16;

@@ -1,5 +1,5 @@
-//! What the servers' `DUMP` says, written down and read by this crate alone: the value of a module is
-//! a list of marked numbers and strings.
+//! What the servers' `DUMP` says, written down and read by this crate alone: the value of a module
+//! is a list of marked numbers and strings.
 
 use super::super::{Sink, Source, Unreadable};
 

@@ -1,5 +1,5 @@
-//! Dumps and headers of other versions of the peer than the one that `golden` is of, written by hand as
-//! `docs/peer-formats.md` describes them.
+//! Dumps and headers of other versions of the peer than the one that `golden` is of, written by
+//! hand as `docs/peer-formats.md` describes them.
 
 use super::super::murmur::{murmur32, murmur64};
 use super::super::{Limits, LoadError, PeerBloom, PeerCuckoo, PeerFilter, Sink};

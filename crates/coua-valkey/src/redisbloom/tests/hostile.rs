@@ -333,7 +333,8 @@ fn a_removal_compacts_no_more_than_a_moment_allows() {
     assert!(!is_compacted(1 << 11, 255));
 }
 
-/// Steps of a compaction look at so many slots each, and lead where a single one leads; also from positions that are none.
+/// Steps of a compaction look at so many slots each, and lead where a single one leads; also from
+/// positions that are none.
 #[test]
 fn a_compaction_in_steps_is_a_compaction() {
     let limits = Limits::default();
@@ -370,8 +371,8 @@ fn a_compaction_in_steps_is_a_compaction() {
     assert!((0..items).filter(|item| item % 8 == 0).all(|item| other.1.contains(&text(item))));
 }
 
-/// A replica that copies a filter in between goes on as the filter itself does: also where a dump has
-/// stated items that were not in it, and further ones came.
+/// A replica that copies a filter in between goes on as the filter itself does: also where a dump
+/// has stated items that were not in it, and further ones came.
 #[test]
 fn a_filter_that_states_items_it_lacks_goes_on_as_its_copy_does() {
     let limits = Limits::default();

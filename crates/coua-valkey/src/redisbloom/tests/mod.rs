@@ -1,5 +1,5 @@
-//! Held against a real peer (`golden`), plain twins (`twins`), hostile bytes (`hostile`) and hand-made
-//! dumps of old encodings (`encodings`).
+//! Held against a real peer (`golden`), plain twins (`twins`), hostile bytes (`hostile`) and
+//! hand-made dumps of old encodings (`encodings`).
 
 mod dump;
 mod encodings;

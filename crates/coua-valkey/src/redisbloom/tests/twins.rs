@@ -1,4 +1,5 @@
-//! Plain twins: the same filters again, slowly and without a trick, as `docs/peer-formats.md` tells.
+//! Plain twins: the same filters again, slowly and without a trick, as `docs/peer-formats.md`
+//! tells.
 
 use proptest::prelude::*;
 
