@@ -8,6 +8,7 @@ mod bloom;
 mod cuckoo;
 mod error;
 #[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub mod harness;
 mod parse;
 #[doc(hidden)]

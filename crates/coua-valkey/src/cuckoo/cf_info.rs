@@ -4,13 +4,10 @@ use std::ffi::CStr;
 
 use coua::window::Clock;
 
-use super::{CuckooValue, NativeCuckoo};
+use super::CuckooValue;
 use crate::error::CommandError;
-use crate::redisbloom::PeerCuckoo;
 use crate::server::{Call, Reply};
 use crate::value::NativeFilter as _;
-
-type Field = (&'static CStr, Reply);
 
 /// Words of BF.INFO for fields that have another name here.
 const OTHER_NAMES: [(&str, &str); 3] = [
@@ -26,12 +23,10 @@ pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
         return Err(CommandError::Arity);
     }
     let key = call.key::<CuckooValue>(1)?;
-    let numbers = InfoNumbers::of(key.value().ok_or(CommandError::NotFound)?)?;
-    let fields = numbers.fields();
-    // Without a word there are the eight fields of the module that this one stands in for: clients
-    // fail on any other.
-    let Some(&wanted) = words.get(2) else { return Ok(Reply::Map(fields.into())) };
-    let mut all = Vec::from(fields);
+    let numbers = numbers_of(key.value().ok_or(CommandError::NotFound)?)?;
+    let mut all: Vec<_> = NAMES.into_iter().zip(numbers.map(Reply::count)).collect();
+    // Without a word there are only these: clients fail on any other.
+    let Some(&wanted) = words.get(2) else { return Ok(Reply::Map(all)) };
     all.extend(further_fields(key.value())?);
     if wanted.eq_ignore_ascii_case(b"FULL") {
         return Ok(Reply::Map(all));
@@ -45,87 +40,63 @@ pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
 /// CF.DEBUG
 pub(super) fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
     let key = call.key::<CuckooValue>(1)?;
-    let it = InfoNumbers::of(key.value().ok_or(CommandError::NotFound)?)?;
+    let [_, buckets, filters, items, deletes, bucket_size, expansion, max_iterations] =
+        numbers_of(key.value().ok_or(CommandError::NotFound)?)?;
     let line = format!(
-        "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
-        it.bucket_size,
-        it.buckets,
-        it.items,
-        it.deletes,
-        it.filters,
-        it.max_iterations,
-        it.expansion
+        "bktsize:{bucket_size} buckets:{buckets} items:{items} deletes:{deletes} filters:{filters} \
+         max_iterations:{max_iterations} expansion:{expansion}"
     );
     Ok(Reply::Bytes(line.into_bytes()))
 }
 
-/// What the module that this one stands in for tells about a filter.
-struct InfoNumbers {
-    size: u64,
-    buckets: u64,
-    filters: u64,
-    items: u64,
-    deletes: u64,
-    bucket_size: u64,
-    expansion: u64,
-    max_iterations: u64,
-}
+/// The fields that the module has which this one stands in for.
+const NAMES: [&CStr; 8] = [
+    c"Size",
+    c"Number of buckets",
+    c"Number of filters",
+    c"Number of items inserted",
+    c"Number of items deleted",
+    c"Bucket size",
+    c"Expansion rate",
+    c"Max iterations",
+];
 
-impl InfoNumbers {
-    fn of(value: &CuckooValue) -> Result<Self, CommandError> {
-        match value {
-            CuckooValue::Native(native) => Self::of_own(native),
-            CuckooValue::Imported(imported) => Ok(Self::of_imported(imported)),
-            CuckooValue::Incomplete(_) => Err(CommandError::Incomplete),
+/// Their numbers, in this order.
+fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
+    match value {
+        CuckooValue::Native(native) => {
+            let (hints, figures) = (native.hints(), native.figures()?);
+            let bucket_size = u64::from(hints.bucket_size);
+            Ok([
+                native.memory_bytes(),
+                // As many slots as there are, in buckets of the size that was asked for.
+                figures.slots.div_ceil(bucket_size),
+                figures.filters,
+                native.len(),
+                native.deleted(),
+                bucket_size,
+                u64::from(hints.expansion),
+                u64::from(hints.max_iterations),
+            ])
         }
-    }
-
-    fn of_own(native: &NativeCuckoo) -> Result<Self, CommandError> {
-        let (hints, figures) = (native.hints(), native.figures()?);
-        let bucket_size = u64::from(hints.bucket_size);
-        Ok(Self {
-            size: native.memory_bytes(),
-            // As many slots as there are, in buckets of the size that was asked for.
-            buckets: figures.slots.div_ceil(bucket_size),
-            filters: figures.filters,
-            items: native.len(),
-            deletes: native.deleted(),
-            bucket_size,
-            expansion: u64::from(hints.expansion),
-            max_iterations: u64::from(hints.max_iterations),
-        })
-    }
-
-    fn of_imported(imported: &PeerCuckoo) -> Self {
-        Self {
-            size: imported.peer_size(),
-            buckets: imported.buckets(),
-            filters: u64::from(imported.sub_filters()),
-            items: imported.items(),
-            deletes: imported.deletes(),
-            bucket_size: u64::from(imported.bucket_size()),
-            expansion: u64::from(imported.expansion()),
-            max_iterations: u64::from(imported.max_iterations()),
-        }
-    }
-
-    fn fields(&self) -> [Field; 8] {
-        [
-            (c"Size", self.size),
-            (c"Number of buckets", self.buckets),
-            (c"Number of filters", self.filters),
-            (c"Number of items inserted", self.items),
-            (c"Number of items deleted", self.deletes),
-            (c"Bucket size", self.bucket_size),
-            (c"Expansion rate", self.expansion),
-            (c"Max iterations", self.max_iterations),
-        ]
-        .map(|(name, number)| (name, Reply::count(number)))
+        CuckooValue::Imported(imported) => Ok([
+            imported.peer_size(),
+            imported.buckets(),
+            u64::from(imported.sub_filters()),
+            imported.items(),
+            imported.deletes(),
+            u64::from(imported.bucket_size()),
+            u64::from(imported.expansion()),
+            u64::from(imported.max_iterations()),
+        ]),
+        CuckooValue::Incomplete(_) => Err(CommandError::Incomplete),
     }
 }
 
 /// What only filters of this module tell.
-fn further_fields(value: Option<&CuckooValue>) -> Result<Vec<Field>, CommandError> {
+fn further_fields(
+    value: Option<&CuckooValue>,
+) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
     let Some(CuckooValue::Native(native)) = value else { return Ok(Vec::new()) };
     let per_item = native.memory_bytes() as f64 / native.len().max(1) as f64;
     let figures = native.figures()?;

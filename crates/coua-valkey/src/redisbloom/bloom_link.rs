@@ -48,13 +48,6 @@ impl BloomOptions {
         Ok(Self { bits, seed: if is_wide { DEFAULT_SEED_64 } else { DEFAULT_SEED_32 } })
     }
 
-    /// What the peer makes today.
-    pub(super) fn of_today(expansion: Option<u32>) -> Self {
-        let scaling = if expansion.is_some() { 0 } else { NO_SCALING };
-        let bits = NO_ROUND | FORCE_64 | scaling;
-        Self { bits, seed: DEFAULT_SEED_64 }
-    }
-
     /// The options with a seed that the dump states.
     pub(super) fn with_seed(self, seed: u64) -> Result<Self, LoadError> {
         if self.is_wide() || seed == DEFAULT_SEED_32 {
@@ -99,6 +92,16 @@ impl BloomOptions {
 
     fn is_wide(self) -> bool {
         self.bits & FORCE_64 != 0
+    }
+}
+
+#[cfg(any(test, feature = "fuzz"))]
+impl BloomOptions {
+    /// What the peer makes today.
+    pub(super) fn of_today(expansion: Option<u32>) -> Self {
+        let scaling = if expansion.is_some() { 0 } else { NO_SCALING };
+        let bits = NO_ROUND | FORCE_64 | scaling;
+        Self { bits, seed: DEFAULT_SEED_64 }
     }
 }
 

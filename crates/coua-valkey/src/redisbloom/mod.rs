@@ -26,4 +26,6 @@ mod tests;
 pub use errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge, Unreadable};
 pub use peer_bloom::{BloomPart, PeerBloom};
 pub use peer_cuckoo::{CompactionStep, PeerCuckoo, SlotPosition};
-pub use stored::{CHUNK_BYTES, Chunk, ChunkError, PeerFilter, Sink, Source};
+#[cfg(any(test, feature = "fuzz"))]
+pub use stored::Sink;
+pub use stored::{CHUNK_BYTES, Chunk, ChunkError, PeerFilter, Source};

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::bloom_link::{BloomOptions, LinkNumbers, PeerLink, Sizing, check};
 use super::bytes::{Fields, collected, copied, reserve};
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge, number};
-use super::stored::{PeerFilter, Sink, Source, read_narrow};
+use super::stored::{PeerFilter, Source, read_narrow};
 
 /// After so many halvings there is no error rate left; see `bloom_link::MAX_HASHES`.
 const MAX_LINKS: u64 = 1100;
@@ -26,29 +26,6 @@ pub struct PeerBloom {
 }
 
 impl PeerBloom {
-    /// An empty filter as the peer reserves it. Without an expansion it does not grow.
-    ///
-    /// # Errors
-    /// Parameters that the peer does not take, or a filter that is too large.
-    pub fn with_capacity(
-        capacity: u64,
-        error: f64,
-        expansion: Option<u32>,
-        limits: &Limits,
-    ) -> Result<Self, LoadError> {
-        let options = BloomOptions::of_today(expansion);
-        // A chain that grows ends up with the sum of 1/2, 1/4, 1/8 of the rate and so on.
-        let first = if options.scales() { error * 0.5 } else { error };
-        let expected = "more than 0 and less than 1, and not too large for the capacity";
-        let numbers = LinkNumbers::plan(capacity, first, Sizing::Exact);
-        let refused = LoadError::Fraction { name: "error rate", found: error, expected };
-        let numbers = numbers.ok_or(refused)?;
-        check_growth(options, expansion.unwrap_or(DEFAULT_GROWTH))?;
-        limits.check(numbers.bytes)?;
-        let links = vec![PeerLink::planned(numbers)?];
-        Ok(Self { options, growth: expansion.unwrap_or(DEFAULT_GROWTH), items: 0, links })
-    }
-
     /// Adds an item. True if it was not there.
     ///
     /// # Errors
@@ -362,33 +339,6 @@ impl PeerBloom {
         }
         Self { options, growth, items, links }.checked()
     }
-
-    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
-    pub fn encoding(&self) -> u32 {
-        if self.options.seed().is_some() { WITH_SEED } else { WITH_GROWTH }
-    }
-
-    /// Dumps the filter in its encoding.
-    pub fn write(&self, sink: &mut impl Sink) {
-        let (bits, growth) = (u64::from(self.options.bits()), u64::from(self.growth));
-        for field in [self.items, u64::from(self.filters()), bits, growth] {
-            sink.write_u64(field);
-        }
-        for link in &self.links {
-            let numbers = link.numbers();
-            sink.write_u64(numbers.entries);
-            sink.write_f64(numbers.error);
-            sink.write_u64(u64::from(numbers.hashes));
-            sink.write_f64(numbers.bits_per_entry);
-            sink.write_u64(numbers.bits);
-            sink.write_u64(u64::from(numbers.log2_bits));
-            sink.write_bytes(link.array());
-            sink.write_u64(link.items());
-        }
-        if let Some(seed) = self.options.seed() {
-            sink.write_u64(seed);
-        }
-    }
 }
 
 fn read_dumped_link(
@@ -408,4 +358,58 @@ fn read_dumped_link(
     let numbers = LinkNumbers { entries, error, bits_per_entry, hashes, bits, log2_bits, bytes };
     check(&numbers, items, sizing)?;
     Ok(PeerLink::over(numbers, items, copied(array.as_ref())?))
+}
+
+/// What only tests and fuzz targets do.
+#[cfg(any(test, feature = "fuzz"))]
+impl PeerBloom {
+    /// An empty filter as the peer reserves it. Without an expansion it does not grow.
+    ///
+    /// # Errors
+    /// Parameters that the peer does not take, or a filter that is too large.
+    pub fn with_capacity(
+        capacity: u64,
+        error: f64,
+        expansion: Option<u32>,
+        limits: &Limits,
+    ) -> Result<Self, LoadError> {
+        let options = BloomOptions::of_today(expansion);
+        // A chain that grows ends up with the sum of 1/2, 1/4, 1/8 of the rate and so on.
+        let first = if options.scales() { error * 0.5 } else { error };
+        let expected = "more than 0 and less than 1, and not too large for the capacity";
+        let numbers = LinkNumbers::plan(capacity, first, Sizing::Exact);
+        let refused = LoadError::Fraction { name: "error rate", found: error, expected };
+        let numbers = numbers.ok_or(refused)?;
+        check_growth(options, expansion.unwrap_or(DEFAULT_GROWTH))?;
+        limits.check(numbers.bytes)?;
+        let links = vec![PeerLink::planned(numbers)?];
+        Ok(Self { options, growth: expansion.unwrap_or(DEFAULT_GROWTH), items: 0, links })
+    }
+
+    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
+    pub fn encoding(&self) -> u32 {
+        if self.options.seed().is_some() { WITH_SEED } else { WITH_GROWTH }
+    }
+
+    /// Dumps the filter in its encoding.
+    pub fn write(&self, sink: &mut impl super::Sink) {
+        let (bits, growth) = (u64::from(self.options.bits()), u64::from(self.growth));
+        for field in [self.items, u64::from(self.filters()), bits, growth] {
+            sink.write_u64(field);
+        }
+        for link in &self.links {
+            let numbers = link.numbers();
+            sink.write_u64(numbers.entries);
+            sink.write_f64(numbers.error);
+            sink.write_u64(u64::from(numbers.hashes));
+            sink.write_f64(numbers.bits_per_entry);
+            sink.write_u64(numbers.bits);
+            sink.write_u64(u64::from(numbers.log2_bits));
+            sink.write_bytes(link.array());
+            sink.write_u64(link.items());
+        }
+        if let Some(seed) = self.options.seed() {
+            sink.write_u64(seed);
+        }
+    }
 }

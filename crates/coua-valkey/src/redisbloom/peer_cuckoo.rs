@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::bytes::{Fields, collected, copied, reserve, zeroed};
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
-use super::stored::{PeerFilter, Sink, Source, read_narrow};
+use super::stored::{PeerFilter, Source, read_narrow};
 use super::sub_filter::{DEFAULT_SEED, Place, Shape, Size, SubFilter};
 
 /// The peer numbers its sub-filters with 16 bits.
@@ -27,28 +27,6 @@ pub struct PeerCuckoo {
 }
 
 impl PeerCuckoo {
-    /// An empty filter as the peer reserves it: sizes are rounded up to powers of two.
-    ///
-    /// # Errors
-    /// Parameters that the peer does not take, or a filter that is too large.
-    pub fn with_capacity(
-        capacity: u64,
-        bucket_size: u16,
-        max_iterations: u16,
-        expansion: u16,
-    ) -> Result<Self, LoadError> {
-        let buckets = capacity.checked_div(u64::from(bucket_size)).unwrap_or(0).max(1);
-        let rounded = expansion.checked_next_power_of_two().filter(|_| expansion > 0);
-        let shape = Shape {
-            buckets: buckets.checked_next_power_of_two().unwrap_or(0),
-            bucket_size,
-            max_iterations,
-            expansion: rounded.unwrap_or(expansion),
-            seed: DEFAULT_SEED,
-        };
-        Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
-    }
-
     /// A filter of so many sub-filters, whose slots come from `array`. All sizes are checked before
     /// the first is asked for.
     fn build(
@@ -267,15 +245,6 @@ pub struct CompactionStep {
 }
 
 impl PeerCuckoo {
-    /// Moves items from newer sub-filters into older ones, and frees those at the end that have
-    /// become empty. Takes its time with a large filter.
-    pub fn compact(&mut self) {
-        let mut next = self.compact_step(None).next;
-        while next.is_some() {
-            next = self.compact_step(next).next;
-        }
-    }
-
     /// A step of [`compact`](Self::compact), from a position on, or from the beginning: some
     /// milliseconds at most. What it does follows from the filter and the position alone.
     pub fn compact_step(&mut self, from: Option<SlotPosition>) -> CompactionStep {
@@ -493,29 +462,6 @@ impl PeerCuckoo {
         }
         filter.with_counts(items, deletes)
     }
-
-    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
-    pub fn encoding(&self) -> u32 {
-        if self.shape.seed == DEFAULT_SEED { WITH_PARAMETERS } else { WITH_SEED }
-    }
-
-    /// Dumps the filter in its encoding.
-    pub fn write(&self, sink: &mut impl Sink) {
-        let shape = &self.shape;
-        for field in [u64::from(self.sub_filters()), shape.buckets, self.items(), self.deletes] {
-            sink.write_u64(field);
-        }
-        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
-            sink.write_u64(u64::from(field));
-        }
-        for sub_filter in &self.sub_filters {
-            sink.write_u64(sub_filter.buckets());
-            sink.write_bytes(sub_filter.slots());
-        }
-        if self.encoding() >= WITH_SEED {
-            sink.write_u64(shape.seed);
-        }
-    }
 }
 
 /// Sub-filters state their buckets; a dump of chunks could not say that they differ from the rule.
@@ -531,4 +477,63 @@ fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError
         return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
     }
     Ok(copied(slots.as_ref())?)
+}
+
+/// What only tests and fuzz targets do.
+#[cfg(any(test, feature = "fuzz"))]
+impl PeerCuckoo {
+    /// An empty filter as the peer reserves it: sizes are rounded up to powers of two.
+    ///
+    /// # Errors
+    /// Parameters that the peer does not take, or a filter that is too large.
+    pub fn with_capacity(
+        capacity: u64,
+        bucket_size: u16,
+        max_iterations: u16,
+        expansion: u16,
+    ) -> Result<Self, LoadError> {
+        let buckets = capacity.checked_div(u64::from(bucket_size)).unwrap_or(0).max(1);
+        let rounded = expansion.checked_next_power_of_two().filter(|_| expansion > 0);
+        let shape = Shape {
+            buckets: buckets.checked_next_power_of_two().unwrap_or(0),
+            bucket_size,
+            max_iterations,
+            expansion: rounded.unwrap_or(expansion),
+            seed: DEFAULT_SEED,
+        };
+        Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
+    }
+
+    /// Moves items from newer sub-filters into older ones, and frees those at the end that have
+    /// become empty. Takes its time with a large filter.
+    pub fn compact(&mut self) {
+        let mut next = self.compact_step(None).next;
+        while next.is_some() {
+            next = self.compact_step(next).next;
+        }
+    }
+
+    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
+    pub fn encoding(&self) -> u32 {
+        if self.shape.seed == DEFAULT_SEED { WITH_PARAMETERS } else { WITH_SEED }
+    }
+
+    /// Dumps the filter in its encoding.
+    pub fn write(&self, sink: &mut impl super::Sink) {
+        let shape = &self.shape;
+        for field in [u64::from(self.sub_filters()), shape.buckets, self.items(), self.deletes] {
+            sink.write_u64(field);
+        }
+        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
+            sink.write_u64(u64::from(field));
+        }
+        for sub_filter in &self.sub_filters {
+            let slots = sub_filter.slots();
+            sink.write_u64(slots.len() as u64 / u64::from(shape.bucket_size));
+            sink.write_bytes(slots);
+        }
+        if self.encoding() >= WITH_SEED {
+            sink.write_u64(shape.seed);
+        }
+    }
 }

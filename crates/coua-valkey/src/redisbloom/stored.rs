@@ -235,6 +235,7 @@ pub trait Source {
     fn read_bytes(&mut self) -> Result<Self::Bytes, Unreadable>;
 }
 
+#[cfg(any(test, feature = "fuzz"))]
 /// Takes the dump of a filter. A server that cannot write remembers that by itself.
 pub trait Sink {
     /// Dumps a number.

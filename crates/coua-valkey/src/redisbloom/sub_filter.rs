@@ -114,10 +114,6 @@ impl SubFilter {
         Ok(Self { slots: copied(&self.slots)?, ..*self })
     }
 
-    pub(super) fn buckets(&self) -> u64 {
-        self.mask + 1
-    }
-
     /// Slots with a fingerprint.
     pub(super) fn used(&self) -> u64 {
         self.used

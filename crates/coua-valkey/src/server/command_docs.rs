@@ -6,7 +6,7 @@
 //! values, of which the key is the first; `...` is for one or more. In brackets are options, and
 //! `|` stands between alternatives.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::{size_of, zeroed};
 use std::ptr::{null, null_mut};
 
@@ -51,89 +51,91 @@ impl Access {
     }
 }
 
-/// A word, a word and the value after it, or alternatives.
-struct DocArgument {
-    name: CString,
-    kind: raw::RedisModuleCommandArgType,
-    token: Option<CString>,
-    flags: c_int,
-    alternatives: Vec<DocArgument>,
-}
-
 /// The words of a command, in the form that the server takes.
-pub(super) struct DocArguments {
-    /// Owns what the descriptions point to.
-    _owned: Vec<DocArgument>,
-    /// The lists of alternatives, which descriptions point to.
-    _lists: Vec<Vec<raw::RedisModuleCommandArg>>,
-    descriptions: Vec<raw::RedisModuleCommandArg>,
+#[derive(Default)]
+struct DocArguments {
+    /// What descriptions point to: texts, and lists of descriptions.
+    texts: Vec<CString>,
+    lists: Vec<Vec<raw::RedisModuleCommandArg>>,
 }
 
 impl DocArguments {
-    /// Of the words after the name of a command.
-    pub(super) fn of(words: &CStr) -> Self {
+    /// Reads the words after the name of a command. Returns their list.
+    fn read(&mut self, words: &CStr) -> *mut raw::RedisModuleCommandArg {
         let spaced = words.to_string_lossy().replace('[', "[ ").replace(']', " ]");
-        let mut arguments = Vec::new();
-        let mut words = spaced.split_whitespace().peekable();
+        let (mut list, mut keys) = (Vec::new(), 0..);
+        let mut words = spaced.split_whitespace();
         while let Some(word) = words.next() {
-            if word == "[" {
+            let mut argument = if word == "[" {
                 let inside: Vec<_> = words.by_ref().take_while(|word| *word != "]").collect();
-                arguments.push(option(&inside));
+                self.option(&inside)
             } else {
-                arguments.push(argument(&[word]));
+                self.argument(&[word])
+            };
+            if argument.r#type == raw::REDISMODULE_ARG_TYPE_KEY {
+                argument.key_spec_index = keys.next().unwrap_or(0);
             }
+            list.push(argument);
         }
-        let mut lists = Vec::new();
-        let descriptions = describe_all(&arguments, &mut lists);
-        Self { _owned: arguments, _lists: lists, descriptions }
+        self.list(list)
     }
 
-    /// What the server reads, to a description of zeros.
-    pub(super) fn as_mut_ptr(&mut self) -> *mut raw::RedisModuleCommandArg {
-        self.descriptions.as_mut_ptr()
+    /// A list, with the description that ends it.
+    fn list(
+        &mut self,
+        mut list: Vec<raw::RedisModuleCommandArg>,
+    ) -> *mut raw::RedisModuleCommandArg {
+        list.push(raw::RedisModuleCommandArg::NONE);
+        let start = list.as_mut_ptr();
+        self.lists.push(list);
+        start
     }
-}
 
-/// What stands in brackets.
-fn option(words: &[&str]) -> DocArgument {
-    let mut alternatives: Vec<_> = words.split(|word| *word == "|").map(argument).collect();
-    let mut option = match alternatives.len() {
-        1 => alternatives.remove(0),
-        _ => DocArgument {
-            name: c"alternatives".to_owned(),
-            kind: raw::REDISMODULE_ARG_TYPE_ONEOF,
-            token: None,
-            flags: 0,
-            alternatives,
-        },
-    };
-    option.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
-    option
-}
+    fn text(&mut self, text: &str) -> *const c_char {
+        let text = CString::new(text).unwrap_or_default();
+        let start = text.as_ptr();
+        self.texts.push(text);
+        start
+    }
 
-/// A word in capital letters, a value, or one after the other.
-fn argument(words: &[&str]) -> DocArgument {
-    let text = |text: &str| CString::new(text).unwrap_or_default();
-    let (token, value) = match words {
-        [word] if word.chars().all(char::is_uppercase) => (Some(*word), None),
-        [value] => (None, Some(*value)),
-        [token, value, ..] => (Some(*token), Some(*value)),
-        [] => (None, None),
-    };
-    let Some(value) = value else {
-        let token = token.unwrap_or_default();
-        return DocArgument {
-            name: text(&token.to_lowercase()),
-            kind: raw::REDISMODULE_ARG_TYPE_PURE_TOKEN,
-            token: Some(text(token)),
-            flags: 0,
-            alternatives: Vec::new(),
+    /// What stands in brackets.
+    fn option(&mut self, words: &[&str]) -> raw::RedisModuleCommandArg {
+        let alternatives = words.split(|word| *word == "|").map(|words| self.argument(words));
+        let mut alternatives: Vec<_> = alternatives.collect();
+        let mut option = match alternatives.len() {
+            1 => alternatives.remove(0),
+            _ => raw::RedisModuleCommandArg {
+                name: c"alternatives".as_ptr(),
+                r#type: raw::REDISMODULE_ARG_TYPE_ONEOF,
+                subargs: self.list(alternatives),
+                ..raw::RedisModuleCommandArg::NONE
+            },
         };
-    };
-    let single = value.strip_suffix("...");
-    let (name, kind) = kind_of(single.unwrap_or(value));
-    let flags = if single.is_some() { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
-    DocArgument { name: text(name), kind, token: token.map(text), flags, alternatives: Vec::new() }
+        option.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
+        option
+    }
+
+    /// A word in capital letters, a value, or one after the other.
+    fn argument(&mut self, words: &[&str]) -> raw::RedisModuleCommandArg {
+        let (token, value) = match words {
+            [word] if word.chars().all(char::is_uppercase) => (*word, None),
+            [value] => ("", Some(*value)),
+            [token, value, ..] => (*token, Some(*value)),
+            [] => ("", None),
+        };
+        let value_name = value.map(|value| value.strip_suffix("...").unwrap_or(value));
+        let lower = token.to_lowercase();
+        let (name, kind) =
+            value_name.map_or((&*lower, raw::REDISMODULE_ARG_TYPE_PURE_TOKEN), kind_of);
+        let flags = if value_name == value { 0 } else { raw::REDISMODULE_CMD_ARG_MULTIPLE };
+        raw::RedisModuleCommandArg {
+            name: self.text(name),
+            r#type: kind,
+            flags,
+            token: if token.is_empty() { null() } else { self.text(token) },
+            ..raw::RedisModuleCommandArg::NONE
+        }
+    }
 }
 
 fn kind_of(value: &str) -> (&str, raw::RedisModuleCommandArgType) {
@@ -144,37 +146,6 @@ fn kind_of(value: &str) -> (&str, raw::RedisModuleCommandArgType) {
         _ if value == "key" => (value, raw::REDISMODULE_ARG_TYPE_KEY),
         _ => (value, raw::REDISMODULE_ARG_TYPE_STRING),
     }
-}
-
-/// Descriptions of all arguments, and one of zeros that ends them.
-fn describe_all(
-    arguments: &[DocArgument],
-    lists: &mut Vec<Vec<raw::RedisModuleCommandArg>>,
-) -> Vec<raw::RedisModuleCommandArg> {
-    let mut keys = 0..;
-    let mut descriptions: Vec<_> = arguments
-        .iter()
-        .map(|argument| {
-            let mut description = raw::RedisModuleCommandArg {
-                name: argument.name.as_ptr(),
-                r#type: argument.kind,
-                flags: argument.flags,
-                token: argument.token.as_ref().map_or(null(), |token| token.as_ptr()),
-                ..raw::RedisModuleCommandArg::NONE
-            };
-            if argument.kind == raw::REDISMODULE_ARG_TYPE_KEY {
-                description.key_spec_index = keys.next().unwrap_or(0);
-            }
-            if !argument.alternatives.is_empty() {
-                let mut list = describe_all(&argument.alternatives, lists);
-                description.subargs = list.as_mut_ptr();
-                lists.push(list);
-            }
-            description
-        })
-        .collect();
-    descriptions.push(raw::RedisModuleCommandArg::NONE);
-    descriptions
 }
 
 impl raw::RedisModuleCommandArg {
@@ -240,8 +211,8 @@ pub(super) fn describe(
     info.since = SINCE.as_ptr();
     info.arity = arity;
     info.key_specs = keys.as_mut_ptr();
-    let mut arguments = DocArguments::of(words);
-    info.args = arguments.as_mut_ptr();
+    let mut arguments = DocArguments::default();
+    info.args = arguments.read(words);
     // SAFETY: a command of this module, and a description that the server copies.
     unsafe { server_function!(RedisModule_SetCommandInfo)(command, &raw const info) == OK }
 }
