@@ -9,7 +9,7 @@ use super::call::{bytes_of, log};
 use super::command::Command;
 use super::configuration::Configuration;
 use super::value_type::TypeEntry;
-use super::{FAILED, OK, catch_panic, raw, server_function};
+use super::{FAILED, OK, catch_panic, raw, server_function, timer};
 
 /// Commands of one prefix, with the type of their keys. Where a server has the first of them
 /// already, it has all, and keeps them.
@@ -136,6 +136,9 @@ fn load(
     }
     coua::avoid_huge_pages();
     spec.families.iter().try_for_each(|family| family.register(context))?;
+    if !timer::follow_keys(context) {
+        return Err("keys cannot be followed to other names".to_owned());
+    }
     spec.configuration.register(context, arguments)?;
     if register_info(context, spec.info) {
         Ok(())

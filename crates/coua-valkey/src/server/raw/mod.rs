@@ -151,6 +151,11 @@ functions! {
     RedisModule_ModuleTypeGetType: fn(*mut RedisModuleKey) -> *mut RedisModuleType;
     RedisModule_ModuleTypeGetValue: fn(*mut RedisModuleKey) -> *mut c_void;
     RedisModule_ModuleTypeSetValue: fn(*mut RedisModuleKey, *mut RedisModuleType, *mut c_void) -> c_int;
+    RedisModule_GetSelectedDb: fn(*mut RedisModuleCtx) -> c_int;
+    RedisModule_SelectDb: fn(*mut RedisModuleCtx, c_int) -> c_int;
+    RedisModule_SubscribeToKeyspaceEvents: fn(
+        *mut RedisModuleCtx, c_int, RedisModuleNotificationFunc
+    ) -> c_int;
     RedisModule_SignalModifiedKey: fn(*mut RedisModuleCtx, *mut RedisModuleString) -> c_int;
     RedisModule_NotifyKeyspaceEvent: fn(
         *mut RedisModuleCtx, c_int, *const c_char, *mut RedisModuleString
