@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 
 check 'everything builds, optimized' cargo build --quiet --release "${tested[@]}" --lib --bins --tests
-run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua.so" \
+run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua_valkey.so" \
     cargo test "${tested[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 
 # These lists of cases are sampled otherwise.

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use coua_redisbloom::{Limits, PeerBloom, PeerCuckoo, PeerFilter, Sink, Source, Unreadable};
+use coua_valkey::redisbloom::{Limits, PeerBloom, PeerCuckoo, PeerFilter, Sink, Source, Unreadable};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };

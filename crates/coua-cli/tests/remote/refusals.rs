@@ -18,7 +18,7 @@ fn a_server_without_the_module_is_told(kind: Kind) {
     let at = format!("redis://127.0.0.1:{}/seen", server.port());
     run(["dedup", "--filter", &at]).failed(2, &format!(
         "coua: {at}: the server lacks the module coua (its commands CF.*): start it with --loadmodule \
-         libcoua.so\n"
+         coua-valkey.so\n"
     ));
 }
 

@@ -1,7 +1,7 @@
 //! Giving memory back, as much as a command may take the time for.
 //!
-//! What a step does follows from the filter and from where the step begins, so it does the same on replicas: the server
-//! that decides tells them both.
+//! What a step does follows from the filter and from where the step begins, so it does the same on
+//! replicas: the server that decides tells them both.
 
 use coua::{CuckooFilter, KeyHash};
 use xxhash_rust::xxh3::Xxh3;
@@ -18,15 +18,16 @@ const PER_SLOT_JOINED: u64 = 30;
 /// For a filter, or a segment, that is looked at.
 const LOOK: u64 = 100;
 
-/// Where a compaction goes on: in which part of a filter, and from where on in it. A part is a generation of a filter with
-/// a window, or a sub-filter of the other module's; in it, a hash, or a slot.
+/// Where a compaction goes on: in which part of a filter, and from where on in it. A part is a
+/// generation of a filter with a window, or a sub-filter of the other module's; in it, a hash, or a
+/// slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct CompactionPosition {
     pub(crate) part: u64,
     pub(crate) from: u64,
 }
 
-impl Position {
+impl CompactionPosition {
     /// Of two words of a command.
     pub(super) fn of(words: [&[u8]; 2]) -> Option<Self> {
         let [part, from] = words.map(|word| integer(word).map(i64::cast_unsigned));
@@ -34,7 +35,7 @@ impl Position {
     }
 
     /// The words of a command.
-    pub(super) fn words(self) -> [String; 2] {
+    pub(super) fn arguments(self) -> [String; 2] {
         [self.part, self.from].map(|number| number.cast_signed().to_string())
     }
 }
@@ -44,7 +45,7 @@ impl Position {
 pub(crate) struct Compaction {
     pub(crate) has_changed: bool,
     /// Where it goes on; nothing once all memory has come back that shall.
-    pub(crate) next: Option<Position>,
+    pub(crate) next: Option<CompactionPosition>,
 }
 
 /// The time that is left of a step.
@@ -80,8 +81,8 @@ fn join_time(filter: &CuckooFilter) -> u64 {
     filter.slots() / filter.segments() as u64 * PER_SLOT_JOINED
 }
 
-/// Compacts a filter, or a generation, from a hash on, while there is time: whether it has changed, and the hash from
-/// which it goes on.
+/// Compacts a filter, or a generation, from a hash on, while there is time: whether it has changed,
+/// and the hash from which it goes on.
 pub(super) fn compact(
     filter: &mut CuckooFilter,
     from: u64,

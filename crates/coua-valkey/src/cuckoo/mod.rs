@@ -1,25 +1,226 @@
 //! CF.*: cuckoo filters.
 
-mod aging;
-mod blueprint;
-mod clock;
-pub(crate) mod commands;
+mod cf_commands;
+mod cf_info;
 mod compaction;
-mod creation;
-mod few;
-mod figures;
-mod forgotten;
-mod image;
-mod imported;
-pub(crate) mod inserts;
-pub(crate) mod own;
+mod cuckoo_image;
+mod cuckoo_request;
+mod hash_list;
+mod native_cuckoo;
 #[cfg(test)]
 mod replicas;
-pub(crate) mod request;
 mod table;
 #[cfg(test)]
 mod tests;
-pub(crate) mod value;
-mod window;
+mod windowed;
 
-pub(crate) use value::CuckooValue;
+use std::ffi::CStr;
+
+use crate::error::CommandError;
+use crate::parse::{ArgumentList, Options};
+use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
+use crate::server::{Call, Key, TypeSlot, Word};
+use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Value, release};
+use compaction::{Compaction, CompactionPosition};
+
+pub(crate) use cf_commands::FAMILY;
+pub(crate) use cuckoo_request::CuckooRequest;
+pub(crate) use native_cuckoo::NativeCuckoo;
+pub(crate) use table::Copies;
+
+/// Cuckoo filters.
+pub(crate) struct Cuckoo;
+
+impl FilterKind for Cuckoo {
+    type Native = NativeCuckoo;
+    type Imported = PeerCuckoo;
+    type Request = CuckooRequest;
+    const NAME: &'static CStr = c"MBbloomCF";
+    const LOAD_COMMAND: &'static CStr = c"CF.LOADCHUNK";
+    const LOADED: &'static CStr = c"cuckoo.loadchunk";
+    const OPTIONS: &'static [&'static str] = &["CAPACITY", "ERROR", "HASHBITS", "SEED"];
+    const RESERVE: &'static CStr = c"cf.reserve";
+    const CREATED: &'static CStr = c"cuckoo.reserve";
+
+    fn slot() -> &'static TypeSlot {
+        static SLOT: TypeSlot = TypeSlot::new();
+        &SLOT
+    }
+
+    fn take(
+        request: &mut CuckooRequest,
+        option: &'static str,
+        options: &mut Options<'_>,
+    ) -> Result<(), CommandError> {
+        request.take(option, options)
+    }
+
+    fn advance_clock(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
+        advance_clock(call, key);
+    }
+
+    fn check(request: &CuckooRequest) -> Result<(), CommandError> {
+        request.complete([0; 16]).map(drop)
+    }
+
+    fn build(
+        request: &CuckooRequest,
+        random: [u8; 16],
+        defaults: Defaults,
+        _limit: Option<u64>,
+    ) -> Result<(NativeCuckoo, ArgumentList), CommandError> {
+        let spec = request.complete_with(random, defaults)?;
+        let words = spec.arguments();
+        Ok((NativeCuckoo::of(spec)?, words))
+    }
+}
+
+/// The value of a key that holds a cuckoo filter.
+pub(crate) type CuckooValue = Value<Cuckoo>;
+
+impl CuckooValue {
+    /// Whether the item is there.
+    pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.contains(item)),
+            Self::Imported(imported) => Ok(imported.contains(item)),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Which items are there.
+    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.contains_all(items)),
+            Self::Imported(imported) => Ok(items.iter().map(|it| imported.contains(it)).collect()),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// How often each item is there.
+    pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.count_all(items)),
+            Self::Imported(imported) => Ok(items.iter().map(|it| imported.count(it)).collect()),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Inserts an item, and tells what became of it.
+    pub(crate) fn insert_one(
+        &mut self,
+        item: &[u8],
+        copies: Copies,
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
+    ) -> Result<Outcome, CommandError> {
+        match self {
+            Self::Native(native) => Ok(NativeCuckoo::insert_item(native, item, copies, limit)),
+            Self::Imported(imported) => Ok(insert_imported(imported, item, copies, &limits())),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(crate) fn insert(
+        &mut self,
+        items: &[&[u8]],
+        copies: Copies,
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
+    ) -> Result<Outcomes, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.insert(items, copies, limit)),
+            Self::Imported(imported) => {
+                let limits = limits();
+                let insert = |item: &&[u8]| insert_imported(imported, item, copies, &limits);
+                Ok(items.iter().map(insert).collect())
+            }
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Takes a copy of an item away, and tells whether there was one.
+    pub(crate) fn remove_one(&mut self, item: &[u8]) -> Result<bool, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.remove_one(item)),
+            Self::Imported(imported) => Ok(imported.remove(item)),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Takes a copy of each item away, and tells of which there was one.
+    pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.remove(items)),
+            Self::Imported(imported) => Ok(items.iter().map(|it| imported.remove(it)).collect()),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Gives memory back, as much as a command may take the time for, from a position on.
+    pub(crate) fn compact(
+        &mut self,
+        at: Option<CompactionPosition>,
+    ) -> Result<Compaction, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native.compact(at.unwrap_or_default())),
+            Self::Imported(imported) => Ok(compact_imported(imported, at)),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+}
+
+/// Inserts an item, and tells what became of it.
+fn insert_imported(
+    filter: &mut PeerCuckoo,
+    item: &[u8],
+    copies: Copies,
+    limits: &Limits,
+) -> Outcome {
+    let inserted = match copies {
+        Copies::Add => filter.insert(item, limits).map(|()| true),
+        Copies::Keep => filter.insert_unique(item, limits),
+    };
+    match inserted {
+        Ok(true) => Outcome::Inserted,
+        Ok(false) => Outcome::Present,
+        Err(error) => Outcome::Refused(CommandError::of_insert(&error)),
+    }
+}
+
+/// Gives memory back, as much as a command may take the time for.
+fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> Compaction {
+    let from =
+        at.map(|CompactionPosition { part, from }| SlotPosition { sub_filter: part, slot: from });
+    let CompactionStep { has_changed, next, freed } = filter.compact_step(from);
+    let bytes = freed.iter().map(Vec::len).sum();
+    release(freed, bytes);
+    let at =
+        |SlotPosition { sub_filter, slot }| CompactionPosition { part: sub_filter, from: slot };
+    Compaction { has_changed, next: next.map(at) }
+}
+
+/// The command that tells a filter its time.
+pub(super) const ADVANCE: &CStr = c"cf.advance";
+/// The event of a filter whose clock has moved.
+pub(super) const ADVANCED: &CStr = c"cuckoo.advance";
+
+/// Advances the clock of a filter that forgets, before a command that changes it: what the window
+/// has left goes. With a replicated command the clock has come already.
+#[inline]
+pub(super) fn advance_clock(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
+    let forgets =
+        matches!(key.value(), Some(CuckooValue::Native(native)) if native.window().is_some());
+    if forgets && !call.is_replicated() {
+        advance_to_present(call, key);
+    }
+}
+
+fn advance_to_present(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
+    let Some(CuckooValue::Native(native)) = key.value_mut() else { return };
+    if let Some(clock) = native.advance_to_present() {
+        key.notify_changed(ADVANCED);
+        call.replicate(ADVANCE, [Word::Same(1), Word::Text(clock.to_string().as_bytes())]);
+    }
+}

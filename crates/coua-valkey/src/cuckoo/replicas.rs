@@ -1,41 +1,40 @@
-//! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now and then: both have
-//! the same bytes, whatever they went through.
+//! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now
+//! and then: both have the same bytes, whatever they went through.
 
-use super::compaction::Position;
-use super::inserts::Copies;
-use super::own::OwnCuckoo;
-use crate::cuckoo::request::Request;
-use crate::value::OwnFilter as _;
-use crate::value::outcome::Outcome;
+use super::compaction::CompactionPosition;
+use super::native_cuckoo::NativeCuckoo;
+use super::table::Copies;
+use crate::cuckoo::cuckoo_request::CuckooRequest;
+use crate::value::{FilterImage as _, NativeFilter as _, Outcome};
 use coua_dev::random::Random;
 
-fn image(own: &OwnCuckoo) -> Vec<u8> {
+fn image(native: &NativeCuckoo) -> Vec<u8> {
     let mut image = Vec::new();
-    own.write(&mut image).unwrap();
+    native.write(&mut image).unwrap();
     image
 }
 
-fn loaded(own: &OwnCuckoo) -> OwnCuckoo {
-    let image = image(own);
+fn loaded(native: &NativeCuckoo) -> NativeCuckoo {
+    let image = image(native);
     let (magic, mut rest) = image.split_first_chunk().unwrap();
-    OwnCuckoo::read(*magic, &mut rest).unwrap()
+    NativeCuckoo::read(*magic, &mut rest).unwrap()
 }
 
 /// A filter on both servers.
 struct Pair {
-    primary: OwnCuckoo,
-    replica: OwnCuckoo,
+    primary: NativeCuckoo,
+    replica: NativeCuckoo,
     /// Where a compaction goes on.
-    next: Option<Position>,
+    next: Option<CompactionPosition>,
     time: u64,
 }
 
 impl Pair {
     fn of(words: &str, number: u64) -> Self {
         let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
-        let blueprint = Request::of_reserve(&words).unwrap();
+        let spec = CuckooRequest::of_reserve(&words).unwrap();
         let key = u128::from(number).to_le_bytes();
-        let make = || OwnCuckoo::of(blueprint.complete(key).unwrap()).unwrap();
+        let make = || NativeCuckoo::of(spec.complete(key).unwrap()).unwrap();
         Self { primary: make(), replica: make(), next: None, time: 0 }
     }
 
@@ -54,7 +53,7 @@ impl Pair {
         assert!(self.replica.remove(&sent).into_iter().all(|removed| removed));
     }
 
-    fn compact(&mut self, at: Position) {
+    fn compact(&mut self, at: CompactionPosition) {
         let compaction = self.primary.compact(at);
         if compaction.has_changed {
             self.replica.compact(at);
@@ -63,7 +62,7 @@ impl Pair {
     }
 
     fn merge(&mut self, other: &Self) {
-        let merged = |into: &OwnCuckoo, other: &OwnCuckoo| {
+        let merged = |into: &NativeCuckoo, other: &NativeCuckoo| {
             let mut union = into.try_clone().unwrap();
             union.merge(other, None).map(|()| union)
         };

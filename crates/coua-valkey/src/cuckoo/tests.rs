@@ -2,25 +2,24 @@
 
 use std::cell::Cell;
 
-use super::compaction::Position;
-use super::inserts::Copies;
-use super::own::OwnCuckoo;
-use crate::cuckoo::request::Request;
-use crate::refusal::Refusal;
-use crate::value::OwnFilter as _;
-use crate::value::outcome::Outcome;
+use super::compaction::CompactionPosition;
+use super::native_cuckoo::NativeCuckoo;
+use super::table::Copies;
+use crate::cuckoo::cuckoo_request::CuckooRequest;
+use crate::error::CommandError;
+use crate::value::{FilterImage as _, NativeFilter as _, Outcome};
 
-fn filter(words: &[&[u8]]) -> OwnCuckoo {
-    OwnCuckoo::of(Request::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()
+fn filter(words: &[&[u8]]) -> NativeCuckoo {
+    NativeCuckoo::of(CuckooRequest::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()
 }
 
 /// Inserts under a limit until something is refused; how many are in.
-fn fill(own: &mut OwnCuckoo, limit: u64) -> u64 {
+fn fill(native: &mut NativeCuckoo, limit: u64) -> u64 {
     for block in 0..100_000u32 {
         let keys: Vec<_> = (0..500).map(|key| (block * 500 + key).to_le_bytes()).collect();
         let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
-        if own.insert(&keys, Copies::Add, Some(limit)).iter().any(|o| *o != Outcome::Inserted) {
-            return own.len();
+        if native.insert(&keys, Copies::Add, Some(limit)).iter().any(|o| *o != Outcome::Inserted) {
+            return native.len();
         }
     }
     panic!("{limit} bytes have no end");
@@ -29,9 +28,9 @@ fn fill(own: &mut OwnCuckoo, limit: u64) -> u64 {
 #[test]
 fn a_filter_that_grows_ends_within_the_limit_and_uses_most_of_it() {
     for limit in [10_000, 100_000, 1_000_000, 2_150_000, 4_000_000, 6_000_000, 12_000_000] {
-        let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
-        fill(&mut own, limit);
-        let bytes = own.memory_bytes();
+        let mut native = filter(&[b"1024", b"EXPANSION", b"2"]);
+        fill(&mut native, limit);
+        let bytes = native.memory_bytes();
         // Small filters double.
         let least = if limit < 500_000 { limit / 3 } else { limit - limit / 8 };
         assert!(bytes <= limit && bytes >= least, "{bytes} of {limit}");
@@ -41,15 +40,16 @@ fn a_filter_that_grows_ends_within_the_limit_and_uses_most_of_it() {
 #[test]
 fn what_needs_no_memory_is_not_refused() {
     for limit in [10_000, 100_000, 6_000_000] {
-        let mut own = filter(&[b"1024", b"EXPANSION", b"2"]);
-        let count = fill(&mut own, limit) as u32;
+        let mut native = filter(&[b"1024", b"EXPANSION", b"2"]);
+        let count = fill(&mut native, limit) as u32;
         let keys: Vec<_> = (0..count / 2).map(u32::to_le_bytes).collect();
-        let outcomes = own.insert(&keys, Copies::Keep, Some(limit));
+        let outcomes = native.insert(&keys, Copies::Keep, Some(limit));
         assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Present), "{limit}");
         let items: Vec<_> = keys.iter().map(<[u8; 4]>::as_slice).collect();
-        own.remove(&items);
+        native.remove(&items);
         for key in 1..count / 4 {
-            let inserted = own.insert(&[(key + (1 << 30)).to_le_bytes()], Copies::Add, Some(limit));
+            let inserted =
+                native.insert(&[(key + (1 << 30)).to_le_bytes()], Copies::Add, Some(limit));
             assert_eq!(inserted[..], [Outcome::Inserted], "{limit}");
         }
     }
@@ -58,9 +58,9 @@ fn what_needs_no_memory_is_not_refused() {
 #[test]
 fn a_filter_that_just_fits_takes_the_items_it_was_made_for() {
     for capacity in ["10000", "1000000"] {
-        let mut own = filter(&[capacity.as_bytes()]);
-        let limit = own.memory_bytes();
-        let items = fill(&mut own, limit);
+        let mut native = filter(&[capacity.as_bytes()]);
+        let limit = native.memory_bytes();
+        let items = fill(&mut native, limit);
         assert!(items as f64 > 0.97 * capacity.parse::<f64>().unwrap(), "{items} of {capacity}");
     }
 }
@@ -90,11 +90,11 @@ impl AsRef<[u8]> for Counted {
 #[test]
 fn items_behind_refused_ones_are_hashed_once() {
     for copies in [Copies::Add, Copies::Keep] {
-        let mut own = filter(&[b"1000", b"EXPANSION", b"0"]);
+        let mut native = filter(&[b"1000", b"EXPANSION", b"0"]);
         let items: Vec<_> =
             (0..10_000u32).map(|n| Counted(n.to_le_bytes(), Cell::new(0))).collect();
-        let outcomes = own.insert(&items, copies, None);
-        let refused = Outcome::Refused(Refusal::Full);
+        let outcomes = native.insert(&items, copies, None);
+        let refused = Outcome::Refused(CommandError::Full);
         let refused = outcomes.iter().filter(|&outcome| *outcome == refused).count();
         assert!(outcomes.len() == items.len() && refused > 8_000, "{refused}");
         assert_eq!(items.iter().map(|item| item.1.get()).max(), Some(1));
@@ -105,14 +105,14 @@ fn items_behind_refused_ones_are_hashed_once() {
 fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
     for precision in [["ERROR", "0.01"], ["HASHBITS", "20"], ["HASHBITS", "64"]] {
         let [option, value] = precision.map(str::as_bytes);
-        let mut own = filter(&[b"20000", b"EXPANSION", b"0", option, value]);
+        let mut native = filter(&[b"20000", b"EXPANSION", b"0", option, value]);
         let keys: Vec<_> = (0..20_000u32).map(u32::to_le_bytes).collect();
-        own.insert(&keys, Copies::Add, None);
+        native.insert(&keys, Copies::Add, None);
         let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
-        own.remove(&items);
-        assert!(own.compact(Position::default()).has_changed && own.deleted() == 0);
-        assert!(!own.compact(Position::default()).has_changed);
-        let outcomes = own.insert(&keys[500..], Copies::Add, None);
+        native.remove(&items);
+        assert!(native.compact(CompactionPosition::default()).has_changed && native.deleted() == 0);
+        assert!(!native.compact(CompactionPosition::default()).has_changed);
+        let outcomes = native.insert(&keys[500..], Copies::Add, None);
         let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
         assert_eq!(refused, 0, "{precision:?}");
     }
@@ -122,18 +122,18 @@ fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
 #[test]
 fn a_filter_that_was_rebuilt_has_changed() {
     for capacity in 40..120u32 {
-        let mut own = filter(&[capacity.to_string().as_bytes()]);
+        let mut native = filter(&[capacity.to_string().as_bytes()]);
         let keys: Vec<_> = (0..capacity * 9 / 10).map(u32::to_le_bytes).collect();
-        own.insert(&keys, Copies::Add, None);
-        let image = |own: &OwnCuckoo| {
+        native.insert(&keys, Copies::Add, None);
+        let image = |native: &NativeCuckoo| {
             let mut image = Vec::new();
-            own.write(&mut image).unwrap();
+            native.write(&mut image).unwrap();
             image
         };
-        let before = (image(&own), own.changes());
-        let has_changed = own.compact(Position::default()).has_changed;
-        assert_eq!(has_changed, image(&own) != before.0, "{capacity}");
-        assert_eq!(has_changed, own.changes() != before.1, "{capacity}");
+        let before = (image(&native), native.changes());
+        let has_changed = native.compact(CompactionPosition::default()).has_changed;
+        assert_eq!(has_changed, image(&native) != before.0, "{capacity}");
+        assert_eq!(has_changed, native.changes() != before.1, "{capacity}");
     }
 }
 
@@ -144,30 +144,30 @@ const QUICKLY_REBUILT: u64 = 2_000_000;
 #[test]
 fn no_removal_and_no_step_of_a_compaction_moves_more_than_two_million_slots() {
     for items in [100_000, 1_500_000_u32] {
-        let mut own = filter(&[b"1000"]);
+        let mut native = filter(&[b"1000"]);
         let keys: Vec<_> = (0..items).map(u32::to_le_bytes).collect();
-        own.insert(&keys, Copies::Add, None);
-        let slots = |own: &OwnCuckoo| own.figures().unwrap().slots;
+        native.insert(&keys, Copies::Add, None);
+        let slots = |native: &NativeCuckoo| native.figures().unwrap().slots;
         let (most_moved, mut most) = (QUICKLY_REBUILT, 0);
-        let mut check = |before: u64, own: &OwnCuckoo| {
-            let moved = if own.deleted() == 0 { before } else { before - slots(own) };
-            assert!(moved <= most_moved, "{before} slots, {} now", slots(own));
+        let mut check = |before: u64, native: &NativeCuckoo| {
+            let moved = if native.deleted() == 0 { before } else { before - slots(native) };
+            assert!(moved <= most_moved, "{before} slots, {} now", slots(native));
             most = most.max(moved);
         };
         for batch in keys[..keys.len() * 9 / 10].chunks(10_000) {
-            let before = slots(&own);
-            own.remove(&batch.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>());
-            check(before, &own);
+            let before = slots(&native);
+            native.remove(&batch.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>());
+            check(before, &native);
         }
-        let mut next = Some(Position::default());
+        let mut next = Some(CompactionPosition::default());
         while let Some(at) = next {
-            let before = slots(&own);
-            next = own.compact(at).next;
-            check(before, &own);
+            let before = slots(&native);
+            next = native.compact(at).next;
+            check(before, &native);
         }
-        assert!(most > 0 && slots(&own) < u64::from(items) / 3, "{} slots", slots(&own));
+        assert!(most > 0 && slots(&native) < u64::from(items) / 3, "{} slots", slots(&native));
         let rest = &keys[keys.len() * 9 / 10..];
         let rest: Vec<_> = rest.iter().map(<[u8; 4]>::as_slice).collect();
-        assert!(own.contains_all(&rest).into_iter().all(|it| it));
+        assert!(native.contains_all(&rest).into_iter().all(|it| it));
     }
 }

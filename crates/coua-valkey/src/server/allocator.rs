@@ -8,8 +8,9 @@ use super::raw;
 /// What the server's allocator aligns to by itself: as C's `malloc` does.
 const NATURAL: usize = 16;
 
-/// Bytes that the server's allocator takes for a block of the module's, as jemalloc rounds sizes up: four steps
-/// for each power of two. What it adds to a fresh block is pages that nobody touches.
+/// Bytes that the server's allocator takes for a block of the module's, as jemalloc rounds sizes
+/// up: four steps for each power of two. What it adds to a fresh block is pages that are never
+/// touched.
 pub(crate) fn block_bytes(bytes: u64) -> u64 {
     const EVEN: u64 = 128;
     if bytes <= EVEN {
@@ -55,7 +56,8 @@ unsafe fn address_before(aligned: *mut u8) -> *mut usize {
 ///
 /// # Safety
 ///
-/// The block is the caller's, and in memory that belongs to the process alone, as that of allocators does.
+/// The block is the caller's, and in memory that belongs to the process alone, as that of
+/// allocators does.
 unsafe fn clear(block: *mut u8, bytes: usize) {
     let before = block.align_offset(PAGE).min(bytes);
     let whole = (bytes - before) / PAGE * PAGE;
@@ -83,12 +85,12 @@ impl ServerMemory {
         }
     }
 
-    /// Zeroed memory, of which the system clears each page when it is touched first. A command that makes a
-    /// filter grow does not wait for all of it.
+    /// Zeroed memory, of which the system clears each page when it is touched first. A command that
+    /// makes a filter grow does not wait for all of it.
     fn take_fresh(bytes: usize) -> *mut c_void {
         let block = Self::take(bytes);
         if !block.is_null() {
-            // SAFETY: as many bytes were allocated, and nobody else knows them.
+            // SAFETY: as many bytes were allocated, and only this function knows them.
             unsafe { clear(block.cast(), bytes) };
         }
         block
@@ -99,8 +101,9 @@ impl ServerMemory {
     }
 }
 
-// SAFETY: blocks come from the server's allocator, which hands out each only once. Those with a larger
-// alignment than it promises lie inside a larger block, whose address stands right before them.
+// SAFETY: blocks come from the server's allocator, which hands out each only once. Those with a
+// larger alignment than it promises lie inside a larger block, whose address stands right before
+// them.
 unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !Self::has_server() {

@@ -8,22 +8,22 @@ use std::sync::{Mutex, PoisonError};
 use smallvec::SmallVec;
 
 use super::{raw, server_function};
-use crate::refusal::Refusal;
+use crate::error::CommandError;
 
 /// As many words need no memory of their own.
-const FEW: usize = 4;
+const INLINE: usize = 4;
 
 /// And as many words of a command that is sent on: those that create a filter.
-const FEW_SENT: usize = 8;
+const INLINE_SENT: usize = 8;
 
 /// A command being run.
 pub(crate) struct Call<'a> {
     pub(super) context: *mut raw::RedisModuleCtx,
     strings: &'a [*mut raw::RedisModuleString],
-    /// The strings as bytes, once somebody has asked for all.
-    words: OnceCell<SmallVec<[&'a [u8]; FEW]>>,
-    /// What [`is_repetition`](Self::is_repetition) has found: the server takes a while to tell.
-    is_repetition: OnceCell<bool>,
+    /// The strings as bytes, once all are asked for.
+    argv: OnceCell<SmallVec<[&'a [u8]; INLINE]>>,
+    /// What [`is_replicated`](Self::is_replicated) has found: the server takes a while to tell.
+    is_replicated: OnceCell<bool>,
 }
 
 /// A word of a command that is sent on to replicas and the append-only file.
@@ -44,9 +44,9 @@ impl<'a> Call<'a> {
         count: c_int,
     ) -> Self {
         let count = usize::try_from(count).unwrap_or(0);
-        // SAFETY: as the caller promises; nobody changes the array meanwhile.
+        // SAFETY: as the caller promises; the array is not changed meanwhile.
         let strings = unsafe { slice::from_raw_parts(words.cast_const(), count) };
-        Self { context, strings, words: OnceCell::new(), is_repetition: OnceCell::new() }
+        Self { context, strings, argv: OnceCell::new(), is_replicated: OnceCell::new() }
     }
 
     /// How many words there are.
@@ -55,22 +55,22 @@ impl<'a> Call<'a> {
     }
 
     /// The words, the command's name first.
-    pub(crate) fn words(&self) -> &[&'a [u8]] {
+    pub(crate) fn argv(&self) -> &[&'a [u8]] {
         // SAFETY: each is a string of the server that outlives the call.
         let words = self.strings.iter().map(|&string| unsafe { bytes_of(string) });
-        self.words.get_or_init(|| words.collect())
+        self.argv.get_or_init(|| words.collect())
     }
 
     /// The only word after the key.
-    pub(crate) fn item(&self) -> Result<&'a [u8], Refusal> {
-        let &[_, _, item] = self.strings else { return Err(Refusal::Arity) };
+    pub(crate) fn item(&self) -> Result<&'a [u8], CommandError> {
+        let &[_, _, item] = self.strings else { return Err(CommandError::Arity) };
         // SAFETY: a string of the server that outlives the call.
         Ok(unsafe { bytes_of(item) })
     }
 
     /// The words behind the key, of which there is one at least.
-    pub(crate) fn items(&self) -> Result<&[&'a [u8]], Refusal> {
-        self.words().get(2..).filter(|items| !items.is_empty()).ok_or(Refusal::Arity)
+    pub(crate) fn items(&self) -> Result<&[&'a [u8]], CommandError> {
+        self.argv().get(2..).filter(|items| !items.is_empty()).ok_or(CommandError::Arity)
     }
 
     pub(super) fn string(&self, number: usize) -> *mut raw::RedisModuleString {
@@ -83,12 +83,12 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the command repeats what another server, or this one before, has decided already: it
-    /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing may be
-    /// refused.
-    pub(crate) fn is_repetition(&self) -> bool {
+    /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing
+    /// may be refused.
+    pub(crate) fn is_replicated(&self) -> bool {
         const REPEATED: c_int =
             raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        *self.is_repetition.get_or_init(|| self.flags() & REPEATED != 0 || self.must_be_obeyed())
+        *self.is_replicated.get_or_init(|| self.flags() & REPEATED != 0 || self.must_be_obeyed())
     }
 
     /// Whether the server says so: Valkey since 8.1, which since 9 moves slots by commands.
@@ -98,10 +98,11 @@ impl<'a> Call<'a> {
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
-    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has; all of it where
-    /// the server makes room by evicting keys. Nothing is told where nothing may be refused.
+    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has;
+    /// all of it where the server makes room by evicting keys. Nothing is told where nothing may be
+    /// refused.
     pub(crate) fn memory_left(&self) -> Option<u64> {
-        if self.is_repetition() {
+        if self.is_replicated() {
             return None;
         }
         // SAFETY: the context is valid while the command runs; what the server tells is freed once.
@@ -142,8 +143,8 @@ impl<'a> Call<'a> {
 
     /// Sends another command to replicas and the append-only file.
     pub(crate) fn replicate<'w>(&self, command: &CStr, words: impl IntoIterator<Item = Word<'w>>) {
-        let mut made = SmallVec::<[_; FEW_SENT]>::new();
-        let mut strings: SmallVec<[_; FEW_SENT]> = words
+        let mut made = SmallVec::<[_; INLINE_SENT]>::new();
+        let mut strings: SmallVec<[_; INLINE_SENT]> = words
             .into_iter()
             .map(|word| match word {
                 Word::Same(number) => self.strings[number],
@@ -176,7 +177,8 @@ impl<'a> Call<'a> {
 
 /// Random bytes of the server's, fit for a secret key. Without a server, in unit tests, all are 0.
 ///
-/// The server takes a microsecond for each call: so it is asked for many at once. None is given out twice.
+/// The server takes a microsecond for each call: so it is asked for many at once. None is given out
+/// twice.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
     const MANY: usize = 1024;

@@ -1,63 +1,164 @@
-//! Commands: what they need, and what they do.
+//! Commands as rows of a table, how they are made known to the server, and how it calls them.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
+use std::ptr::NonNull;
 
-use super::call::Call;
-use crate::refusal::Refusal;
-use crate::reply::Reply;
-
-/// What a command does to the memory and the keys of the server.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Reads.
-    Read,
-    /// Reads, and takes time in proportion to the key.
-    ReadAll,
-    /// Changes, and takes no memory.
-    Shrink,
-    /// Changes, and takes time in proportion to the key.
-    Rebuild,
-    /// Changes, and may take memory: refused when the server has none left.
-    Grow,
-}
-
-impl Access {
-    pub(super) fn flags(self) -> &'static CStr {
-        match self {
-            Self::Read => c"readonly fast",
-            Self::ReadAll => c"readonly",
-            Self::Shrink => c"write fast",
-            Self::Rebuild => c"write",
-            Self::Grow => c"write deny-oom",
-        }
-    }
-
-    /// The server's own categories of access control: it does not draw them from the flags.
-    pub(super) fn categories(self) -> &'static str {
-        match self {
-            Self::Read => "read fast",
-            Self::ReadAll => "read slow",
-            Self::Shrink => "write fast",
-            Self::Rebuild | Self::Grow => "write slow",
-        }
-    }
-}
+use super::call::{Call, log};
+use super::command_docs::{Access, describe};
+use super::reply::{self, Reply};
+use super::{FAILED, OK, catch_panic, raw, server_function};
+use crate::error::CommandError;
 
 /// A command of the module.
-pub(crate) trait Command {
+pub(crate) struct Command {
     /// Its name, in lower case.
-    const NAME: &'static CStr;
+    pub(crate) name: &'static CStr,
     /// How many words it has; negative: as many at least.
-    const ARITY: c_int;
-    /// The words after its name, as `COMMAND DOCS` tells them: see [`arguments`](super::arguments).
-    const WORDS: &'static CStr;
+    pub(crate) arity: c_int,
+    /// The words after its name, the first of them a key, as [`command_docs`](super::command_docs)
+    /// reads them.
+    pub(crate) words: &'static CStr,
     /// What it does, in words.
-    const SUMMARY: &'static CStr;
-    /// What it does to its key, the first word after the name.
-    const ACCESS: Access;
-    /// Whether all further words are keys that it only reads.
-    const HAS_SOURCES: bool = false;
-
+    pub(crate) summary: &'static CStr,
+    /// What it does to its key.
+    pub(crate) access: Access,
     /// Does it.
-    fn run(call: &Call<'_>) -> Result<Reply, Refusal>;
+    pub(crate) run: CommandEntry,
+}
+
+/// The table of a family's commands. A row has the name, the number of words, the access, the
+/// function, the words and the summary of a [`Command`].
+macro_rules! commands {
+    ($($name:expr, $arity:expr, $access:ident, $function:expr, $words:expr, $summary:expr;)+) => {
+        &[$(crate::server::Command {
+            name: $name,
+            arity: $arity,
+            words: $words,
+            summary: $summary,
+            access: crate::server::Access::$access,
+            run: crate::server::CommandEntry::of($function),
+        },)+]
+    };
+}
+pub(crate) use commands;
+
+/// The function that the server calls for a command.
+pub(crate) struct CommandEntry(
+    unsafe extern "C" fn(
+        *mut raw::RedisModuleCtx,
+        *mut *mut raw::RedisModuleString,
+        c_int,
+    ) -> c_int,
+);
+
+/// What a command does.
+pub(crate) trait Work: Fn(&Call<'_>) -> Result<Reply, CommandError> + Copy {}
+
+impl<F: Fn(&Call<'_>) -> Result<Reply, CommandError> + Copy> Work for F {}
+
+impl CommandEntry {
+    /// The entry to a function.
+    pub(crate) const fn of<F: Work>(_function: F) -> Self {
+        const { assert!(size_of::<F>() == 0, "a function, whose type says which") };
+        Self(run::<F>)
+    }
+}
+
+/// What the server calls.
+unsafe extern "C" fn run<F: Work>(
+    context: *mut raw::RedisModuleCtx,
+    words: *mut *mut raw::RedisModuleString,
+    count: c_int,
+) -> c_int {
+    let done = catch_panic(None, || {
+        // SAFETY: a function has no bytes, so any aligned address refers to one; `CommandEntry::of`
+        // was given this one.
+        let function = unsafe { NonNull::<F>::dangling().as_ref() };
+        // SAFETY: the server gives the words of the command, which live while it runs.
+        let call = unsafe { Call::new(context, words, count) };
+        let answer = function(&call).unwrap_or_else(Reply::Error);
+        reply::send(&call, &answer);
+        Some(())
+    });
+    if done.is_none() {
+        reply::send_error(context, &CommandError::Defect);
+        return FAILED;
+    }
+    OK
+}
+
+impl Command {
+    /// Whether the server has a command of this name, its own or another module's.
+    pub(super) fn exists(&self, context: *mut raw::RedisModuleCtx) -> bool {
+        // SAFETY: asks for a command by its name; null if it is there but belongs to the server,
+        // which is why `register` may still fail.
+        let reply = unsafe {
+            server_function!(RedisModule_Call)(
+                context,
+                c"COMMAND".as_ptr(),
+                c"cc".as_ptr(),
+                c"INFO".as_ptr(),
+                self.name.as_ptr(),
+            )
+        };
+        if reply.is_null() {
+            return false;
+        }
+        // SAFETY: a reply of the server: an array with one element, which is an array if the
+        // command is there, else null; each function checks the type of what it gets.
+        unsafe {
+            let first = server_function!(RedisModule_CallReplyArrayElement)(reply, 0);
+            let found = !first.is_null()
+                && server_function!(RedisModule_CallReplyType)(first)
+                    == raw::REDISMODULE_REPLY_ARRAY;
+            server_function!(RedisModule_FreeCallReply)(reply);
+            found
+        }
+    }
+
+    /// Adds the command, to a category of access control and to the server's own if it has those of
+    /// modules.
+    pub(super) fn register(
+        &self,
+        context: *mut raw::RedisModuleCtx,
+        category: &CStr,
+    ) -> Result<(), String> {
+        let refused = || format!("command {} cannot be added", self.name.to_string_lossy());
+        let last_key = if self.access == Access::Merge { -1 } else { 1 };
+        // SAFETY: names and flags are C strings, which the server copies.
+        let command = unsafe {
+            let created = server_function!(RedisModule_CreateCommand)(
+                context,
+                self.name.as_ptr(),
+                Some(self.run.0),
+                self.access.flags().as_ptr(),
+                1,
+                last_key,
+                1,
+            );
+            if created != OK {
+                return Err(refused());
+            }
+            server_function!(RedisModule_GetCommand)(context, self.name.as_ptr())
+        };
+        if command.is_null()
+            || !describe(command, self.arity, self.words, self.summary, self.access)
+        {
+            return Err(refused());
+        }
+        let categories = format!("{} {}", category.to_string_lossy(), self.access.categories());
+        let categories = CString::new(categories).map_err(|_| refused())?;
+        // SAFETY: these two functions came with Redis 7.2 and 7.4 and with Valkey 8; where one is
+        // missing there are no categories of modules.
+        unsafe {
+            if let (Some(assign), Some(_)) = (
+                raw::RedisModule_SetCommandACLCategories.get(),
+                raw::RedisModule_AddACLCategory.get(),
+            ) && assign(command, categories.as_ptr()) != OK
+            {
+                log(context, c"notice", "a command could not be put into its categories");
+            }
+        }
+        Ok(())
+    }
 }

@@ -6,8 +6,7 @@ use std::ptr::from_ref;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
 use super::call::bytes_of;
-use super::catch::caught;
-use super::{FAILED, OK, raw, server_function};
+use super::{FAILED, OK, catch_panic, raw, server_function};
 
 /// What a setting counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,8 +111,8 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Makes the settings known to the server, and takes the values from its configuration file. The
-    /// module's arguments, `NAME VALUE ...`, are other defaults.
+    /// Makes the settings known to the server, and takes the values from its configuration file.
+    /// The module's arguments, `NAME VALUE ...`, are other defaults.
     pub(super) fn register(
         &self,
         context: *mut raw::RedisModuleCtx,
@@ -247,7 +246,7 @@ fn register_rate(
 
 unsafe extern "C" fn number(_name: *const c_char, setting: *mut c_void) -> c_longlong {
     // SAFETY: registered with this setting, which lives for ever.
-    caught(0, || unsafe { &*setting.cast::<Setting>() }.value())
+    catch_panic(0, || unsafe { &*setting.cast::<Setting>() }.value())
 }
 
 unsafe extern "C" fn set_number(
@@ -256,7 +255,7 @@ unsafe extern "C" fn set_number(
     setting: *mut c_void,
     _error: *mut *mut raw::RedisModuleString,
 ) -> c_int {
-    caught(FAILED, || {
+    catch_panic(FAILED, || {
         // SAFETY: registered with this setting, which lives for ever.
         let setting = unsafe { &*setting.cast::<Setting>() };
         setting.value.store(value, Ordering::Relaxed);
@@ -268,7 +267,7 @@ unsafe extern "C" fn rate(
     _name: *const c_char,
     setting: *mut c_void,
 ) -> *mut raw::RedisModuleString {
-    caught(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: registered with this setting, which lives for ever.
         let setting = unsafe { &*setting.cast::<RateSetting>() };
         setting.text.load(Ordering::Relaxed)
@@ -281,7 +280,7 @@ unsafe extern "C" fn set_rate(
     setting: *mut c_void,
     error: *mut *mut raw::RedisModuleString,
 ) -> c_int {
-    caught(FAILED, || {
+    catch_panic(FAILED, || {
         // SAFETY: registered with this setting, which lives for ever; a string of the server, which
         // takes over the one for the error.
         unsafe {

@@ -1,14 +1,51 @@
 //! Values on their way into dump files, append-only files and digests, and back.
 //!
-//! A value is a stream of bytes. In a dump file it is cut into pieces of a bounded size, of which the
-//! last is empty, so that neither side needs memory for all of it.
+//! A value is a stream of bytes. In a dump file it is cut into pieces of a bounded size, of which
+//! the last is empty, so that neither side needs memory for all of it.
 
 use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
 use super::{raw, server_function};
-use crate::pieces::Pieces;
-use coua_redisbloom::{Source, Unreadable};
+use crate::redisbloom::{Source, Unreadable};
+
+/// A stream cut into pieces of a bounded size, so that memory for all of it is not needed: hands
+/// over each piece as soon as it is full, and at the end the rest.
+pub(crate) struct Pieces<P> {
+    size: usize,
+    piece: Vec<u8>,
+    put: P,
+}
+
+impl<P: FnMut(&[u8])> Pieces<P> {
+    /// Pieces of `size` bytes.
+    pub(crate) fn new(size: usize, put: P) -> Self {
+        Self { size, piece: Vec::new(), put }
+    }
+
+    /// Hands over the rest, if there is one.
+    pub(crate) fn finish(mut self) {
+        if !self.piece.is_empty() {
+            (self.put)(&self.piece);
+        }
+    }
+}
+
+impl<P: FnMut(&[u8])> Write for Pieces<P> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.size - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == self.size {
+            (self.put)(&self.piece);
+            self.piece.clear();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Bytes of a piece in a dump file.
 const PIECE: usize = 1 << 20;
@@ -79,8 +116,8 @@ impl RdbReader {
         Self { io, piece: Piece::EMPTY, ended: false }
     }
 
-    /// Whether the value is being restored by a client, and may be refused: not when the server loads
-    /// its own file or follows its primary.
+    /// Whether the value is being restored by a client, and may be refused: not when the server
+    /// loads its own file or follows its primary.
     pub(crate) fn is_request(&self) -> bool {
         let bound = raw::REDISMODULE_CTX_FLAGS_LOADING
             | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
@@ -156,7 +193,8 @@ impl Read for RdbReader {
     }
 }
 
-/// Writes an append-only file: a stream, as calls of one command with the key, a position and bytes.
+/// Writes an append-only file: a stream, as calls of one command with the key, a position and
+/// bytes.
 pub(crate) struct AppendOnly {
     io: *mut raw::RedisModuleIO,
     key: *mut raw::RedisModuleString,
@@ -214,5 +252,25 @@ pub(super) unsafe fn feed(
         pieces.finish();
         // SAFETY: as the caller promises.
         unsafe { server_function!(RedisModule_DigestEndSequence)(digest) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_put_together_are_the_stream() {
+        for length in [0, 1, 9, 10, 11, 19, 20, 21, 100] {
+            let stream: Vec<u8> = (0..length).collect();
+            let mut found = Vec::new();
+            let mut pieces = Pieces::new(10, |piece: &[u8]| found.push(piece.to_vec()));
+            for part in stream.chunks(7) {
+                pieces.write_all(part).unwrap();
+            }
+            pieces.finish();
+            assert_eq!(found.concat(), stream);
+            assert_eq!(found.len(), usize::from(length).div_ceil(10));
+        }
     }
 }

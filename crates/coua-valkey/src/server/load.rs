@@ -1,24 +1,59 @@
-//! The module is loaded.
+//! The module is loaded: its types, commands, settings and its section of `INFO` become known to
+//! the server.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::panic;
+use std::sync::OnceLock;
 
 use super::call::{bytes_of, log};
-use super::catch::caught;
+use super::command::Command;
 use super::configuration::Configuration;
-use super::info::InfoSection;
-use super::loader::Loader;
-use super::{FAILED, OK, info, raw, registration, server_function};
+use super::value_type::TypeEntry;
+use super::{FAILED, OK, catch_panic, raw, server_function, timer};
 
-/// Commands of one prefix, with the type of their keys. Where a server has one of them already, it has
-/// all, and keeps them.
+/// Commands of one prefix, with the type of their keys. Where a server has the first of them
+/// already, it has all, and keeps them.
 pub(crate) struct Family {
     /// The prefix.
     pub(crate) name: &'static str,
-    /// A command whose presence tells.
-    pub(crate) probe: &'static CStr,
-    /// Adds them.
-    pub(crate) add: fn(&Loader) -> Result<(), String>,
+    /// The category of access control that they are in.
+    pub(crate) category: &'static CStr,
+    /// The type of their keys.
+    pub(crate) value_type: TypeEntry,
+    /// Its commands.
+    pub(crate) commands: &'static [Command],
+}
+
+impl Family {
+    /// Adds the type and the commands, unless the server has them.
+    fn register(&self, context: *mut raw::RedisModuleCtx) -> Result<(), String> {
+        let first = self.commands.first().ok_or("a family without commands")?;
+        if first.exists(context) {
+            let name = self.name;
+            let line =
+                format!("{name} commands are there already: those of this module are left out");
+            log(context, c"notice", &line);
+            return Ok(());
+        }
+        if !(self.value_type.create)(context) {
+            let name = self.value_type.name.to_string_lossy();
+            return Err(format!("another module has values of type {name}"));
+        }
+        add_category(context, self.category);
+        self.commands.iter().try_for_each(|command| command.register(context, self.category))
+    }
+}
+
+/// Adds a category of access control, where the server has those of modules.
+fn add_category(context: *mut raw::RedisModuleCtx, name: &CStr) {
+    // SAFETY: the function came with Redis 7.4 and Valkey 8; a C string, which the server copies.
+    unsafe {
+        if let Some(add) = raw::RedisModule_AddACLCategory.get()
+            && add(context, name.as_ptr()) != OK
+        {
+            log(context, c"notice", "a category of access control is there already");
+        }
+    }
 }
 
 /// A module: what the server is told when it is loaded.
@@ -53,10 +88,10 @@ pub(crate) unsafe fn load_module(
     if !initialized {
         // The server has given its functions then, and refused the name.
         let why = "the module is not loaded: a module named coua is there already";
-        caught((), || log(context, c"warning", why));
+        catch_panic((), || log(context, c"warning", why));
         return FAILED;
     }
-    let loaded = caught(Err("it panicked".to_owned()), || {
+    let loaded = catch_panic(Err("it panicked".to_owned()), || {
         let count = usize::try_from(count).unwrap_or(0);
         // SAFETY: as many strings of the server as it says, which live during this call.
         let arguments: Vec<&[u8]> =
@@ -72,8 +107,9 @@ pub(crate) unsafe fn load_module(
     }
 }
 
-/// The option that lets slots of a cluster be moved while they are in use, if the server has it: Valkey
-/// since 9. It moves keys as an append-only file does. Redis may mean something else by the same bit.
+/// The option that lets slots of a cluster be moved while they are in use, if the server has it:
+/// Valkey since 9. It moves keys as an append-only file does. Redis may mean something else by the
+/// same bit.
 fn slot_migration() -> c_int {
     // SAFETY: a function without arguments.
     let known = raw::ValkeyModule_GetModuleOptionsAll.get().map_or(0, |all| unsafe { all() });
@@ -99,23 +135,41 @@ fn load(
         server_function!(RedisModule_SetModuleOptions)(context, options);
     }
     coua::avoid_huge_pages();
-    let loader = Loader { context };
-    for family in spec.families {
-        if registration::exists(context, family.probe) {
-            let name = family.name;
-            log(
-                context,
-                c"notice",
-                &format!("{name} commands are there already: those of this module are left out"),
-            );
-            continue;
-        }
-        (family.add)(&loader)?;
+    spec.families.iter().try_for_each(|family| family.register(context))?;
+    if !timer::follow_keys(context) {
+        return Err("keys cannot be followed to other names".to_owned());
     }
     spec.configuration.register(context, arguments)?;
-    if info::register(context, spec.info) {
+    if register_info(context, spec.info) {
         Ok(())
     } else {
         Err("its section of INFO cannot be registered".to_owned())
     }
+}
+
+/// What the module tells: names and numbers.
+pub(crate) type InfoSection = fn() -> Vec<(&'static CStr, u64)>;
+
+/// The section of the module that was loaded.
+static SECTION: OnceLock<InfoSection> = OnceLock::new();
+
+/// Registers the section.
+fn register_info(context: *mut raw::RedisModuleCtx, section: InfoSection) -> bool {
+    SECTION.get_or_init(|| section);
+    // SAFETY: the function stays loaded as long as the module.
+    unsafe { server_function!(RedisModule_RegisterInfoFunc)(context, Some(write_info)) == OK }
+}
+
+unsafe extern "C" fn write_info(info: *mut raw::RedisModuleInfoCtx, _for_crash_report: c_int) {
+    catch_panic((), || {
+        // SAFETY: the server's own, valid during this call; names are C strings.
+        unsafe {
+            if server_function!(RedisModule_InfoAddSection)(info, c"filters".as_ptr()) != OK {
+                return;
+            }
+            for (name, number) in SECTION.get().map_or_else(Vec::new, |section| section()) {
+                server_function!(RedisModule_InfoAddFieldULongLong)(info, name.as_ptr(), number);
+            }
+        }
+    });
 }

@@ -1,42 +1,40 @@
 //! The server's C interface, made safe: the only place of this crate with `unsafe`.
 //!
-//! What the other modules see: commands are unit types with a [`Command`] implementation, values of
-//! keys are types with a [`NativeType`] implementation, and a [`Call`] gives access to the server
-//! while a command runs. No panic leaves this module: every function that the server calls catches it.
+//! What the other modules see: commands are rows of a table of [`Command`]s, values of keys are
+//! types with a [`ValueType`] implementation, and a [`Call`] gives access to the server while a
+//! command runs. No panic leaves this module: every function that the server calls catches it.
 //!
-//! The server runs commands, and the functions of a type, one at a time and with its lock held. Only
-//! `free` may come from another thread, for a value that nothing else refers to any more.
+//! The server runs commands, and the functions of a type, one at a time and with its lock held.
+//! Only `free` may come from another thread, for a value that nothing else refers to any more.
 
 #![expect(unsafe_code, reason = "calls C functions, and is called by them")]
 
 mod allocator;
-mod arguments;
 mod call;
-mod catch;
 mod command;
+mod command_docs;
 mod configuration;
-mod description;
-mod info;
 mod io;
 mod key;
-mod later;
 mod load;
-mod loader;
-mod native;
 mod raw;
-mod registration;
-mod respond;
+mod reply;
+mod timer;
+mod value_type;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use allocator::{aligned_block_bytes, block_bytes};
 pub(crate) use call::{Call, Word, random_bytes};
-pub(crate) use command::{Access, Command};
+pub(crate) use command::{Command, CommandEntry, commands};
+pub(crate) use command_docs::Access;
 pub(crate) use configuration::{Configuration, RateSetting, Setting, Unit};
-pub(crate) use io::{AppendOnly, RdbReader};
+pub(crate) use io::{AppendOnly, Pieces, RdbReader};
 pub(crate) use key::Key;
-pub(crate) use later::commands_pending;
 pub(crate) use load::{Family, ModuleSpec, load_module};
-pub(crate) use loader::Loader;
-pub(crate) use native::{NativeType, TypeSlot};
+pub(crate) use reply::Reply;
+pub(crate) use timer::commands_pending;
+pub(crate) use value_type::{TypeEntry, TypeSlot, ValueType};
 
 /// A function of the server's interface, which is there once the module is initialized.
 ///
@@ -55,3 +53,12 @@ pub(crate) use server_function;
 const OK: std::ffi::c_int = raw::REDISMODULE_OK;
 /// And by failure.
 const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR;
+
+/// Runs `work`; `otherwise` is the result if it panics, which is a defect of this module. The
+/// panic's message is in the server's log then (see `load`).
+pub(super) fn catch_panic<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
+    // AssertUnwindSafe: the library's operations decide before they change anything; a value that a
+    // defect leaves half changed answers wrongly at worst, as the server has no way to do without
+    // it.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
+}

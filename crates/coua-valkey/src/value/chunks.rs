@@ -1,16 +1,17 @@
 //! A filter of this module in chunks: SCANDUMP, LOADCHUNK, and the append-only file.
 //!
 //! The chunks of a filter's image follow each other without gaps. The position that comes with a
-//! chunk is its end, plus one so that it is never 0, and above that some bits of the number of changes
-//! that the filter has seen: so a dump notices that the filter changed under it. Positions stay below
-//! 2^53, which every client can hold.
+//! chunk is its end, plus one so that it is never 0, and above that some bits of the number of
+//! changes that the filter has seen: so a dump notices that the filter changed under it. Positions
+//! stay below 2^53, which every client can hold.
 
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 
-use super::filter::{FRONT, OwnFilter, PART};
-use crate::pieces::Pieces;
-use crate::refusal::{LoadRefusal, Refusal};
+use super::filter::{FRONT, NativeFilter, PART};
+use crate::error::{CommandError, RdbError};
+use crate::redisbloom::{Chunk, ChunkError, PeerFilter};
+use crate::server::Pieces;
 
 /// Bytes of a chunk. Servers may be set to end connections with commands or answers above 1 MiB.
 pub(super) const CHUNK: usize = 512 << 10;
@@ -23,12 +24,12 @@ const CHANGE_BITS: u32 = 12;
 
 /// A position in a dump.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Position {
+pub(super) struct DumpPosition {
     end: u64,
     changes: u64,
 }
 
-impl Position {
+impl DumpPosition {
     /// Of the number that a client sends: where the chunk before ended.
     pub(super) fn decode(number: i64) -> Option<Self> {
         let number =
@@ -44,59 +45,64 @@ impl Position {
 }
 
 /// The chunk behind a position, `None` for the first one; and its own position. Nothing at the end.
-pub(super) fn chunk_behind<F: OwnFilter>(
-    own: &F,
-    position: Option<Position>,
-) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
+pub(super) fn chunk_behind<F: NativeFilter>(
+    native: &F,
+    position: Option<DumpPosition>,
+) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
     let mut start = 0;
     if let Some(position) = position {
-        if Position::decode(Position::encode(position.end, own.changes())) != Some(position) {
-            return Err(Refusal::ChangedSince);
+        if DumpPosition::decode(DumpPosition::encode(position.end, native.changes()))
+            != Some(position)
+        {
+            return Err(CommandError::ChangedSince);
         }
         start = position.end;
     }
-    let mut window = Window::of(own)?;
-    match own.write_from(start, &mut window).map_err(|error| error.kind()) {
+    let mut buffer = ChunkBuffer::of(native)?;
+    match native.write_from(start, &mut buffer).map_err(|error| error.kind()) {
         // It ends what it has no room for.
         Ok(()) | Err(io::ErrorKind::WriteZero) => {}
-        Err(io::ErrorKind::InvalidInput) => return Err(Refusal::Position),
-        Err(_) => return Err(Refusal::Defect),
+        Err(io::ErrorKind::InvalidInput) => return Err(CommandError::Position),
+        Err(_) => return Err(CommandError::Defect),
     }
-    let end = start + window.bytes.len() as u64;
-    let chunk = (Position::encode(end, own.changes()), window.bytes);
+    let end = start + buffer.bytes.len() as u64;
+    let chunk = (DumpPosition::encode(end, native.changes()), buffer.bytes);
     Ok(if chunk.1.is_empty() { None } else { Some(chunk) })
 }
 
 /// Writes a filter as chunks of an append-only file.
-pub(super) fn for_each<F: OwnFilter>(own: &F, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+pub(super) fn for_each<F: NativeFilter>(
+    native: &F,
+    mut each: impl FnMut(i64, &[u8]),
+) -> io::Result<()> {
     let mut end = 0;
     let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
         end += chunk.len() as u64;
-        each(Position::encode(end, 0), chunk);
+        each(DumpPosition::encode(end, 0), chunk);
     });
-    own.write(&mut chunks)?;
+    native.write(&mut chunks)?;
     chunks.finish();
     Ok(())
 }
 
 /// Keeps a chunk's worth of a stream, and stops it then.
-struct Window {
+struct ChunkBuffer {
     bytes: Vec<u8>,
     room: usize,
 }
 
-impl Window {
+impl ChunkBuffer {
     /// With room for a chunk, or for all of a small filter.
-    fn of<F: OwnFilter>(own: &F) -> Result<Self, Refusal> {
-        let front = FRONT + PART * own.pieces() as u64;
-        let room = own.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
+    fn of<F: NativeFilter>(native: &F) -> Result<Self, CommandError> {
+        let front = FRONT + PART * native.pieces() as u64;
+        let room = native.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(room).map_err(|_| Refusal::NoMemory)?;
+        bytes.try_reserve_exact(room).map_err(|_| CommandError::NoMemory)?;
         Ok(Self { bytes, room })
     }
 }
 
-impl Write for Window {
+impl Write for ChunkBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.room - self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..taken]);
@@ -145,7 +151,7 @@ impl<F> Incomplete<F> {
         let mut end = 0;
         for chunk in self.chunks.iter().flat_map(|chunk| chunk.chunks(CHUNK)) {
             end += chunk.len() as u64;
-            each(Position::encode(end, 0), chunk);
+            each(DumpPosition::encode(end, 0), chunk);
         }
     }
 
@@ -163,8 +169,8 @@ impl<F> Incomplete<F> {
 
     /// Appends bytes: to the last chunk while that is small, so that the first one tells all of the
     /// filter's head, and there are not many.
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        let no_memory = |_| Refusal::NoMemory;
+    fn append(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        let no_memory = |_| CommandError::NoMemory;
         if self.chunks.last().is_none_or(|last| last.len() >= SMALL) {
             self.chunks.try_reserve(1).map_err(no_memory)?;
             self.chunks.push(Vec::new());
@@ -187,23 +193,23 @@ impl<F> Incomplete<F> {
     }
 }
 
-impl<F: OwnFilter> Incomplete<F> {
+impl<F: NativeFilter> Incomplete<F> {
     /// Takes the next chunk; the filter if it was the last one. Refused chunks change nothing.
     pub(super) fn take(
         &mut self,
-        position: Position,
+        position: DumpPosition,
         chunk: &[u8],
         limit: Option<u64>,
-    ) -> Result<Option<F>, Refusal> {
+    ) -> Result<Option<F>, CommandError> {
         let before = self.len();
         let end = before + chunk.len() as u64;
         if position.end != end || chunk.is_empty() {
-            return Err(Refusal::Position);
+            return Err(CommandError::Position);
         }
         let appended = self.append(chunk);
         let taken = appended.and_then(|()| match limit.filter(|&limit| self.exceeds(limit)) {
-            Some(limit) => Err(Refusal::KeyMemory { limit }),
-            None => match F::image_length(self.begun()) {
+            Some(limit) => Err(CommandError::KeyMemory { limit }),
+            None => match F::image_length(self.head()) {
                 Some(length) if length <= end => self.complete(limit).map(Some),
                 _ => Ok(None),
             },
@@ -215,28 +221,28 @@ impl<F: OwnFilter> Incomplete<F> {
     }
 
     /// What has arrived of the beginning.
-    fn begun(&self) -> &[u8] {
+    fn head(&self) -> &[u8] {
         self.chunks.first().map_or(&[], Vec::as_slice)
     }
 
     /// Whether no filter with so much memory has an image of so many bytes.
     pub(super) fn exceeds(&self, limit: u64) -> bool {
-        self.len() > limit.saturating_add(F::front(self.begun()))
+        self.len() > limit.saturating_add(F::front(self.head()))
     }
 
-    fn complete(&self, limit: Option<u64>) -> Result<F, Refusal> {
+    fn complete(&self, limit: Option<u64>) -> Result<F, CommandError> {
         let mut magic = [0; 8];
         let mut input = Joined { chunk: &[], rest: &self.chunks };
-        input.read_exact(&mut magic).map_err(|_| Refusal::NotLoaded)?;
+        input.read_exact(&mut magic).map_err(|_| CommandError::NotLoaded)?;
         let filter = F::read(magic, &mut input).map_err(|refusal| match refusal {
-            LoadRefusal::Filter(coua::LoadError::OutOfMemory(_)) => Refusal::NoMemory,
-            _ => Refusal::NotLoaded,
+            RdbError::Filter(coua::LoadError::OutOfMemory(_)) => CommandError::NoMemory,
+            _ => CommandError::NotLoaded,
         })?;
         if !input.is_at_end() {
-            return Err(Refusal::NotLoaded);
+            return Err(CommandError::NotLoaded);
         }
         match limit.filter(|&limit| filter.memory_bytes() > limit) {
-            Some(limit) => Err(Refusal::KeyMemory { limit }),
+            Some(limit) => Err(CommandError::KeyMemory { limit }),
             None => Ok(filter),
         }
     }
@@ -263,5 +269,150 @@ impl Read for Joined<'_> {
     }
 }
 
+/// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
+pub(super) fn piece_of(
+    filter: &impl PeerFilter,
+    position: i64,
+) -> Result<Option<Chunk<'_>>, ChunkError> {
+    Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
+        let taken = bytes.len().min(CHUNK);
+        Chunk { next: position.saturating_add_unsigned(taken as u64), bytes: &bytes[..taken] }
+    }))
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::cuckoo::{Copies, CuckooRequest, NativeCuckoo};
+    use crate::value::FilterImage as _;
+
+    fn filter(items: u32) -> NativeCuckoo {
+        let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
+        let spec = CuckooRequest::of_reserve(&words).unwrap().complete([7; 16]).unwrap();
+        let mut native = NativeCuckoo::of(spec).unwrap();
+        let keys: Vec<[u8; 4]> = (0..items).map(u32::to_le_bytes).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
+        native.insert(&keys, Copies::Add, None);
+        native
+    }
+
+    fn dump(native: &NativeCuckoo) -> Vec<(i64, Vec<u8>)> {
+        let mut chunks: Vec<(i64, Vec<u8>)> = Vec::new();
+        loop {
+            let position = chunks.last().map(|(end, _)| DumpPosition::decode(*end).unwrap());
+            let Some(chunk) = chunk_behind(native, position).unwrap() else { return chunks };
+            assert!(chunk.1.len() <= CHUNK && (1..1 << 53).contains(&chunk.0));
+            chunks.push(chunk);
+        }
+    }
+
+    #[test]
+    fn chunks_put_together_are_the_filter() {
+        // 5 M items of 6 bytes are two chunks.
+        let native = filter(5_000_000);
+        let chunks = dump(&native);
+        assert!(chunks.len() >= 2);
+        let mut incomplete = Incomplete::<NativeCuckoo>::default();
+        let mut loaded = None;
+        for (end, chunk) in &chunks {
+            assert!(loaded.is_none());
+            loaded = incomplete.take(DumpPosition::decode(*end).unwrap(), chunk, None).unwrap();
+        }
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        native.write(&mut first).unwrap();
+        loaded.unwrap().write(&mut second).unwrap();
+        assert!(first == second);
+        let mut rewritten = Vec::new();
+        for_each(&native, |_, chunk| rewritten.push(chunk.to_vec())).unwrap();
+        assert!(rewritten.concat() == first);
+    }
+
+    #[test]
+    fn a_dump_notices_that_the_filter_changed() {
+        let mut native = filter(100);
+        let (first, _) = chunk_behind(&native, None).unwrap().unwrap();
+        native.insert(&[b"more"], Copies::Add, None);
+        let refused = chunk_behind(&native, DumpPosition::decode(first));
+        assert_eq!(refused, Err(CommandError::ChangedSince));
+    }
+
+    #[test]
+    fn positions_that_no_dump_has_are_refused() {
+        for number in [0, -1, i64::MIN, i64::MAX, 1 << 52, 1 << 40] {
+            assert_eq!(DumpPosition::decode(number), None, "{number}");
+        }
+        let native = filter(100);
+        let beyond = DumpPosition::encode(1 << 39, native.changes());
+        assert_eq!(
+            chunk_behind(&native, DumpPosition::decode(beyond)),
+            Err(CommandError::Position)
+        );
+    }
+
+    #[test]
+    fn chunks_that_are_cut_repeated_or_damaged_are_refused_and_change_nothing() {
+        let native = filter(10_000);
+        let (end, chunk) = dump(&native).remove(0);
+        let position = DumpPosition::decode(end).unwrap();
+        let mut incomplete = Incomplete::<NativeCuckoo>::default();
+        let cut = incomplete.take(position, &chunk[..chunk.len() - 1], None).err();
+        assert_eq!(cut, Some(CommandError::Position));
+        for at in [9, 70, 200, chunk.len() - 1] {
+            let mut damaged = chunk.clone();
+            damaged[at] ^= 1;
+            let refused = incomplete.take(position, &damaged, None).err();
+            assert_eq!(refused, Some(CommandError::NotLoaded), "{at}");
+        }
+        let limited = incomplete.take(position, &chunk, Some(1_000)).err();
+        assert_eq!(limited, Some(CommandError::KeyMemory { limit: 1_000 }));
+        assert!(incomplete.take(position, &chunk, None).unwrap().is_some());
+    }
+
+    /// Gigabytes are not copied for the sake of a chunk.
+    #[test]
+    fn what_has_arrived_stays_where_it_is() {
+        let native = filter(20_000_000);
+        let chunks = dump(&native);
+        assert!(chunks.len() >= 6);
+        let mut incomplete = Incomplete::<NativeCuckoo>::default();
+        let mut before: Vec<*const u8> = Vec::new();
+        let mut between = Vec::new();
+        for (end, chunk) in &chunks[..chunks.len() - 1] {
+            assert!(
+                incomplete
+                    .take(DumpPosition::decode(*end).unwrap(), chunk, None)
+                    .unwrap()
+                    .is_none()
+            );
+            let mut now = Vec::new();
+            incomplete.for_each(|_, chunk| now.push(chunk.as_ptr()));
+            assert_eq!(now[..before.len()], before);
+            before = now;
+            between.push(chunk.clone());
+        }
+    }
+
+    #[test]
+    fn chunks_may_be_cut_anywhere() {
+        let native = filter(300_000);
+        let mut image = Vec::new();
+        native.write(&mut image).unwrap();
+        for size in [300, 5_000, 65_536, 100_000] {
+            let mut incomplete = Incomplete::<NativeCuckoo>::default();
+            let (mut end, mut loaded) = (0, None);
+            for chunk in image.chunks(size) {
+                assert!(loaded.is_none());
+                end += chunk.len() as u64;
+                loaded = incomplete.take(DumpPosition { end, changes: 0 }, chunk, None).unwrap();
+                if loaded.is_none() {
+                    let mut again = Vec::new();
+                    incomplete.for_each(|_, chunk| again.extend_from_slice(chunk));
+                    assert!(again == image[..end as usize]);
+                }
+            }
+            let mut again = Vec::new();
+            loaded.unwrap().write(&mut again).unwrap();
+            assert!(again == image, "{size}");
+        }
+    }
+}

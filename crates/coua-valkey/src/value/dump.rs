@@ -1,95 +1,99 @@
 //! SCANDUMP and LOADCHUNK, for both kinds of filters.
 
-use super::chunks::{Incomplete, Position, chunk_behind};
-use super::filter::{Kind, OwnFilter as _};
-use super::held::Value;
-use super::image::begins_image;
-use super::imported::piece_of;
+use super::chunks::{DumpPosition, Incomplete, chunk_behind, piece_of};
+use super::filter::{FilterImage as _, begins_image};
+use super::{FilterKind, Value};
+use crate::error::CommandError;
 use crate::parse::integer;
-use crate::refusal::Refusal;
-use crate::reply::Reply;
-use crate::server::Call;
+use crate::redisbloom::{LoadError, PeerFilter as _};
+use crate::server::{Call, Reply};
 use crate::settings::{key_memory_limit_of, limits};
-use coua_redisbloom::{LoadError, PeerFilter as _};
 
 /// The position of the header in a dump of the other module.
 const HEADER: i64 = 1;
 
 /// Answers SCANDUMP with the next chunk and its position; nothing behind the last one.
-pub(crate) fn scan<K: Kind>(call: &Call<'_>) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
-    let &[_, _, position] = call.words() else { return Err(Refusal::Arity) };
-    let position = integer(position).filter(|&position| position >= 0).ok_or(Refusal::Position)?;
+pub(crate) fn scan<K: FilterKind>(call: &Call<'_>) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
+    let &[_, _, position] = call.argv() else { return Err(CommandError::Arity) };
+    let position =
+        integer(position).filter(|&position| position >= 0).ok_or(CommandError::Position)?;
     let key = call.key::<Value<K>>(1)?;
-    key.value().ok_or(Refusal::NotFound)?.chunk(position)
+    key.value().ok_or(CommandError::NotFound)?.chunk(position)
 }
 
 /// Does LOADCHUNK.
-pub(crate) fn load<K: Kind>(call: &Call<'_>) -> Result<Reply, Refusal> {
-    let &[_, _, position, chunk] = call.words() else { return Err(Refusal::Arity) };
-    let position = integer(position).filter(|&position| position > 0).ok_or(Refusal::Position)?;
+pub(crate) fn load<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let &[_, _, position, chunk] = call.argv() else { return Err(CommandError::Arity) };
+    let position =
+        integer(position).filter(|&position| position > 0).ok_or(CommandError::Position)?;
     let mut key = call.key_to_change::<Value<K>>(1)?;
     let limit = key_memory_limit_of(call);
     match key.value_mut() {
         None => {
-            key.set(Value::<K>::begun(position, chunk, limit, || call.memory_left())?)?;
+            key.set(Value::<K>::from_first_chunk(position, chunk, limit, || call.memory_left())?)?;
         }
         Some(value) => value.load_chunk(position, chunk, limit)?,
     }
-    key.has_changed(K::LOADED);
+    key.notify_changed(K::LOADED);
     call.replicate_as_called();
     Ok(Reply::Ok)
 }
 
-impl<K: Kind> Value<K> {
+impl<K: FilterKind> Value<K> {
     /// The chunk behind a position, from 0 on, and its own position; nothing at the end.
-    pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, Refusal> {
+    pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
         match self {
-            Self::Own(own) => match position {
-                0 => chunk_behind(own, None),
-                number => {
-                    chunk_behind(own, Some(Position::decode(number).ok_or(Refusal::Position)?))
-                }
+            Self::Native(native) => match position {
+                0 => chunk_behind(native, None),
+                number => chunk_behind(
+                    native,
+                    Some(DumpPosition::decode(number).ok_or(CommandError::Position)?),
+                ),
             },
             Self::Imported(imported) if position == 0 => Ok(Some((HEADER, imported.header()))),
             Self::Imported(imported) => {
-                let chunk = piece_of(imported, position).map_err(|_| Refusal::Position)?;
+                let chunk = piece_of(imported, position).map_err(|_| CommandError::Position)?;
                 Ok(chunk.map(|chunk| (chunk.next, chunk.bytes.to_vec())))
             }
-            Self::Incomplete(_) => Err(Refusal::Incomplete),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
         }
     }
 
     /// The value that begins with this chunk.
     ///
-    /// `memory_left` tells how much the server may still take: a header of the other module stands for memory
-    /// that no chunk has justified yet.
-    pub(crate) fn begun(
+    /// `memory_left` tells how much the server may still take: a header of the other module stands
+    /// for memory that no chunk has justified yet.
+    pub(crate) fn from_first_chunk(
         position: i64,
         chunk: &[u8],
         limit: Option<u64>,
         memory_left: impl FnOnce() -> Option<u64>,
-    ) -> Result<Self, Refusal> {
-        if K::Own::is_begun(chunk) {
-            let position = Position::decode(position).ok_or(Refusal::Position)?;
+    ) -> Result<Self, CommandError> {
+        if K::Native::is_begun(chunk) {
+            let position = DumpPosition::decode(position).ok_or(CommandError::Position)?;
             let mut incomplete = Incomplete::default();
             return Ok(match incomplete.take(position, chunk, limit)? {
-                Some(own) => Self::Own(own),
+                Some(native) => Self::Native(native),
                 None => Self::Incomplete(incomplete),
             });
         }
         if position != HEADER {
             // Damaged, or a later chunk of a filter that is not there.
-            return Err(if begins_image(chunk) { Refusal::Header } else { Refusal::NotFound });
+            return Err(if begins_image(chunk) {
+                CommandError::Header
+            } else {
+                CommandError::NotFound
+            });
         }
         let mut limits = limits(limit);
         limits.bytes = limits.bytes.min(memory_left().unwrap_or(u64::MAX));
         let imported = K::Imported::from_header(chunk, &limits).map_err(|error| match error {
             LoadError::TooLarge(large) if Some(large.limit) == limit => {
-                Refusal::KeyMemory { limit: large.limit }
+                CommandError::KeyMemory { limit: large.limit }
             }
-            LoadError::TooLarge(_) | LoadError::OutOfMemory(_) => Refusal::NoMemoryToCreate,
-            LoadError::Length { .. } => Refusal::Header,
-            _ => Refusal::NotCreated,
+            LoadError::TooLarge(_) | LoadError::OutOfMemory(_) => CommandError::NoMemoryToCreate,
+            LoadError::Length { .. } => CommandError::Header,
+            _ => CommandError::NotCreated,
         })?;
         Ok(Self::Imported(imported))
     }
@@ -100,19 +104,19 @@ impl<K: Kind> Value<K> {
         position: i64,
         chunk: &[u8],
         limit: Option<u64>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandError> {
         match self {
             Self::Incomplete(incomplete) => {
-                let position = Position::decode(position).ok_or(Refusal::Position)?;
-                if let Some(own) = incomplete.take(position, chunk, limit)? {
-                    *self = Self::Own(own);
+                let position = DumpPosition::decode(position).ok_or(CommandError::Position)?;
+                if let Some(native) = incomplete.take(position, chunk, limit)? {
+                    *self = Self::Native(native);
                 }
                 Ok(())
             }
             Self::Imported(imported) if position != HEADER => {
-                imported.load_chunk(position, chunk).map_err(|_| Refusal::NotLoaded)
+                imported.load_chunk(position, chunk).map_err(|_| CommandError::NotLoaded)
             }
-            _ => Err(Refusal::ItemExists),
+            _ => Err(CommandError::ItemExists),
         }
     }
 }

@@ -1,16 +1,17 @@
-//! What a filter must be to be the value of a key: one of this module, or one that the other module made.
+//! What a filter of this module must be to be the value of a key, and what the images of both kinds
+//! have in common.
 
-use std::ffi::CStr;
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::refusal::LoadRefusal;
-use crate::server::{TypeSlot, random_bytes};
-use coua_redisbloom::PeerFilter;
+use coua::KeyHasher;
 
-/// What a filter begins to count its changes from: another number each time that one is made or read, so
-/// that a dump does not go on in another filter than it began in.
+use crate::error::{CommandError, RdbError};
+use crate::server::random_bytes;
+
+/// What a filter begins to count its changes from: another number each time that one is made or
+/// read, so that a dump does not go on in another filter than it began in.
 pub(crate) fn first_change() -> u64 {
     /// Odd and without pattern: the numbers of two filters differ in the bits that positions show.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -22,16 +23,17 @@ pub(crate) fn first_change() -> u64 {
     number.wrapping_add(*random).rotate_left(16)
 }
 
-/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter those before
-/// the first segment (docs/format.md, sections 1 and 2) are less than 1 kB more than the segments' own.
+/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter
+/// those before the first segment (docs/format.md, sections 1 and 2) are less than 1 kB more than
+/// the segments' own.
 pub(crate) const FRONT: u64 = 16 << 10;
 /// And by which each generation may: its row of the part table.
 pub(crate) const PART: u64 = 64;
 /// Generations of a filter, and its template.
 pub(crate) const MOST_PARTS: u64 = 1002;
 
-/// A filter of this module as the value of a key.
-pub(crate) trait OwnFilter: Send + Sized + 'static {
+/// A filter of this module as bytes.
+pub(crate) trait FilterImage: Sized {
     /// Writes its image, all that makes it what it is, without the first `start` bytes;
     /// `InvalidInput` if there are not as many.
     fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()>;
@@ -42,19 +44,23 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
     }
 
     /// Reads an image, of which these bytes were read already. Memory grows with what arrives.
-    fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, LoadRefusal>;
+    fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, RdbError>;
 
     /// The length of the whole image, once enough of its beginning is there to tell.
     fn image_length(begun: &[u8]) -> Option<u64>;
 
-    /// Bytes by which the image that begins with these bytes may be longer than its filter's memory.
+    /// Bytes by which the image that begins with these bytes may be longer than its filter's
+    /// memory.
     fn front(_begun: &[u8]) -> u64 {
         FRONT
     }
 
     /// Whether these bytes begin an image.
     fn is_begun(bytes: &[u8]) -> bool;
+}
 
+/// A filter of this module as the value of a key.
+pub(crate) trait NativeFilter: FilterImage + Send + 'static {
     /// A number that is another one after every change.
     fn changes(&self) -> u64;
 
@@ -67,23 +73,36 @@ pub(crate) trait OwnFilter: Send + Sized + 'static {
     /// How many pieces of memory it consists of.
     fn pieces(&self) -> usize;
 
-    /// A copy, if there is memory for it.
-    fn try_clone(&self) -> Option<Self>;
+    /// A copy in memory of its own.
+    fn try_clone(&self) -> Result<Self, CommandError>;
 }
 
-/// A kind of filters.
-pub(crate) trait Kind: Send + Sized + 'static {
-    /// Those of this module.
-    type Own: OwnFilter;
-    /// Those of the other module.
-    type Imported: PeerFilter + Send + 'static;
-    /// The name of the type: the other module's, so that its dump files can be loaded.
-    const NAME: &'static CStr;
-    /// The command that loads chunks.
-    const LOAD_COMMAND: &'static CStr;
-    /// The event of a loaded chunk.
-    const LOADED: &'static CStr;
+/// The first bytes of every image.
+pub(crate) const MAGIC: [u8; 8] = *b"CouaKey1";
 
-    /// Where the server's name for the type is kept.
-    fn slot() -> &'static TypeSlot;
+/// Whether these bytes look like the beginning of an image, though some of them may be damaged.
+pub(crate) fn begins_image(bytes: &[u8]) -> bool {
+    let alike = bytes.iter().zip(MAGIC).filter(|&(&found, expected)| found == expected);
+    alike.count() * 2 > MAGIC.len()
+}
+
+/// The hash of all filters that are created here.
+pub(crate) const SIPHASH_1_3: u32 = 2;
+/// The hash of filters without a secret, which come from files.
+pub(crate) const XXH3: u32 = 1;
+
+/// XXH3-64 with seed 0.
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::xxh3(0).hash(bytes).to_u64()
+}
+
+/// The number at an offset, little endian; 0 if it is not there.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    field.map_or(0, |field| u32::from_le_bytes(*field))
+}
+
+/// The number at an offset, little endian.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }

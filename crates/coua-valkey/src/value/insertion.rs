@@ -1,21 +1,18 @@
-//! What all commands do that add items: create the filter if need be, fill it, and tell replicas.
+//! What all commands do that add items: create the filter if need be, fill it, and replicate what
+//! went in.
 
 use std::ffi::CStr;
 use std::iter;
 
-use super::creation::{Creates, create};
-use super::filter::Kind;
-use super::held::Value;
-use super::outcome::{Outcome, Outcomes};
-use crate::counters;
+use super::creation::create;
+use super::{FilterKind, Outcome, Outcomes, Value};
+use crate::error::CommandError;
 use crate::parse::{Options, once};
-use crate::refusal::Refusal;
-use crate::reply::Reply;
-use crate::server::{Call, Key, Word};
-use crate::settings::key_memory_limit_of;
+use crate::server::{Call, Key, Reply, Word};
+use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of};
 
 /// Items to be added.
-pub(crate) struct Insertion<K: Creates> {
+pub(crate) struct Insertion<K: FilterKind> {
     /// Which word is the first item.
     first: usize,
     /// What a new filter is to be.
@@ -32,39 +29,36 @@ pub(crate) struct Rest {
     pub(crate) words: &'static [&'static str],
 }
 
-impl<K: Creates> Insertion<K> {
+impl<K: FilterKind> Insertion<K> {
     /// Of a command with items behind its key.
-    pub(crate) fn of_items(call: &Call<'_>) -> Result<Self, Refusal> {
-        if call.count() < 3 {
-            return Err(Refusal::Arity);
-        }
-        Ok(Self { first: 2, request: K::Request::default(), creates: true })
+    pub(crate) fn of_items() -> Self {
+        Self { first: 2, request: K::Request::default(), creates: true }
     }
 
     /// Of a command with options behind its key, and items behind the word ITEMS.
-    pub(crate) fn of_options(words: &[&[u8]]) -> Result<Self, Refusal> {
+    pub(crate) fn of_options(words: &[&[u8]]) -> Result<Self, CommandError> {
         let known = [&["ITEMS", "NOCREATE"], K::OPTIONS].concat();
-        let mut options = Options::new(words.get(2..).ok_or(Refusal::Arity)?);
+        let mut options = Options::new(words.get(2..).ok_or(CommandError::Arity)?);
         let mut request = K::Request::default();
         let mut no_create = None;
         loop {
-            match options.keyword(&known)?.ok_or(Refusal::Arity)? {
+            match options.keyword(&known)?.ok_or(CommandError::Arity)? {
                 "ITEMS" => break,
                 "NOCREATE" => once(&mut no_create, "NOCREATE", ())?,
                 option => K::take(&mut request, option, &mut options)?,
             }
         }
         if options.rest().is_empty() {
-            return Err(Refusal::Arity);
+            return Err(CommandError::Arity);
         }
         let first = words.len() - options.rest().len();
         Ok(Self { first, request, creates: no_create.is_none() })
     }
 
-    /// What contradicts itself, or the settings here, is refused also if the filter is there; but not what
-    /// another server, with settings of its own, has done already.
-    pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, Refusal> {
-        if !call.is_repetition() {
+    /// What contradicts itself, or the settings here, is refused also if the filter is there; but
+    /// not what another server, with settings of its own, has done already.
+    pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, CommandError> {
+        if !call.is_replicated() {
             K::check(&self.request)?;
         }
         Ok(self)
@@ -72,41 +66,42 @@ impl<K: Creates> Insertion<K> {
 
     /// The items.
     pub(crate) fn items<'a, 'c>(&self, call: &'c Call<'a>) -> &'c [&'a [u8]] {
-        &call.words()[self.first..]
+        &call.argv()[self.first..]
     }
 
-    /// Does it: `insert` fills the value and tells what became of each item, `added` is the event of items that went in.
+    /// Does it: `insert` fills the value and tells what became of each item, `added` is the event
+    /// of items that went in.
     pub(crate) fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
         self,
         call: &Call<'_>,
-        insert: impl FnOnce(&mut Value<K>, Option<u64>) -> Result<T, Refusal>,
+        insert: impl FnOnce(&mut Value<K>, Option<u64>) -> Result<T, CommandError>,
         added: &CStr,
         rest: &Rest,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, CommandError> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
         if is_new {
             let request = Some(&self.request).filter(|_| self.creates);
-            create(call, &mut key, request.ok_or(Refusal::NotFound)?)?;
+            create(call, &mut key, request.ok_or(CommandError::NotFound)?)?;
         }
         // Both of its sums are from before the time is told, which may give memory back.
         let room = MemoryRoom::of(call, &mut key, call.count() - self.first);
-        K::tell_time(call, &mut key);
-        let value = key.value_mut().ok_or(Refusal::Defect)?;
+        K::advance_clock(call, &mut key);
+        let value = key.value_mut().ok_or(CommandError::Defect)?;
         let pieces = value.pieces();
         let mut outcomes = insert(value, room.limit)?;
-        room.tell::<K>(outcomes.as_mut());
+        room.blame::<K>(outcomes.as_mut());
         if value.pieces() > pieces {
-            counters::GROWTHS.add(1);
+            GROWTHS.add(1);
         }
         let inserted = self.replicate(call, outcomes.as_ref(), rest);
-        counters::INSERTED.add(inserted as u64);
+        INSERTED.add(inserted as u64);
         let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
-        counters::REFUSED.add(refused as u64);
+        REFUSED.add(refused as u64);
         if inserted > 0 {
-            key.has_changed(added);
+            key.notify_changed(added);
         } else if is_new {
-            key.has_changed(K::CREATED);
+            key.notify_changed(K::CREATED);
         }
         Ok(outcomes)
     }
@@ -135,7 +130,7 @@ struct MemoryRoom {
 }
 
 impl MemoryRoom {
-    fn of<K: Kind>(call: &Call<'_>, key: &mut Key<'_, Value<K>>, items: usize) -> Self {
+    fn of<K: FilterKind>(call: &Call<'_>, key: &mut Key<'_, Value<K>>, items: usize) -> Self {
         let of_key = key_memory_limit_of(call);
         let left = K::slot().memory_left(call, items);
         let of_server = left.map(|left| left.saturating_add(key.bytes_before() as u64));
@@ -143,13 +138,14 @@ impl MemoryRoom {
         Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
     }
 
-    /// Says whose limit it was.
-    fn tell<K: Kind>(&self, outcomes: &mut [Outcome]) {
+    /// Changes the errors of items that the server has no memory for: it was not the limit of the
+    /// key.
+    fn blame<K: FilterKind>(&self, outcomes: &mut [Outcome]) {
         if self.is_of_server {
             let refused =
-                |it: &&mut Outcome| matches!(it, Outcome::Refused(Refusal::KeyMemory { .. }));
+                |it: &&mut Outcome| matches!(it, Outcome::Refused(CommandError::KeyMemory { .. }));
             outcomes.iter_mut().filter(refused).for_each(|outcome| {
-                *outcome = Outcome::Refused(Refusal::ServerMemory);
+                *outcome = Outcome::Refused(CommandError::ServerMemory);
                 K::slot().ask_again();
             });
         }
@@ -157,7 +153,7 @@ impl MemoryRoom {
 }
 
 /// The answer to a command on one item: whether it was absent.
-pub(crate) fn whether_new(outcome: Outcome) -> Result<Reply, Refusal> {
+pub(crate) fn reply_if_new(outcome: Outcome) -> Result<Reply, CommandError> {
     match outcome {
         Outcome::Inserted => Ok(Reply::Truth(true)),
         Outcome::Present => Ok(Reply::Truth(false)),
@@ -166,16 +162,16 @@ pub(crate) fn whether_new(outcome: Outcome) -> Result<Reply, Refusal> {
 }
 
 /// The answers to a command on many items, each made of an outcome.
-pub(crate) fn each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
+pub(crate) fn reply_each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
     Reply::Array(outcomes.into_iter().map(reply).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::value::Cuckoo;
+    use crate::cuckoo::Cuckoo;
 
-    fn of(text: &str) -> Result<Insertion<Cuckoo>, Refusal> {
+    fn of(text: &str) -> Result<Insertion<Cuckoo>, CommandError> {
         let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
         Insertion::of_options(&words)
     }
@@ -193,8 +189,8 @@ mod tests {
         for text in
             ["CF.INSERT key", "CF.INSERT key ITEMS", "CF.INSERT key CAPACITY 5", "CF.INSERT"]
         {
-            assert_eq!(of(text).err(), Some(Refusal::Arity), "{text}");
+            assert_eq!(of(text).err(), Some(CommandError::Arity), "{text}");
         }
-        assert_eq!(of("CF.INSERT key x ITEMS y").err(), Some(Refusal::unknown(b"x")));
+        assert_eq!(of("CF.INSERT key x ITEMS y").err(), Some(CommandError::unknown(b"x")));
     }
 }

@@ -1,20 +1,289 @@
-//! What a key holds: a filter of this module, one that was made by the other module, or one of which
-//! not all chunks have arrived. The same for both kinds of filters.
+//! What a key holds: a filter of this module, one that was made by the other module, or one of
+//! which not all chunks have arrived. The same for both kinds of filters.
 
-mod charge;
 mod chunks;
 pub(crate) mod creation;
 pub(crate) mod dump;
 mod filter;
-mod given_back;
-mod held;
-pub(crate) mod image;
-mod imported;
 pub(crate) mod insertion;
-pub(crate) mod outcome;
+mod memory;
 
-pub(crate) use charge::Charge;
-pub(crate) use creation::{Creates, Defaults};
-pub(crate) use filter::{FRONT, Kind, MOST_PARTS, OwnFilter, PART, first_change};
-pub(crate) use given_back::give_back;
-pub(crate) use held::Value;
+use std::ffi::{CStr, c_int};
+use std::io::{self, Read, Write};
+use std::mem::size_of;
+
+use crate::error::{CommandError, RdbError};
+use crate::parse::{ArgumentList, Options};
+use crate::redisbloom::{Limits, PeerFilter};
+use crate::server::{AppendOnly, Call, Key, RdbReader, TypeSlot, ValueType, block_bytes};
+use crate::settings::{key_memory_limit, limits};
+use chunks::{Incomplete, piece_of};
+
+pub(crate) use filter::{
+    FRONT, FilterImage, MAGIC, MOST_PARTS, NativeFilter, PART, SIPHASH_1_3, XXH3, checksum,
+    first_change, u32_at, u64_at,
+};
+pub(crate) use memory::{MemoryCharge, release};
+
+/// A kind of filters: cuckoo filters, or Bloom filters.
+pub(crate) trait FilterKind: Send + Sized + 'static {
+    /// Those of this module.
+    type Native: NativeFilter;
+    /// Those of the other module.
+    type Imported: PeerFilter + Send + 'static;
+    /// What the words of a command say about a new filter.
+    type Request: Default;
+    /// The name of the type: the other module's, so that its dump files can be loaded.
+    const NAME: &'static CStr;
+    /// The command that loads chunks.
+    const LOAD_COMMAND: &'static CStr;
+    /// The event of a loaded chunk.
+    const LOADED: &'static CStr;
+
+    /// Options that such a command may have before its items.
+    const OPTIONS: &'static [&'static str];
+    /// The command that creates an empty filter.
+    const RESERVE: &'static CStr;
+    /// The event of a new filter.
+    const CREATED: &'static CStr;
+
+    /// Where the server's name for the type is kept.
+    fn slot() -> &'static TypeSlot;
+
+    /// Takes the value of one of the options.
+    fn take(
+        request: &mut Self::Request,
+        option: &'static str,
+        options: &mut Options<'_>,
+    ) -> Result<(), CommandError>;
+
+    /// Tells a filter that forgets what time it is, before it changes.
+    fn advance_clock(_call: &Call<'_>, _key: &mut Key<'_, Value<Self>>) {}
+
+    /// Refuses what contradicts itself.
+    fn check(request: &Self::Request) -> Result<(), CommandError>;
+
+    /// Builds the filter, with `random` as the key of its hash unless one is given, and `defaults`
+    /// for the rest. Also the words behind the key with which [`RESERVE`](Self::RESERVE) builds the
+    /// same one anywhere.
+    fn build(
+        request: &Self::Request,
+        random: [u8; 16],
+        defaults: Defaults,
+        limit: Option<u64>,
+    ) -> Result<(Self::Native, ArgumentList), CommandError>;
+}
+
+/// Where what was not said comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defaults {
+    /// The settings of this server.
+    Settings,
+    /// Those of the module as it is delivered. A primary leaves out what is the same as these.
+    BuiltIn,
+}
+
+/// The encoding of values that this module writes. The module that it stands in for counts its own
+/// from 0 on; 1023 is the last that there is.
+const ENCODING: c_int = 1000;
+/// Bytes that take as long to free as a piece of memory does.
+const BYTES_PER_EFFORT: usize = 64 << 10;
+/// The first bytes of what is kept of an image that has not arrived as a whole.
+const PART_MAGIC: [u8; 8] = *b"CouaPart";
+/// The first bytes before a filter of the other module.
+const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
+
+/// The value of a key.
+pub(crate) enum Value<K: FilterKind> {
+    /// Made by this module.
+    Native(K::Native),
+    /// Made by the other one.
+    Imported(K::Imported),
+    /// Made by this module, of which some chunks have yet to come.
+    Incomplete(Incomplete<K::Native>),
+}
+
+impl<K: FilterKind> Value<K> {
+    /// Reads what `write` wrote.
+    pub(crate) fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, RdbError> {
+        let mut magic = [0; 8];
+        input.read_exact(&mut magic)?;
+        match magic {
+            PEER_MAGIC => Ok(Self::Imported(K::Imported::read_from(input, limits)?)),
+            PART_MAGIC => Ok(Self::Incomplete(Incomplete::read(input)?)),
+            magic => K::Native::read(magic, input).map(Self::Native),
+        }
+    }
+
+    /// Bytes that the allocator has given for it, with what the server has for every value of a
+    /// module.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        const OF_SERVER: u64 = 2 * 16;
+        OF_SERVER + block_bytes(size_of::<Self>() as u64) + self.contents_bytes()
+    }
+
+    /// How many pieces of memory it consists of: more when it has grown.
+    pub(crate) fn pieces(&self) -> usize {
+        match self {
+            Self::Native(native) => native.pieces(),
+            Self::Imported(imported) => imported.arrays().count(),
+            Self::Incomplete(_) => 1,
+        }
+    }
+
+    fn contents_bytes(&self) -> u64 {
+        match self {
+            Self::Native(native) => native.allocated_bytes(),
+            Self::Imported(imported) => imported.memory_bytes(),
+            Self::Incomplete(incomplete) => incomplete.len(),
+        }
+    }
+
+    /// For what only filters of this module can do.
+    pub(crate) fn native(&self) -> Result<&K::Native, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native),
+            Self::Imported(_) => Err(CommandError::Imported),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// As [`native`](Self::native), to be changed.
+    pub(crate) fn native_mut(&mut self) -> Result<&mut K::Native, CommandError> {
+        match self {
+            Self::Native(native) => Ok(native),
+            Self::Imported(_) => Err(CommandError::Imported),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+}
+
+impl<K: FilterKind> ValueType for Value<K> {
+    const NAME: &'static CStr = K::NAME;
+    const ENCODING: c_int = ENCODING;
+
+    fn slot() -> &'static TypeSlot {
+        K::slot()
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Native(native) => native.write(out),
+            Self::Imported(imported) => {
+                out.write_all(&PEER_MAGIC)?;
+                imported.write_to(out)
+            }
+            Self::Incomplete(incomplete) => {
+                out.write_all(&PART_MAGIC)?;
+                incomplete.write(out)
+            }
+        }
+    }
+
+    fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError> {
+        let limit = if input.is_request() { key_memory_limit() } else { None };
+        if encoding != ENCODING {
+            let known = u32::try_from(encoding).map_err(|_| RdbError::Encoding(encoding))?;
+            return Ok(Self::Imported(K::Imported::read(input, known, &limits(limit))?));
+        }
+        // The limit is of memory; that of what is read only keeps it from growing without end.
+        let most = |limit: u64| limit.saturating_add(FRONT + PART * MOST_PARTS);
+        let left = limit.map_or(u64::MAX, most);
+        let mut limited = LimitedReader { input, left, exceeded: false };
+        let value = Self::read(&mut limited, &limits(limit));
+        let is_larger = |value: &Self| match value {
+            Self::Native(native) => limit.is_some_and(|limit| native.memory_bytes() > limit),
+            Self::Incomplete(incomplete) => limit.is_some_and(|limit| incomplete.exceeds(limit)),
+            // It has been limited already.
+            Self::Imported(_) => false,
+        };
+        let exceeded = limited.exceeded || value.as_ref().is_ok_and(is_larger);
+        if let Some(limit) = limit.filter(|_| exceeded) {
+            return Err(RdbError::KeyMemory { limit });
+        }
+        let value = value?;
+        if input.is_at_end() { Ok(value) } else { Err(RdbError::Trailing) }
+    }
+
+    fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()> {
+        match self {
+            Self::Native(native) => {
+                return chunks::for_each(native, |end, chunk| {
+                    out.call(K::LOAD_COMMAND, end, chunk);
+                });
+            }
+            Self::Incomplete(incomplete) => {
+                incomplete.for_each(|end, chunk| out.call(K::LOAD_COMMAND, end, chunk));
+            }
+            Self::Imported(imported) => {
+                out.call(K::LOAD_COMMAND, 1, &imported.header());
+                let mut position = 1;
+                while let Ok(Some(chunk)) = piece_of(imported, position) {
+                    out.call(K::LOAD_COMMAND, chunk.next, chunk.bytes);
+                    position = chunk.next;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes() as usize
+    }
+
+    fn free_effort(&self) -> usize {
+        // A large piece has many pages to give back.
+        self.pieces().max(self.bytes() as usize / BYTES_PER_EFFORT)
+    }
+
+    fn copy(&self) -> Option<Self> {
+        Some(match self {
+            Self::Native(native) => Self::Native(native.try_clone().ok()?),
+            Self::Imported(imported) => Self::Imported(imported.try_clone().ok()?),
+            Self::Incomplete(incomplete) => Self::Incomplete(incomplete.try_clone()?),
+        })
+    }
+}
+
+/// Ends with an error after a number of bytes.
+struct LimitedReader<'a> {
+    input: &'a mut RdbReader,
+    left: u64,
+    exceeded: bool,
+}
+
+impl Read for LimitedReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.exceeded |= read as u64 > self.left;
+        self.left = self.left.saturating_sub(read as u64);
+        if self.exceeded { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
+    }
+}
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// It is in.
+    Inserted,
+    /// It was there.
+    Present,
+    /// It is not in.
+    Refused(CommandError),
+}
+
+impl Outcome {
+    /// Whether it went in.
+    pub(crate) fn is_in(&self) -> bool {
+        matches!(self, Self::Inserted)
+    }
+
+    /// Whether it was refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+}
+
+/// What became of each item of a batch, in order.
+pub(crate) type Outcomes = Vec<Outcome>;

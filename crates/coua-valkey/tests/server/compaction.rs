@@ -13,6 +13,7 @@ on_both!(
     a_large_filter_is_compacted_in_steps_and_its_replica_alike,
     generations_are_compacted_in_steps,
     filters_of_redisbloom_are_compacted_in_steps,
+    a_compaction_follows_its_key,
 );
 
 fn size(client: &mut Client) -> i64 {
@@ -122,6 +123,28 @@ fn filters_of_redisbloom_are_compacted_in_steps(kind: Kind) {
         client.good(&format!("CF.COMPACT f {words}"));
     }
     assert_eq!(zoo::present(&mut client, "f", 0..ITEMS / 5), ITEMS as usize / 5);
+}
+
+fn a_compaction_follows_its_key(kind: Kind) {
+    const ITEMS: u32 = 600_000;
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for start in (0..ITEMS).step_by(100_000) {
+        client.good(&zoo::with_items("CF.MADD f", start..start + 100_000));
+    }
+    for start in (0..ITEMS * 3 / 4).step_by(5_000) {
+        client.good(&zoo::with_items("CF.MDEL f", start..start + 5_000));
+    }
+    let full = size(&mut client);
+    for command in ["CF.COMPACT f", "RENAME f other", "MOVE other 1", "SELECT 1", "RENAME other f"]
+    {
+        client.good(command);
+    }
+    let until = Instant::now() + PATIENCE;
+    while size(&mut client) > full * 7 / 10 {
+        assert!(Instant::now() < until, "{} of {full}", size(&mut client));
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// How often CF.COMPACT was run.

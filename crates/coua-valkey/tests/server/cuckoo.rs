@@ -217,6 +217,14 @@ fn information_by_field(kind: Kind) {
         assert_eq!(client.call(&["CF.INFO", "f", name]), pair[1], "{name}");
         assert_eq!(client.call(&["CF.INFO", "f", &name.to_lowercase()]), pair[1], "{name}");
     }
+    for (word, name) in [
+        ("size", "Size"),
+        ("items", "Number of items inserted"),
+        ("FILTERS", "Number of filters"),
+        ("Expansion", "Expansion rate"),
+    ] {
+        assert_eq!(client.call(&["CF.INFO", "f", word]), client.call(&["CF.INFO", "f", name]));
+    }
     assert!(is_like(&client.run("CF.INFO f x").to_string(), "-*x*"));
 }
 

@@ -1,8 +1,8 @@
-//! Filters that a running RedisBloom dumped, from `crates/coua-redisbloom/src/golden`.
+//! Filters that a running RedisBloom dumped, from `src/redisbloom/golden`.
 
 use crate::client::Client;
 
-const GOLDEN: &str = include_str!("../../../coua-redisbloom/src/golden/golden.txt");
+const GOLDEN: &str = include_str!("../../src/redisbloom/golden/golden.txt");
 
 /// A filter, and what the peer said of it.
 #[derive(Default)]

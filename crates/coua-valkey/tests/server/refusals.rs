@@ -110,11 +110,11 @@ fn options(kind: Kind) {
         );
     }
     for rate in ["0", "1", "-0.5", "2", "x", "nan", "inf", "1e999", "\"\""] {
-        table.row(format_args!("CF.RESERVE f 1000 ERROR {rate}"), "-*ERROR*");
-        table.row(format_args!("CF.INSERT f ERROR {rate} ITEMS a"), "-*ERROR*");
+        table.row(format_args!("CF.RESERVE f 1000 ERROR {rate}"), "-ERR *ERROR*");
+        table.row(format_args!("CF.INSERT f ERROR {rate} ITEMS a"), "-ERR *ERROR*");
     }
     for bits in ["0", "65", "x"] {
-        table.row(format_args!("CF.RESERVE f 1000 HASHBITS {bits}"), "-*HASHBITS*");
+        table.row(format_args!("CF.RESERVE f 1000 HASHBITS {bits}"), "-ERR *HASHBITS*");
     }
     for seed in ["1", "x", "000102030405060708090a0b0c0d0e0g"] {
         table.row(format_args!("CF.RESERVE f 1000 SEED {seed}"), "-*SEED*");

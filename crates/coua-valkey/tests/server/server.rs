@@ -282,19 +282,24 @@ pub(crate) fn module() -> &'static Path {
     static MODULE: OnceLock<Option<PathBuf>> = OnceLock::new();
     let named = || std::env::var_os("COUA_MODULE").map(PathBuf::from);
     let module = MODULE.get_or_init(|| named().or_else(build_module));
-    module.as_deref().expect("the module builds, and cargo names libcoua.so")
+    module.as_deref().expect("the module builds, and cargo names libcoua_valkey.so")
 }
 
 /// Cargo builds the module for a test program, but does not say where: so it is asked.
 fn build_module() -> Option<PathBuf> {
-    let profile = if cfg!(debug_assertions) { "test" } else { "release" };
+    // Optimized as it is delivered: what is a library too is compiled without link-time optimization.
+    let how: &[_] = if cfg!(debug_assertions) {
+        &["build", "--profile", "test"]
+    } else {
+        &["rustc", "--release", "--crate-type", "cdylib"]
+    };
     let built = Command::new(env!("CARGO"))
-        .args(["build", "-p", "coua-valkey", "--lib", "--profile", profile])
-        .args(["--message-format", "json"])
+        .args(how)
+        .args(["-p", "coua-valkey", "--lib", "--message-format", "json"])
         .stderr(Stdio::inherit())
         .output()
         .expect("cargo starts");
     let messages = String::from_utf8(built.stdout).unwrap();
     let mut strings = messages.split('"').filter(|_| built.status.success());
-    strings.find(|text| text.ends_with("/libcoua.so")).map(PathBuf::from)
+    strings.find(|text| text.ends_with("/libcoua_valkey.so")).map(PathBuf::from)
 }

@@ -56,7 +56,9 @@ fn words_and_answers(kind: Kind) {
         CF.COUNT w a -> :1
         CF.INFO w window_milliseconds -> -ERR unknown argument 'window_milliseconds'
         CF.ADVANCE w 1000 -> :0 | #f
-        CF.ADVANCE w x -> -Couldn't parse milliseconds
+        CF.ADVANCE w x -> -ERR Couldn't parse milliseconds
+        CF.ADVANCE w 1795000000000000 -> -ERR the time must be in milliseconds since 1970*
+        CF.EXISTS w b -> :1 | #t
         CF.ADVANCE missing 1000 -> -ERR not found
         CF.RESERVE i 1000 WINDOWITEMS 100 -> +OK
         CF.ADVANCE i 1000 -> -ERR the filter does not forget by time
@@ -67,6 +69,8 @@ fn words_and_answers(kind: Kind) {
         CF.RESERVE x 1000 WINDOW 7d WINDOWITEMS 3 -> -ERR WINDOW and WINDOWITEMS contradict*
         CF.RESERVE x 1000 WINDOW 7d EXPANSION 0 -> -ERR WINDOW and EXPANSION 0 contradict*
         CF.RESERVE x 1000 GENERATIONS 3 -> -ERR GENERATIONS needs WINDOW or WINDOWITEMS
+        CF.RESERVE x 1000 WINDOW 7d GENERATIONS x -> -ERR Couldn't parse GENERATIONS
+        CF.RESERVE x 1000 WINDOW 7d GENERATIONS 0 -> -ERR GENERATIONS: value must be in the range [1, 1000]
         CF.RESERVE x 1000 WINDOW 3ms GENERATIONS 4 -> -ERR a window of length 3 cannot be *
         ",
     );

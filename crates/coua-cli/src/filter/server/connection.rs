@@ -217,7 +217,7 @@ fn tls(node: &Node) -> io::Result<ClientConnection> {
 const OWN_COMMAND: &str = "CF.MDEL";
 
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
-                         --loadmodule libcoua.so";
+                         --loadmodule coua-valkey.so";
 
 const NO_REPLY: &str = "it sent something that is not a reply of Valkey or Redis";
 

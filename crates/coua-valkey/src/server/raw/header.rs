@@ -68,7 +68,8 @@ fn pointers(words: &[&str], base: &str) -> String {
     }
 }
 
-/// Every function pointer that the header declares: its name, and the types of arguments and result.
+/// Every function pointer that the header declares: its name, and the types of arguments and
+/// result.
 fn functions_of(header: &str) -> HashMap<String, (String, String)> {
     let mut found = HashMap::new();
     for statement in header.split(';') {

@@ -1,6 +1,8 @@
-//! The server's C interface, as far as the module uses it: what `redismodule.h` of Redis 7.0 declares.
+//! The server's C interface, as far as the module uses it: what `redismodule.h` of Redis 7.0
+//! declares.
 //!
-//! Names are those of the header. A test compares all of this with a header, where one is installed.
+//! Names are those of the header. A test compares all of this with a header, where one is
+//! installed.
 
 #![expect(non_upper_case_globals, reason = "names are those of the server's header")]
 
@@ -34,8 +36,8 @@ impl<F: Copy> Function<F> {
     /// The function, if the server has it.
     pub(super) fn get(&self) -> Option<F> {
         let address = NonNull::new(self.address.load(Ordering::Relaxed))?;
-        // SAFETY: the server's function of this name, which has type `F`: `functions!` declares it so, and
-        // the tests of `header` compare that with the server's header.
+        // SAFETY: the server's function of this name, which has type `F`: `functions!` declares it
+        // so, and the tests of `header` compare that with the server's header.
         Some(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
 
@@ -149,6 +151,11 @@ functions! {
     RedisModule_ModuleTypeGetType: fn(*mut RedisModuleKey) -> *mut RedisModuleType;
     RedisModule_ModuleTypeGetValue: fn(*mut RedisModuleKey) -> *mut c_void;
     RedisModule_ModuleTypeSetValue: fn(*mut RedisModuleKey, *mut RedisModuleType, *mut c_void) -> c_int;
+    RedisModule_GetSelectedDb: fn(*mut RedisModuleCtx) -> c_int;
+    RedisModule_SelectDb: fn(*mut RedisModuleCtx, c_int) -> c_int;
+    RedisModule_SubscribeToKeyspaceEvents: fn(
+        *mut RedisModuleCtx, c_int, RedisModuleNotificationFunc
+    ) -> c_int;
     RedisModule_SignalModifiedKey: fn(*mut RedisModuleCtx, *mut RedisModuleString) -> c_int;
     RedisModule_NotifyKeyspaceEvent: fn(
         *mut RedisModuleCtx, c_int, *const c_char, *mut RedisModuleString

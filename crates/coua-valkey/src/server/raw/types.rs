@@ -39,6 +39,9 @@ macro_rules! callbacks {
 callbacks! {
     RedisModuleCmdFunc: fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
     RedisModuleInfoFunc: fn(*mut RedisModuleInfoCtx, c_int);
+    RedisModuleNotificationFunc: fn(
+        *mut RedisModuleCtx, c_int, *const c_char, *mut RedisModuleString
+    ) -> c_int;
     RedisModuleTimerProc: fn(*mut RedisModuleCtx, *mut c_void);
 
     RedisModuleConfigGetNumericFunc: fn(*const c_char, *mut c_void) -> c_longlong;

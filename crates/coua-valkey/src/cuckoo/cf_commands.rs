@@ -1,0 +1,310 @@
+//! The commands CF.*, and what each does.
+
+use std::ffi::CStr;
+use std::iter;
+
+use coua::window::Clock;
+
+use super::cf_info::{debug, info};
+use super::compaction::{Compaction, CompactionPosition};
+use super::{ADVANCED, Copies, Cuckoo, CuckooRequest, CuckooValue, NativeCuckoo, advance_clock};
+use crate::error::CommandError;
+use crate::parse::integer;
+use crate::server::{Call, Command, Family, Reply, TypeEntry, Word, commands};
+use crate::settings::{REMOVED, key_memory_limit_of, limits_of};
+use crate::value::insertion::{Insertion, Rest, reply_each, reply_if_new};
+use crate::value::{NativeFilter as _, Outcome, Outcomes, creation, dump};
+
+/// CF.*
+pub(crate) const FAMILY: Family = Family {
+    name: "CF.*",
+    category: c"cuckoo",
+    value_type: TypeEntry::of::<CuckooValue>(),
+    commands: COMMANDS,
+};
+
+const COMMANDS: &[Command] = commands! {
+    c"cf.reserve", -3, Grow, reserve,
+        c"key capacity:integer [BUCKETSIZE size:integer] [MAXITERATIONS iterations:integer] \
+        [EXPANSION expansion:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED seed] \
+        [WINDOW length | WINDOWITEMS items:integer] [GENERATIONS generations:integer]",
+        c"Creates an empty cuckoo filter";
+    c"cf.add", 3, Grow, add, c"key item",
+        c"Adds an item to a cuckoo filter, once more if it is there";
+    c"cf.addnx", 3, Grow, add_absent, c"key item",
+        c"Adds an item to a cuckoo filter unless it is there";
+    c"cf.madd", -3, Grow, add_all, c"key item...", c"Adds items to a cuckoo filter";
+    c"cf.insert", -4, Grow, insert, INSERT_WORDS,
+        c"Adds items to a cuckoo filter, and says how it is created";
+    c"cf.insertnx", -4, Grow, insert_absent, INSERT_WORDS,
+        c"Adds items that are absent to a cuckoo filter, and says how it is created";
+    c"cf.exists", 3, Read, contains, c"key item", c"Tells whether an item is in a cuckoo filter";
+    c"cf.mexists", -3, Read, contains_all, c"key item...",
+        c"Tells which items are in a cuckoo filter";
+    c"cf.count", 3, Read, count, c"key item", c"Tells how often an item is in a cuckoo filter";
+    c"cf.mcount", -3, Read, count_all, c"key item...",
+        c"Tells how often items are in a cuckoo filter";
+    c"cf.del", 3, Shrink, remove, c"key item", c"Takes a copy of an item out of a cuckoo filter";
+    c"cf.mdel", -3, Shrink, remove_all, c"key item...",
+        c"Takes a copy of each item out of a cuckoo filter";
+    c"cf.scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
+        c"Answers the next chunk of a cuckoo filter";
+    c"cf.loadchunk", 4, Grow, dump::load::<Cuckoo>, c"key iterator:integer data",
+        c"Loads a chunk of a cuckoo filter";
+    c"cf.merge", -3, Merge, merge, c"destination:key source:key...",
+        c"Adds all items of cuckoo filters to another one";
+    c"cf.compact", -2, Rebuild, compact, c"key [part:integer] [from:integer]",
+        c"Gives back memory of a cuckoo filter after removals";
+    c"cf.advance", 3, Shrink, advance, c"key milliseconds:integer",
+        c"Tells a cuckoo filter that forgets what time it is";
+    c"cf.info", -2, Read, info, c"key [FULL | field]", c"Describes a cuckoo filter";
+    c"cf.debug", 2, Read, debug, c"key", c"Describes a cuckoo filter in one line";
+};
+
+/// CF.INSERT and CF.INSERTNX.
+const INSERT_WORDS: &CStr =
+    c"key [CAPACITY capacity:integer] [ERROR rate:double | HASHBITS bits:integer] \
+    [SEED seed] [NOCREATE] ITEMS item...";
+
+fn reserve(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let request = CuckooRequest::of_reserve(call.argv().get(2..).ok_or(CommandError::Arity)?)?;
+    creation::reserve::<Cuckoo>(call, &request)
+}
+
+fn add(call: &Call<'_>) -> Result<Reply, CommandError> {
+    insert_item(call, Copies::Add)
+}
+
+fn add_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
+    insert_item(call, Copies::Keep)
+}
+
+fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let outcomes = insert_items(call, Insertion::of_items(), Copies::Add)?;
+    Ok(reply_each(outcomes, accepted))
+}
+
+fn insert(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let insertion = Insertion::of_options(call.argv())?.checked(call)?;
+    Ok(reply_each(insert_items(call, insertion, Copies::Add)?, accepted))
+}
+
+fn insert_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let insertion = Insertion::of_options(call.argv())?.checked(call)?;
+    Ok(reply_each(insert_items(call, insertion, Copies::Keep)?, number))
+}
+
+fn accepted(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Inserted | Outcome::Present => Reply::Accepted(true),
+        Outcome::Refused(CommandError::Full | CommandError::MaximumExpansions) => {
+            Reply::Accepted(false)
+        }
+        Outcome::Refused(refusal) => Reply::Error(refusal),
+    }
+}
+
+/// Three outcomes do not fit a boolean of RESP3: these are integers in both protocols.
+fn number(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Inserted => Reply::Integer(1),
+        Outcome::Present => Reply::Integer(0),
+        Outcome::Refused(CommandError::Full | CommandError::MaximumExpansions) => {
+            Reply::Integer(-1)
+        }
+        Outcome::Refused(refusal) => Reply::Error(refusal),
+    }
+}
+
+fn insert_item(call: &Call<'_>, copies: Copies) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let insert = |value: &mut CuckooValue, limit| {
+        Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
+    };
+    let insertion = Insertion::of_items();
+    let [outcome] = insertion.run(call, insert, c"cuckoo.add", &rest_of(copies))?;
+    reply_if_new(outcome)
+}
+
+fn insert_items(
+    call: &Call<'_>,
+    insertion: Insertion<Cuckoo>,
+    copies: Copies,
+) -> Result<Outcomes, CommandError> {
+    let items = insertion.items(call);
+    let insert = |value: &mut CuckooValue, limit| {
+        value.insert(items, copies, limit, || limits_of(call, limit))
+    };
+    insertion.run(call, insert, c"cuckoo.add", &rest_of(copies))
+}
+
+fn rest_of(copies: Copies) -> Rest {
+    let command = if copies == Copies::Add { c"cf.insert" } else { c"cf.insertnx" };
+    Rest { command, words: &["NOCREATE", "ITEMS"] }
+}
+
+fn contains(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let key = call.key::<CuckooValue>(1)?;
+    let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
+    value.contains(item).map(Reply::Truth)
+}
+
+fn contains_all(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let items = call.items()?;
+    let key = call.key::<CuckooValue>(1)?;
+    let absent = || Ok(vec![false; items.len()]);
+    key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
+}
+
+fn count(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let key = call.key::<CuckooValue>(1)?;
+    let Some(value) = key.value() else { return Ok(Reply::Integer(0)) };
+    Ok(Reply::count(value.count_all(&[item])?.first().copied().unwrap_or(0)))
+}
+
+fn count_all(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let items = call.items()?;
+    let key = call.key::<CuckooValue>(1)?;
+    let absent = || Ok(vec![0; items.len()]);
+    let counts = key.value().map_or_else(absent, |value| value.count_all(items))?;
+    Ok(Reply::Array(counts.into_iter().map(Reply::count).collect()))
+}
+
+fn remove(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let [removed] = remove_here_and_there(call, |value| Ok([value.remove_one(item)?]))?;
+    Ok(Reply::Truth(removed))
+}
+
+fn remove_all(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let items = call.items()?;
+    remove_here_and_there(call, |value| value.remove(items)).map(Reply::Truths)
+}
+
+/// Removes items, the last words of the call, here and on replicas.
+fn remove_here_and_there<T: AsRef<[bool]>>(
+    call: &Call<'_>,
+    remove: impl FnOnce(&mut CuckooValue) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    advance_clock(call, &mut key);
+    let outcome = remove(key.value_mut().ok_or(CommandError::NothingToRemoveFrom)?)?;
+    let removed = outcome.as_ref();
+    let count = removed.iter().filter(|&&removed| removed).count();
+    if count == 0 {
+        return Ok(outcome);
+    }
+    REMOVED.add(count as u64);
+    key.notify_changed(c"cuckoo.del");
+    if count == removed.len() {
+        call.replicate_as_called();
+        return Ok(outcome);
+    }
+    let first = call.count() - removed.len();
+    let there = (first..).zip(removed).filter(|(_, removed)| **removed);
+    let words = iter::once(1).chain(there.map(|(number, _)| number)).map(Word::Same);
+    call.replicate(c"cf.mdel", words);
+    Ok(outcome)
+}
+
+fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
+    Ok(match dump::scan::<Cuckoo>(call)? {
+        Some((end, chunk)) => Reply::Array(vec![Reply::Integer(end), Reply::Bytes(chunk)]),
+        None => Reply::Array(vec![Reply::Integer(0), Reply::Null]),
+    })
+}
+
+fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
+    // The filter is there twice for a while, beside the one that it replaces.
+    let left = call.memory_left().map(|left| left / 2);
+    let limit = key_memory_limit_of(call).into_iter().chain(left).min();
+    let merged = merged(call, limit).map_err(|refusal| match refusal {
+        CommandError::KeyMemory { limit } if Some(limit) == left => CommandError::ServerMemory,
+        refusal => refusal,
+    })?;
+    let mut destination = call.key_to_change::<CuckooValue>(1)?;
+    match destination.value_mut() {
+        Some(CuckooValue::Native(native)) => native.replace(merged),
+        Some(_) => return Err(CommandError::Defect),
+        None => drop(destination.set(CuckooValue::Native(merged))?),
+    }
+    destination.notify_changed(c"cuckoo.merge");
+    call.replicate_as_called();
+    Ok(Reply::Ok)
+}
+
+/// What the destination will be, within a limit. It is not changed before all sources are in.
+fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
+    let destination = call.key::<CuckooValue>(1)?;
+    // A missing destination becomes a copy of the first source.
+    let first = if destination.value().is_some() { 1 } else { 2 };
+    let mut union: Option<NativeCuckoo> = None;
+    for word in first..call.count() {
+        let key = call.key::<CuckooValue>(word)?;
+        let native = key.value().ok_or(CommandError::NotFound)?.native()?;
+        match &mut union {
+            None => union = Some(within(limit, native)?.try_clone()?),
+            Some(union) => union.merge(native, limit)?,
+        }
+    }
+    let union = union.ok_or(CommandError::NotFound)?;
+    within(limit, &union)?;
+    Ok(union)
+}
+
+fn within(limit: Option<u64>, native: &NativeCuckoo) -> Result<&NativeCuckoo, CommandError> {
+    match limit.filter(|&limit| native.memory_bytes() > limit) {
+        Some(limit) => Err(CommandError::KeyMemory { limit }),
+        None => Ok(native),
+    }
+}
+
+/// A timer gives the words after the key, where the command before has ended.
+fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let at = match call.argv() {
+        [_, _] => None,
+        &[_, _, part, from] => {
+            Some(CompactionPosition::of([part, from]).ok_or(CommandError::Position)?)
+        }
+        _ => return Err(CommandError::Arity),
+    };
+    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    advance_clock(call, &mut key);
+    let value = key.value_mut().ok_or(CommandError::NotFound)?;
+    let Compaction { has_changed, next } = value.compact(at)?;
+    if has_changed {
+        key.notify_changed(c"cuckoo.compact");
+        call.replicate_as_called();
+    }
+    if let Some(next) = next {
+        call.schedule(c"cf.compact", next.arguments());
+    }
+    Ok(Reply::Ok)
+}
+
+/// In milliseconds since 1970.
+const YEAR_10000: u64 = 253_402_300_800_000;
+
+fn advance(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let &[_, _, time] = call.argv() else { return Err(CommandError::Arity) };
+    let time = integer(time).and_then(|time| u64::try_from(time).ok());
+    let time = time.ok_or(CommandError::NotANumber("milliseconds"))?;
+    // What is meant in another unit would empty the filter, and stop its clock for thousands of
+    // years.
+    if time >= YEAR_10000 && !call.is_replicated() {
+        return Err(CommandError::TimeRange);
+    }
+    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
+    if native.window().is_none_or(|window| window.clock() == Clock::Count) {
+        return Err(CommandError::NotTimed);
+    }
+    let has_moved = native.advance(time).is_some();
+    if has_moved {
+        key.notify_changed(ADVANCED);
+        call.replicate_as_called();
+    }
+    Ok(Reply::Truth(has_moved))
+}

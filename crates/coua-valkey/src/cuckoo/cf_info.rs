@@ -1,0 +1,119 @@
+//! CF.INFO and CF.DEBUG.
+
+use std::ffi::CStr;
+
+use coua::window::Clock;
+
+use super::CuckooValue;
+use crate::error::CommandError;
+use crate::server::{Call, Reply};
+use crate::value::NativeFilter as _;
+
+/// Words of BF.INFO for fields that have another name here.
+const OTHER_NAMES: [(&str, &str); 3] = [
+    ("FILTERS", "Number of filters"),
+    ("ITEMS", "Number of items inserted"),
+    ("EXPANSION", "Expansion rate"),
+];
+
+/// CF.INFO
+pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let words = call.argv();
+    if !(2..=3).contains(&words.len()) {
+        return Err(CommandError::Arity);
+    }
+    let key = call.key::<CuckooValue>(1)?;
+    let numbers = numbers_of(key.value().ok_or(CommandError::NotFound)?)?;
+    let mut all: Vec<_> = NAMES.into_iter().zip(numbers.map(Reply::count)).collect();
+    // Without a word there are only these: clients fail on any other.
+    let Some(&wanted) = words.get(2) else { return Ok(Reply::Map(all)) };
+    all.extend(further_fields(key.value())?);
+    if wanted.eq_ignore_ascii_case(b"FULL") {
+        return Ok(Reply::Map(all));
+    }
+    let other = OTHER_NAMES.iter().find(|(word, _)| wanted.eq_ignore_ascii_case(word.as_bytes()));
+    let name = other.map_or(wanted, |(_, name)| name.as_bytes());
+    let field = all.into_iter().find(|(it, _)| it.to_bytes().eq_ignore_ascii_case(name));
+    field.map(|(_, value)| value).ok_or_else(|| CommandError::unknown(wanted))
+}
+
+/// CF.DEBUG
+pub(super) fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let key = call.key::<CuckooValue>(1)?;
+    let [_, buckets, filters, items, deletes, bucket_size, expansion, max_iterations] =
+        numbers_of(key.value().ok_or(CommandError::NotFound)?)?;
+    let line = format!(
+        "bktsize:{bucket_size} buckets:{buckets} items:{items} deletes:{deletes} filters:{filters} \
+         max_iterations:{max_iterations} expansion:{expansion}"
+    );
+    Ok(Reply::Bytes(line.into_bytes()))
+}
+
+/// The fields that the module has which this one stands in for.
+const NAMES: [&CStr; 8] = [
+    c"Size",
+    c"Number of buckets",
+    c"Number of filters",
+    c"Number of items inserted",
+    c"Number of items deleted",
+    c"Bucket size",
+    c"Expansion rate",
+    c"Max iterations",
+];
+
+/// Their numbers, in this order.
+fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
+    match value {
+        CuckooValue::Native(native) => {
+            let (hints, figures) = (native.hints(), native.figures()?);
+            let bucket_size = u64::from(hints.bucket_size);
+            Ok([
+                native.memory_bytes(),
+                // As many slots as there are, in buckets of the size that was asked for.
+                figures.slots.div_ceil(bucket_size),
+                figures.filters,
+                native.len(),
+                native.deleted(),
+                bucket_size,
+                u64::from(hints.expansion),
+                u64::from(hints.max_iterations),
+            ])
+        }
+        CuckooValue::Imported(imported) => Ok([
+            imported.peer_size(),
+            imported.buckets(),
+            u64::from(imported.sub_filters()),
+            imported.items(),
+            imported.deletes(),
+            u64::from(imported.bucket_size()),
+            u64::from(imported.expansion()),
+            u64::from(imported.max_iterations()),
+        ]),
+        CuckooValue::Incomplete(_) => Err(CommandError::Incomplete),
+    }
+}
+
+/// What only filters of this module tell.
+fn further_fields(
+    value: Option<&CuckooValue>,
+) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
+    let Some(CuckooValue::Native(native)) = value else { return Ok(Vec::new()) };
+    let per_item = native.memory_bytes() as f64 / native.len().max(1) as f64;
+    let figures = native.figures()?;
+    let mut fields = vec![
+        (c"Error rate", Reply::Real(figures.rate)),
+        (c"Hash bits", Reply::Real(figures.hash_bits)),
+        (c"Load", Reply::Real(figures.load)),
+        (c"Bytes per item", Reply::Real(per_item)),
+    ];
+    fields.extend(figures.window.into_iter().flat_map(|(window, clock)| {
+        let is_counted = window.clock() == Clock::Count;
+        let length = if is_counted { c"Window items" } else { c"Window milliseconds" };
+        [
+            (length, Reply::count(window.length())),
+            (c"Generations", Reply::count(window.generations().into())),
+            (c"Clock", Reply::count(clock)),
+        ]
+    }));
+    Ok(fields)
+}

@@ -1,0 +1,363 @@
+//! A cuckoo filter of this module as the value of a key: a list while there are few items, then a
+//! table; or generations, if it forgets.
+
+use std::mem::size_of;
+
+use coua::window::{Generations, Window};
+use coua::{CuckooFilter, KeyHash, KeyHasher};
+
+use super::compaction::{Compaction, CompactionPosition};
+use super::cuckoo_request::{CuckooSpec, Hints};
+use super::hash_list::HashList;
+use super::table::{Copies, Figures, Table, VALUE_BYTES};
+use super::windowed::{WindowedFilter, milliseconds};
+use crate::error::CommandError;
+use crate::server::block_bytes;
+use crate::value::{NativeFilter, Outcome, Outcomes, first_change};
+
+/// A filter of this module.
+pub(crate) struct NativeCuckoo {
+    form: Form,
+    /// Removals since the filter was created or compacted.
+    pub(super) deleted: u64,
+    /// Goes up with every change, modulo 2^64; not saved.
+    changes: u64,
+}
+
+const _: () = assert!(size_of::<NativeCuckoo>() as u64 == VALUE_BYTES);
+
+pub(super) enum Form {
+    List(HashList),
+    Table(Box<Table>),
+    Windowed(Box<WindowedFilter>),
+}
+
+impl NativeCuckoo {
+    /// A new filter.
+    pub(crate) fn of(spec: CuckooSpec) -> Result<Self, CommandError> {
+        if HashList::suits(&spec) {
+            return Ok(Self::of_list(HashList::new(spec, Vec::new()), 0));
+        }
+        let filter = spec.build()?;
+        Ok(match spec.window {
+            Some(window) => {
+                Self::of_windowed(Generations::from_template(*window, filter), spec.hints, 0)
+            }
+            None => Self::of_table(filter, spec.hints, 0),
+        })
+    }
+
+    pub(super) fn of_list(list: HashList, deleted: u64) -> Self {
+        Self::of_form(Form::List(list), deleted)
+    }
+
+    pub(super) fn of_table(filter: CuckooFilter, hints: Hints, deleted: u64) -> Self {
+        Self::of_form(Form::Table(Table::new(filter, hints)), deleted)
+    }
+
+    pub(super) fn of_windowed(filter: Generations, hints: Hints, deleted: u64) -> Self {
+        Self::of_form(Form::Windowed(WindowedFilter::new(filter, hints)), deleted)
+    }
+
+    fn of_form(form: Form, deleted: u64) -> Self {
+        Self { form, deleted, changes: first_change() }
+    }
+
+    pub(super) fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// What was asked for at creation.
+    pub(crate) fn hints(&self) -> Hints {
+        match &self.form {
+            Form::List(list) => list.spec.hints,
+            Form::Table(table) => table.hints,
+            Form::Windowed(windowed) => windowed.hints,
+        }
+    }
+
+    /// To be called after every change.
+    fn after_change(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
+        match &mut self.form {
+            Form::List(_) => {}
+            Form::Table(table) => table.update_charge(),
+            Form::Windowed(windowed) => windowed.update_charge(),
+        }
+    }
+
+    /// Removals since the filter was created or compacted.
+    pub(crate) fn deleted(&self) -> u64 {
+        self.deleted
+    }
+
+    /// Items, copies included.
+    pub(crate) fn len(&self) -> u64 {
+        match &self.form {
+            Form::List(list) => list.hashes().len() as u64,
+            Form::Table(table) => table.filter.len(),
+            Form::Windowed(windowed) => windowed.len(),
+        }
+    }
+
+    /// Whether the item is there.
+    pub(crate) fn contains(&self, item: &[u8]) -> bool {
+        match &self.form {
+            Form::List(list) => list.count(list.hash(item)) > 0,
+            Form::Table(table) => table.filter.contains(item),
+            Form::Windowed(windowed) => windowed.contains_all(&[item]) == [true],
+        }
+    }
+
+    /// Which items are there.
+    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        match &self.form {
+            Form::List(_) => items.iter().map(|item| self.contains(item)).collect(),
+            Form::Table(table) => table.filter.contains_batch(items),
+            Form::Windowed(windowed) => windowed.contains_all(items),
+        }
+    }
+
+    /// How often each item is there.
+    pub(crate) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
+        match &self.form {
+            Form::List(list) => items.iter().map(|item| list.count(list.hash(item))).collect(),
+            Form::Table(table) => table.filter.count_batch(items),
+            Form::Windowed(windowed) => windowed.count_all(items),
+        }
+    }
+
+    /// Inserts an item.
+    pub(crate) fn insert_item(
+        &mut self,
+        item: &[u8],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcome {
+        let hash = self.hasher().hash(item);
+        let outcome = self.insert_hash(hash, copies, limit);
+        if outcome.is_in() {
+            self.after_change();
+        }
+        outcome
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(crate) fn insert(
+        &mut self,
+        items: &[impl AsRef<[u8]>],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcomes {
+        let hasher = self.hasher();
+        let all: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
+        let mut outcomes = Outcomes::with_capacity(items.len());
+        let mut rest = all.iter();
+        while matches!(self.form, Form::List(_))
+            && let Some(&hash) = rest.next()
+        {
+            outcomes.push(self.insert_hash(hash, copies, limit));
+        }
+        let rest = rest.as_slice();
+        match &mut self.form {
+            Form::List(_) => {}
+            Form::Table(table) => table.limited(limit).insert_all(rest, copies, &mut outcomes),
+            Form::Windowed(windowed) => {
+                windowed.limited(limit).insert_all(rest, copies, &mut outcomes);
+            }
+        }
+        if outcomes.iter().any(Outcome::is_in) {
+            self.after_change();
+        }
+        outcomes
+    }
+
+    /// Inserts into the list as long as there is room, and makes a table of it then. If it cannot,
+    /// no item that is absent goes in.
+    fn insert_hash(&mut self, hash: KeyHash, copies: Copies, limit: Option<u64>) -> Outcome {
+        if let Form::List(list) = &mut self.form {
+            let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
+            if copies == Copies::Keep && list.count(hash) > 0 {
+                return Outcome::Present;
+            }
+            if list.push(hash, most) {
+                return Outcome::Inserted;
+            }
+            if let Err(refusal) = self.become_table(limit) {
+                return Outcome::Refused(refusal);
+            }
+        }
+        match &mut self.form {
+            Form::List(_) => Outcome::Refused(CommandError::Defect),
+            Form::Table(table) => table.limited(limit).insert_one(hash, copies),
+            Form::Windowed(windowed) => windowed.limited(limit).insert_one(hash, copies),
+        }
+    }
+
+    fn hasher(&self) -> KeyHasher {
+        match &self.form {
+            Form::List(list) => list.spec.hasher(),
+            Form::Table(table) => table.filter.hasher(),
+            Form::Windowed(windowed) => windowed.hasher(),
+        }
+    }
+
+    fn become_table(&mut self, limit: Option<u64>) -> Result<(), CommandError> {
+        let Form::List(list) = &self.form else { return Ok(()) };
+        let table = Table::new(list.to_table()?, list.spec.hints);
+        if let Some(limit) = limit.filter(|&limit| table.memory_bytes() > limit) {
+            return Err(CommandError::KeyMemory { limit });
+        }
+        self.form = Form::Table(table);
+        Ok(())
+    }
+
+    /// Takes a copy of an item away, and tells whether there was one.
+    pub(crate) fn remove_one(&mut self, item: &[u8]) -> bool {
+        let removed = match &mut self.form {
+            Form::List(list) => list.remove(list.hash(item)),
+            Form::Table(table) => table.filter.remove(item),
+            Form::Windowed(windowed) => windowed.remove(&[item]) == [true],
+        };
+        self.after_removal(&[item], &[removed]);
+        removed
+    }
+
+    /// Takes a copy of each item away, and tells of which there was one.
+    pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
+        let removed = match &mut self.form {
+            Form::List(list) => items.iter().map(|item| list.remove(list.hash(item))).collect(),
+            Form::Table(table) => table.filter.remove_batch(items),
+            Form::Windowed(windowed) => windowed.remove(items),
+        };
+        self.after_removal(items, &removed);
+        removed
+    }
+
+    /// To be called after removals: gives memory back, where that is due.
+    fn after_removal(&mut self, items: &[&[u8]], removed: &[bool]) {
+        let count = removed.iter().filter(|&&removed| removed).count() as u64;
+        if count == 0 {
+            return;
+        }
+        // A dump may state any number.
+        self.deleted = self.deleted.saturating_add(count);
+        if let Form::Table(table) = &mut self.form {
+            let gone = items.iter().zip(removed).filter(|(_, removed)| **removed);
+            if table.compact_after(gone.map(|(item, _)| *item), count, self.deleted) {
+                self.deleted = 0;
+            }
+        }
+        self.after_change();
+    }
+
+    /// The window, if it forgets.
+    pub(crate) fn window(&self) -> Option<Window> {
+        match &self.form {
+            Form::Windowed(windowed) => windowed.window(),
+            _ => None,
+        }
+    }
+
+    /// Tells a filter that forgets the time; tells its clock, if that has moved.
+    pub(crate) fn advance(&mut self, time: u64) -> Option<u64> {
+        let Form::Windowed(windowed) = &mut self.form else { return None };
+        let clock = windowed.advance(time)?;
+        self.after_change();
+        Some(clock)
+    }
+
+    /// [`advance`](Self::advance) to the present of this server.
+    pub(crate) fn advance_to_present(&mut self) -> Option<u64> {
+        let is_windowed = matches!(self.form, Form::Windowed(_));
+        if is_windowed { self.advance(milliseconds()) } else { None }
+    }
+
+    /// Gives memory back from a position on, as much as a command may take the time for; in the end
+    /// forgets how many items were removed.
+    ///
+    /// A filter that never grows keeps its memory: it could not take as many items again.
+    pub(crate) fn compact(&mut self, at: CompactionPosition) -> Compaction {
+        let mut compaction = match &mut self.form {
+            Form::Table(table) if table.hints.expansion > 0 => table.compact(at.from),
+            Form::Windowed(windowed) => windowed.compact(at),
+            _ => Compaction::default(),
+        };
+        if compaction.next.is_none() {
+            compaction.has_changed |= self.deleted > 0;
+            self.deleted = 0;
+        }
+        if compaction.has_changed {
+            self.after_change();
+        }
+        compaction
+    }
+
+    /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
+    /// copy.
+    pub(crate) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
+        self.become_table(limit)?;
+        match (&mut self.form, &other.form) {
+            (Form::Table(table), Form::List(list)) => table.merge(&list.to_table()?, limit)?,
+            (Form::Table(table), Form::Table(other)) => table.merge(&other.filter, limit)?,
+            (Form::Windowed(windowed), Form::Windowed(other)) => windowed.merge(other, limit)?,
+            _ => return Err(CommandError::OtherWindow),
+        }
+        self.after_change();
+        Ok(())
+    }
+
+    /// Takes on what another filter is, as a change of this one.
+    pub(crate) fn replace(&mut self, other: Self) {
+        let changes = self.changes.wrapping_add(1);
+        *self = Self { changes, ..other };
+    }
+
+    /// What it tells about itself; of a list, what its table would.
+    pub(crate) fn figures(&self) -> Result<Figures, CommandError> {
+        Ok(match &self.form {
+            Form::List(list) => Figures::of(&list.to_table()?),
+            Form::Table(table) => Figures::of(&table.filter),
+            Form::Windowed(windowed) => windowed.figures(),
+        })
+    }
+}
+
+impl NativeFilter for NativeCuckoo {
+    fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        match &self.form {
+            Form::List(list) => VALUE_BYTES + list.list_bytes(),
+            Form::Table(table) => table.memory_bytes(),
+            Form::Windowed(windowed) => windowed.memory_bytes(),
+        }
+    }
+
+    fn allocated_bytes(&self) -> u64 {
+        match &self.form {
+            Form::List(list) => block_bytes(list.list_bytes()),
+            Form::Table(table) => table.allocated_bytes(),
+            Form::Windowed(windowed) => windowed.allocated_bytes(),
+        }
+    }
+
+    fn pieces(&self) -> usize {
+        match &self.form {
+            Form::List(_) => 1,
+            Form::Table(table) => table.filter.segments(),
+            Form::Windowed(windowed) => windowed.filter.segments() as usize,
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, CommandError> {
+        let form = match &self.form {
+            Form::List(list) => Form::List(list.clone()),
+            Form::Table(table) => Form::Table(table.try_clone()?),
+            Form::Windowed(windowed) => Form::Windowed(windowed.try_clone()?),
+        };
+        Ok(Self { form, deleted: self.deleted, changes: first_change() })
+    }
+}

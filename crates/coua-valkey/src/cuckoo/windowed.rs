@@ -1,0 +1,219 @@
+//! A cuckoo filter that forgets by age.
+//!
+//! Its clock is part of the value, and moves by commands alone: the server that decides tells the
+//! others what time it is, by CF.ADVANCE before the command that it does. So the same commands lead
+//! to the same bytes on every server, whatever their clocks say. Questions do not change it: they
+//! pass over generations that the window has left by the clock of the server that is asked.
+
+use std::mem::size_of;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use coua::window::{Change, ChangeLog, Clock, Generation, Generations, When, Window};
+use coua::{CuckooFilter, Full, Insertion, KeyHash, KeyHasher, MergeError};
+
+use super::compaction::{Compaction, CompactionPosition, Time, compact};
+use super::cuckoo_request::Hints;
+use super::table::{Copies, Figures, Inserts, LimitedFilter, VALUE_BYTES, allocated_for};
+use crate::error::CommandError;
+use crate::server::block_bytes;
+use crate::value::{MemoryCharge, release};
+
+/// A filter of the library that forgets.
+pub(super) struct WindowedFilter {
+    pub(super) filter: Generations,
+    pub(super) hints: Hints,
+    charge: MemoryCharge,
+}
+
+impl WindowedFilter {
+    pub(super) fn new(filter: Generations, hints: Hints) -> Box<Self> {
+        let mut windowed = Self { filter, hints, charge: MemoryCharge::default() };
+        windowed.update_charge();
+        Box::new(windowed)
+    }
+
+    /// To be called after every change.
+    pub(super) fn update_charge(&mut self) {
+        let mapped: usize = self.parts().map(CuckooFilter::mapped_bytes).sum();
+        self.charge.update(mapped as u64);
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &CuckooFilter> {
+        let live = self.filter.generations().map(|generation| generation.filter);
+        std::iter::once(self.filter.template()).chain(live)
+    }
+
+    /// Bytes of memory beside those that the filters count.
+    const BESIDE: u64 = VALUE_BYTES + size_of::<Self>() as u64;
+
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.filter.memory_bytes() as u64 + Self::BESIDE
+    }
+
+    /// Bytes that the allocator has given for it.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        let list =
+            self.filter.generations().count() * (size_of::<CuckooFilter>() + size_of::<u64>());
+        let filters: u64 = self.parts().map(allocated_for).sum();
+        block_bytes(size_of::<Self>() as u64) + block_bytes(list as u64) + filters
+    }
+
+    pub(super) fn window(&self) -> Option<Window> {
+        self.filter.window()
+    }
+
+    /// Tells the time, in milliseconds since 1970, and forgets what the window has left; tells the
+    /// filter's clock, if that has moved.
+    pub(super) fn advance(&mut self, time: u64) -> Option<u64> {
+        let before = self.filter.clock();
+        self.filter.logged(&mut Background).advance(time);
+        Some(self.filter.clock()).filter(|&now| now != before)
+    }
+
+    /// What is remembered by the clock of this server.
+    fn remembered(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
+        let oldest = self.window().map_or(0, |window| {
+            let is_timed = window.clock() != Clock::Count;
+            let present = self.filter.clock().max(if is_timed { milliseconds() } else { 0 });
+            (present / window.step()).saturating_sub(u64::from(window.generations()))
+        });
+        self.filter.generations().filter(move |generation| generation.number >= oldest)
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        Figures::of_generations(&self.filter)
+    }
+
+    /// Items that are remembered.
+    pub(super) fn len(&self) -> u64 {
+        self.remembered().map(|generation| generation.filter.len()).fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn hasher(&self) -> KeyHasher {
+        self.filter.hasher()
+    }
+
+    /// Which items are remembered.
+    pub(super) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        let hashes = self.hashes(items);
+        let mut present = vec![false; hashes.len()];
+        // Most repeats are recent.
+        for generation in self.remembered().rev() {
+            let left: Vec<_> = (0..hashes.len()).filter(|&place| !present[place]).collect();
+            let asked: Vec<_> = left.iter().map(|&place| hashes[place]).collect();
+            for (&place, answer) in left.iter().zip(generation.filter.contains_batch(&asked)) {
+                present[place] = answer;
+            }
+        }
+        present
+    }
+
+    /// How often each item is remembered.
+    pub(super) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
+        let hashes = self.hashes(items);
+        let mut counts = vec![0_u64; hashes.len()];
+        for generation in self.remembered() {
+            for (count, more) in counts.iter_mut().zip(generation.filter.count_batch(&hashes)) {
+                *count = count.saturating_add(more);
+            }
+        }
+        counts
+    }
+
+    fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
+        items.iter().map(|item| self.hasher().hash(*item)).collect()
+    }
+
+    /// The filter, with the limit of memory that it keeps from now on: that may change from one
+    /// command to the next.
+    pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, Generations> {
+        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+        LimitedFilter { filter: &mut self.filter, limit, expansion: 1 }
+    }
+
+    /// Takes a copy of each item away, the oldest, and tells of which there was one.
+    pub(super) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
+        self.filter.remove_batch(items)
+    }
+
+    /// Adds all items of another filter, each to the generation of its time, within a limit.
+    pub(super) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
+        let limited = self.limited(limit);
+        limited.filter.merge(&other.filter).map_err(|error| match error {
+            MergeError::Full(full) => limited.refusal_of(full),
+            MergeError::Window | MergeError::Count => CommandError::Impossible(error.to_string()),
+            error => CommandError::Merge(error),
+        })
+    }
+
+    /// Gives memory back after removals, as much as a command may take the time for, from a
+    /// generation and a hash on.
+    pub(super) fn compact(&mut self, at: CompactionPosition) -> Compaction {
+        let (mut has_changed, mut time) = (false, Time::all());
+        let left = self.filter.filters_mut().filter(|(number, _)| *number >= at.part);
+        let mut left = left.filter_map(|(part, filter)| {
+            let from = if part == at.part { at.from } else { 0 };
+            let (is_another, next) = compact(filter, from, &mut time);
+            has_changed |= is_another;
+            next.map(|from| CompactionPosition { part, from })
+        });
+        let next = left.next();
+        drop(left);
+        Compaction { has_changed, next }
+    }
+
+    /// A copy in memory of its own.
+    pub(super) fn try_clone(&self) -> Result<Box<Self>, CommandError> {
+        let filter = self.filter.try_clone().map_err(|_| CommandError::NoMemory)?;
+        Ok(Self::new(filter, self.hints))
+    }
+}
+
+/// What the system's clock says, in milliseconds since 1970.
+pub(super) fn milliseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Drops them in the background, if they are large.
+pub(super) struct Background;
+
+impl ChangeLog for Background {
+    fn clock_set(&mut self, _clock: u64) {}
+
+    fn changed(&mut self, _change: Change, _generation: u64, _hash: KeyHash) {}
+
+    fn forgotten(&mut self, filters: Vec<CuckooFilter>) {
+        let bytes = filters.iter().map(CuckooFilter::memory_bytes).sum();
+        release(filters, bytes);
+    }
+}
+
+/// A generation may end with an item, where items are the clock.
+impl Inserts for Generations {
+    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
+        let (log, hash) = (&mut Background, [hash]);
+        let mut insertions = Vec::new();
+        let inserted = match copies {
+            Copies::Add => self.logged(log).insert_batch(&hash, When::Now),
+            Copies::Keep => {
+                self.logged(log).insert_unique_batch_into(&hash, When::Now, &mut insertions)
+            }
+        };
+        let inserted = inserted.map(|()| insertions.pop().unwrap_or(Insertion::Inserted));
+        inserted.map_err(|stopped| stopped.full)
+    }
+
+    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize {
+        let added = self.logged(&mut Background).insert_batch(hashes, When::Now);
+        added.map_or_else(|stopped| stopped.done, |()| hashes.len())
+    }
+
+    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion> {
+        let mut insertions = Vec::new();
+        let mut log = Background;
+        let mut logged = self.logged(&mut log);
+        logged.insert_unique_batch_into(hashes, When::Now, &mut insertions).ok();
+        insertions
+    }
+}

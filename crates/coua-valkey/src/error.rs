@@ -1,0 +1,224 @@
+//! Why a command is refused, and why a value cannot be loaded.
+//!
+//! Texts that clients of the module this one stands in for may compare are that module's, word for
+//! word; they are pinned by a test below.
+
+use std::io;
+
+use coua::{FullReason, LoadError, MergeError};
+use thiserror::Error;
+
+use crate::redisbloom::{self as peer, InsertError};
+
+/// Bytes of a foreign word that an error repeats.
+const MOST_REPEATED: usize = 64;
+
+/// Why a command is refused. Nothing has changed then, unless the text says so.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum CommandError {
+    /// The server answers this one itself, with the command's name.
+    #[error("ERR wrong number of arguments")]
+    Arity,
+    #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
+    WrongType,
+    #[error("ERR item exists")]
+    ItemExists,
+    #[error("ERR not found")]
+    NotFound,
+    /// The key of a removal is missing.
+    #[error("Not found")]
+    NothingToRemoveFrom,
+    #[error("Bad capacity")]
+    BadCapacity,
+    #[error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]")]
+    CapacityRange,
+    #[error("{code}Couldn't parse {0}", code = code_of(.0))]
+    NotANumber(&'static str),
+    #[error("{code}{0}: value must be in the range {1}", code = code_of(.0))]
+    OutOfRange(&'static str, &'static str),
+    #[error("ERR SEED must be 32 hexadecimal digits")]
+    Seed,
+    #[error("ERR WINDOW must be a number with a unit: ms, s, m, h, d or w")]
+    Duration,
+    #[error("ERR GENERATIONS needs WINDOW or WINDOWITEMS")]
+    NoWindow,
+    #[error("ERR filters that do not forget alike cannot be merged")]
+    OtherWindow,
+    #[error("ERR the filter does not forget by time")]
+    NotTimed,
+    #[error("ERR the time must be in milliseconds since 1970, and before the year 10000")]
+    TimeRange,
+    #[error("ERR {0} and {1} contradict each other: give one of them")]
+    Contradiction(&'static str, &'static str),
+    #[error("ERR {0} is given twice")]
+    Twice(&'static str),
+    #[error("ERR unknown argument '{}'", .0.escape_ascii())]
+    Unknown(Vec<u8>),
+    #[error("Filter is full")]
+    Full,
+    #[error("Maximum expansions reached")]
+    MaximumExpansions,
+    #[error("ERR Insufficient memory to create filter")]
+    NoMemoryToCreate,
+    #[error("ERR Insufficient memory")]
+    NoMemory,
+    #[error(
+        "ERR the filter would take more than {limit} bytes, the limit set by coua.key-memory-limit"
+    )]
+    KeyMemory { limit: u64 },
+    /// In the server's own words.
+    #[error("OOM command not allowed when used memory > 'maxmemory'.")]
+    ServerMemory,
+    #[error("ERR bad error rate")]
+    BloomRate,
+    #[error("ERR (0 < error rate range < 1)")]
+    BloomRateRange,
+    #[error("ERR bad capacity")]
+    BloomCapacity,
+    #[error("ERR (capacity should be larger than 0)")]
+    BloomCapacityRange,
+    #[error("ERR bad expansion")]
+    BloomExpansion,
+    #[error("Bad error rate")]
+    BadErrorRate,
+    #[error("Bad expansion")]
+    BadExpansion,
+    #[error("Nonscaling filters cannot expand")]
+    NonScalingExpansion,
+    #[error("ERR non scaling filter is full")]
+    NonScalingFull,
+    #[error("ERR the filter cannot grow to {items} items: its error rate is too small")]
+    ScaleBeyondRate { items: u64 },
+    #[error("ERR the filter cannot grow to {items} items within coua.key-memory-limit")]
+    ScaleBeyondMemory { items: u64 },
+    #[error("Invalid information value")]
+    InformationValue,
+    #[error("ERR {0}")]
+    Impossible(String),
+    #[error("Invalid position")]
+    Position,
+    #[error("ERR the filter has changed since its dump began: begin again with 0")]
+    ChangedSince,
+    #[error("Invalid header")]
+    Header,
+    #[error("Couldn't create filter!")]
+    NotCreated,
+    #[error("Couldn't load chunk!")]
+    NotLoaded,
+    #[error("ERR the filter is not complete: its remaining chunks must be loaded")]
+    Incomplete,
+    #[error("ERR the filter was imported and keeps its own layout, which cannot do this")]
+    Imported,
+    #[error("ERR {0}")]
+    Merge(MergeError),
+    #[error("ERR a defect of the module coua: see the server's log")]
+    Defect,
+}
+
+/// What an error about an option begins with: texts of the module that this one stands in for have
+/// no code.
+fn code_of(option: &str) -> &'static str {
+    if ["BUCKETSIZE", "MAXITERATIONS", "EXPANSION"].contains(&option) { "" } else { "ERR " }
+}
+
+impl CommandError {
+    /// The words that BF.INSERT has for this, and BF.RESERVE has not.
+    pub(crate) fn in_words_of_insert(self) -> Self {
+        match self {
+            Self::BloomRate => Self::BadErrorRate,
+            Self::BloomCapacity => Self::BadCapacity,
+            Self::BloomExpansion => Self::BadExpansion,
+            other => other,
+        }
+    }
+
+    /// A refused insert, in the words of the module that this one stands in for.
+    pub(crate) fn of_insert(error: &InsertError) -> Self {
+        match error {
+            InsertError::Full { .. } => Self::Full,
+            InsertError::GrowthLimit { .. } | InsertError::CannotGrow { .. } => {
+                Self::MaximumExpansions
+            }
+            InsertError::TooLarge(large) => Self::KeyMemory { limit: large.limit },
+            InsertError::OutOfMemory(_) => Self::NoMemory,
+        }
+    }
+
+    /// A word that means nothing here, of which an error repeats the beginning.
+    pub(crate) fn unknown(word: &[u8]) -> Self {
+        Self::Unknown(word[..word.len().min(MOST_REPEATED)].to_vec())
+    }
+
+    /// A full filter, in the words of the module that this one stands in for.
+    pub(crate) fn of_full(reason: FullReason, expansion: u64) -> Self {
+        match reason {
+            FullReason::OutOfMemory => Self::NoMemory,
+            _ if expansion == 0 => Self::Full,
+            _ => Self::MaximumExpansions,
+        }
+    }
+}
+
+/// Why a value cannot be loaded from a dump file.
+#[derive(Debug, Error)]
+pub(crate) enum RdbError {
+    #[error("its encoding {0} is not known")]
+    Encoding(i32),
+    #[error("its kind {0} is not known: a later coua wrote it")]
+    Kind(u32),
+    #[error("its {0} is impossible: it is damaged")]
+    Field(&'static str),
+    #[error("{0}")]
+    Filter(LoadError),
+    #[error("{0}")]
+    Imported(#[from] peer::LoadError),
+    #[error("it ends too early or cannot be held: {0}")]
+    Io(#[from] io::Error),
+    #[error("it goes on after its end")]
+    Trailing,
+    #[error("it takes more than {limit} bytes, the limit set by coua.key-memory-limit")]
+    KeyMemory { limit: u64 },
+    #[error("a defect of the module")]
+    Defect,
+}
+
+impl From<LoadError> for RdbError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Io(error) => Self::Io(error),
+            error => Self::Filter(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_clients_compare_are_as_they_were() {
+        for (refusal, text) in [
+            (
+                CommandError::CapacityRange,
+                "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
+            ),
+            (CommandError::NotANumber("BUCKETSIZE"), "Couldn't parse BUCKETSIZE"),
+            (
+                CommandError::OutOfRange("MAXITERATIONS", "[1, 65535]"),
+                "MAXITERATIONS: value must be in the range [1, 65535]",
+            ),
+            (CommandError::NothingToRemoveFrom, "Not found"),
+            (CommandError::NotLoaded, "Couldn't load chunk!"),
+        ] {
+            assert_eq!(refusal.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_foreign_word_is_repeated_harmlessly() {
+        let refusal = CommandError::unknown(&[b"\r\n-OK\xff".as_slice(), &[b'x'; 1000]].concat());
+        let text = refusal.to_string();
+        assert!(text.starts_with("ERR unknown argument '\\r\\n-OK\\xff"), "{text}");
+        assert!(text.len() < 120, "{text}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Bytes of a filter: memory for them, which is asked for and never taken for granted, and fields
+//! of a header.
+
+use std::hint::black_box;
+
+use super::errors::OutOfMemory;
+
+/// `bytes` zeros.
+///
+/// The room is tried first and given back, because there is no fallible way to get memory that is
+/// zero already, and writing zeros into half a gigabyte would hold up every client of the server.
+pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
+    // Without `black_box` the room would be optimized away together with the question.
+    drop(black_box(room(bytes)?));
+    Ok(vec![0; bytes as usize])
+}
+
+/// A copy of `bytes`.
+pub(super) fn copied(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = room(bytes.len() as u64)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+/// A list of these elements, if there is memory for it and all of them can be made.
+pub(super) fn collected<T, E: From<OutOfMemory>>(
+    elements: impl ExactSizeIterator<Item = Result<T, E>>,
+) -> Result<Vec<T>, E> {
+    let mut list = Vec::new();
+    reserve(&mut list, elements.len())?;
+    for element in elements {
+        list.push(element?);
+    }
+    Ok(list)
+}
+
+/// Room for `count` more elements in `list`.
+pub(super) fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<(), OutOfMemory> {
+    let bytes = count.saturating_mul(size_of::<T>()) as u64;
+    list.try_reserve(count).map_err(|_| OutOfMemory { bytes })
+}
+
+fn room(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
+    let refused = OutOfMemory { bytes };
+    let mut room = Vec::new();
+    let size = usize::try_from(bytes).map_err(|_| refused)?;
+    room.try_reserve_exact(size).map_err(|_| refused)?;
+    Ok(room)
+}
+
+/// Takes fields from the front of bytes whose length was checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl Fields<'_> {
+    pub(super) fn u8(&mut self) -> u8 {
+        self.take::<1>()[0]
+    }
+
+    pub(super) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    pub(super) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    pub(super) fn f64(&mut self) -> f64 {
+        f64::from_le_bytes(self.take())
+    }
+
+    /// The next `N` bytes; zeros after the end.
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        match self.0.split_first_chunk() {
+            Some((field, rest)) => {
+                self.0 = rest;
+                *field
+            }
+            None => [0; N],
+        }
+    }
+}

@@ -1,0 +1,539 @@
+//! A cuckoo filter of the peer, kept in its own layout.
+//!
+//! Tables of buckets of 8-bit fingerprints, each larger than the one before by the expansion. An
+//! item goes to the newest table with room; when none has, fingerprints of the newest are
+//! relocated; when that fails, a table is added. The same inserts make the same bytes as in the
+//! peer.
+
+use std::ops::Range;
+
+use super::bytes::{Fields, collected, copied, reserve, zeroed};
+use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
+use super::stored::{PeerFilter, Source, read_narrow};
+use super::sub_filter::{DEFAULT_SEED, Place, Shape, Size, SubFilter};
+
+/// The peer numbers its sub-filters with 16 bits.
+const MAX_SUB_FILTERS: u32 = 0xffff;
+/// A cuckoo filter in the layout of RedisBloom (`MBbloomCF`).
+#[derive(Debug)]
+pub struct PeerCuckoo {
+    shape: Shape,
+    /// As stated and counted, and never more than there are slots: a dump that says more is
+    /// refused, so that the filter must not say so either.
+    items: u64,
+    deletes: u64,
+    /// At least one, from the oldest to the newest.
+    sub_filters: Vec<SubFilter>,
+}
+
+impl PeerCuckoo {
+    /// A filter of so many sub-filters, whose slots come from `array`. All sizes are checked before
+    /// the first is asked for.
+    fn build(
+        shape: Shape,
+        sub_filters: u64,
+        limits: &Limits,
+        mut array: impl FnMut(Size) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<Self, LoadError> {
+        let count = check_sizes(&shape, sub_filters, limits)?;
+        let mut list = Vec::new();
+        for size in (0..count).filter_map(|index| shape.size_of(index)) {
+            reserve(&mut list, 1)?;
+            list.push(SubFilter::over(&shape, size, array(size)?));
+        }
+        Ok(Self { shape, items: 0, deletes: 0, sub_filters: list })
+    }
+
+    /// Adds an item, again if it is there already.
+    ///
+    /// # Errors
+    /// There is no room, and none can be made; nothing has changed.
+    pub fn insert(&mut self, item: &[u8], limits: &Limits) -> Result<(), InsertError> {
+        self.insert_place(self.shape.place(item), limits)
+    }
+
+    /// Adds an item, unless it or another one with its fingerprint is there. True if it was added.
+    ///
+    /// # Errors
+    /// There is no room, and none can be made; nothing has changed.
+    pub fn insert_unique(&mut self, item: &[u8], limits: &Limits) -> Result<bool, InsertError> {
+        let place = self.shape.place(item);
+        self.check_growth(limits)?;
+        if self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place)) {
+            return Ok(false);
+        }
+        self.insert_place(place, limits).map(|()| true)
+    }
+
+    /// Whether the item may be there.
+    pub fn contains(&self, item: &[u8]) -> bool {
+        let place = self.shape.place(item);
+        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
+    }
+
+    /// Copies of the item, or more: those of other items with its fingerprint count, too.
+    pub fn count(&self, item: &[u8]) -> u64 {
+        let place = self.shape.place(item);
+        self.sub_filters.iter().map(|sub_filter| sub_filter.count(place)).sum()
+    }
+
+    /// Takes away one copy of the item; false if there is none. Compacts a small filter when more
+    /// than a tenth of its items have gone.
+    pub fn remove(&mut self, item: &[u8]) -> bool {
+        let place = self.shape.place(item);
+        if !self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.take(place)) {
+            return false;
+        }
+        // A dump may have stated fewer items than it holds.
+        self.items = self.items.saturating_sub(1);
+        self.deletes = self.deletes.saturating_add(1);
+        self.compact_after_removal();
+        true
+    }
+
+    fn insert_place(&mut self, place: Place, limits: &Limits) -> Result<(), InsertError> {
+        self.check_growth(limits)?;
+        if !self.put(place) {
+            self.grow(limits)?;
+            let is_in = self.put(place);
+            debug_assert!(is_in, "a new sub-filter has room in every bucket");
+        }
+        // A dump may have stated as many as there are slots, while these were empty.
+        self.items = self.items.saturating_add(1).min(self.slots());
+        Ok(())
+    }
+
+    /// Puts a fingerprint into a sub-filter that there is, if one can be made to take it.
+    fn put(&mut self, place: Place) -> bool {
+        if self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.place(place)) {
+            return true;
+        }
+        let newest = self.sub_filters.last_mut();
+        newest.is_some_and(|newest| newest.relocate(place, self.shape.max_iterations))
+    }
+
+    /// The peer takes nothing more once the limit is reached, whether there is room or not.
+    fn check_growth(&self, limits: &Limits) -> Result<(), InsertError> {
+        let (sub_filters, limit) = (self.sub_filters(), limits.sub_filters);
+        if sub_filters < limit {
+            return Ok(());
+        }
+        Err(InsertError::GrowthLimit { sub_filters, limit })
+    }
+
+    fn grow(&mut self, limits: &Limits) -> Result<(), InsertError> {
+        if self.shape.expansion == 0 {
+            return Err(InsertError::Full { items: self.items() });
+        }
+        let index = self.sub_filters();
+        let size = self.shape.size_of(index).filter(|_| index < MAX_SUB_FILTERS);
+        let size = size.ok_or(InsertError::CannotGrow { sub_filters: index })?;
+        limits.check(self.slots().saturating_add(size.bytes))?;
+        reserve(&mut self.sub_filters, 1)?;
+        self.sub_filters.push(SubFilter::over(&self.shape, size, zeroed(size.bytes)?));
+        Ok(())
+    }
+}
+
+/// Checks a shape and the sizes of so many sub-filters; gives back how many they are.
+fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, LoadError> {
+    const NAME: &str = "number of sub-filters";
+    shape.check()?;
+    let most = if shape.expansion == 0 { 1 } else { u64::from(MAX_SUB_FILTERS) };
+    let expected = if most == 1 { "1, as the filter does not grow" } else { "1 to 65535" };
+    number(NAME, sub_filters, |n| (1..=most).contains(&n), expected)?;
+    let mut total = 0_u64;
+    for index in 0..sub_filters as u32 {
+        let expected = "few enough that none has more than 2^32 slots";
+        let size = shape.size_of(index);
+        let size = size.ok_or(LoadError::Number { name: NAME, found: sub_filters, expected })?;
+        total = total.saturating_add(size.bytes);
+        limits.check(total)?;
+    }
+    Ok(sub_filters as u32)
+}
+
+impl PeerCuckoo {
+    /// The filter with the counts that its dump states. They may be of slots that are yet to come,
+    /// or that never came; so all that can be asked is that there is room for the items.
+    fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
+        number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
+        Ok(Self { items, deletes, ..self })
+    }
+}
+
+impl PeerCuckoo {
+    /// Items in it. A dump may have stated more than it holds; never are they more than its slots.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Items removed since the last compaction.
+    pub fn deletes(&self) -> u64 {
+        self.deletes
+    }
+
+    /// Buckets of the first sub-filter.
+    pub fn buckets(&self) -> u64 {
+        self.shape.buckets
+    }
+
+    /// Sub-filters it has grown to.
+    pub fn sub_filters(&self) -> u32 {
+        self.sub_filters.len() as u32
+    }
+
+    /// Slots of a bucket.
+    pub fn bucket_size(&self) -> u16 {
+        self.shape.bucket_size
+    }
+
+    /// Relocations of an insert.
+    pub fn max_iterations(&self) -> u16 {
+        self.shape.max_iterations
+    }
+
+    /// How many times larger each sub-filter is than the one before; 0: it never grows.
+    pub fn expansion(&self) -> u16 {
+        self.shape.expansion
+    }
+
+    /// Slots of all sub-filters, a byte each.
+    pub fn slots(&self) -> u64 {
+        self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64).sum()
+    }
+
+    /// The `Size` that the peer states for such a filter.
+    pub fn peer_size(&self) -> u64 {
+        const FILTER_BYTES: u64 = 40;
+        const SUB_FILTER_BYTES: u64 = 16;
+        FILTER_BYTES + SUB_FILTER_BYTES * u64::from(self.sub_filters()) + self.slots()
+    }
+}
+
+/// `remove` compacts by itself as long as that asks at most this many pairs of buckets of
+/// [`SMALL_BUCKET`] slots, or as much of larger ones: a few milliseconds. The peer has no such
+/// limit, and holds up its server.
+const MAX_COMPACTION: u64 = 1 << 19;
+/// Buckets of fewer slots take as long to ask: for their memory.
+const SMALL_BUCKET: u64 = 8;
+/// What a step does: it looks at this many slots, or asks older sub-filters for room for 32 times
+/// fewer fingerprints.
+const STEP: u64 = 1 << 19;
+/// Asking an older sub-filter for room takes as long as looking at so many slots, as its buckets
+/// are not in the processor's caches.
+const ASKING: u64 = 32;
+
+/// Where a compaction goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotPosition {
+    /// The number of the sub-filter that is being emptied.
+    pub sub_filter: u64,
+    /// Its slot.
+    pub slot: u64,
+}
+
+/// What a step of a compaction has done.
+#[derive(Debug)]
+pub struct CompactionStep {
+    /// Whether an item was moved, or memory freed.
+    pub has_changed: bool,
+    /// Where the next step begins; none after the last one.
+    pub next: Option<SlotPosition>,
+    /// Memory that is not used any more. To give it back may take the system a while.
+    pub freed: Vec<Vec<u8>>,
+}
+
+impl PeerCuckoo {
+    /// A step of [`compact`](Self::compact), from a position on, or from the beginning: some
+    /// milliseconds at most. What it does follows from the filter and the position alone.
+    pub fn compact_step(&mut self, from: Option<SlotPosition>) -> CompactionStep {
+        let mut done = CompactionStep { has_changed: false, next: None, freed: Vec::new() };
+        let mut left = STEP;
+        let newest = self.sub_filters.len() - 1;
+        let (mut number, mut slot) = (newest, 0);
+        if let Some(from) = from {
+            number = from.sub_filter.min(newest as u64) as usize;
+            slot = from.slot as usize;
+        }
+        while number > 0 {
+            let before = self.sub_filters[number].used();
+            let stopped = self.drain(number, slot, &mut left);
+            done.has_changed |= self.sub_filters[number].used() < before;
+            done.freed.extend(self.free_empty());
+            if let Some(slot) = stopped {
+                done.next = Some(SlotPosition { sub_filter: number as u64, slot: slot as u64 });
+                break;
+            }
+            // Several may have been empty.
+            (number, slot) = ((number - 1).min(self.sub_filters.len() - 1), 0);
+        }
+        done.has_changed |= !done.freed.is_empty();
+        if done.next.is_none() {
+            done.has_changed |= self.end_compaction();
+        }
+        done
+    }
+
+    /// Compacts a small filter when more than a tenth of its items have gone; up to the first
+    /// sub-filter that could not be emptied, as those before it cannot be freed.
+    fn compact_after_removal(&mut self) {
+        let is_due = self.deletes as f64 > self.items as f64 * 0.10;
+        if self.sub_filters.len() == 1 || !is_due || self.pairs() > MAX_COMPACTION {
+            return;
+        }
+        let mut newest = self.sub_filters.len() - 1;
+        while newest > 0 {
+            self.drain(newest, 0, &mut { u64::MAX });
+            if !self.sub_filters[newest].is_empty() {
+                break;
+            }
+            self.free_empty();
+            newest = self.sub_filters.len() - 1;
+        }
+        self.end_compaction();
+    }
+
+    /// Pairs of small buckets that a compaction asks at most.
+    fn pairs(&self) -> u64 {
+        let slots = self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64);
+        slots
+            .zip(0..)
+            .map(|(slots, older)| slots.saturating_mul(older))
+            .fold(0, u64::saturating_add)
+            .saturating_mul(u64::from(self.shape.bucket_size).max(SMALL_BUCKET))
+            / SMALL_BUCKET
+    }
+
+    /// Moves what can be moved out of a sub-filter, from a slot on, until nothing is `left` of the
+    /// time; the slot that is next then.
+    fn drain(&mut self, number: usize, slot: usize, left: &mut u64) -> Option<usize> {
+        let bucket_size = u64::from(self.shape.bucket_size).max(SMALL_BUCKET);
+        let asking = ASKING * number as u64 * bucket_size / SMALL_BUCKET;
+        let (older, rest) = self.sub_filters.split_at_mut(number);
+        let drained = rest.first_mut()?;
+        for slot in slot..drained.slots().len() {
+            if drained.is_empty() {
+                break;
+            }
+            if *left == 0 {
+                return Some(slot);
+            }
+            let is_used = drained.move_into(older, slot);
+            *left = left.saturating_sub(if is_used { asking } else { 1 });
+        }
+        None
+    }
+
+    /// Takes out the newest sub-filters that are empty, but not the first.
+    fn free_empty(&mut self) -> Vec<Vec<u8>> {
+        let used = self.sub_filters.iter().rposition(|sub_filter| !sub_filter.is_empty());
+        let left = used.map_or(1, |newest| newest + 1);
+        self.sub_filters.drain(left..).map(SubFilter::into_slots).collect()
+    }
+
+    /// Notes the end of a compaction; whether that changes anything.
+    fn end_compaction(&mut self) -> bool {
+        let before = (self.items, self.deletes);
+        self.items = self.items.min(self.slots());
+        self.deletes = 0;
+        (self.items, self.deletes) != before
+    }
+}
+
+const HEADER_BYTES: usize = 38;
+/// The header of a filter with a seed ends with the seed.
+const SEEDED_HEADER_BYTES: usize = HEADER_BYTES + 8;
+/// Set in the number of sub-filters where a seed follows.
+const HAS_SEED: u64 = 1 << 63;
+
+impl PeerFilter for PeerCuckoo {
+    fn read(source: &mut impl Source, encoding: u32, limits: &Limits) -> Result<Self, LoadError> {
+        Self::of_dump(source, encoding, limits)
+    }
+
+    fn over(
+        header: &[u8],
+        limits: &Limits,
+        mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<Self, LoadError> {
+        let mut fields = Fields(header);
+        let (items, buckets, deletes) = (fields.u64(), fields.u64(), fields.u64());
+        let sub_filters = fields.u64();
+        let has_seed = sub_filters & HAS_SEED != 0;
+        let expected = if has_seed { SEEDED_HEADER_BYTES } else { HEADER_BYTES };
+        if header.len() != expected {
+            let (found, expected) = (header.len() as u64, expected as u64);
+            return Err(LoadError::Length { what: "the header", found, expected });
+        }
+        let shape = Shape {
+            buckets,
+            bucket_size: fields.u16(),
+            max_iterations: fields.u16(),
+            expansion: fields.u16(),
+            seed: if has_seed { fields.u64() } else { DEFAULT_SEED },
+        };
+        let sub_filters = sub_filters & !HAS_SEED;
+        let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
+        filter.with_counts(items, deletes)
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let shape = &self.shape;
+        let has_seed = shape.seed != DEFAULT_SEED;
+        let sub_filters = u64::from(self.sub_filters()) | if has_seed { HAS_SEED } else { 0 };
+        let mut header = Vec::with_capacity(SEEDED_HEADER_BYTES);
+        for field in [self.items(), shape.buckets, self.deletes, sub_filters] {
+            header.extend_from_slice(&field.to_le_bytes());
+        }
+        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
+            header.extend_from_slice(&field.to_le_bytes());
+        }
+        if has_seed {
+            header.extend_from_slice(&shape.seed.to_le_bytes());
+        }
+        header
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.sub_filters.iter().map(SubFilter::slots)
+    }
+
+    fn put(&mut self, array: usize, range: Range<usize>, bytes: &[u8]) {
+        self.sub_filters[array].load(range, bytes);
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let list = self.sub_filters.capacity() * size_of::<SubFilter>();
+        self.slots() + (size_of::<Self>() + list) as u64
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let sub_filters = collected(self.sub_filters.iter().map(SubFilter::try_clone))?;
+        Ok(Self { sub_filters, ..*self })
+    }
+}
+
+/// The first encoding with parameters; before, all filters had the same ones.
+const WITH_PARAMETERS: u32 = 4;
+/// The first encoding with a seed, and the newest.
+const WITH_SEED: u32 = 5;
+/// Parameters of filters from before they could be chosen.
+const OLD_BUCKET_SIZE: u16 = 2;
+const OLD_MAX_ITERATIONS: u16 = 20;
+const OLD_EXPANSION: u16 = 1;
+/// What a parameter may be.
+const U16: &str = "at most 65535";
+
+impl PeerCuckoo {
+    /// [`PeerFilter::read`].
+    fn of_dump(
+        source: &mut impl Source,
+        encoding: u32,
+        limits: &Limits,
+    ) -> Result<Self, LoadError> {
+        if encoding > WITH_SEED {
+            return Err(LoadError::Encoding { found: encoding, oldest: 0, newest: WITH_SEED });
+        }
+        let has_parameters = encoding >= WITH_PARAMETERS;
+        let (sub_filters, buckets) = (source.read_u64()?, source.read_u64()?);
+        let items = source.read_u64()?;
+        let deletes = if has_parameters { source.read_u64()? } else { 0 };
+        let mut shape = Shape {
+            buckets,
+            bucket_size: OLD_BUCKET_SIZE,
+            max_iterations: OLD_MAX_ITERATIONS,
+            expansion: OLD_EXPANSION,
+            seed: DEFAULT_SEED,
+        };
+        if has_parameters {
+            shape.bucket_size = read_narrow(source, "bucket size", U16)?;
+            shape.max_iterations = read_narrow(source, "max iterations", U16)?;
+            shape.expansion = read_narrow(source, "expansion", U16)?;
+        }
+        let mut filter = Self::build(shape, sub_filters, limits, |size| {
+            if has_parameters {
+                check_buckets(source.read_u64()?, size)?;
+            }
+            read_slots(source, size)
+        })?;
+        if encoding >= WITH_SEED {
+            filter.shape.seed = source.read_u64()?;
+        }
+        filter.with_counts(items, deletes)
+    }
+}
+
+/// Sub-filters state their buckets; a dump of chunks could not say that they differ from the rule.
+fn check_buckets(found: u64, size: Size) -> Result<(), LoadError> {
+    let name = "number of buckets of a sub-filter";
+    number(name, found, |n| n == size.buckets, "that of the one before, times the expansion")
+}
+
+fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError> {
+    let slots = source.read_bytes()?;
+    let found = slots.as_ref().len() as u64;
+    if found != size.bytes {
+        return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
+    }
+    Ok(copied(slots.as_ref())?)
+}
+
+/// What only tests and fuzz targets do.
+#[cfg(any(test, feature = "fuzz"))]
+impl PeerCuckoo {
+    /// An empty filter as the peer reserves it: sizes are rounded up to powers of two.
+    ///
+    /// # Errors
+    /// Parameters that the peer does not take, or a filter that is too large.
+    pub fn with_capacity(
+        capacity: u64,
+        bucket_size: u16,
+        max_iterations: u16,
+        expansion: u16,
+    ) -> Result<Self, LoadError> {
+        let buckets = capacity.checked_div(u64::from(bucket_size)).unwrap_or(0).max(1);
+        let rounded = expansion.checked_next_power_of_two().filter(|_| expansion > 0);
+        let shape = Shape {
+            buckets: buckets.checked_next_power_of_two().unwrap_or(0),
+            bucket_size,
+            max_iterations,
+            expansion: rounded.unwrap_or(expansion),
+            seed: DEFAULT_SEED,
+        };
+        Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
+    }
+
+    /// Moves items from newer sub-filters into older ones, and frees those at the end that have
+    /// become empty. Takes its time with a large filter.
+    pub fn compact(&mut self) {
+        let mut next = self.compact_step(None).next;
+        while next.is_some() {
+            next = self.compact_step(next).next;
+        }
+    }
+
+    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
+    pub fn encoding(&self) -> u32 {
+        if self.shape.seed == DEFAULT_SEED { WITH_PARAMETERS } else { WITH_SEED }
+    }
+
+    /// Dumps the filter in its encoding.
+    pub fn write(&self, sink: &mut impl super::Sink) {
+        let shape = &self.shape;
+        for field in [u64::from(self.sub_filters()), shape.buckets, self.items(), self.deletes] {
+            sink.write_u64(field);
+        }
+        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
+            sink.write_u64(u64::from(field));
+        }
+        for sub_filter in &self.sub_filters {
+            let slots = sub_filter.slots();
+            sink.write_u64(slots.len() as u64 / u64::from(shape.bucket_size));
+            sink.write_bytes(slots);
+        }
+        if self.encoding() >= WITH_SEED {
+            sink.write_u64(shape.seed);
+        }
+    }
+}

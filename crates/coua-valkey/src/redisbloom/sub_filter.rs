@@ -1,0 +1,241 @@
+//! What a cuckoo filter of the peer was made with, where that puts a fingerprint, and one of its
+//! tables of buckets of 8-bit fingerprints.
+
+use std::ops::Range;
+
+use super::bytes::copied;
+use super::errors::{LoadError, OutOfMemory, number};
+use super::murmur::murmur64;
+
+/// Seed of filters that say nothing of a seed.
+pub(super) const DEFAULT_SEED: u64 = 0;
+/// The peer computes places with 32 bits: beyond this many slots it loses fingerprints itself.
+const MAX_SUB_FILTER_BYTES: u64 = 1 << 32;
+const MAX_EXPANSION: u64 = 1 << 15;
+
+/// The parameters of a filter, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Buckets of the first sub-filter; a power of two, as the partner rule needs.
+    pub(super) buckets: u64,
+    /// Slots of a bucket, a byte each.
+    pub(super) bucket_size: u16,
+    pub(super) max_iterations: u16,
+    /// Each sub-filter has this many times the buckets of the one before; 0: there is only one.
+    pub(super) expansion: u16,
+    pub(super) seed: u64,
+}
+
+/// The size of a sub-filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    /// A power of two.
+    pub(super) buckets: u64,
+    pub(super) bytes: u64,
+}
+
+/// Where an item belongs, whatever the number of buckets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) hash: u64,
+    /// Never 0, which is an empty slot.
+    pub(super) fingerprint: u8,
+}
+
+impl Shape {
+    pub(super) fn check(&self) -> Result<(), LoadError> {
+        number("bucket size", self.bucket_size, |n| (1..=255).contains(&n), "1 to 255")?;
+        number("number of buckets", self.buckets, u64::is_power_of_two, "a power of two")?;
+        number("max iterations", self.max_iterations, |n| n > 0, "1 to 65535")?;
+        let is_stated = |n: u64| n == 0 || n <= MAX_EXPANSION && n.is_power_of_two();
+        number("expansion", self.expansion, is_stated, "0, or a power of two up to 32768")
+    }
+
+    /// The size of sub-filter `index`; none if it would be beyond the layout.
+    pub(super) fn size_of(&self, index: u32) -> Option<Size> {
+        if index == 0 {
+            return self.size(self.buckets);
+        }
+        let doublings = self.expansion.checked_ilog2()?.checked_mul(index)?;
+        self.size(self.buckets.checked_mul(1_u64.checked_shl(doublings)?)?)
+    }
+
+    fn size(&self, buckets: u64) -> Option<Size> {
+        let bytes = buckets.checked_mul(u64::from(self.bucket_size))?;
+        (bytes <= MAX_SUB_FILTER_BYTES).then_some(Size { buckets, bytes })
+    }
+
+    pub(super) fn place(&self, item: &[u8]) -> Place {
+        let hash = murmur64(item, self.seed);
+        Place { hash, fingerprint: (hash % 255 + 1) as u8 }
+    }
+}
+
+impl Place {
+    /// A place whose buckets are those of the same fingerprint in the other sub-filters, as long as
+    /// they have no more buckets: a bucket's number is the hash's low bits.
+    pub(super) fn of_slot(bucket: u64, fingerprint: u8) -> Self {
+        Self { hash: bucket, fingerprint }
+    }
+
+    pub(super) fn partner(self) -> u64 {
+        partner(self.hash, self.fingerprint)
+    }
+}
+
+/// The other bucket of a fingerprint; applied twice, in a power of two of buckets, the first one
+/// again.
+pub(super) fn partner(bucket: u64, fingerprint: u8) -> u64 {
+    bucket ^ (u64::from(fingerprint) * 0x5bd1_e995)
+}
+
+const EMPTY: u8 = 0;
+
+/// A sub-filter.
+#[derive(Debug)]
+pub(super) struct SubFilter {
+    slots: Vec<u8>,
+    /// Slots with a fingerprint.
+    used: u64,
+    /// One less than the number of buckets, a power of two.
+    mask: u64,
+    bucket_size: usize,
+}
+
+impl SubFilter {
+    /// One with these slots, as many as the size says.
+    pub(super) fn over(shape: &Shape, size: Size, slots: Vec<u8>) -> Self {
+        debug_assert_eq!(size.bytes, slots.len() as u64);
+        let used = count_used(&slots);
+        Self { slots, used, mask: size.buckets - 1, bucket_size: usize::from(shape.bucket_size) }
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self { slots: copied(&self.slots)?, ..*self })
+    }
+
+    /// Slots with a fingerprint.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Whether no slot has a fingerprint.
+    pub(super) fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    pub(super) fn slots(&self) -> &[u8] {
+        &self.slots
+    }
+
+    /// Gives the slots back, which may take the system a while.
+    pub(super) fn into_slots(self) -> Vec<u8> {
+        self.slots
+    }
+
+    /// Overwrites a part of the slots.
+    pub(super) fn load(&mut self, range: Range<usize>, bytes: &[u8]) {
+        let part = &mut self.slots[range];
+        self.used = self.used - count_used(part) + count_used(bytes);
+        part.copy_from_slice(bytes);
+    }
+
+    pub(super) fn contains(&self, place: Place) -> bool {
+        self.find(place, place.fingerprint).is_some()
+    }
+
+    /// Copies of the fingerprint. A bucket that is its own partner is counted once.
+    pub(super) fn count(&self, place: Place) -> u64 {
+        let copies = |bucket| {
+            self.bucket(bucket)
+                .iter()
+                .map(|slot| u64::from(*slot == place.fingerprint))
+                .sum::<u64>()
+        };
+        let (first, second) = (place.hash & self.mask, place.partner() & self.mask);
+        copies(first) + if first == second { 0 } else { copies(second) }
+    }
+
+    /// Puts the fingerprint into an empty slot of its two buckets, if there is one.
+    pub(super) fn place(&mut self, place: Place) -> bool {
+        self.replace(place, EMPTY, place.fingerprint)
+    }
+
+    /// Takes away one copy of the fingerprint, if there is one.
+    pub(super) fn take(&mut self, place: Place) -> bool {
+        self.replace(place, place.fingerprint, EMPTY)
+    }
+
+    /// Makes room by relocating the fingerprints of full buckets, at most `max_steps` of them, as
+    /// the peer does: from the first bucket on, the victims' slots taken in turns. Without success
+    /// the steps are taken back, and nothing has changed.
+    pub(super) fn relocate(&mut self, place: Place, max_steps: u16) -> bool {
+        let mut bucket = place.hash & self.mask;
+        let mut fingerprint = place.fingerprint;
+        let mut slot = 0;
+        for _ in 0..max_steps {
+            self.swap(bucket, slot, &mut fingerprint);
+            bucket = partner(bucket, fingerprint) & self.mask;
+            if let Some(empty) = self.find_in(bucket, EMPTY) {
+                self.slots[empty] = fingerprint;
+                self.used += 1;
+                return true;
+            }
+            slot = (slot + 1) % self.bucket_size;
+        }
+        for _ in 0..max_steps {
+            slot = (slot + self.bucket_size - 1) % self.bucket_size;
+            bucket = partner(bucket, fingerprint) & self.mask;
+            self.swap(bucket, slot, &mut fingerprint);
+        }
+        false
+    }
+
+    /// Moves the fingerprint of a slot into the `older` sub-filters, which have no more buckets
+    /// than this one, if there is room. Tells whether the slot had one.
+    pub(super) fn move_into(&mut self, older: &mut [Self], slot: usize) -> bool {
+        let place = Place::of_slot((slot / self.bucket_size) as u64, self.slots[slot]);
+        let is_used = place.fingerprint != EMPTY;
+        if is_used && older.iter_mut().any(|older| older.place(place)) {
+            self.slots[slot] = EMPTY;
+            self.used -= 1;
+        }
+        is_used
+    }
+
+    fn replace(&mut self, place: Place, old: u8, new: u8) -> bool {
+        let found = self.find(place, old);
+        if let Some(slot) = found {
+            self.slots[slot] = new;
+            self.used = self.used - u64::from(old != EMPTY) + u64::from(new != EMPTY);
+        }
+        found.is_some()
+    }
+
+    fn find(&self, place: Place, content: u8) -> Option<usize> {
+        self.find_in(place.hash, content).or_else(|| self.find_in(place.partner(), content))
+    }
+
+    fn find_in(&self, bucket: u64, content: u8) -> Option<usize> {
+        let slot = self.bucket(bucket).iter().position(|slot| *slot == content)?;
+        Some(self.start(bucket) + slot)
+    }
+
+    fn swap(&mut self, bucket: u64, slot: usize, fingerprint: &mut u8) {
+        let slot = self.start(bucket) + slot;
+        std::mem::swap(&mut self.slots[slot], fingerprint);
+    }
+
+    fn bucket(&self, bucket: u64) -> &[u8] {
+        let start = self.start(bucket);
+        &self.slots[start..start + self.bucket_size]
+    }
+
+    fn start(&self, bucket: u64) -> usize {
+        (bucket & self.mask) as usize * self.bucket_size
+    }
+}
+
+fn count_used(slots: &[u8]) -> u64 {
+    slots.iter().map(|slot| u64::from(*slot != EMPTY)).sum()
+}

@@ -1,0 +1,140 @@
+//! What commands answer, and how it is sent to the client.
+
+use std::ffi::{CStr, CString, c_int, c_long};
+
+use super::{Call, raw, server_function};
+use crate::error::CommandError;
+
+/// What a command answers. The two protocols write some of these differently.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Reply {
+    /// Done.
+    Ok,
+    /// Yes or no: 1 or 0 where the protocol has no booleans.
+    Truth(bool),
+    /// Whether a filter took an item in: 1 or -1 where the protocol has no booleans.
+    Accepted(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A real number.
+    Real(f64),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Nothing.
+    Null,
+    /// An error, also as an element of an array.
+    Error(CommandError),
+    /// Many of [`Truth`](Self::Truth).
+    Truths(Vec<bool>),
+    /// A list.
+    Array(Vec<Reply>),
+    /// A name and a value: a list of the value alone where the protocol has no maps.
+    Field(&'static CStr, Box<Reply>),
+    /// Names and values: a flat list where the protocol has no maps.
+    Map(Vec<(&'static CStr, Reply)>),
+}
+
+impl Reply {
+    /// A count; more than the protocol can say is its largest number.
+    pub(crate) fn count(count: u64) -> Self {
+        Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+/// Sends an answer.
+pub(super) fn send(call: &Call<'_>, reply: &Reply) {
+    let context = call.context;
+    // SAFETY: the context is valid while the command runs; lengths are those of the data, and
+    // arrays are followed by as many elements as announced.
+    unsafe {
+        match reply {
+            Reply::Ok => simple(context, c"OK"),
+            Reply::Truth(truth) => truth_of(context, c_int::from(*truth)),
+            // Asked only where it matters: of a batch, nearly all are accepted.
+            Reply::Accepted(false) if !call.is_resp3() => integer(context, -1),
+            Reply::Accepted(accepted) => truth_of(context, c_int::from(*accepted)),
+            Reply::Integer(number) => integer(context, *number),
+            Reply::Real(number) => {
+                server_function!(RedisModule_ReplyWithDouble)(context, *number);
+            }
+            Reply::Bytes(bytes) => {
+                server_function!(RedisModule_ReplyWithStringBuffer)(
+                    context,
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                );
+            }
+            Reply::Null => {
+                server_function!(RedisModule_ReplyWithNull)(context);
+            }
+            Reply::Error(error) => send_error(context, error),
+            Reply::Truths(truths) => {
+                array(context, length_of(truths));
+                for &truth in truths {
+                    truth_of(context, c_int::from(truth));
+                }
+            }
+            Reply::Array(replies) => {
+                array(context, length_of(replies));
+                for reply in replies {
+                    send(call, reply);
+                }
+            }
+            Reply::Field(name, value) => {
+                if call.is_resp3() {
+                    server_function!(RedisModule_ReplyWithMap)(context, 1);
+                    simple(context, name);
+                } else {
+                    array(context, 1);
+                }
+                send(call, value);
+            }
+            Reply::Map(fields) => {
+                server_function!(RedisModule_ReplyWithMap)(context, length_of(fields));
+                for (name, value) in fields {
+                    simple(context, name);
+                    send(call, value);
+                }
+            }
+        }
+    }
+}
+
+/// Sends an error.
+pub(super) fn send_error(context: *mut raw::RedisModuleCtx, error: &CommandError) {
+    if matches!(error, CommandError::Arity) {
+        // SAFETY: the context is valid while the command runs; the server knows the command's name.
+        unsafe { server_function!(RedisModule_WrongArity)(context) };
+        return;
+    }
+    // An error ends with the line.
+    let text = error.to_string().replace(['\r', '\n', '\0'], " ");
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: a C string, which the server copies.
+    unsafe { server_function!(RedisModule_ReplyWithError)(context, text.as_ptr()) };
+}
+
+unsafe fn simple(context: *mut raw::RedisModuleCtx, text: &CStr) {
+    // SAFETY: as the caller's.
+    unsafe { server_function!(RedisModule_ReplyWithSimpleString)(context, text.as_ptr()) };
+}
+
+unsafe fn truth_of(context: *mut raw::RedisModuleCtx, truth: c_int) {
+    // SAFETY: as the caller's. The server answers 0 and 1 where the protocol has no booleans.
+    unsafe { server_function!(RedisModule_ReplyWithBool)(context, truth) };
+}
+
+unsafe fn integer(context: *mut raw::RedisModuleCtx, number: i64) {
+    // SAFETY: as the caller's.
+    unsafe { server_function!(RedisModule_ReplyWithLongLong)(context, number) };
+}
+
+unsafe fn array(context: *mut raw::RedisModuleCtx, length: c_long) {
+    // SAFETY: as the caller's.
+    unsafe { server_function!(RedisModule_ReplyWithArray)(context, length) };
+}
+
+fn length_of<T>(list: &[T]) -> c_long {
+    // No list in memory is longer than half of the address space.
+    list.len().cast_signed() as c_long
+}

@@ -1,0 +1,155 @@
+//! Commands that go on later, by a timer, so that none of them takes long.
+
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use std::ptr::without_provenance_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::call::bytes_of;
+use super::{Call, OK, catch_panic, raw, server_function};
+
+/// Milliseconds until then: clients come first.
+const PAUSE: c_longlong = 5;
+
+/// Commands that were put off and have not run yet.
+static SCHEDULED: Mutex<Schedule> =
+    Mutex::new(Schedule { commands: Vec::new(), number: 0, moved: None });
+
+struct Schedule {
+    commands: Vec<ScheduledCommand>,
+    /// That of the last command.
+    number: usize,
+    /// The key that the server is about to give another name, or another database.
+    moved: Option<Place>,
+}
+
+/// A command on a key, with two more words.
+struct ScheduledCommand {
+    number: usize,
+    command: &'static CStr,
+    place: Place,
+    words: [String; 2],
+}
+
+/// Where a key is.
+#[derive(PartialEq)]
+struct Place {
+    database: c_int,
+    key: Vec<u8>,
+}
+
+impl Place {
+    /// # Safety
+    ///
+    /// The context is the server's, and the key a string of it that lives meanwhile.
+    unsafe fn of(context: *mut raw::RedisModuleCtx, key: *mut raw::RedisModuleString) -> Self {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let database = server_function!(RedisModule_GetSelectedDb)(context);
+            Self { database, key: bytes_of(key).to_vec() }
+        }
+    }
+}
+
+fn schedule() -> MutexGuard<'static, Schedule> {
+    SCHEDULED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many commands go on later.
+pub(crate) fn commands_pending() -> u64 {
+    schedule().commands.len() as u64
+}
+
+impl Call<'_> {
+    /// Runs a command of this module on the first key of the call in a while, unless the call
+    /// repeats what another server has decided: that one sends the rest too.
+    pub(crate) fn schedule(&self, command: &'static CStr, words: [String; 2]) {
+        if self.is_replicated() {
+            return;
+        }
+        // SAFETY: the context and a word of the call, which is being run.
+        let place = unsafe { Place::of(self.context, self.string(1)) };
+        let mut schedule = schedule();
+        schedule.number = schedule.number.wrapping_add(1);
+        let number = schedule.number;
+        schedule.commands.push(ScheduledCommand { number, command, place, words });
+        // SAFETY: the context is valid while the command runs. The pointer is a number.
+        unsafe {
+            let number = without_provenance_mut(number);
+            server_function!(RedisModule_CreateTimer)(self.context, PAUSE, Some(run), number);
+        }
+    }
+}
+
+/// Takes the command of this number out of the schedule.
+fn taken(number: usize) -> Option<ScheduledCommand> {
+    let mut schedule = schedule();
+    let index = schedule.commands.iter().position(|command| command.number == number)?;
+    Some(schedule.commands.swap_remove(index))
+}
+
+unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void) {
+    catch_panic((), || {
+        let Some(scheduled) = taken(number.addr()) else { return };
+        // SAFETY: the context is the timer's.
+        let flags = unsafe { server_function!(RedisModule_GetContextFlags)(context) };
+        // What has become a replica meanwhile follows its primary.
+        if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
+            return;
+        }
+        let ([first, second], Place { database, key }) = (&scheduled.words, &scheduled.place);
+        // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the
+        // command to replicas and to the append-only file. The reply is freed once; the key may be
+        // gone, which is no harm.
+        unsafe {
+            server_function!(RedisModule_SelectDb)(context, *database);
+            let reply = server_function!(RedisModule_Call)(
+                context,
+                scheduled.command.as_ptr(),
+                c"!bbb".as_ptr(),
+                key.as_ptr(),
+                key.len(),
+                first.as_ptr(),
+                first.len(),
+                second.as_ptr(),
+                second.len(),
+            );
+            if !reply.is_null() {
+                server_function!(RedisModule_FreeCallReply)(reply);
+            }
+        }
+    });
+}
+
+/// Has the server tell of keys that get another name or another database: commands follow them.
+pub(super) fn follow_keys(context: *mut raw::RedisModuleCtx) -> bool {
+    let subscribe = server_function!(RedisModule_SubscribeToKeyspaceEvents);
+    // SAFETY: the context is valid while the module is loaded, and the function stays.
+    unsafe { subscribe(context, raw::REDISMODULE_NOTIFY_GENERIC, Some(follow)) == OK }
+}
+
+/// The server tells of a key's old place, and then of its new one.
+unsafe extern "C" fn follow(
+    context: *mut raw::RedisModuleCtx,
+    _kind: c_int,
+    event: *const c_char,
+    key: *mut raw::RedisModuleString,
+) -> c_int {
+    catch_panic((), || {
+        let mut schedule = schedule();
+        if schedule.commands.is_empty() {
+            return;
+        }
+        // SAFETY: the event is a C string. All three are valid during this call.
+        let (event, place) = unsafe { (CStr::from_ptr(event), || Place::of(context, key)) };
+        if event == c"rename_from" || event == c"move_from" {
+            schedule.moved = Some(place());
+        } else if event == c"rename_to" || event == c"move_to" {
+            let moved = schedule.moved.take();
+            let commands = schedule.commands.iter_mut();
+            for command in commands.filter(|command| Some(&command.place) == moved.as_ref()) {
+                command.place = place();
+            }
+        }
+    });
+    OK
+}

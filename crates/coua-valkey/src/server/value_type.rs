@@ -1,0 +1,300 @@
+//! Types of values: what the server asks of them.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io::Write;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use super::call::{Call, bytes_of, log};
+use super::io::{self, AppendOnly, RdbReader};
+use super::{FAILED, OK, catch_panic, raw, server_function};
+use crate::error::RdbError;
+
+/// Where the server's name for a type is kept, and how many values of it there are.
+pub(crate) struct TypeSlot {
+    name: AtomicPtr<raw::RedisModuleType>,
+    values: AtomicU64,
+    bytes: AtomicU64,
+    /// Bytes of memory that the server had left when it was asked, the bytes of all values then,
+    /// and items that were added since.
+    left: AtomicU64,
+    bytes_when_asked: AtomicU64,
+    items_since: AtomicU64,
+}
+
+impl TypeSlot {
+    /// For a type that the server does not know yet.
+    pub(crate) const fn new() -> Self {
+        Self {
+            name: AtomicPtr::new(std::ptr::null_mut()),
+            values: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            left: AtomicU64::new(u64::MAX),
+            bytes_when_asked: AtomicU64::new(0),
+            items_since: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    pub(super) fn pointer(&self) -> *mut raw::RedisModuleType {
+        self.name.load(Ordering::Relaxed)
+    }
+
+    /// Values that the server holds.
+    pub(crate) fn values(&self) -> u64 {
+        self.values.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory of all values.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Memory that the server may still take, for a call that adds items; nothing is told where
+    /// nothing may be refused.
+    pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
+        /// The server takes a hundred microseconds to tell. It is asked again when so many items
+        /// were added, or values have grown by so many bytes.
+        const ITEMS: u64 = 32_768;
+        const BYTES: u64 = 1 << 20;
+        let grown = self.bytes().saturating_sub(self.bytes_when_asked.load(Ordering::Relaxed));
+        let items_since = self.items_since.load(Ordering::Relaxed).saturating_add(items as u64);
+        self.items_since.store(items_since, Ordering::Relaxed);
+        if items_since < ITEMS && grown < BYTES {
+            let left = self.left.load(Ordering::Relaxed).saturating_sub(grown);
+            // What a filter may take at once: it doubles, and has room for the items.
+            let most = self.bytes().saturating_mul(4).saturating_add(items as u64 * BYTES);
+            return Some(left).filter(|&left| left < most && !call.is_replicated());
+        }
+        let left = call.memory_left();
+        self.left.store(left.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.bytes_when_asked.store(self.bytes(), Ordering::Relaxed);
+        self.items_since.store(0, Ordering::Relaxed);
+        left
+    }
+
+    /// Has the server asked for the memory that is left before the next call, as there was too
+    /// little.
+    pub(crate) fn ask_again(&self) {
+        self.items_since.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// A value that took `before` bytes takes `now`.
+    pub(super) fn count_resize(&self, before: usize, now: usize) {
+        if before != now {
+            // Modulo 2^64: the sum is right when all is told.
+            let difference = (now as u64).wrapping_sub(before as u64);
+            self.bytes.fetch_add(difference, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives a value to the server.
+    pub(super) fn give_to_server<T: ValueType>(&self, value: T) -> *mut T {
+        self.values.fetch_add(1, Ordering::Relaxed);
+        self.count_resize(0, value.memory_bytes());
+        Box::into_raw(Box::new(value))
+    }
+
+    /// Takes a value back.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from `give_to_server`, or was moved by `defrag`, and it is not used any
+    /// more.
+    pub(super) unsafe fn take_back<T: ValueType>(&self, value: *mut T) {
+        self.values.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        let value = unsafe { Box::from_raw(value) };
+        self.count_resize(value.memory_bytes(), 0);
+    }
+}
+
+/// A type of values.
+pub(crate) trait ValueType: Sized + Send + 'static {
+    /// Nine letters that all values of the type are marked with in dump files.
+    const NAME: &'static CStr;
+    /// The encoding of what `write` writes, 0..=1023.
+    const ENCODING: c_int;
+
+    /// Where the server's name for the type is kept.
+    fn slot() -> &'static TypeSlot;
+
+    /// Writes everything that makes the value what it is: for dump files, and to tell whether two
+    /// are equal.
+    fn write(&self, out: &mut dyn Write) -> std::io::Result<()>;
+
+    /// Reads what `write`, or another module of the same type name, has written.
+    fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError>;
+
+    /// Writes the value as calls of commands.
+    fn rewrite(&self, out: &mut AppendOnly) -> std::io::Result<()>;
+
+    /// Bytes of memory.
+    fn memory_bytes(&self) -> usize;
+
+    /// What freeing it takes, as many pieces of memory; above 64 the server does it in the
+    /// background.
+    fn free_effort(&self) -> usize;
+
+    /// A copy, if there is memory for it.
+    fn copy(&self) -> Option<Self>;
+}
+
+/// A type of values, to be made known to the server.
+pub(crate) struct TypeEntry {
+    pub(super) name: &'static CStr,
+    /// Makes it known; false if the server has one of this name already.
+    pub(super) create: fn(*mut raw::RedisModuleCtx) -> bool,
+}
+
+impl TypeEntry {
+    /// The entry of a type.
+    pub(crate) const fn of<T: ValueType>() -> Self {
+        Self { name: T::NAME, create: create_type::<T> }
+    }
+}
+
+fn create_type<T: ValueType>(context: *mut raw::RedisModuleCtx) -> bool {
+    let mut methods = raw::RedisModuleTypeMethods {
+        version: raw::REDISMODULE_TYPE_METHOD_VERSION,
+        rdb_load: Some(load::<T>),
+        rdb_save: Some(save::<T>),
+        aof_rewrite: Some(rewrite::<T>),
+        mem_usage: Some(memory::<T>),
+        digest: Some(digest::<T>),
+        free: Some(free::<T>),
+        aux_load: None,
+        aux_save: None,
+        aux_save_triggers: 0,
+        free_effort: Some(free_effort::<T>),
+        unlink: None,
+        copy: Some(copy::<T>),
+        defrag: Some(defrag::<T>),
+        mem_usage2: None,
+        free_effort2: None,
+        unlink2: None,
+        copy2: None,
+        aux_save2: None,
+    };
+    // SAFETY: a C string of nine letters, and methods that the server copies.
+    let created = unsafe {
+        server_function!(RedisModule_CreateDataType)(
+            context,
+            T::NAME.as_ptr(),
+            T::ENCODING,
+            &raw mut methods,
+        )
+    };
+    T::slot().name.store(created, Ordering::Relaxed);
+    !created.is_null()
+}
+
+/// # Safety
+///
+/// `value` was made by `Key::set`, `load` or `copy` of the same type.
+unsafe fn value_of<'a, T>(value: *const c_void) -> &'a T {
+    // SAFETY: as the caller promises; the server passes it to one function at a time.
+    unsafe { &*value.cast::<T>() }
+}
+
+unsafe extern "C" fn load<T: ValueType>(
+    io: *mut raw::RedisModuleIO,
+    encoding: c_int,
+) -> *mut c_void {
+    let loaded = catch_panic(Err(RdbError::Defect), || {
+        // SAFETY: the server's own, valid during this call.
+        let mut input = unsafe { RdbReader::new(io) };
+        T::load(&mut input, encoding)
+    });
+    match loaded {
+        Ok(value) => T::slot().give_to_server(value).cast(),
+        Err(refusal) => {
+            // SAFETY: the server gives the context of what it reads from.
+            let context = unsafe { server_function!(RedisModule_GetContextFromIO)(io) };
+            let name = T::NAME.to_string_lossy();
+            log(
+                context,
+                c"warning",
+                &format!("a value of type {name} cannot be loaded: {refusal}"),
+            );
+            std::ptr::null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn save<T: ValueType>(file: *mut raw::RedisModuleIO, value: *mut c_void) {
+    // SAFETY: the server's own, valid during this call; a value of this type.
+    catch_panic((), || unsafe { io::save(file, |out| value_of::<T>(value).write(out)) });
+}
+
+unsafe extern "C" fn rewrite<T: ValueType>(
+    aof: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+    value: *mut c_void,
+) {
+    catch_panic((), || {
+        // SAFETY: the server's own, valid during this call; a value of this type.
+        let (mut out, value) = unsafe { (AppendOnly::new(aof, key), value_of::<T>(value)) };
+        if let Err(error) = value.rewrite(&mut out) {
+            // SAFETY: the server gives the context of what it writes to, and the name of the key.
+            let (context, name) = unsafe {
+                (server_function!(RedisModule_GetContextFromIO)(aof), bytes_of(key).escape_ascii())
+            };
+            log(context, c"warning", &format!("key {name} cannot be written: {error}"));
+        }
+    });
+}
+
+unsafe extern "C" fn memory<T: ValueType>(value: *const c_void) -> usize {
+    // SAFETY: a value of this type.
+    catch_panic(0, || unsafe { value_of::<T>(value) }.memory_bytes())
+}
+
+unsafe extern "C" fn digest<T: ValueType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
+    // SAFETY: the server's own, valid during this call; a value of this type.
+    catch_panic((), || unsafe { io::feed(digest, |out| value_of::<T>(value).write(out)) });
+}
+
+unsafe extern "C" fn free<T: ValueType>(value: *mut c_void) {
+    // SAFETY: given to the server by `give_to_server`; it does not use the value any more.
+    catch_panic((), || unsafe { T::slot().take_back(value.cast::<T>()) });
+}
+
+unsafe extern "C" fn free_effort<T: ValueType>(
+    _key: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> usize {
+    // SAFETY: a value of this type.
+    catch_panic(1, || unsafe { value_of::<T>(value) }.free_effort())
+}
+
+unsafe extern "C" fn copy<T: ValueType>(
+    _from: *mut raw::RedisModuleString,
+    _to: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> *mut c_void {
+    catch_panic(std::ptr::null_mut(), || {
+        // SAFETY: a value of this type.
+        let copy = unsafe { value_of::<T>(value) }.copy();
+        copy.map_or(std::ptr::null_mut(), |copy| T::slot().give_to_server(copy).cast())
+    })
+}
+
+/// Moves the value itself, if the server asks for it. What it points to is one large block or
+/// mapping, which does not fragment the server's memory.
+unsafe extern "C" fn defrag<T: ValueType>(
+    context: *mut raw::RedisModuleDefragCtx,
+    _key: *mut raw::RedisModuleString,
+    value: *mut *mut c_void,
+) -> c_int {
+    const { assert!(align_of::<T>() <= 16, "blocks of the server, not parts of them, can be moved") };
+    catch_panic(FAILED, || {
+        // SAFETY: the block was allocated by the server for the box; it copies the bytes, as a move
+        // in Rust does, and frees the old block.
+        unsafe {
+            let moved = server_function!(RedisModule_DefragAlloc)(context, *value);
+            if !moved.is_null() {
+                *value = moved;
+            }
+        }
+        OK
+    })
+}
