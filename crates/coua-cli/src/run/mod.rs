@@ -3,8 +3,6 @@
 mod ending;
 mod job;
 mod session;
-#[cfg(test)]
-mod steps;
 mod work;
 
 pub(crate) use job::{Job, Reading, Running};

@@ -9,7 +9,7 @@ mod kept;
 mod lookup;
 mod memory;
 mod op;
-pub(crate) mod parts;
+mod parts;
 mod request;
 pub(crate) mod secret;
 mod server;
