@@ -32,38 +32,23 @@ lint:
 doc:
     cargo doc --workspace --no-deps --open
 
-# Time per key of the batch calls: ITEMS and ROUNDS as numbers
-bench *numbers:
-    cargo bench -p coua --bench batch -- {{numbers}}
+# Times: batch, build, shared, line or stall, then numbers (see bench/src/main.rs)
+bench *arguments="batch":
+    cargo run --release -p coua-bench -- {{arguments}}
 
-# What a second thread brings: ITEMS, BATCH and ROUNDS as numbers
-bench-shared *numbers:
-    cargo bench -p coua --bench shared -- {{numbers}}
+# The module on real servers: redisbloom, latency or dedup, then numbers (see bench/servers.py)
+bench-servers *arguments:
+    cargo build --release -p coua-valkey -p coua-cli -p coua-bench
+    bench/servers.py {{arguments}}
 
-# Building a filter from all its keys at once: ITEMS and ROUNDS as numbers
-bench-build *numbers:
-    cargo bench -p coua --bench build -- {{numbers}}
-
-# A filter in a file: grid, line or stall, then NUMBERS and FOLDER
-bench-store *arguments:
-    cargo bench -p coua-store --bench open -- {{arguments}}
-
-# The module on real servers: throughput, latency or accuracy, then NUMBERS and SERVERS
-bench-server *arguments:
-    cargo bench -p coua-valkey --bench server -- {{arguments}}
-
-# `coua dedup` on one server and on clusters of 1 and 3: LINES and SERVERS
-bench-clusters *arguments:
-    cargo bench -p coua-cli --bench servers -- {{arguments}}
-
-# Coua beside its peers: all that docs/benchmarks.md says, in 20 minutes. `just measure --quick` shows that it runs
+# Coua beside its peers: all that docs/benchmarks.md says, in 35 minutes. `just measure --quick` shows that it runs
 measure *arguments="--full":
-    crates/coua-compare/measure {{arguments}}
-    crates/coua-compare/report
+    bench/measure {{arguments}}
+    bench/report
 
-# Have the filter's calls become dearer? Counts instructions; with `record` these are the new record
+# Have the filter's calls become more expensive? Counts instructions; with `record` these are the new record
 guard *arguments:
-    cargo run --release -p coua-guard -- {{arguments}}
+    CARGO_INCREMENTAL=0 cargo run --release -p coua-bench --bin guard -- {{arguments}}
 
 # Install the program from this folder
 install:

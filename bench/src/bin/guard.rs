@@ -1,0 +1,416 @@
+//! Have the filter's calls become more expensive? Instructions are counted, not time, so that a busy machine
+//! gives the same answer.
+//!
+//! ```text
+//! guard           compare with guard.txt; fail if a count lies more than 5 % above its record
+//! guard record    write the counts into guard.txt
+//! guard only WORD compare the cases whose names contain the word
+//! guard play CASE do the work of one case: what runs under valgrind
+//! ```
+//!
+//! Counts belong to a compiler: with another one than that of the record, differences are printed and nothing fails.
+//! With `CARGO_INCREMENTAL=1` the compiler inlines less, and single calls count up to 15 % more.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::fs;
+use std::hint::black_box;
+use std::io;
+use std::process::{Command, ExitCode};
+use std::thread;
+
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Key, KeyHash, Layout, WhenFull};
+use coua_bench::keys::{ABSENT, keys, mix};
+use coua_bench::timing::BLOCK;
+
+/// Where the counts are recorded.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guard.txt");
+/// The part of its record by which a count may exceed it.
+const SLACK: f64 = 0.05;
+/// The function within which callgrind counts, as it prints names.
+const SYMBOL: &str = "*guard::counted*";
+/// Items in the filter. So many that the filters have 8 segments and more, for interleaved
+/// eviction chains have nothing to do in one.
+const ITEMS: u64 = 300_000;
+/// Items in the filter at 90 % load, where all of them make 95 %.
+const BEFORE_THE_STRETCH: u64 = ITEMS * 90 / 95;
+/// Keys of a stream with 57 repeats in a hundred.
+const STREAM: u64 = ITEMS * 100 / 43;
+
+/// Counts by the names of their cases.
+type Counts = BTreeMap<String, f64>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match *arguments {
+        [] => check(""),
+        ["only", word] => check(word),
+        ["record"] => record(),
+        ["play", name] => match Case::all().find(|case| case.to_string() == name) {
+            Some(case) => case.play().map_err(|why| why.to_string()),
+            None => Err(format!("{name}: no such case")),
+        },
+        _ => Err("usage: guard [record | only WORD | play CASE]".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("guard: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read() -> Result<String, String> {
+    fs::read_to_string(FILE).map_err(|why| format!("{FILE}: {why}"))
+}
+
+fn check(word: &str) -> Result<(), String> {
+    let (then, known) = parse(&read()?)?;
+    let (now, counts) = (compiler()?, count(word)?);
+    println!("{:56} {:>10} {:>10} {:>10}", "instructions a key", "recorded", "now", "change");
+    let mut more = 0;
+    for (name, &count) in &counts {
+        let base = known.get(name).copied().unwrap_or(f64::NAN);
+        let verdict = verdict(base, count);
+        more += u32::from(matches!(verdict, Verdict::More | Verdict::NotRecorded));
+        let change = (count / base - 1.0) * 100.0;
+        println!("{name:56} {base:>10.1} {count:>10.1} {change:>+8.1} % {verdict:?}");
+    }
+    if then != now {
+        println!("Recorded with {then}, counted with {now}: differences decide nothing.");
+    } else if more > 0 {
+        return Err(format!(
+            "{more} counts lie more than 5 % above their record, or have none; if that is meant, record \
+             them with `just guard record`"
+        ));
+    }
+    Ok(())
+}
+
+/// Replaces all but the comment at the head of the file.
+fn record() -> Result<(), String> {
+    let (text, compiler) = (read()?, compiler()?);
+    let head = text.split_inclusive('\n').take_while(|line| line.starts_with('#'));
+    let rows = count("")?.into_iter().map(|(name, count)| format!("{name}\t{count:.1}\n"));
+    let text =
+        format!("{}compiler\t{compiler}\n{}", head.collect::<String>(), rows.collect::<String>());
+    fs::write(FILE, text).map_err(|why| format!("{FILE}: {why}"))
+}
+
+/// The compiler and the counts of the file's text.
+fn parse(text: &str) -> Result<(String, Counts), String> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut fields = lines.map(|line| line.rsplit_once('\t').ok_or(line));
+    let Some(Ok(("compiler", compiler))) = fields.next() else {
+        return Err(format!("{FILE}: the first line does not name the compiler"));
+    };
+    let counts = fields.map(|field| {
+        let (name, count) = field?;
+        Ok((name.to_owned(), count.parse().map_err(|_| name)?))
+    });
+    let counts: Result<_, &str> = counts.collect();
+    let counts = counts.map_err(|line| format!("{FILE}: {line}: expected a name, a tab, a count"));
+    Ok((compiler.to_owned(), counts?))
+}
+
+/// What a count says beside its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    /// Record it, or a later loss hides.
+    Fewer,
+    More,
+    NotRecorded,
+}
+
+fn verdict(known: f64, count: f64) -> Verdict {
+    match count / known - 1.0 {
+        change if change.is_nan() => Verdict::NotRecorded,
+        change if change > SLACK => Verdict::More,
+        change if change < -SLACK => Verdict::Fewer,
+        _ => Verdict::Same,
+    }
+}
+
+/// Compiler and target, as `rustc` tells them.
+fn compiler() -> Result<String, String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let done = Command::new(rustc).args(["--version", "--verbose"]).output();
+    let text = done.map_err(|why| format!("rustc --version: {why}"))?.stdout;
+    let text = String::from_utf8_lossy(&text);
+    let field = |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("unknown");
+    Ok(format!("rustc {} for {}", field("release: "), field("host: ")))
+}
+
+/// Counts the cases whose names contain the word, as many at once as there are processors.
+fn count(word: &str) -> Result<Counts, String> {
+    let cases: Vec<Case> = Case::all().filter(|case| case.to_string().contains(word)).collect();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let counted = |case: &Case| match instructions(*case) {
+        Ok(count) => Ok((case.to_string(), count)),
+        Err(why) => Err(format!("{case}: {why}; counting needs valgrind")),
+    };
+    let counts: Result<Vec<Counts>, String> = thread::scope(|scope| {
+        let start = |worker| {
+            let own = cases.iter().skip(worker).step_by(workers);
+            scope.spawn(move || own.map(counted).collect::<Result<Counts, String>>())
+        };
+        let running: Vec<_> = (0..workers).map(start).collect();
+        running.into_iter().map(|worker| worker.join().expect("a worker lives")).collect()
+    });
+    Ok(counts?.into_iter().flatten().collect())
+}
+
+/// Instructions a key: this program plays the case under callgrind.
+fn instructions(case: Case) -> io::Result<f64> {
+    let file = tempfile::NamedTempFile::new()?;
+    let mut valgrind = Command::new("valgrind");
+    if case.is_portable {
+        valgrind.env("COUA_TEST_INSTRUCTIONS", "portable");
+    }
+    let done = valgrind
+        .args(["--quiet", "--tool=callgrind"])
+        .arg(format!("--toggle-collect={SYMBOL}"))
+        .arg(format!("--callgrind-out-file={}", file.path().display()))
+        .arg(env::current_exe()?)
+        .args(["play", &case.to_string()])
+        .output()?;
+    if !done.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned()));
+    }
+    let text = fs::read_to_string(file.path())?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    match total.and_then(|total| total.trim().parse::<u64>().ok()) {
+        Some(count) if count >= case.keys() => Ok(count as f64 / case.keys() as f64),
+        _ => Err(io::Error::other(format!("callgrind has not found {SYMBOL}"))),
+    }
+}
+
+/// What filter it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Buckets of 4, the bits of a rate of 0.001, planned for 95 % load.
+    Narrow,
+    /// Buckets of 4 that keep all 64 bits of the hash: slots too wide for two in a word.
+    Wide,
+    /// Overlapping buckets of 2, the bits of a rate of 0.001.
+    Overlapping,
+}
+
+/// What is done with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    InsertBatch,
+    LastStretch,
+    UniqueBatch,
+    LookupBatch,
+    RemoveBatch,
+    Insert,
+    Lookup,
+    LookupInteger,
+    LookupString,
+    Remove,
+    Growing,
+}
+
+const CALLS: [(Call, &str); 11] = [
+    (Call::InsertBatch, "insert in batches until full"),
+    (Call::LastStretch, "insert in batches, the last 5 of 95"),
+    (Call::UniqueBatch, "insert_unique in batches, 57 % repeats"),
+    (Call::LookupBatch, "look up in batches, half present"),
+    (Call::RemoveBatch, "remove in batches"),
+    (Call::Insert, "insert one by one until full"),
+    (Call::Lookup, "look up one by one, half present"),
+    (Call::LookupInteger, "look up one by one, integers to be hashed"),
+    (Call::LookupString, "look up one by one, strings of 16 bytes"),
+    (Call::Remove, "remove one by one"),
+    (Call::Growing, "insert in batches while growing"),
+];
+
+/// A piece of work.
+#[derive(Clone, Copy)]
+struct Case {
+    shape: Shape,
+    call: (Call, &'static str),
+    /// With the instructions of every processor alone, as other processors than x86 run it.
+    is_portable: bool,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let portable = if self.is_portable { ", portable" } else { "" };
+        let shape = format!("{:?}", self.shape).to_lowercase();
+        write!(out, "{shape}: {}{portable}", self.call.1)
+    }
+}
+
+impl Case {
+    /// All of them.
+    fn all() -> impl Iterator<Item = Self> {
+        let of_shapes = |is_portable| {
+            let case = move |shape, call| Self { shape, call, is_portable };
+            let shapes = [Shape::Narrow, Shape::Wide, Shape::Overlapping];
+            shapes.into_iter().flat_map(move |shape| CALLS.map(|call| case(shape, call)))
+        };
+        let has_portable = |case: &Self| {
+            let is_batch = case.call.1.contains("in batches") && case.call.0 != Call::LastStretch;
+            is_batch && case.shape != Shape::Overlapping
+        };
+        of_shapes(false).chain(of_shapes(true).filter(has_portable))
+    }
+
+    /// Keys that [`play`](Self::play) counts.
+    fn keys(self) -> u64 {
+        match self.call.0 {
+            Call::LastStretch => ITEMS - BEFORE_THE_STRETCH,
+            Call::UniqueBatch => STREAM,
+            _ => ITEMS,
+        }
+    }
+
+    /// Does the work; what belongs to the count runs within [`counted`].
+    fn play(self) -> Result<(), BuildError> {
+        let call = self.call.0;
+        let mut filter = builder(self.shape, call).build()?;
+        let keys: Vec<KeyHash> = keys(0..ITEMS).collect();
+        if matches!(call, Call::LookupBatch | Call::Remove | Call::RemoveBatch) {
+            insert(&mut filter, &keys);
+        }
+        match call {
+            Call::InsertBatch | Call::Growing => counted(&mut || insert(&mut filter, &keys)),
+            Call::LastStretch => {
+                let (first, last) = keys.split_at(BEFORE_THE_STRETCH as usize);
+                insert(&mut filter, first);
+                counted(&mut || insert(&mut filter, last));
+            }
+            Call::UniqueBatch => insert_unique(&mut filter),
+            Call::Insert => counted(&mut || {
+                for &key in &keys {
+                    black_box(filter.insert(key).is_ok());
+                }
+            }),
+            Call::LookupBatch => {
+                let asked: Vec<KeyHash> = half_present().map(KeyHash::from_u64).collect();
+                counted(&mut || {
+                    for block in asked.chunks(BLOCK) {
+                        let answers = filter.contains_batch(block);
+                        black_box(&answers);
+                    }
+                });
+            }
+            Call::Lookup => look_up(&mut filter, KeyHash::from_u64),
+            Call::LookupInteger => look_up(&mut filter, |n| n),
+            Call::LookupString => look_up(&mut filter, text),
+            Call::Remove => counted(&mut || {
+                for &key in &keys {
+                    black_box(filter.remove(key));
+                }
+            }),
+            Call::RemoveBatch => counted(&mut || {
+                for block in keys.chunks(BLOCK) {
+                    let answers = filter.remove_batch(block);
+                    black_box(&answers);
+                }
+            }),
+        }
+        Ok(())
+    }
+}
+
+/// Starts small if it is growing; else has room for all items from the start, and for no more where that is
+/// allowed to be said.
+fn builder(shape: Shape, call: Call) -> CuckooFilterBuilder {
+    let is_growing = call == Call::Growing;
+    let builder = CuckooFilter::builder().capacity(if is_growing { 0 } else { ITEMS });
+    let builder = match shape {
+        Shape::Narrow => builder.rate(0.001),
+        Shape::Overlapping => builder.rate(0.001).layout(Layout::Overlapping),
+        Shape::Wide => return builder,
+    };
+    if is_growing { builder.max_items(ITEMS) } else { builder.when_full(WhenFull::Refuse) }
+}
+
+/// Callgrind counts between entry and return of this function, which it finds by its name.
+#[inline(never)]
+fn counted(work: &mut dyn FnMut()) {
+    work();
+    // Something after the call, so that it is no jump, and the function is left after the work.
+    black_box(());
+}
+
+fn insert(filter: &mut CuckooFilter, keys: &[KeyHash]) {
+    for block in keys.chunks(BLOCK) {
+        black_box(filter.insert_batch(block).is_ok());
+    }
+}
+
+fn insert_unique(filter: &mut CuckooFilter) {
+    // Every key has its first occurrence, and between these are repeats of earlier ones.
+    let number = |n: u64| {
+        let new = n * ITEMS / STREAM;
+        if (n + 1) * ITEMS / STREAM > new { new } else { mix(n) % (new + 1) }
+    };
+    let keys: Vec<_> = (0..STREAM).map(|n| KeyHash::from_u64(mix(number(n)))).collect();
+    let mut outcomes = Vec::new();
+    counted(&mut || {
+        for block in keys.chunks(BLOCK) {
+            black_box(filter.insert_unique_batch_into(block, &mut outcomes).is_ok());
+        }
+    });
+}
+
+/// Inserts all keys, and asks for some of which half are there.
+fn look_up<K: Key>(filter: &mut CuckooFilter, key: impl Fn(u64) -> K) {
+    for n in 0..ITEMS {
+        black_box(filter.insert(key(mix(n))).is_ok());
+    }
+    let (filter, keys) = (&*filter, half_present().map(key).collect::<Vec<_>>());
+    counted(&mut || {
+        for block in keys.chunks(BLOCK) {
+            black_box(block.iter().filter(|key| filter.contains(key)).count());
+        }
+    });
+}
+
+/// Keys of which half are there, in an order that cannot be predicted.
+fn half_present() -> impl Iterator<Item = u64> {
+    (0..ITEMS).map(|n| mix(if mix(!n) & 1 == 1 { n + ABSENT } else { n }))
+}
+
+/// A short string of hexadecimal digits, 16 bytes.
+fn text(number: u64) -> [u8; 16] {
+    std::array::from_fn(|place| b"0123456789abcdef"[(number >> (4 * place)) as usize % 16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Case, Verdict, parse, verdict};
+
+    #[test]
+    fn every_case_is_recorded_and_can_be_played() {
+        let (_, counts) = parse(include_str!("../../guard.txt")).expect("the record");
+        assert_eq!(counts.len(), Case::all().count());
+        for case in Case::all() {
+            assert!(counts.contains_key(&case.to_string()), "{case}");
+            case.play().expect("memory for the filter");
+        }
+    }
+
+    #[test]
+    fn five_per_cent_more_are_too_many() {
+        let verdicts = [94.0, 96.0, 104.9, 105.1].map(|count| verdict(100.0, count));
+        assert_eq!(verdicts, [Verdict::Fewer, Verdict::Same, Verdict::Same, Verdict::More]);
+        assert_eq!(verdict(f64::NAN, 1.0), Verdict::NotRecorded);
+    }
+
+    #[test]
+    fn a_broken_record_is_refused() {
+        assert!(parse("compiler\trustc\nnarrow\tmany\n").unwrap_err().contains("narrow"));
+        assert!(parse("narrow\t1\n").unwrap_err().contains("compiler"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Lines to de-duplicate, the same on every machine, and what is wrong with the result.
+//!
+//! Every line is a web address, about 65 bytes, that carries its index, scrambled by a bijection of 40-bit
+//! numbers, as eight characters. So lines are distinct by construction, and the checker needs one bit per line
+//! to find lost and repeated ones in any order.
+
+use std::fmt;
+use std::io::{self, BufRead, Write};
+
+use coua_bench::keys::mix;
+
+const ID_CHARACTERS: usize = 8;
+const ID_MASK: u64 = (1 << (5 * ID_CHARACTERS)) - 1;
+const ODD: u64 = 0x9d_5c2f_1e6b;
+/// `ODD * ODD_INVERSE` = 1 modulo 2^40.
+const ODD_INVERSE: u64 = inverse(ODD);
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const HOSTS: u64 = 10_000;
+const WORDS: [&str; 16] = [
+    "about", "archive", "author", "bridge", "catalog", "download", "event", "garden", "history",
+    "library", "market", "museum", "product", "recipe", "station", "weather",
+];
+
+/// Distinct lines among so many: 70 %.
+fn distinct(count: u64) -> u64 {
+    count * 7 / 10
+}
+
+/// Writes so many lines, of which 30 % repeat an earlier one. Those that came first are the popular ones: a
+/// repeat takes an earlier line with a probability in proportion to 1 / rank, in steps of powers of two.
+pub(crate) fn write(count: u64, mut out: impl Write) -> io::Result<()> {
+    const BLOCK: usize = 1 << 20;
+    let mut block = Vec::with_capacity(BLOCK + 256);
+    for line in 0..count {
+        let new = distinct(line + 1);
+        let index = if new > distinct(line) || new == 0 {
+            new.saturating_sub(1)
+        } else {
+            earlier(line, new)
+        };
+        append(index, &mut block);
+        if block.len() >= BLOCK {
+            out.write_all(&block)?;
+            block.clear();
+        }
+    }
+    out.write_all(&block)
+}
+
+/// One of the indices below `new`.
+fn earlier(line: u64, new: u64) -> u64 {
+    let steps = u64::from(new.ilog2()) + 1;
+    let floor = 1 << (mix(line) % steps);
+    (floor + mix(!line) % floor).min(new) - 1
+}
+
+/// Appends the line of this index, with its line break.
+fn append(index: u64, out: &mut Vec<u8>) {
+    let bits = mix(index);
+    let word = |place: u32| WORDS[(bits >> place) as usize % WORDS.len()].as_bytes();
+    let host = bits.rotate_left(32) % HOSTS;
+    out.extend_from_slice(b"https://www.");
+    for text in [WORDS[host as usize % WORDS.len()].as_bytes(), b"-"] {
+        out.extend_from_slice(text);
+    }
+    append_digits(host, 3, out);
+    out.extend_from_slice(b".org/");
+    for text in [word(0), b"/", word(4), b"-", word(8)] {
+        out.extend_from_slice(text);
+    }
+    // One to three words: articles are named after what they are about.
+    for place in 0..(bits >> 60) % 3 {
+        out.push(b'-');
+        out.extend_from_slice(word(12 + 4 * place as u32));
+    }
+    out.push(b'/');
+    append_digits(scramble(index), ID_CHARACTERS, out);
+    out.push(b'\n');
+}
+
+/// The low bits, five to a character.
+fn append_digits(value: u64, characters: usize, out: &mut Vec<u8>) {
+    out.extend((0..characters).map(|place| DIGITS[(value >> (5 * place)) as usize % DIGITS.len()]));
+}
+
+/// The index of a line without its line break, if there is such a line.
+fn index_of(line: &[u8], expected: &mut Vec<u8>) -> Option<u64> {
+    let id = line.rsplit(|&byte| byte == b'/').next().filter(|id| id.len() == ID_CHARACTERS)?;
+    let value = id.iter().rev().try_fold(0, |value, byte| {
+        Some((value << 5) | DIGITS.iter().position(|digit| digit == byte)? as u64)
+    })?;
+    let index = unscramble(value);
+    expected.clear();
+    append(index, expected);
+    (expected.strip_suffix(b"\n") == Some(line)).then_some(index)
+}
+
+/// A bijection of 40-bit numbers: two rounds of odd factor and shift.
+fn scramble(index: u64) -> u64 {
+    let round = |value: u64| {
+        let value = value.wrapping_mul(ODD) & ID_MASK;
+        value ^ (value >> 20)
+    };
+    round(round(index & ID_MASK))
+}
+
+fn unscramble(value: u64) -> u64 {
+    let round = |value: u64| (value ^ (value >> 20)).wrapping_mul(ODD_INVERSE) & ID_MASK;
+    round(round(value))
+}
+
+/// The inverse of an odd number modulo 2^64, by Newton's method: each turn doubles the right bits.
+const fn inverse(odd: u64) -> u64 {
+    let mut result = odd;
+    let mut turn = 0;
+    while turn < 5 {
+        result = result.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(result)));
+        turn += 1;
+    }
+    result
+}
+
+/// What is wrong with an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    /// Distinct lines of the input that the output lacks.
+    lost: u64,
+    /// Lines that the output has once more than it should.
+    left_over: u64,
+    /// Lines that the input does not have.
+    strange: u64,
+}
+
+impl Verdict {
+    /// Reads an output that should have every distinct line of `count` lines once, in any order.
+    pub(crate) fn of(count: u64, mut output: impl BufRead) -> io::Result<Self> {
+        let lines = distinct(count);
+        let mut verdict = Self { lost: lines, left_over: 0, strange: 0 };
+        let mut seen = vec![false; lines as usize];
+        let (mut line, mut space) = (Vec::new(), Vec::new());
+        while output.read_until(b'\n', &mut line)? > 0 {
+            let index = index_of(line.strip_suffix(b"\n").unwrap_or(&line), &mut space);
+            match index.and_then(|index| seen.get_mut(index as usize)) {
+                None => verdict.strange += 1,
+                Some(true) => verdict.left_over += 1,
+                Some(new) => {
+                    *new = true;
+                    verdict.lost -= 1;
+                }
+            }
+            line.clear();
+        }
+        Ok(verdict)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lost, left_over, strange } = self;
+        writeln!(out, "lost {lost}\nleft_over {left_over}\nstrange {strange}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{Verdict, write};
+
+    #[test]
+    fn lost_left_over_and_strange_lines_are_found() {
+        let mut input = Vec::new();
+        write(1000, &mut input).expect("memory takes everything");
+        let repeats = Verdict::of(1000, &*input).expect("lines");
+        assert_eq!(repeats, Verdict { lost: 0, left_over: 300, strange: 0 });
+
+        let mut seen = HashSet::new();
+        let rows = input.split_inclusive(|&byte| byte == b'\n');
+        let distinct: Vec<&[u8]> = rows.filter(|row| seen.insert(*row)).collect();
+        assert_eq!(distinct.len(), 700);
+        let mut bad = distinct[..690].to_vec();
+        bad.extend([distinct[3], b"http://elsewhere/\n", b"no line break"]);
+        let found = Verdict::of(1000, &*bad.concat()).expect("lines");
+        assert_eq!(found, Verdict { lost: 10, left_over: 1, strange: 2 });
+    }
+}

@@ -1,0 +1,92 @@
+//! Who takes part, one file a family.
+
+#[cfg(feature = "peers")]
+mod calls;
+mod coua;
+#[cfg(feature = "peers")]
+mod cuckoo;
+#[cfg(feature = "peers")]
+mod others;
+
+use coua_bench::keys::Key;
+
+/// A filter that is asked in blocks of keys. How it works a block off, key by key or all at once, is its own
+/// affair.
+pub(crate) trait Contestant<K: Key> {
+    /// Adds the keys. Those that the filter says it has not taken are put into `refused`.
+    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>);
+
+    /// Called once after the last insert: filters that are built from all keys do it here.
+    fn seal(&mut self) {}
+
+    /// How many of the keys the filter says are present.
+    fn contains(&self, keys: &[K]) -> u64;
+
+    /// Removes the keys: how many the filter says were there. None: it cannot remove.
+    fn remove(&mut self, _keys: &[K]) -> Option<u64> {
+        None
+    }
+
+    /// Bytes in use, where the counting allocator does not see them all.
+    fn memory_bytes(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// How large and how exact a filter is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// Items the filter must take.
+    pub(crate) items: u64,
+    /// The false-positive rate asked for. Contestants of fixed width ignore it.
+    pub(crate) rate: f64,
+}
+
+/// A contestant, or why there is none.
+pub(crate) type Made<K> = Result<Box<dyn Contestant<K>>, String>;
+
+/// A line of the table.
+pub(crate) struct Entry<K> {
+    /// The crate, and the way it is used.
+    pub(crate) name: &'static str,
+    pub(crate) make: fn(Plan) -> Made<K>,
+}
+
+/// All contestants, Coua first.
+pub(crate) fn entries<K: Key>() -> Vec<Entry<K>> {
+    #[cfg_attr(not(feature = "peers"), expect(unused_mut, reason = "the peers are appended"))]
+    let mut all = coua::entries();
+    #[cfg(feature = "peers")]
+    all.extend(cuckoo::entries().into_iter().chain(others::entries()));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Plan, entries};
+    use coua_bench::keys::{ABSENT, Key, Text, keys};
+
+    const ITEMS: u64 = 10_000;
+
+    /// Every entry keeps what it took and finds few strangers. A crate that displaces a stranger when it is
+    /// full, or loses fingerprints, shows here; the table counts that, so a few are let through.
+    fn honest<K: Key>(entry: &Entry<K>) {
+        let present: Vec<K> = keys(0..ITEMS).collect();
+        let mut filter = (entry.make)(Plan { items: ITEMS, rate: 0.001 }).expect(entry.name);
+        filter.insert(&present, &mut Vec::new());
+        filter.seal();
+        let found = filter.contains(&present);
+        assert!(found >= ITEMS - 100, "{}: {found}", entry.name);
+        let strangers = filter.contains(&keys(ABSENT..ABSENT + ITEMS).collect::<Vec<_>>());
+        assert!(strangers < 600, "{}: {strangers}", entry.name);
+        if let Some(removed) = filter.remove(&present) {
+            assert!(removed >= ITEMS - 200, "{}: {removed}", entry.name);
+        }
+    }
+
+    #[test]
+    fn every_contestant_is_used_as_its_documents_say() {
+        entries::<u64>().iter().for_each(honest);
+        entries::<Text>().iter().for_each(honest);
+    }
+}

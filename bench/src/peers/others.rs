@@ -1,0 +1,80 @@
+//! Bloom filters, a static filter, a hash set.
+
+#![expect(clippy::redundant_closure_for_method_calls, reason = "calls look alike")]
+
+use coua::KeyHasher;
+use coua::sizing::bloom::BlockedBloomPlan;
+use coua_bench::keys::Key;
+use hashbrown::HashSet;
+use xorf::{BinaryFuse16, Filter as _};
+
+use super::calls::{calls, calls_and_removal};
+use super::{Contestant, Entry, Made, Plan};
+
+pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
+    vec![
+        Entry { name: "fastbloom", make: fastbloom },
+        Entry { name: "sbbf-rs-safe", make: split_blocks },
+        Entry { name: "xorf binary fuse", make: |_| Ok(Box::new(Fuse::default())) },
+        Entry { name: "hashbrown", make: hash_set },
+    ]
+}
+
+fn fastbloom<K: Key>(plan: Plan) -> Made<K> {
+    let builder = fastbloom::BloomFilter::with_false_pos(plan.rate);
+    let add = |f: &mut fastbloom::BloomFilter, k: &K| {
+        f.insert(k);
+        true
+    };
+    calls(builder.expected_items(plan.items as usize), add, |f, k| f.contains(k))
+}
+
+/// As many whole bits a key as Coua's formula asks for.
+fn split_blocks<K: Key>(plan: Plan) -> Made<K> {
+    let sized = BlockedBloomPlan::for_rate(plan.items, plan.rate);
+    let bytes = sized.map_err(|error| error.to_string())?.bytes();
+    let bits = (bytes as f64 * 8.0 / plan.items as f64).ceil() as usize;
+    let filter = sbbf_rs_safe::Filter::new(bits, plan.items as usize);
+    let add = |f: &mut sbbf_rs_safe::Filter, k: &K| {
+        f.insert_hash(hash(k));
+        true
+    };
+    calls(filter, add, |f, k| f.contains_hash(hash(k)))
+}
+
+/// A short string lies in the set itself, as in a set of small strings.
+fn hash_set<K: Key>(plan: Plan) -> Made<K> {
+    let set = HashSet::<K>::with_capacity(plan.items as usize);
+    calls_and_removal(set, |s, k| s.insert(*k), |s, k| s.contains(k), |s, k| s.remove(k))
+}
+
+/// For those that take hashes: those of XXH3.
+fn hash(key: &impl Key) -> u64 {
+    KeyHasher::default().hash(key).to_u64()
+}
+
+/// It is built once from all keys: no later insert, no removal.
+#[derive(Default)]
+struct Fuse {
+    hashes: Vec<u64>,
+    filter: Option<BinaryFuse16>,
+}
+
+impl<K: Key> Contestant<K> for Fuse {
+    fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
+        self.hashes.extend(keys.iter().map(hash));
+    }
+
+    fn seal(&mut self) {
+        // Without a filter every key counts as lost, which the table shows.
+        self.filter = BinaryFuse16::try_from(&self.hashes).ok();
+        self.hashes = Vec::new();
+    }
+
+    fn contains(&self, keys: &[K]) -> u64 {
+        let Some(filter) = &self.filter else {
+            return 0;
+        };
+        keys.iter().map(|key| u64::from(filter.contains(&hash(key)))).sum()
+    }
+}
