@@ -11,7 +11,7 @@ mod text;
 
 pub(crate) use exit::Exit;
 pub(crate) use figures::{FilterFigures, tell_limit};
-pub(crate) use message::{Failure, Notes, Result, say};
+pub(crate) use message::{Failure, Notes, Result};
 pub(crate) use progress::{Counters, Shown, Watch};
 pub(crate) use report::{Format, Report};
 pub(crate) use signals::Stop;
