@@ -1,7 +1,10 @@
 //! `coua explore`.
 
 use super::args::{Quiet, value};
+#[cfg(feature = "explore")]
 use crate::commands::explore::{self, Browser};
+#[cfg(not(feature = "explore"))]
+use crate::terminal::Failure;
 use crate::terminal::Result;
 use std::path::PathBuf;
 
@@ -35,6 +38,12 @@ pub(crate) struct ExploreArgs {
 }
 
 impl ExploreArgs {
+    #[cfg(not(feature = "explore"))]
+    pub(super) fn run(&self) -> Result<()> {
+        Err(Failure::at("explore", "this program was built without the feature `explore`"))
+    }
+
+    #[cfg(feature = "explore")]
     pub(super) fn run(&self) -> Result<()> {
         if let Some(path) = &self.write {
             return explore::write(path);

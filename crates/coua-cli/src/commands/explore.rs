@@ -9,12 +9,15 @@ use crate::terminal::hexadecimal;
 use crate::terminal::{Failure, Result, Verbosity, print, say};
 #[cfg(feature = "server")]
 use coua::HashAlgorithm;
-use coua_page::Served;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use tiny_http::{Header, Method, Request, Response, Server};
+
+/// The page: one HTML file that makes no request to any server. The library is in it as WebAssembly. It is empty if it
+/// had not been made when this program was built.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/explore.html"));
 
 /// A slice of a filter at most; the page asks for no more than a frame of a log at a time.
 const MOST_SLICE: u64 = 80 << 20;
@@ -29,8 +32,8 @@ pub(crate) enum Browser {
 /// Writes the page to a file.
 pub(crate) fn write(path: &Path) -> Result<()> {
     refuse_filter(path)?;
-    let page = coua_page::page().map_err(not_made)?;
-    fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))?;
+    check_made()?;
+    fs::write(path, PAGE).map_err(|error| Failure::write(path.display(), &error))?;
     Ok(())
 }
 
@@ -40,7 +43,7 @@ pub(crate) fn serve(
     verbosity: Verbosity,
     (port, browser): (u16, Browser),
 ) -> Result<()> {
-    coua_page::page().map_err(not_made)?;
+    check_made()?;
     let subject = filter.map(|filter| Subject::of(filter, verbosity)).transpose()?;
     let address = (Ipv4Addr::LOCALHOST, port);
     let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
@@ -60,8 +63,13 @@ pub(crate) fn serve(
     Ok(())
 }
 
-fn not_made(reason: &str) -> Failure {
-    Failure::at("explore", format_args!("this program was built without the page: {reason}"))
+fn check_made() -> Result<()> {
+    if !PAGE.is_empty() {
+        return Ok(());
+    }
+    let reason = "this program was built without the page; in its sources, give this command: \
+                  web/build && cargo run --release -- explore";
+    Err(Failure::at("explore", reason))
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -156,13 +164,14 @@ impl Site {
     /// The page, and the file that it is about.
     fn made(&mut self) -> Result<String, String> {
         let Some(Subject { name, key, path, content }) = &mut self.subject else {
-            return coua_page::page().map(str::to_owned).map_err(str::to_owned);
+            return Ok(PAGE.to_owned());
         };
         if let Some(path) = path {
             *content = Box::new(open(path).map_err(|failure| failure.reason().to_owned())?);
         }
         let bytes = content.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
-        coua_page::page_about(Served { name, bytes, key }).map_err(str::to_owned)
+        let told = attributes(name, bytes, key);
+        Ok(PAGE.replacen(r#"data-file="" data-size="" data-key="""#, &told, 1))
     }
 
     fn slice(&mut self, request: &Request) -> Answer {
@@ -177,6 +186,12 @@ impl Site {
             Err(error) => text(500, &error.to_string()),
         }
     }
+}
+
+/// What the page is told of the filter that is served beside it. The key is that of its hash, in digits.
+fn attributes(name: &str, bytes: u64, key: &str) -> String {
+    let name = name.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    format!(r#"data-file="{name}" data-size="{bytes}" data-key="{key}""#)
 }
 
 fn read(mut from: impl Read + Seek, first: u64, last: u64) -> io::Result<Vec<u8>> {
@@ -209,6 +224,14 @@ fn header(name: &str, value: &str) -> Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_stays_in_its_attribute() {
+        assert_eq!(
+            attributes(r#"a"><b>&.coua"#, 7, "0f"),
+            r#"data-file="a&quot;>&lt;b>&amp;.coua" data-size="7" data-key="0f""#
+        );
+    }
 
     #[test]
     fn only_ranges_with_both_ends_are_read() {

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod convert;
+#[cfg(feature = "explore")]
 pub(crate) mod explore;
 pub(crate) mod info;
 pub(crate) mod merge;

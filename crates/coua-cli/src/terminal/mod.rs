@@ -11,7 +11,9 @@ mod text;
 
 pub(crate) use exit::Exit;
 pub(crate) use figures::{FilterFigures, write_limit};
-pub(crate) use message::{Failure, Result, Verbosity, say};
+#[cfg(feature = "explore")]
+pub(crate) use message::say;
+pub(crate) use message::{Failure, Result, Verbosity};
 pub(crate) use progress::{Counters, Progress, ProgressMode};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use signals::CancelToken;

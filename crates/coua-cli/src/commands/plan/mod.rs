@@ -2,7 +2,16 @@
 
 mod compare;
 mod growing;
+#[cfg(feature = "plot")]
 mod plot;
+#[cfg(not(feature = "plot"))]
+mod plot {
+    use crate::terminal::{Failure, Result};
+
+    pub(super) fn write(_: &std::path::Path, _: &coua::sizing::CuckooPlan) -> Result<()> {
+        Err(Failure::at("--plot", "this program was built without the feature `plot`"))
+    }
+}
 mod shape;
 
 use crate::filter::collisions;

@@ -36,7 +36,7 @@ fn write_long_log(path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The operations: `tests/js/library.mjs` has them too.
+/// The operations: `tests/library.mjs` has them too.
 fn write(builder: CuckooFilterBuilder, path: &Path) -> Result<(), Box<dyn Error>> {
     let mut filter = builder.build()?;
     for n in 0..15_000 {

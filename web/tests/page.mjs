@@ -11,7 +11,8 @@ import { chromium } from "playwright-core";
 
 const [folder, coua] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const address = pathToFileURL(join(folder, "page.html")).href;
+const path = join(folder, "page.html");
+const address = pathToFileURL(path).href;
 const PARTS = ["why", "two", "evict", "fp", "del", "grow", "size", "look"];
 /** A page on which nothing may go wrong, and which may ask nothing of anybody but `allowed`. */
 async function opened(browser, url, options = {}, allowed = "file:") {
@@ -221,6 +222,12 @@ async function packageInBrowser(browser) {
   console.log("the package works in the browser");
 }
 
+function smallAndWhole() {
+  const text = readFileSync(path, "utf8");
+  assert.ok(text.length <= 250_000, `${text.length} bytes`);
+  assert.doesNotMatch(text, /STYLE|_PACKED|https?:\/\//);
+}
+
 /** Tests in a browser of their own: what is drawn in one page does not wait for another. */
 async function inTurn(...tests) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
@@ -231,4 +238,5 @@ async function inTurn(...tests) {
   }
 }
 
+smallAndWhole();
 await Promise.all([inTurn(everyPart, files, served, packageInBrowser), inTurn(everyLook)]);
