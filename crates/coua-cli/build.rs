@@ -1,7 +1,5 @@
 //! Takes in the page of `coua explore`, if `web/build` has made it.
 
-#![expect(clippy::print_stdout, reason = "what cargo is to know")]
-
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 

@@ -134,7 +134,10 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
     if coding.is_decompressed && coding.encoding.is_none() {
         refuse_others(&start)?;
     }
-    let digest = tap.digest_if(compression.is_some());
+    if compression.is_none() {
+        tap.drop_digest();
+    }
+    let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);
     let mut reader: Box<dyn Read + Send> = match compression {
         Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,

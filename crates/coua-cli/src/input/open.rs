@@ -56,10 +56,14 @@ impl Tap {
         self.left = bytes;
     }
 
-    /// The checksum of what is read, if the input is compressed; else it is not computed any more.
-    pub(super) fn digest_if(&mut self, is_compressed: bool) -> Option<Digest> {
-        self.digest = self.digest.take().filter(|_| is_compressed);
+    /// The checksum of what is read.
+    pub(super) fn digest(&self) -> Option<Digest> {
         self.digest.clone()
+    }
+
+    /// The input is not compressed: its checksum is not computed any more.
+    pub(super) fn drop_digest(&mut self) {
+        self.digest = None;
     }
 
     /// The file, if a read from it may wait.

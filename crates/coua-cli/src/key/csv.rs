@@ -98,14 +98,14 @@ pub(crate) struct Dialect {
     pub(crate) comma: u8,
     /// Whether quotes have a meaning; else a line is a record.
     pub(crate) has_quotes: bool,
+    /// Whether blanks around a name in the header do not count.
+    pub(crate) trims_names: bool,
 }
 
 /// The columns that make the key.
 #[derive(Debug)]
 pub(crate) struct Columns {
     wanted: Vec<Column>,
-    /// Blanks around a name in the header do not count.
-    trim: bool,
     /// Where they are in the present file, counted from 1.
     numbers: Vec<usize>,
     /// What is after the last of them is not looked at.
@@ -120,35 +120,32 @@ impl Clone for Columns {
     /// With a reader of its own: the copy of one of csv-core's (0.1.13) lacks most of its tables.
     fn clone(&self) -> Self {
         let numbers = self.numbers.clone();
-        Self {
-            numbers,
-            highest: self.highest,
-            ..Self::of(self.wanted.clone(), self.dialect, self.trim)
-        }
+        Self { numbers, highest: self.highest, ..Self::of(self.wanted.clone(), self.dialect) }
     }
 }
 
-fn reader(comma: u8, has_quotes: bool) -> Reader {
+fn reader(dialect: Dialect) -> Reader {
     // The record has been cut out already: only newlines within quotes are left in it.
     let mut builder = ReaderBuilder::new();
-    builder.delimiter(comma).quoting(has_quotes).terminator(Terminator::Any(b'\n')).build()
+    builder.delimiter(dialect.comma).quoting(dialect.has_quotes);
+    builder.terminator(Terminator::Any(b'\n')).build()
 }
 
 impl Columns {
-    pub(crate) fn new(wanted: Vec<Column>, dialect: Dialect, trim: bool) -> Result<Self> {
+    pub(crate) fn new(wanted: Vec<Column>, dialect: Dialect) -> Result<Self> {
         if matches!(dialect.comma, b'"' | b'\n' | b'\r') {
             let reason = "with --csv, the separator is one byte, and no quote or end of line";
             return Err(Failure::at("-t", reason));
         }
-        Ok(Self::of(wanted, dialect, trim))
+        Ok(Self::of(wanted, dialect))
     }
 
-    fn of(wanted: Vec<Column>, dialect: Dialect, trim: bool) -> Self {
+    fn of(wanted: Vec<Column>, dialect: Dialect) -> Self {
         let numbers: Vec<_> = wanted.iter().map_while(|column| column.position).collect();
         let highest = highest(&numbers);
         let (output, ends) = (Vec::new(), Vec::new());
-        let reader = reader(dialect.comma, dialect.has_quotes);
-        Self { wanted, trim, numbers, highest, dialect, reader, output, ends }
+        let reader = reader(dialect);
+        Self { wanted, numbers, highest, dialect, reader, output, ends }
     }
 
     /// Whether the first record of a file must name the columns.
@@ -166,7 +163,7 @@ impl Columns {
         let mut found = vec![Occurrences::default(); self.wanted.len()];
         let mut output = std::mem::take(&mut self.output);
         output.resize(output.len().max(first.len()), 0);
-        let (trim, mut fields) = (self.trim, 0);
+        let (trim, mut fields) = (self.dialect.trims_names, 0);
         each_field(&mut self.reader, first, output, |number, field| {
             see(field);
             fields = number;
@@ -291,10 +288,10 @@ fn highest(numbers: &[usize]) -> usize {
 mod tests {
     use super::*;
 
-    const COMMAS: Dialect = Dialect { comma: b',', has_quotes: true };
+    const COMMAS: Dialect = Dialect { comma: b',', has_quotes: true, trims_names: false };
 
     fn columns(list: &str, dialect: Dialect) -> Columns {
-        Columns::new(Column::parse_list(list).unwrap(), dialect, false).unwrap()
+        Columns::new(Column::parse_list(list).unwrap(), dialect).unwrap()
     }
 
     fn found(columns: &mut Columns, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
@@ -382,9 +379,9 @@ mod tests {
     #[test]
     fn blanks_around_names_and_quotes_in_plain_lines() {
         let wanted = || Column::parse_list("name").unwrap();
-        let mut trimmed = Columns::new(wanted(), COMMAS, true).unwrap();
+        let mut trimmed = Columns::new(wanted(), Dialect { trims_names: true, ..COMMAS }).unwrap();
         assert_eq!(trimmed.resolve(b"id, name ", |_| {}), Ok(FirstRecord::Header(vec![2])));
-        let tabs = Dialect { comma: b'\t', has_quotes: false };
+        let tabs = Dialect { comma: b'\t', has_quotes: false, ..COMMAS };
         let mut second = columns("2", tabs);
         assert_eq!(found(&mut second, b"\"a\t\"b\t\"c"), Ok(vec![b"\"b".to_vec()]));
     }
@@ -398,6 +395,6 @@ mod tests {
         assert_eq!(names("id,\"a,b\",3"), ["id", "a,b", "3"]);
         assert_eq!(names("=a,b"), ["a,b"]);
         assert!(Column::parse_list("0").is_err() && Column::parse_list("id,0").is_err());
-        assert!(Columns::new(vec![], Dialect { comma: b'"', ..COMMAS }, false).is_err());
+        assert!(Columns::new(vec![], Dialect { comma: b'"', ..COMMAS }).is_err());
     }
 }

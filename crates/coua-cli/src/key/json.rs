@@ -30,19 +30,13 @@ impl Pointers {
     }
 
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
-        let is_array = record.trim_ascii_start().first() == Some(&b'[');
-        let values = match self.values(record) {
-            Ok(values) => values,
-            Err(_) => {
-                let repaired = repaired(record).ok_or(Missing::BrokenJson);
-                let found = repaired.and_then(|repaired| {
-                    let values = self.values(&repaired).map_err(|_| Missing::BrokenJson)?;
-                    self.push_all(&values, is_array, parts)
-                });
-                return found.map_err(|missing| if is_array { Missing::Array } else { missing });
-            }
-        };
-        self.push_all(&values, is_array, parts)
+        if let Ok(values) = self.values(record) {
+            return self.push_all(&values, record, parts);
+        }
+        let broken = || if is_array(record) { Missing::Array } else { Missing::BrokenJson };
+        let repaired = repaired(record).ok_or_else(broken)?;
+        let values = self.values(&repaired).map_err(|_| broken())?;
+        self.push_all(&values, record, parts)
     }
 
     /// What each pointer leads to, if anything.
@@ -53,9 +47,10 @@ impl Pointers {
     fn push_all(
         &self,
         values: &[Option<&RawValue>],
-        is_array: bool,
+        record: &[u8],
         parts: &mut Parts,
     ) -> Result<(), Missing> {
+        let is_array = is_array(record);
         for (pointer, value) in self.0.iter().zip(values) {
             match value.map(RawValue::get).filter(|value| *value != "null") {
                 Some(value) => push_value(value, parts)?,
@@ -65,6 +60,10 @@ impl Pointers {
         }
         Ok(())
     }
+}
+
+fn is_array(record: &[u8]) -> bool {
+    record.trim_ascii_start().first() == Some(&b'[')
 }
 
 /// JSON as programs write it that are less strict than its standard: after a byte order mark, with letters in Latin-1,
@@ -124,7 +123,7 @@ impl Pointer {
     }
 }
 
-/// The pointer for a path as `jq` (`.a[0].b`) and JSONPath (`$.a[0].b`) write it.
+/// The pointer for a path as `jq` (`.a[0].b`) and `JSONPath` (`$.a[0].b`) write it.
 fn proposed(text: &str) -> String {
     let path = text.strip_prefix('$').unwrap_or(text);
     if !path.starts_with(['.', '[']) {

@@ -53,7 +53,10 @@ impl Waker {
 
     /// Whether `file` can be read, or the thread is to wake, before the time is over.
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
-        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let time = Timespec {
+            tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        };
         let mut both =
             [PollFd::new(file, PollFlags::IN), PollFd::new(&self.receiver, PollFlags::IN)];
         // If it cannot be told, the read will tell.

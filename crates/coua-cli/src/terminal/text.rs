@@ -9,21 +9,17 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return text.into();
     }
-    text.chars().fold(String::new(), |text, letter| with_letter(text, letter, false)).into()
+    text.chars().map(|letter| escaped(letter)).collect::<String>().into()
 }
 
 /// The same with lines: messages of libraries have several.
 pub(crate) fn printable_lines(text: &str) -> String {
-    text.chars().fold(String::new(), |text, letter| with_letter(text, letter, letter == '\n'))
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
+    lines.join("\n")
 }
 
-fn with_letter(mut text: String, letter: char, is_kept: bool) -> String {
-    if letter.is_control() && !is_kept {
-        text.extend(letter.escape_default());
-    } else {
-        text.push(letter);
-    }
-    text
+fn escaped(letter: char) -> String {
+    if letter.is_control() { letter.escape_default().collect() } else { letter.into() }
 }
 
 /// `1234567` as `1,234,567`.

@@ -1,6 +1,6 @@
 //! Options about inputs: which files, where records end, what a record's key is.
 
-use super::value::{self, Word, word};
+use super::value::{self, TextEncoding, Word, word};
 use crate::clock::TimeSyntax;
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{
@@ -13,8 +13,7 @@ use crate::run::Reading;
 use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
-use encoding_rs::Encoding;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -71,26 +70,19 @@ struct RecordArgs {
     #[arg(long, hide_short_help = true)]
     no_decompress: bool,
 
-    /// Encoding of the texts, such as utf-16, latin1 or shift_jis [default: bytes are read as they are]
+    /// Encoding of the texts, such as utf-16 or latin1 [default: bytes are read as they are]
     ///
     /// Texts are decoded to UTF-8, and so are the records that are printed. A byte order mark at the beginning of
     /// a file decides. What is no text in the encoding becomes U+FFFD.
     #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
-    #[serde(serialize_with = "encoding_name")]
-    encoding: Option<&'static Encoding>,
-}
-
-fn encoding_name<S: Serializer>(
-    encoding: &Option<&'static Encoding>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    encoding.map(Encoding::name).serialize(to)
+    encoding: Option<TextEncoding>,
 }
 
 /// What a record's key is: the whole record, unless one of these says otherwise. The names are kept likewise.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct KeyArgs {
     /// Fields that make the key, such as 2 or 2,4 or 3-5 or 4-
     ///
@@ -262,7 +254,7 @@ impl InputArgs {
             allows_missing_part: self.keys.missing_part == Some(MissingPart::Empty),
         };
         let RecordArgs { no_decompress, encoding, .. } = self.records;
-        let coding = Coding { is_decompressed: !no_decompress, encoding };
+        let coding = Coding { is_decompressed: !no_decompress, encoding: encoding.map(|it| it.0) };
         let inputs = Inputs::new(&self.files, coding);
         let format = self.format(&keys);
         let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
@@ -281,7 +273,9 @@ impl InputArgs {
         let lines = Separator::Byte(b'\n');
         let dialect = keys.csv().map(|columns| columns.dialect);
         let (separator, crlf) = match (dialect, &self.records.delimiter) {
-            (Some(Dialect { comma, has_quotes: true }), _) => (Separator::CsvLine { comma }, true),
+            (Some(Dialect { comma, has_quotes: true, .. }), _) => {
+                (Separator::CsvLine { comma }, true)
+            }
             (Some(Dialect { has_quotes: false, .. }), _) => (lines, true),
             (None, Some(bytes)) => (Separator::of(bytes), self.records.crlf),
             (None, None) if self.records.null => (Separator::Byte(0), self.records.crlf),
@@ -305,7 +299,7 @@ impl KeyArgs {
             if let Some(time) = time {
                 columns.push(Column::parse(time.field)?);
             }
-            let columns = Columns::new(columns, dialect, self.trim);
+            let columns = Columns::new(columns, dialect);
             return columns.map(|it| Finder::Csv(Box::new(it)));
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
@@ -322,8 +316,9 @@ impl KeyArgs {
 
     /// How columns are written, if the key is made of such.
     fn dialect(&self) -> Result<Option<Dialect>> {
+        let trims_names = self.trim;
         if !self.tsv.is_empty() {
-            return Ok(Some(Dialect { comma: b'\t', has_quotes: false }));
+            return Ok(Some(Dialect { comma: b'\t', has_quotes: false, trims_names }));
         }
         if self.csv.is_empty() {
             return Ok(None);
@@ -336,7 +331,7 @@ impl KeyArgs {
                 return Err(Failure::at("-t", reason));
             }
         };
-        Ok(Some(Dialect { comma, has_quotes: !self.no_quotes }))
+        Ok(Some(Dialect { comma, has_quotes: !self.no_quotes, trims_names }))
     }
 
     fn times(&self, time: TimeSource<'_>) -> Result<Times> {

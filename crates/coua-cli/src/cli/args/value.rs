@@ -3,6 +3,7 @@
 use crate::terminal::byte_of;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use encoding_rs::Encoding;
+use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -74,9 +75,19 @@ pub(crate) fn word<T: Copy + Send + Sync + 'static>(
     })
 }
 
+/// An encoding of texts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextEncoding(pub(crate) &'static Encoding);
+
+impl Serialize for TextEncoding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.name().serialize(serializer)
+    }
+}
+
 /// An encoding of texts, by a name that the WHATWG knows.
-pub(crate) fn encoding(name: &str) -> Result<&'static Encoding, &'static str> {
-    let encoding = Encoding::for_label(name.as_bytes());
+pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
+    let encoding = Encoding::for_label(name.as_bytes()).map(TextEncoding);
     encoding.ok_or("is no encoding that is known, such as utf-16, utf-16be, latin1 or shift_jis")
 }
 

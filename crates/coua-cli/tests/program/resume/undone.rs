@@ -62,7 +62,7 @@ fn a_damaged_input_is_not_resumed_with_a_good_one() {
 }
 
 fn numbers(range: std::ops::Range<u32>) -> String {
-    range.map(|number| format!("{number}\n")).collect()
+    range.flat_map(|number| [number.to_string(), "\n".to_owned()]).collect()
 }
 
 /// The filter is full, some other records go, and the run starts over.
