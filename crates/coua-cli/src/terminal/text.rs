@@ -9,7 +9,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return text.into();
     }
-    text.chars().map(|letter| escaped(letter)).collect::<String>().into()
+    text.chars().map(escaped).collect::<String>().into()
 }
 
 /// The same with lines: messages of libraries have several.
