@@ -39,6 +39,7 @@ pub(crate) struct ExploreArgs {
 
 impl ExploreArgs {
     #[cfg(not(feature = "explore"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
     pub(super) fn run(&self) -> Result<()> {
         Err(Failure::at("explore", "this program was built without the feature `explore`"))
     }
