@@ -151,7 +151,7 @@ fn push_value(text: &str, parts: &mut Parts) -> Result<(), Missing> {
         Some(content) if !content.contains('\\') => parts.push(content.as_bytes()),
         Some(_) => {
             let mut json = serde_json::Deserializer::from_str(text);
-            let content = json.deserialize_bytes(Content).map_err(|_| Missing::BrokenJson)?;
+            let content = json.deserialize_bytes(StringContent).map_err(|_| Missing::BrokenJson)?;
             parts.push(&content);
         }
         None => parts.push(canonical(text, MOST_LEVELS).as_bytes()),
@@ -210,9 +210,9 @@ fn without_blanks(text: &str) -> String {
 
 /// The content of a string, in which half a surrogate pair may stand: it becomes the three bytes that UTF-8 would have
 /// for it.
-struct Content;
+struct StringContent;
 
-impl Visitor<'_> for Content {
+impl Visitor<'_> for StringContent {
     type Value = Vec<u8>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,12 +1,11 @@
 //! What a command is to do with records.
 
-use super::undo;
 use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, WriteOptions};
 use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::record::Header;
-use crate::resume::{Checkpoints, Started};
+use crate::resume::{Checkpoints, Started, Undo};
 use crate::terminal::{CancelToken, ProgressMode, ReportFormat, Result};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -53,6 +52,20 @@ impl Job {
         }
     }
 
+    /// What the run is to undo before it begins.
+    pub(super) fn to_undo(
+        &self,
+        filter: &mut dyn RunFilter,
+        spec: OutputSpec<'_>,
+    ) -> Result<Vec<Undo>> {
+        let name = filter.name();
+        let (Some(runs), Some(checkpoints)) = (filter.runs(), &self.recorded) else {
+            return Ok(Vec::new());
+        };
+        let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
+        checkpoints.to_undo(runs, name, inputs, spec, verbosity)
+    }
+
     /// Begins the run, or resumes it, and opens its outputs. From here on the filter knows that they are being written.
     pub(super) fn begin(
         &self,
@@ -64,10 +77,6 @@ impl Job {
             return Ok(Started::new(Outputs::open(spec)?));
         };
         let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
-        for undo in checkpoints.to_undo(runs, name.clone(), inputs.clone(), spec, verbosity)? {
-            undo::undo(&self.reading, filter, &undo)?;
-        }
-        let Some(runs) = filter.runs() else { return Ok(Started::new(Outputs::open(spec)?)) };
         let started = checkpoints.begin(runs, name, inputs, spec, verbosity)?;
         if started.has_records {
             filter.mark_resumed();

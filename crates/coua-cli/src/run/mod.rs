@@ -43,6 +43,9 @@ impl Pass {
             // Times up to a generation after the present are believed: clocks differ.
             times.believe(now, window.step());
         }
+        for undo in job.to_undo(&mut *filter, job.output_spec(&used))? {
+            undo::undo(&job.reading, &mut *filter, &undo)?;
+        }
         let started = job.begin(&mut *filter, job.output_spec(&used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
         // What went down a pipe is not to be printed again, even if this process is killed. Of the other commands, a part
