@@ -10,7 +10,9 @@ use coua::window::Generations;
 
 use crate::error::{Damage, Reason, StoreError};
 use crate::fs::is_at;
-use crate::log::{Base, Frame, Kind, Log, Scan, TransactionDigest, Unrepeatable, replay_changes};
+use crate::log::{
+    Base, Frame, Kind, Log, Scan, Source, TransactionDigest, Unrepeatable, replay_changes,
+};
 use crate::memory::{Access, Residence, Touch};
 use crate::notes::Notes;
 use view::Origin;
@@ -82,6 +84,42 @@ impl State {
         };
         scan.frames(base.first(), contents.committed.at, |frame| apply(&mut view, path, frame))?;
         Ok(Self { view, log: Log::resume(base, &contents) })
+    }
+}
+
+impl View {
+    /// Whether the file has a newer committed state now; then [`Store::read`](crate::Store::read) gives it. Only the
+    /// file's header and what was appended to it are read.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.commit()?;
+    /// let view = Store::read(&path)?;
+    /// assert!(!view.is_outdated()?);
+    /// store.insert("a")?;
+    /// store.commit()?;
+    /// assert!(view.is_outdated()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds no filter now.
+    pub fn is_outdated(&self) -> Result<bool, StoreError> {
+        let Some(Origin { path, base, .. }) = &self.origin else { return Ok(false) };
+        let file = open(path)?;
+        let end = base.bytes + self.log_bytes;
+        if base_of(&file, path)? != *base {
+            return Ok(true);
+        }
+        // What was appended may be of a commit that is not complete.
+        let has_more = file.length().map_err(|source| StoreError::io(path, "read", source))? > end;
+        let committed = || Scan::new(&file, path, *base)?.contents(|_| Ok(()));
+        Ok(has_more && committed()?.committed.at > end)
     }
 }
 

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use coua::KeyHash;
 use coua::window::Generations;
 
-use super::{base_of, open};
 use crate::error::{Reason, StoreError};
-use crate::log::{Base, Scan, Source};
+use crate::log::Base;
 use crate::memory::Residence;
 use crate::notes::Notes;
 
@@ -77,40 +76,6 @@ impl View {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether the file has a newer committed state now; then [`Store::read`](crate::Store::read) gives it. Only the
-    /// file's header and what was appended to it are read.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.commit()?;
-    /// let view = Store::read(&path)?;
-    /// assert!(!view.is_outdated()?);
-    /// store.insert("a")?;
-    /// store.commit()?;
-    /// assert!(view.is_outdated()?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, or holds no filter now.
-    pub fn is_outdated(&self) -> Result<bool, StoreError> {
-        let Some(Origin { path, base, .. }) = &self.origin else { return Ok(false) };
-        let file = open(path)?;
-        let end = base.bytes + self.log_bytes;
-        if base_of(&file, path)? != *base {
-            return Ok(true);
-        }
-        // What was appended may be of a commit that is not complete.
-        let has_more = file.length().map_err(|source| StoreError::io(path, "read", source))? > end;
-        let committed = || Scan::new(&file, path, *base)?.contents(|_| Ok(()));
-        Ok(has_more && committed()?.committed.at > end)
     }
 
     /// The filter, for lookups of these keys. The pages that they need are fetched together, and after very many

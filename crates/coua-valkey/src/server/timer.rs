@@ -19,25 +19,25 @@ struct Schedule {
     /// That of the last command.
     number: usize,
     /// The key that the server is about to give another name, or another database.
-    moved: Option<Place>,
+    moved: Option<KeyPlace>,
 }
 
 /// A command on a key, with two more words.
 struct ScheduledCommand {
     number: usize,
     command: &'static CStr,
-    place: Place,
+    place: KeyPlace,
     words: [String; 2],
 }
 
 /// Where a key is.
 #[derive(PartialEq)]
-struct Place {
+struct KeyPlace {
     database: c_int,
     key: Vec<u8>,
 }
 
-impl Place {
+impl KeyPlace {
     /// # Safety
     ///
     /// The context is the server's, and the key a string of it that lives meanwhile.
@@ -67,7 +67,7 @@ impl Call<'_> {
             return;
         }
         // SAFETY: the context and a word of the call, which is being run.
-        let place = unsafe { Place::of(self.context, self.string(1)) };
+        let place = unsafe { KeyPlace::of(self.context, self.string(1)) };
         let mut schedule = schedule();
         schedule.number = schedule.number.wrapping_add(1);
         let number = schedule.number;
@@ -96,7 +96,7 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void)
         if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
             return;
         }
-        let ([first, second], Place { database, key }) = (&scheduled.words, &scheduled.place);
+        let ([first, second], KeyPlace { database, key }) = (&scheduled.words, &scheduled.place);
         // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the
         // command to replicas and to the append-only file. The reply is freed once; the key may be
         // gone, which is no harm.
@@ -140,7 +140,7 @@ unsafe extern "C" fn follow(
             return;
         }
         // SAFETY: the event is a C string. All three are valid during this call.
-        let (event, place) = unsafe { (CStr::from_ptr(event), || Place::of(context, key)) };
+        let (event, place) = unsafe { (CStr::from_ptr(event), || KeyPlace::of(context, key)) };
         if event == c"rename_from" || event == c"move_from" {
             schedule.moved = Some(place());
         } else if event == c"rename_to" || event == c"move_to" {
