@@ -162,7 +162,7 @@ async function files(browser) {
   };
   await choose("log.coua");
   await shows(page, "1 commits: 1 inserted, 0 removed");
-  assert.match(await textOf(page, "look"), /coua\/run\/1 \(\d+ bytes\); coua\/run\/1\/file\/0 \(40 bytes\)/);
+  assert.match(await textOf(page, "look"), /coua\/run\/1 \(\d+ bytes\); coua\/run\/1\/file\/0 \(48 bytes\)/);
   await lookUp("kestrel");
   await shows(page, "The log adds 1 and removes 0: 1 now.");
   // A filter that forgets: the newest generation is shown, and others can be chosen.
