@@ -6,7 +6,7 @@ use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -42,17 +42,17 @@ impl Current {
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = source.open().map_err(failed)?;
         let consumed_before = consumed.load(Ordering::Relaxed);
-        let mut tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
-        if let Source::Start(_, bytes) = source {
-            tap.limit(*bytes);
-        }
+        let tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
         let waiting = tap.waiting();
         let decoded = decompress::decoded(tap, coding);
-        let decoded = match decoded {
+        let mut decoded = match decoded {
             Ok(decoded) => decoded,
             Err(_) if stop.is_cancelled() => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
+        if let Source::Start(_, bytes) = source {
+            decoded.reader = Box::new(decoded.reader.take(*bytes));
+        }
         Ok(Some(Self {
             name: name.into(),
             number,

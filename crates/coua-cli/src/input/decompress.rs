@@ -243,4 +243,44 @@ mod tests {
             assert!(guess(start).is_some_and(|(_, magic)| magic.len() > start.len()), "{start:?}");
         }
     }
+
+    /// A decoder that panics on what a file may hold would end the program. Frames of several sizes of blocks, whole
+    /// and damaged, one after the other.
+    #[test]
+    fn damaged_lz4_frames_are_errors() {
+        use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+        use std::io::Write;
+        let text: Vec<u8> = (0..60_000_u32).flat_map(|n| (n * n % 9_973).to_le_bytes()).collect();
+        let frame = |size, mode| {
+            let info = FrameInfo::new().block_size(size).block_mode(mode).content_checksum(true);
+            let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+            encoder.write_all(&text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let frames = [
+            frame(BlockSize::Max64KB, BlockMode::Linked),
+            frame(BlockSize::Max4MB, BlockMode::Independent),
+            frame(BlockSize::Max256KB, BlockMode::Linked),
+        ]
+        .concat();
+        let decode = |bytes: &[u8]| {
+            let mut found = Vec::new();
+            let mut frames = Frames { frame: Some(FrameDecoder::new(bytes)) };
+            frames.read_to_end(&mut found).map(|_| found)
+        };
+        assert!(decode(&frames).unwrap() == text.repeat(3));
+        let mut random = coua_dev::random::Random::new(7);
+        for _ in 0..2_000 {
+            let mut damaged = frames.clone();
+            for _ in 0..=random.below(4) {
+                // Every other time in a header.
+                let most = if random.once_in(2) { 24 } else { damaged.len() as u64 };
+                let at = random.below(most) as usize;
+                damaged[at] = random.next() as u8;
+            }
+            damaged.truncate(damaged.len() - random.below(100) as usize);
+            // Either way it comes back.
+            decode(&damaged).ok();
+        }
+    }
 }

@@ -83,11 +83,6 @@ impl Inputs {
         Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
     }
 
-    /// One of them alone.
-    pub(crate) fn only(&self, path: &Path) -> Self {
-        Self { sources: vec![Source::File(path.to_owned())], coding: self.coding }
-    }
-
     /// The names of the files, if there is nothing but files with names.
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
         let name = |source: &Source| match source {

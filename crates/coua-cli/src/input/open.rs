@@ -33,8 +33,6 @@ pub(crate) struct Tap {
     consumed: Arc<AtomicU64>,
     /// Until it is known that the input is not compressed.
     digest: Option<Digest>,
-    /// Bytes that may be read still.
-    left: u64,
 }
 
 impl Tap {
@@ -48,12 +46,7 @@ impl Tap {
             platform::enlarge_pipe(&file);
         }
         let (file, digest) = (Arc::new(file), Some(Digest::default()));
-        Ok(Self { file, may_wait, stop, consumed, digest, left: u64::MAX })
-    }
-
-    /// Reads no more than this.
-    pub(super) fn limit(&mut self, bytes: u64) {
-        self.left = bytes;
+        Ok(Self { file, may_wait, stop, consumed, digest })
     }
 
     /// The checksum of what is read.
@@ -74,8 +67,6 @@ impl Tap {
 
 impl Read for Tap {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        let buffer = &mut buffer[..most];
         loop {
             if self.may_wait {
                 self.stop.wait_readable(&self.file)?;
@@ -87,7 +78,6 @@ impl Read for Tap {
                 Err(error) => return Err(error),
                 Ok(read) => {
                     self.consumed.fetch_add(read as u64, Ordering::Relaxed);
-                    self.left -= read as u64;
                     if let Some(digest) = &self.digest {
                         digest.add(&buffer[..read]);
                     }

@@ -48,27 +48,41 @@ impl Column {
         Ok(Self { name: text.to_owned(), position, nth })
     }
 
-    /// Where the column is under a header in which its name, and that before a number in brackets, were found so often
-    /// and here.
+    /// Where the column is under a header in which its names were found like this.
     fn place(&self, found: &Occurrences) -> Result<usize, NoColumn> {
-        match found.of_name[..] {
-            [place] => Ok(place),
-            [first, second, ..] => {
-                Err(NoColumn::Ambiguous { name: self.name.clone(), places: [first, second] })
+        let name = || self.name.clone();
+        match (found.first, found.second) {
+            (Some(first), Some(second)) => {
+                Err(NoColumn::Ambiguous { name: name(), places: [first, second] })
             }
-            [] => {
-                let nth = self.nth.as_ref().and_then(|(_, nth)| found.of_nth.get(nth - 1).copied());
-                nth.or(self.position).ok_or_else(|| NoColumn::Missing(self.name.clone()))
-            }
+            (Some(place), None) => Ok(place),
+            (None, _) => found.nth.or(self.position).ok_or_else(|| NoColumn::Missing(name())),
         }
     }
 }
 
-/// Where a column's name stands in a header.
+/// Where a column's name stands in a header, which may be giant.
 #[derive(Clone, Debug, Default)]
 struct Occurrences {
-    of_name: Vec<usize>,
-    of_nth: Vec<usize>,
+    first: Option<usize>,
+    second: Option<usize>,
+    /// How often the name before a number in brackets was met.
+    met: usize,
+    /// Where it was met for that time.
+    nth: Option<usize>,
+}
+
+impl Occurrences {
+    fn see(&mut self, column: &Column, number: usize, name: &[u8]) {
+        if column.name.as_bytes() == name {
+            let place = if self.first.is_none() { &mut self.first } else { &mut self.second };
+            place.get_or_insert(number);
+        }
+        if let Some((_, nth)) = column.nth.as_ref().filter(|(it, _)| it.as_bytes() == name) {
+            self.met += 1;
+            self.nth = self.nth.or((self.met == *nth).then_some(number));
+        }
+    }
 }
 
 /// Why a header does not tell where a column is.
@@ -169,15 +183,10 @@ impl Columns {
             fields = number;
             let name = if trim { field.trim_ascii() } else { field };
             for (found, column) in found.iter_mut().zip(&self.wanted) {
-                if column.name.as_bytes() == name {
-                    found.of_name.push(number);
-                }
-                if column.nth.as_ref().is_some_and(|(it, _)| it.as_bytes() == name) {
-                    found.of_nth.push(number);
-                }
+                found.see(column, number, name);
             }
         });
-        let names_all = found.iter().all(|found| !found.of_name.is_empty());
+        let names_all = found.iter().all(|found| found.first.is_some());
         if !self.need_header() && (self.highest() <= fields || !names_all) {
             return Ok(FirstRecord::Data);
         }

@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+/// Bytes of a value that is a key beyond which the order of its members counts: to sort them takes several times the
+/// memory.
+const MOST_CANONICAL: usize = 16 << 20;
+
 /// Levels of a value that is a key in which the order of members does not count.
 const MOST_LEVELS: usize = 100;
 
@@ -30,31 +34,21 @@ impl Pointers {
     }
 
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
-        if let Ok(values) = self.values(record) {
-            return self.push_all(&values, record, parts);
+        if self.find_in(record, parts).is_ok() {
+            return Ok(());
         }
+        parts.clear();
         let broken = || if is_array(record) { Missing::Array } else { Missing::BrokenJson };
         let repaired = repaired(record).ok_or_else(broken)?;
-        let values = self.values(&repaired).map_err(|_| broken())?;
-        self.push_all(&values, record, parts)
+        self.find_in(&repaired, parts).map_err(|_| broken())
     }
 
-    /// What each pointer leads to, if anything.
-    fn values<'r>(&self, record: &'r [u8]) -> serde_json::Result<Vec<Option<&'r RawValue>>> {
-        self.0.iter().map(|pointer| pointer.walk(record)).collect()
-    }
-
-    fn push_all(
-        &self,
-        values: &[Option<&RawValue>],
-        record: &[u8],
-        parts: &mut Parts,
-    ) -> Result<(), Missing> {
-        let is_array = is_array(record);
-        for (pointer, value) in self.0.iter().zip(values) {
-            match value.map(RawValue::get).filter(|value| *value != "null") {
+    /// Returns an error if the record is not JSON.
+    fn find_in(&self, record: &[u8], parts: &mut Parts) -> serde_json::Result<()> {
+        for pointer in self.0.iter() {
+            match pointer.walk(record)?.map(RawValue::get).filter(|value| *value != "null") {
                 Some(value) => push_value(value, parts)?,
-                None if is_array => parts.push_absent(Missing::Array),
+                None if is_array(record) => parts.push_absent(Missing::Array),
                 None => parts.push_absent(Missing::Pointer(pointer.text.clone())),
             }
         }
@@ -146,14 +140,14 @@ fn child<'r>(text: &'r [u8], token: &str) -> serde_json::Result<Option<&'r RawVa
 }
 
 /// Strings as their content, other values as their canonical text.
-fn push_value(text: &str, parts: &mut Parts) -> Result<(), Missing> {
+fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
     match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(content) if !content.contains('\\') => parts.push(content.as_bytes()),
         Some(_) => {
             let mut json = serde_json::Deserializer::from_str(text);
-            let content = json.deserialize_bytes(StringContent).map_err(|_| Missing::BrokenJson)?;
-            parts.push(&content);
+            parts.push(&json.deserialize_bytes(StringContent)?);
         }
+        None if text.len() > MOST_CANONICAL => parts.push(without_blanks(text).as_bytes()),
         None => parts.push(canonical(text, MOST_LEVELS).as_bytes()),
     }
     Ok(())

@@ -139,7 +139,7 @@ impl Positions {
                 let done = grouped(position.place.records);
                 let reason = format!(
                     "--resume: has changed: it has {found} (expected at least {done}, which are done); put it back \
-                     as it was, or start over with --restart"
+                     as it was, or begin again with --restart or --overwrite"
                 );
                 return Err(Failure::at(position.place.path.display(), reason));
             }

@@ -59,16 +59,14 @@ impl<'a> Remembered<'a> {
             })
     }
 
-    /// Returns an error unless its files still begin with what was done of them.
-    pub(super) fn check_places(&self) -> Result<()> {
-        for place in &self.run.places {
-            place.check().map_err(|moved| {
-                let reason = format!(
-                    "--resume: {moved}; put it back as it was, or start over with --restart"
-                );
-                Failure::at(place.path.display(), reason)
-            })?;
-        }
+    /// The first of its files that no longer begins with what was done of it. Of compressed ones all is read.
+    pub(super) fn moved_place(&self) -> Option<(&PathBuf, Moved)> {
+        let mut places = self.run.places.iter();
+        places.find_map(|place| Some((&place.path, place.check_whole().err()?)))
+    }
+
+    /// Returns an error if an output has more than a run that has ended left in it.
+    pub(super) fn check_outputs(&self) -> Result<()> {
         // What an interrupted run has written later is written again. One that has ended wrote nothing.
         let added = |place: &&Place| self.has_ended() && bytes_after(&place.path, place) > 0;
         self.places(Role::Output).find(added).map_or(Ok(()), |place| {
@@ -100,8 +98,8 @@ impl<'a> Remembered<'a> {
             return None;
         }
         let reason = format!(
-            "a later version of coua began the {} with these files: resume it by that version, or start over \
-             with --restart",
+            "a later version of coua began the {} with these files: resume it by that version, or begin again \
+             with --overwrite",
             self.name()
         );
         Some(Failure::at("--resume", reason))
@@ -142,7 +140,7 @@ pub(super) fn has_content(path: &Path) -> bool {
 }
 
 /// How much longer than the position the file is.
-fn bytes_after(path: &Path, place: &Place) -> u64 {
+pub(super) fn bytes_after(path: &Path, place: &Place) -> u64 {
     let length = path.metadata().map_or(0, |metadata| metadata.len());
     length.saturating_sub(place.offset)
 }

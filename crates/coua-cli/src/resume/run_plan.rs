@@ -1,7 +1,7 @@
 //! What becomes of the remembered runs when a run begins: one is resumed, some make room for it.
 
 use super::job_spec::{JobSpec, StoredJob};
-use super::remembered::{JobFile, Remembered, has_content};
+use super::remembered::{JobFile, Remembered, bytes_after, has_content};
 use crate::output::OutputSpec;
 use crate::runs::{Place, Role, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
@@ -20,13 +20,13 @@ pub(crate) enum Mode {
     Overwrite,
 }
 
-/// What a run has done that is to be undone: what to remove from the filter.
+/// What a run has done that is to be undone.
 #[derive(Debug)]
 pub(crate) struct Undo {
     /// Of the run.
     pub(crate) number: u64,
-    /// The files with the records that it added, up to these places.
-    pub(crate) added: Vec<Place>,
+    /// The output with the records that it added to the filter, up to this place.
+    pub(crate) output: Option<Place>,
 }
 
 /// What to do with the remembered runs.
@@ -107,40 +107,55 @@ impl<'a> ResumeJob<'a> {
         plan
     }
 
-    /// What to undo before a run starts over. Returns an error if records would be lost that are in an output, and of
-    /// which it is not certain how their keys were made.
+    /// What to undo before a run starts over. Returns an error if it is not certain what a run has done to the filter.
     pub(super) fn to_undo(&self, runs: &Runs) -> Result<Vec<Undo>> {
         let replaced = self.plan_to_start_over(runs).replaced;
-        let is_replaced = |run: &Remembered<'_>| replaced.contains(&run.number);
-        let undone = Remembered::all(runs).filter(is_replaced).map(|run| self.undo(&run));
-        Ok(undone.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    }
-
-    fn undo(&self, run: &Remembered<'_>) -> Result<Option<Undo>> {
-        let has_written = |place: &&Place| place.offset > 0;
-        let output = run.places(Role::Output).find(has_written);
-        let (number, is_same) = (run.number, run.has_job(self.spec));
-        match (run.job.command(), output) {
-            (Some("dedup"), Some(place)) => {
-                let moved = place.check().err().map(|moved| moved.to_string());
-                let obstacle = match (is_same && !self.spec.has("repeats"), moved) {
-                    (false, _) => "it was written with other options".to_owned(),
-                    (true, Some(moved)) => format!("it {moved}"),
-                    (true, None) => return Ok(Some(Undo { number, added: vec![place.clone()] })),
-                };
+        let undo = |run: Remembered<'_>| match self.added_by(&run) {
+            Ok(output) => Ok(Undo { number: run.number, output: output.cloned() }),
+            Err(obstacle) => {
                 let reason = format!(
-                    "what {} found in it cannot be taken out of the filter, for {obstacle}; give --overwrite to \
-                     empty it, though the filter keeps what was in it",
+                    "--restart: what {} has done cannot be undone: {obstacle}; with --overwrite the run begins \
+                     again, and the filter keeps what was done",
                     run.name()
                 );
-                Err(Failure::at(place.path.display(), reason))
+                Err(Failure::at(&self.filter, reason))
             }
-            (Some("add"), _) if is_same && run.is_interrupted() && !self.spec.has("unique") => {
-                let added: Vec<Place> = run.places(Role::Input).cloned().collect();
-                let is_there = added.iter().all(|place| place.check().is_ok());
-                Ok(is_there.then_some(Undo { number, added }))
-            }
-            _ => Ok(None),
+        };
+        Remembered::all(runs).filter(|run| replaced.contains(&run.number)).map(undo).collect()
+    }
+
+    /// The place up to which an output holds what the run has added to the filter, if it has added something; or why
+    /// that is not certain.
+    fn added_by<'r>(&self, run: &'r Remembered<'_>) -> Result<Option<&'r Place>, String> {
+        if run.run.records == 0 {
+            return Ok(None);
+        }
+        match run.job.command() {
+            None => return Err("a later version of coua began it".to_owned()),
+            Some(_) if !run.has_job(self.spec) => return Err("it had other options".to_owned()),
+            // They are there, and to add them again changes nothing.
+            Some("add") if self.spec.has("unique") => return Ok(None),
+            Some("dedup") if !self.spec.has("repeats") => {}
+            Some(_) => return Err("no output holds the records that it changed".to_owned()),
+        }
+        // The second one, if there is one, holds repeats.
+        let Some(place) = run.places(Role::Output).next().filter(|place| place.offset > 0) else {
+            return Ok(None);
+        };
+        let path = place.path.display();
+        place.check().map_err(|moved| format!("{path} {moved}"))?;
+        let added = if run.has_ended() { bytes_after(&place.path, place) } else { 0 };
+        if added > 0 {
+            return Err(format!("{path} has {} more than it wrote", counted(added, "byte")));
+        }
+        Ok(Some(place))
+    }
+
+    /// What to do if a run is to begin again.
+    fn remedy(&self, run: &Remembered<'_>) -> &'static str {
+        match self.added_by(run) {
+            Ok(_) => "undo it with --restart",
+            Err(_) => "begin again with --overwrite, so that the filter keeps what was done",
         }
     }
 
@@ -172,7 +187,8 @@ impl<'a> ResumeJob<'a> {
         if let Some(path) = self.overwritten(run) {
             let reason = format!(
                 "holds what an interrupted {name} found in {records}, which the filter remembers: \
-                 resume it with --resume, name another output, or undo it with --restart"
+                 resume it with --resume, name another output, or {}",
+                self.remedy(run)
             );
             return Some(Failure::at(path.display(), reason));
         }
@@ -181,7 +197,8 @@ impl<'a> ResumeJob<'a> {
         (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
             let reason = format!(
                 "an interrupted {name} has done {records}, which would count twice: resume it with \
-                 --resume, or undo it with --restart"
+                 --resume, or {}",
+                self.remedy(run)
             );
             Failure::at(&self.filter, reason)
         })
@@ -206,13 +223,17 @@ impl<'a> ResumeJob<'a> {
         }
         let resumed = |run: &Remembered<'_>| Plan { resumed: Some(run.number), ..Plan::default() };
         if let Some(run) = with_files().find(|run| run.has_job(self.spec)) {
-            return match run.check_places() {
-                Ok(()) => Ok(resumed(&run)),
+            return match run.moved_place() {
+                None => run.check_outputs().map(|()| resumed(&run)),
                 // It has done nothing: a new one does as well.
-                Err(_) if run.run.records == 0 && !run.has_ended() => {
+                Some(_) if run.run.records == 0 && !run.has_ended() => {
                     Ok(Plan { replaced: vec![run.number], ..Plan::default() })
                 }
-                Err(failure) => Err(failure),
+                Some((path, moved)) => {
+                    let remedy = self.remedy(&run);
+                    let reason = format!("--resume: {moved}; put it back as it was, or {remedy}");
+                    Err(Failure::at(path.display(), reason))
+                }
             };
         }
         let is_renamed = |run: &Remembered<'_>| run.has_job(self.spec) && run.was_renamed_to(files);
@@ -231,8 +252,8 @@ impl<'a> ResumeJob<'a> {
         let StoredJob::Known(known) = &run.job else { return Ok(()) };
         known.first_difference(self.spec).map_or(Ok(()), |option| {
             let reason = format!(
-                "--{option} is not as it was in the interrupted {}: give the same options, or start over with \
-                 --restart",
+                "--{option} is not as it was in the interrupted {}: give the same options, or begin again \
+                 with --overwrite",
                 run.name()
             );
             Err(Failure::at("--resume", reason))

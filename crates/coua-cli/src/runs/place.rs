@@ -126,7 +126,13 @@ impl Place {
         if block(&file, self.offset.saturating_sub(BLOCK), self.offset)? != self.tail {
             return Err(Moved::Changed { offset: self.offset });
         }
-        if self.whole != 0 && digest(&file, self.offset)? != self.whole {
+        Ok(())
+    }
+
+    /// [`check`](Self::check), which also reads all that was done of a compressed file.
+    pub(crate) fn check_whole(&self) -> Result<(), Moved> {
+        self.check()?;
+        if self.whole != 0 && digest(&File::open(&self.path)?, self.offset)? != self.whole {
             return Err(Moved::Damaged);
         }
         Ok(())

@@ -1,13 +1,8 @@
 //! Inputs in formats other than lines of UTF-8: read, or named with what to do.
 
+use crate::packed::lz4;
 use crate::support::{Folder, run, run_with};
 use std::io::Write;
-
-fn lz4(text: &[u8]) -> Vec<u8> {
-    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
 
 #[test]
 fn lz4_frames_are_read_one_after_the_other() {

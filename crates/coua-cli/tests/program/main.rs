@@ -18,6 +18,7 @@ mod no_trace;
 mod not_filters;
 mod outputs;
 mod overwritten;
+mod packed;
 mod permissions;
 mod resume;
 mod shards;

@@ -1,5 +1,6 @@
 //! `coua dedup` prints what `awk '!seen[$0]++'` prints, byte for byte.
 
+use crate::packed::{COMPRESSIONS, zstd};
 use crate::support::{Folder, Repeats, coua, lines, other, run, run_with};
 use std::io::Write;
 use std::process::Stdio;
@@ -119,32 +120,6 @@ fn a_filter_depends_on_the_records_alone() {
     for name in names {
         assert!(folder.read(name) == folder.read("file"), "{name}");
     }
-}
-
-type Compress = fn(&[u8]) -> Vec<u8>;
-const COMPRESSIONS: [(&str, Compress); 4] =
-    [("gz", gzip), ("zst", zstd), ("xz", xz), ("bz2", bzip2)];
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn xz(text: &[u8]) -> Vec<u8> {
-    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn bzip2(text: &[u8]) -> Vec<u8> {
-    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zstd(text: &[u8]) -> Vec<u8> {
-    zstd::encode_all(text, 1).unwrap()
 }
 
 #[test]

@@ -154,10 +154,10 @@ pub(crate) struct WorkArgs {
     /// Undo what the same run has done before, and start over
     ///
     /// The run is one of the same job, or one that wrote the same output; it was interrupted or has ended. What
-    /// `dedup` printed is taken out of the filter again before its output is emptied, and so is what an
-    /// interrupted `add` added, if its inputs still begin with that. Without this option coua refuses to start an
-    /// interrupted `add` or `remove` again, because its first records would count twice, and refuses to empty an
-    /// output whose records the filter remembers.
+    /// `dedup` printed is taken out of the filter again before its output is emptied. What `add` and `remove` did
+    /// cannot be undone: resume them. Without this option coua refuses to start an interrupted `add` or `remove`
+    /// again, because its first records would count twice, and refuses to empty an output whose records the
+    /// filter remembers.
     #[arg(
         long,
         help_heading = "Filter",
@@ -167,9 +167,9 @@ pub(crate) struct WorkArgs {
     )]
     restart: bool,
 
-    /// Empty outputs even if the filter remembers their records
+    /// Begin again and empty the outputs, although the filter keeps what was done
     ///
-    /// The filter keeps them: they will not be printed again.
+    /// Records that were in an output will not be printed again; those that were added count twice.
     #[arg(
         long,
         help_heading = "Filter",

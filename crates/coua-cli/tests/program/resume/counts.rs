@@ -89,7 +89,7 @@ fn an_interrupted_run_is_not_done_again() {
         let (filter, first) = (path.join("seen"), folder.join("first"));
         let message = format!(
             "coua: {}: an interrupted `coua {command}` of {first} and 1 more has done 3 records, which would \
-             count twice: resume it with --resume, or undo it with --restart\n",
+             count twice: resume it with --resume, or begin again with --overwrite, so that the filter keeps what was done\n",
             filter.display(),
         );
         let before = (counts(&folder), folder.read("seen"));
@@ -105,10 +105,15 @@ fn an_interrupted_run_is_not_done_again() {
 }
 
 #[test]
-fn an_interrupted_run_can_be_undone() {
-    let folder = interrupted(ADD);
-    run_in(&folder, &with(ADD, &["--restart"])).good();
-    assert_eq!(counts(&folder), [6, 5, 6, 3, 3], "what it added does not count twice");
+fn an_interrupted_run_can_be_begun_again() {
+    for (args, command) in [(ADD, "add"), (REMOVE, "remove")] {
+        let folder = interrupted(args);
+        let refused = run_in(&folder, &with(args, &["--restart"]));
+        let words = format!("what `coua {command}` of ");
+        let reason = "has done cannot be undone: no output holds the records that it changed; with --overwrite";
+        assert!(refused.code == Some(2) && refused.stderr.contains(&words), "{}", refused.stderr);
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+    }
     let folder = interrupted(ADD);
     run_in(&folder, &with(ADD, &["--overwrite"])).good();
     assert_eq!(counts(&folder), [8, 6, 6, 3, 3], "the filter keeps it");
@@ -189,7 +194,7 @@ fn a_report_is_resumed_in_a_file_alone() {
     // It holds what is not in the filter any more.
     let message = format!(
         "coua: {}: holds what an interrupted `coua remove` of {} and 1 more found in 3 records, which the \
-         filter remembers: resume it with --resume, name another output, or undo it with --restart\n",
+         filter remembers: resume it with --resume, name another output, or begin again with --overwrite, so that the filter keeps what was done\n",
         folder.join("out"),
         folder.join("first")
     );

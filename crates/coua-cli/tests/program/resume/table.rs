@@ -229,11 +229,15 @@ fn files_are_known_by_their_content() {
         for quiet in [&[][..], &["--quiet"]] {
             let run = run_in(&folder, &[&["add", "x", "v", "--resume"], quiet].concat());
             refused(&run, words);
-            assert!(run.stderr.ends_with("start over with --restart\n"), "{}", run.stderr);
+            assert!(
+                run.stderr.ends_with("so that the filter keeps what was done\n"),
+                "{}",
+                run.stderr
+            );
         }
         assert!(folder.read("x") == before);
     }
-    run_in(&folder, &["add", "x", "v", "--restart"]).good();
+    run_in(&folder, &["add", "x", "v", "--overwrite"]).good();
     resume("v").good();
     count(15_003);
 }

@@ -1,29 +1,8 @@
 //! Runs that start over, and inputs that were damaged: no line is lost.
 
+use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, Repeats, expected, lines, run_in};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use std::fs;
-use std::io::Write;
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zstd(text: &[u8]) -> Vec<u8> {
-    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
-    encoder.include_checksum(true).unwrap();
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn bzip2(text: &[u8]) -> Vec<u8> {
-    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
 
 /// Decoders hand out wrong bytes before they find the damage. When the good file is in its place, they are not taken for
 /// what it begins with; starting over takes them out of the filter.
@@ -31,7 +10,7 @@ fn bzip2(text: &[u8]) -> Vec<u8> {
 fn a_damaged_input_is_not_resumed_with_a_good_one() {
     let text = lines(200_000, Repeats::Few);
     let mut refused = 0;
-    for (name, pack) in [("gz", gzip as fn(&[u8]) -> Vec<u8>), ("zst", zstd), ("bz2", bzip2)] {
+    for (name, pack) in COMPRESSIONS {
         let whole = pack(&text);
         for part in [2, 3, 5, 7] {
             let mut broken = whole.clone();
@@ -102,18 +81,49 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
         (
             &["--restart", "--trim"][..],
             (|_| ()) as fn(&Folder),
-            "for it was written with other options",
+            "cannot be undone: it had other options; with --overwrite",
         ),
-        (&["--restart"], changed, "for it is 40 bytes long, but 50 bytes of it were done"),
+        (
+            &["--restart"],
+            changed,
+            "/out is 40 bytes long, but 50 bytes of it were done; with --overwrite",
+        ),
     ] {
         let folder = started();
         spoil(&folder);
         let before = (folder.read("out"), folder.read("f"));
         let refused = with(&folder, options);
         assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
-        assert!(refused.stderr.contains("give --overwrite to empty it"), "{}", refused.stderr);
         assert!((folder.read("out"), folder.read("f")) == before);
     }
+}
+
+/// What lies in the output of the repeats was in the filter before.
+#[test]
+fn repeats_are_not_taken_out_of_the_filter() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\na\n");
+    run_in(&folder, &["add", "f", "in"]).good();
+    let dedup = ["dedup", "--filter", "f", "-o", "out", "--tee-dups", "tee", "in"];
+    run_in(&folder, &dedup).good();
+    assert_eq!((folder.read("out").len(), folder.read("tee")), (0, b"a\nb\na\n".to_vec()));
+    run_in(&folder, &[&dedup[..], &["--restart"]].concat()).good();
+    assert_eq!(run_in(&folder, &["count", "f", "in"]).good(), b"2\ta\n1\tb\n2\ta\n");
+    // Nor is emptied what somebody has added to the output of a run that has ended.
+    folder.file("in", "c\n");
+    let dedup = ["dedup", "--filter", "f", "-o", "out", "in"];
+    run_in(&folder, &dedup).good();
+    folder.file("out", "c\nmine\n");
+    let refused = run_in(&folder, &[&dedup[..], &["--restart"]].concat());
+    let words = "/out has 5 bytes more than it wrote; with --overwrite";
+    assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
+    assert_eq!(folder.read("out"), b"c\nmine\n");
+    // Only the first occurrences were added, and they are in no output.
+    let repeats = ["dedup", "-d", "--filter", "g", "-o", "dups", "in"];
+    folder.file("in", "c\nc\n");
+    run_in(&folder, &repeats).good();
+    let refused = run_in(&folder, &[&repeats[..], &["--restart"]].concat());
+    assert!(refused.stderr.contains("no output holds the records"), "{}", refused.stderr);
 }
 
 /// With the new input the same command does what it always did.
