@@ -64,12 +64,14 @@ impl Fields {
         }
         for item in &self.wanted {
             let (Item::One(first) | Item::From(first)) = *item;
-            match self.places.get(first - 1..) {
-                None | Some([]) => parts.push_absent(Missing::Field(first)),
-                Some(places) => {
-                    let taken = if *item == Item::One(first) { 1 } else { places.len() };
-                    places[..taken].iter().for_each(|place| parts.push(&record[place.clone()]));
-                }
+            let found = self.places.get(first - 1..).unwrap_or_default();
+            let Some((place, others)) = found.split_first() else {
+                parts.push_absent(Missing::Field(first));
+                continue;
+            };
+            parts.push(&record[place.clone()]);
+            if let Item::From(_) = item {
+                others.iter().for_each(|place| parts.push(&record[place.clone()]));
             }
         }
     }

@@ -36,6 +36,7 @@ pub(crate) use time::Times;
 use coua::{KeyHash, KeyHasher};
 use parts::Parts;
 use std::collections::TryReserveError;
+use std::mem;
 
 /// Bytes beyond the record that a key may have, for the lengths of its parts.
 const PARTS_LENGTHS: usize = 1 << 20;
@@ -114,42 +115,56 @@ impl Keys {
         let time = times.map(|times| times.find(content, &mut self.parts)).transpose()?;
         self.check_parts()?;
         self.key.clear();
-        let several = self.parts.ends.len() > 1 || !self.finder.finds_one_part();
-        let mut absent = self.parts.absent.iter().map(|(number, _)| *number).peekable();
-        for (number, part) in self.parts.iter().enumerate() {
-            let start = self.key.len();
-            if several {
-                self.key.extend_from_slice(&[0xff; 8]);
+        let is_one = self.parts.ends.len() == 1 && self.finder.finds_one_part();
+        match is_one {
+            // It is not copied; the parts begin anew with the next record.
+            true if self.normalize.does_nothing() => {
+                mem::swap(&mut self.key, &mut self.parts.bytes);
             }
-            if absent.next_if_eq(&number).is_some() {
-                continue;
-            }
-            self.normalize.append(part, &mut self.key);
-            if several {
-                let length = (self.key.len() - start - 8) as u64;
-                self.key[start..start + 8].copy_from_slice(&length.to_le_bytes());
-            }
+            true => self.normalize.append(&self.parts.bytes, &mut self.key),
+            false => self.join_parts(),
         }
         Ok((hasher.hash(&self.key), time))
     }
 
+    /// Makes the key of several parts.
+    fn join_parts(&mut self) {
+        let mut absent = self.parts.absent.iter().map(|(number, _)| *number).peekable();
+        for (number, part) in self.parts.iter().enumerate() {
+            let start = self.key.len();
+            self.key.extend_from_slice(&[0xff; 8]);
+            if absent.next_if_eq(&number).is_some() {
+                continue;
+            }
+            self.normalize.append(part, &mut self.key);
+            let length = (self.key.len() - start - 8) as u64;
+            self.key[start..start + 8].copy_from_slice(&length.to_le_bytes());
+        }
+    }
+
     /// Returns an error if too little of the key is in the record.
     fn check_parts(&mut self) -> Result<(), Missing> {
-        let Parts { bytes, ends, absent } = &mut self.parts;
         if !self.lenience.allows_empty && self.finder.finds_values() {
-            let mut start = 0;
-            for (number, end) in ends.iter().enumerate() {
-                let part = &bytes[start..*end];
-                start = *end;
-                let is_known = || absent.iter().any(|(it, _)| *it == number);
-                if self.normalize.is_empty(part) && !is_known() {
-                    absent.push((number, Missing::Empty));
-                }
-            }
-            absent.sort_by_key(|(number, _)| *number);
+            self.note_empty_parts();
         }
+        let Parts { ends, absent, .. } = &mut self.parts;
         let is_enough = self.lenience.allows_missing_part && absent.len() < ends.len();
         if absent.is_empty() || is_enough { Ok(()) } else { Err(absent.swap_remove(0).1) }
+    }
+
+    /// A part of which nothing is left counts as absent.
+    fn note_empty_parts(&mut self) {
+        let is_empty = |part: &[u8]| self.normalize.is_empty(part);
+        if !self.parts.iter().any(is_empty) {
+            return;
+        }
+        let known = mem::take(&mut self.parts.absent);
+        let mut known = known.into_iter().peekable();
+        let parts = self.parts.iter().enumerate().filter(|(_, part)| is_empty(part));
+        let missing = |(number, _)| {
+            known.next_if(|(it, _)| *it == number).unwrap_or((number, Missing::Empty))
+        };
+        self.parts.absent = parts.map(missing).collect();
     }
 }
 
