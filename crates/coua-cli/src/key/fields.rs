@@ -70,8 +70,9 @@ impl Fields {
                 continue;
             };
             parts.push(&record[place.clone()]);
-            if let Item::From(_) = item {
-                others.iter().for_each(|place| parts.push(&record[place.clone()]));
+            let others = if let Item::From(_) = item { others } else { &[] };
+            for place in others {
+                parts.push(&record[place.clone()]);
             }
         }
     }
