@@ -4,6 +4,7 @@ pub(crate) mod collisions;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
+mod jumps;
 mod location;
 mod memory_filter;
 mod op;
@@ -20,7 +21,7 @@ mod window;
 
 pub(crate) use filter_file::{FilterFile, WriteOptions};
 pub(crate) use location::Location;
-pub(crate) use op::{Op, Stop};
+pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
 pub(crate) use secret::Secret;
 pub(crate) use spec::FilterSpec;

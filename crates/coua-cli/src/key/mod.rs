@@ -12,6 +12,7 @@ mod finder;
 mod hashing;
 mod header;
 mod json;
+mod key_spec;
 mod latin;
 mod normalize;
 mod parts;
@@ -27,6 +28,7 @@ pub(crate) use finder::Finder;
 pub(crate) use hashing::{Hashing, OnMissing, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
+pub(crate) use key_spec::KeySpec;
 pub(crate) use normalize::Normalize;
 pub(crate) use parts::Missing;
 pub(crate) use regex::Pattern;
@@ -54,7 +56,7 @@ pub(crate) struct Lenience {
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     finder: Finder,
-    normalize: Normalize,
+    pub(crate) normalize: Normalize,
     pub(crate) lenience: Lenience,
     /// What finds the times of records, if they have some.
     pub(crate) times: Option<Times>,
