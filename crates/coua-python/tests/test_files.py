@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import coua
-from conftest import Program
 
 Program = Callable[..., str]
 

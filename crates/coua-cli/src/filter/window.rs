@@ -1,8 +1,8 @@
 //! What a new filter forgets, and when that is.
 
-use crate::clock::window_text;
+use crate::clock::{duration_text, window_text};
 use crate::terminal::{Failure, Result};
-use coua::window::{Clock, Generations, Window};
+use coua::window::{Clock, Generations, Window, WindowError};
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
@@ -31,7 +31,16 @@ impl WindowSpec {
             (None, None) => return self.no_window().map(|()| None),
         };
         let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
-        window.map(Some).map_err(|error| Failure::at(option, error))
+        window.map(Some).map_err(|error| match error {
+            WindowError::Length { found, generations } if clock != Clock::Count => {
+                let reason = format!(
+                    "{} cannot be divided into {generations} generations: give a longer one, or fewer --generations",
+                    duration_text(found)
+                );
+                Failure::at(option, reason)
+            }
+            error => Failure::at(option, error),
+        })
     }
 
     /// Returns an error for options that need a window.

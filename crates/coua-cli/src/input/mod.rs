@@ -5,6 +5,7 @@ mod decompress;
 mod open;
 mod reader;
 
+pub(crate) use decompress::is_compressed;
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
@@ -26,6 +27,8 @@ pub(crate) struct Inputs {
 pub(crate) struct Coding {
     /// Compressed inputs are decompressed.
     pub(crate) is_decompressed: bool,
+    /// What follows the end of compressed data and is none is ignored.
+    pub(crate) is_forced: bool,
     /// Texts are written so, and become UTF-8; else they are read as they are.
     pub(crate) encoding: Option<&'static Encoding>,
 }
@@ -79,7 +82,7 @@ impl Inputs {
 
     /// The records in the first bytes of a file, which are neither compressed nor encoded.
     pub(crate) fn start_of(path: &Path, bytes: u64) -> Self {
-        let coding = Coding { is_decompressed: false, encoding: None };
+        let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
         Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
     }
 

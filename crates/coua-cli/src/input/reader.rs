@@ -274,7 +274,7 @@ mod tests {
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
         let format = RecordFormat { separator, crlf: false };
         let stop = Arc::new(CancelToken::new().unwrap());
-        let coding = Coding { is_decompressed: false, encoding: None };
+        let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
         let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
         reader.block_size.bytes = block_bytes;

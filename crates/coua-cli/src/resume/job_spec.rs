@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 26] = [
+const OPTIONS: [&str; 27] = [
     "comment",
     "crlf",
     "csv",
@@ -20,6 +20,7 @@ const OPTIONS: [&str; 26] = [
     "empty",
     "encoding",
     "fields",
+    "force",
     "ignore-case",
     "json",
     "missing-part",

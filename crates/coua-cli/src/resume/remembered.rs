@@ -1,6 +1,7 @@
 //! A run that the filter remembers, held against the job at hand.
 
 use super::job_spec::{JobSpec, StoredJob};
+use crate::input::is_compressed;
 use crate::runs::{Moved, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, counted, grouped, printable};
 use std::io;
@@ -61,8 +62,19 @@ impl<'a> Remembered<'a> {
 
     /// The first of its files that no longer begins with what was done of it. Of compressed ones all is read.
     pub(super) fn moved_place(&self) -> Option<(&PathBuf, Moved)> {
+        let is_decompressed =
+            !matches!(&self.job, StoredJob::Known(spec) if spec.has("no-decompress"));
+        let check = |place: &Place| {
+            place.check_whole()?;
+            // Of a text so short it could not be told that it was the beginning of compressed data.
+            let was_text = place.role == Role::Input && place.offset > 0 && place.whole == 0;
+            if was_text && is_decompressed && is_compressed(&place.path)? {
+                return Err(Moved::Start);
+            }
+            Ok(())
+        };
         let mut places = self.run.places.iter();
-        places.find_map(|place| Some((&place.path, place.check_whole().err()?)))
+        places.find_map(|place| Some((&place.path, check(place).err()?)))
     }
 
     /// Returns an error if an output has more than a run that has ended left in it.

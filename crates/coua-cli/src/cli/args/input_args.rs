@@ -49,6 +49,7 @@ pub(crate) struct TargetArgs {
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
     #[arg(short = '0', long, short_alias = 'z', alias = "zero-terminated", conflicts_with_all = ["delimiter", "csv", "tsv"])]
@@ -70,6 +71,10 @@ struct RecordArgs {
     /// Read compressed files as they are
     #[arg(long, hide_short_help = true)]
     no_decompress: bool,
+
+    /// Ignore what follows the end of gzip data and is none
+    #[arg(long, hide_short_help = true, conflicts_with = "no_decompress")]
+    force: bool,
 
     /// Encoding of the texts, such as utf-16 or latin1 [default: bytes are read as they are]
     ///
@@ -254,8 +259,9 @@ impl InputArgs {
             allows_empty: self.keys.empty == Some(Empty::Key),
             allows_missing_part: self.keys.missing_part == Some(MissingPart::Empty),
         };
-        let RecordArgs { no_decompress, encoding, .. } = self.records;
-        let coding = Coding { is_decompressed: !no_decompress, encoding: encoding.map(|it| it.0) };
+        let RecordArgs { no_decompress, force, encoding, .. } = self.records;
+        let (is_decompressed, encoding) = (!no_decompress, encoding.map(|it| it.0));
+        let coding = Coding { is_decompressed, is_forced: force, encoding };
         let inputs = Inputs::new(&self.files, coding);
         let format = self.format(&keys);
         let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
