@@ -1,9 +1,10 @@
 //! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
 //!
-//! `cli` turns the command line into plain jobs, and each file of `commands` does one kind of job. A command that
+//! `cli` finds the command, and each file of `commands` is one: its arguments and its work. A command that
 //! reads records is a `run`: they flow through `input` (bytes to blocks of records), `key` (records to hashes),
 //! `pipeline` (threads), `filter` (the filter's answers) and `output`.
 
+mod args;
 mod cli;
 mod clock;
 mod commands;

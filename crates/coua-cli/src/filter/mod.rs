@@ -18,7 +18,7 @@ mod sharding;
 pub(crate) mod spec;
 mod window;
 
-pub(crate) use filter_file::{FilterFile, WriteOptions};
+pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
 pub(crate) use location::Location;
 pub(crate) use op::{Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
