@@ -27,5 +27,5 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
         terminal::message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
-    panic::catch_unwind(cli::run).unwrap_or(terminal::exit::Exit::Error).finish()
+    panic::catch_unwind(cli::run).unwrap_or(terminal::Exit::Error).finish()
 }

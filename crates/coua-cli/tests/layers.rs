@@ -48,7 +48,8 @@ fn only_the_command_line_knows_its_parser() {
             let path = entry.expect("an entry").path();
             if WITH_CLAP.iter().any(|it| path.ends_with(it)) {
                 continue;
-            } else if path.is_dir() {
+            }
+            if path.is_dir() {
                 folders.push(path);
             } else {
                 let text = fs::read_to_string(&path).expect("a source file");

@@ -1,8 +1,8 @@
 //! `coua pull`.
 
 use crate::args::FileArgs;
-use crate::filter::secret::read_key;
 use crate::filter::server::{self, Address};
+use crate::filter::spec::read_key;
 use crate::filter::{FilterFile, Location};
 use crate::platform;
 use crate::terminal::{Failure, Result, hexadecimal};

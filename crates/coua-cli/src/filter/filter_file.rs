@@ -4,10 +4,10 @@
 
 use crate::clock::{Now, moment_text};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
-use crate::filter::location::Location;
 use crate::filter::run_filter::RunFilter as _;
-use crate::filter::secret::Secret;
 use crate::filter::spec::FilterSpec;
+use crate::filter::spec::Location;
+use crate::filter::spec::Secret;
 use crate::input::Survey;
 use crate::output::UsedFiles;
 use crate::platform::{self, Identity};

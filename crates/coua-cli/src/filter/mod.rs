@@ -4,27 +4,21 @@ pub(crate) mod collisions;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
-mod location;
 mod memory_filter;
 mod op;
 mod read_only_file;
 mod run_filter;
-pub(crate) mod secret;
 #[cfg(feature = "server")]
 pub(crate) mod server;
 mod sharded_file;
 mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
-mod window;
 
 pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
-pub(crate) use location::Location;
 pub(crate) use op::{Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
-pub(crate) use secret::Secret;
-pub(crate) use spec::FilterSpec;
-pub(crate) use window::WindowSpec;
+pub(crate) use spec::{FilterSpec, Location, Secret, WindowSpec};
 
 use crate::input::Survey;
 use crate::terminal::Result;

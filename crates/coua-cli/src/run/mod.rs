@@ -13,7 +13,7 @@ use crate::filter::{self, Location, Op, RunFilter, Summary, SummaryRequest};
 use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, CheckpointTimer, Counts, Recorder, Started};
-use crate::terminal::{Exit, Failure, Result, Stream, exit};
+use crate::terminal::{Exit, Failure, Result, Stream, caught_signal};
 use outcome::Outcome;
 use session::Session;
 
@@ -117,7 +117,7 @@ impl Pass {
             Some(_) => "; make room (`coua remove`), then give the records from that one on",
         };
         let refusal = outcome.refusal(op, &name, filter.exceptions(), remedy);
-        let is_early = outcome.is_full() || exit::caught().is_some();
+        let is_early = outcome.is_full() || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
         let request = counts.summary_request(job.running.figures);
         let summary = match (close(recorder, how, filter, synced, &counts, request), &refusal) {

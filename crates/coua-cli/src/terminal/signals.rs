@@ -2,8 +2,7 @@
 //! once. SIGUSR1: one line about the progress.
 
 use crate::platform::{self, Signal, Waker};
-use crate::terminal::exit;
-use crate::terminal::message::{self, Failure, Result};
+use crate::terminal::message::{self, Failure, Result, catch_signal, caught_signal};
 use crate::terminal::progress::Counters;
 use std::fs::File;
 use std::io;
@@ -62,9 +61,9 @@ pub(crate) fn listen(stop: Arc<CancelToken>, counters: Arc<Counters>) -> Result<
     let answer = move |signal| match signal {
         Signal::Report => message::say(counters.line()),
         // The second one: the user does not want to wait.
-        Signal::End(signal) if exit::caught().is_some() => platform::die_by(signal),
+        Signal::End(signal) if caught_signal().is_some() => platform::die_by(signal),
         Signal::End(signal) => {
-            exit::catch(signal);
+            catch_signal(signal);
             stop.cancel();
         }
     };
