@@ -14,6 +14,7 @@ use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What to read and how to understand it.
@@ -260,7 +261,8 @@ impl InputArgs {
         let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
         let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted };
         let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
-        Ok(Reading { inputs, hashing, until: Until::End, comment })
+        let find = self.keys.finders();
+        Ok(Reading { inputs, hashing, until: Until::End, comment, find })
     }
 
     /// Adds the options on which the result depends.
@@ -286,6 +288,23 @@ impl InputArgs {
 }
 
 impl KeyArgs {
+    /// The options that find keys, for a filter to remember.
+    fn finders(&self) -> BTreeMap<String, Vec<String>> {
+        let separator = self.separator.iter().map(|bytes| value::escape_all(bytes)).collect();
+        let no_quotes = self.no_quotes.then(String::new);
+        let all = [
+            ("csv", self.csv.clone()),
+            ("fields", Vec::from_iter(self.fields.clone())),
+            ("json", self.json.clone()),
+            ("no-quotes", Vec::from_iter(no_quotes)),
+            ("regex", Vec::from_iter(self.regex.clone())),
+            ("separator", separator),
+            ("tsv", self.tsv.clone()),
+        ];
+        let given = all.into_iter().filter(|(_, values)| !values.is_empty());
+        given.map(|(option, values)| (option.to_owned(), values)).collect()
+    }
+
     /// With --csv also of the time, as the last part.
     fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder> {
         let separator = self.separator.as_deref();

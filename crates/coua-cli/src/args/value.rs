@@ -106,6 +106,11 @@ pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, &'static str> {
     if bytes.is_empty() { Err("is empty") } else { Ok(bytes) }
 }
 
+/// Bytes as they are written with escapes.
+pub(crate) fn escape_all(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
+
 /// What the characters after a backslash mean, and how many they are.
 fn escape(after: &[u8]) -> Option<(u8, usize)> {
     Some(match after {

@@ -6,6 +6,7 @@ use crate::clock::{moment_text, window_text};
 use crate::filter::server;
 use crate::filter::spec::{when_full_name, write_layout};
 use crate::filter::{FilterSpec, Location, check_files, filter_file};
+use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::Runs;
 use crate::terminal::{
@@ -63,6 +64,9 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     write_filter(&state.filter, &mut report);
     if let Some(window) = state.filter.window() {
         write_window(window, &state.filter, &mut report);
+    }
+    if let Some(keys) = KeySpec::of(&state.notes, path.display())? {
+        keys.write_report(&mut report);
     }
     resume::write_report(&Runs::of(&state.notes, path.display())?, &mut report);
     Ok(report)

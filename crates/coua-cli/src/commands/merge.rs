@@ -1,10 +1,12 @@
 //! `coua merge`.
 
 use crate::args::{FileArgs, SecretArgs};
-use crate::filter::{FilterFile, check_files, filter_file};
+use crate::filter::{FilterFile, NoRoom, check_files, filter_file};
+use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::{Runs, others};
 use crate::terminal::{Failure, Result, Verbosity};
+use coua::MergeError;
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
 
@@ -53,12 +55,27 @@ impl MergeArgs {
         for path in others {
             let View { filter: other, notes, .. } = read(path)?;
             progress.next(format_args!("merging {}", path.display()));
-            filter.merge(&other).map_err(|error| Failure::at(path.display(), error))?;
+            filter.merge(&other).map_err(|error| not_merged(error, first, path))?;
             all_notes.push(notes);
         }
         let notes = remembered(&self.files, &output, all_notes, options.verbosity)?;
         progress.next(format_args!("writing {}", self.output.display()));
         output.save(filter, notes)
+    }
+}
+
+/// Says which of the filters is at fault.
+fn not_merged(error: MergeError, first: &Path, other: &Path) -> Failure {
+    match error {
+        MergeError::Full(full) => {
+            let (why, other) = (NoRoom::of(&full).why, other.display());
+            let reason = format!(
+                "{why}; nothing was written: make room in it (`coua remove`), or add the records of {other} to a \
+                 filter with a higher --max-items"
+            );
+            Failure::at(first.display(), reason)
+        }
+        error => Failure::at(other.display(), error),
     }
 }
 
@@ -73,6 +90,7 @@ fn remembered(
     let is_one = files.len() == 1;
     let kept = files.iter().position(|path| is_one || output.is_at(path));
     let mut remembered = FilterNotes::default();
+    let keys = common_keys(files, &all)?;
     for ((number, path), found) in files.iter().enumerate().zip(all) {
         if kept == Some(number) {
             remembered = found;
@@ -89,5 +107,22 @@ fn remembered(
             verbosity.say(format_args!("{path}: the result does not have its notes: {names}"));
         }
     }
+    if let Some(keys) = keys {
+        let set = remembered.set(KeySpec::NOTE, &keys.to_note());
+        set.map_err(|reason| Failure::at(output.name(), reason))?;
+    }
     Ok(remembered)
+}
+
+/// How the keys of all filters are made that tell it. Returns an error if they are not made alike.
+fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>> {
+    let mut common: Option<KeySpec> = None;
+    for (path, notes) in files.iter().zip(all) {
+        let Some(keys) = KeySpec::of(notes, path.display())? else { continue };
+        common = Some(match common {
+            None => keys,
+            Some(common) => common.common(&keys, path.display())?,
+        });
+    }
+    Ok(common)
 }

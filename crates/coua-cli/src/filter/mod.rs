@@ -4,6 +4,7 @@ pub(crate) mod collisions;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
+mod jumps;
 mod memory_filter;
 mod op;
 mod read_only_file;
@@ -16,7 +17,7 @@ mod sharding;
 pub(crate) mod spec;
 
 pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
-pub(crate) use op::{Op, Stop};
+pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
 pub(crate) use spec::{FilterSpec, Location, Secret, WindowSpec};
 

@@ -201,12 +201,12 @@ mod tests {
             };
             let expected = hashes.iter().take_while(fits).count();
             let (found, answer) = answered(&filter, &hashes);
-            let Err(Stop::Full { nth, why }) = answer else { panic!("{answer:?}") };
+            let Err(Stop::Full { nth, no_room }) = answer else { panic!("{answer:?}") };
             assert_eq!((nth, found.len()), (expected, expected), "{most:?}");
             let different: HashSet<_> = hashes[..expected].iter().map(|h| h.to_u64()).collect();
             let new = found.iter().filter(|found| **found == Seen::New).count();
             assert_eq!(new, different.len());
-            assert!(why.contains(&format!("{new} items")), "of both shards: {why}");
+            assert!(no_room.why.contains(&format!("{new} item")), "of both shards: {no_room:?}");
         }
     }
 }

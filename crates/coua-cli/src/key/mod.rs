@@ -11,6 +11,7 @@ mod finder;
 mod hashing;
 mod header;
 mod json;
+mod key_spec;
 mod normalize;
 mod regex;
 
@@ -23,6 +24,7 @@ pub(crate) use finder::{Finder, Times};
 pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
+pub(crate) use key_spec::KeySpec;
 pub(crate) use normalize::Normalize;
 pub(crate) use regex::Pattern;
 
@@ -47,7 +49,7 @@ pub(crate) struct Lenience {
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     finder: Finder,
-    normalize: Normalize,
+    pub(crate) normalize: Normalize,
     pub(crate) lenience: Lenience,
     /// What finds the times of records, if they have some.
     pub(crate) times: Option<Times>,

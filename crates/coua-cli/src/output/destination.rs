@@ -1,7 +1,7 @@
 //! Where outputs are to go.
 
 use crate::key::Mixing;
-use crate::platform::Identity;
+use crate::platform::{Identity, descriptor};
 use crate::terminal::{Result, Stream};
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,12 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Of an option that says otherwise than standard output, which is also `-`.
+    /// Of an option that says otherwise than standard output, which is also `-` and `/dev/stdout`.
     pub(crate) fn of(path: Option<&Path>) -> Self {
         match path {
-            Some(path) if path != Path::new("-") => Self::File(path.to_owned()),
+            Some(path) if path != Path::new("-") && descriptor(path) != Some(1) => {
+                Self::File(path.to_owned())
+            }
             _ => Self::Standard,
         }
     }
@@ -67,8 +69,9 @@ impl Destinations {
 
     /// Whether all of them are, or will be, files with names.
     pub(crate) fn are_files(&self) -> bool {
-        self.all().all(|output| {
-            output.path().is_some_and(|path| !path.exists() || Identity::at(path).is_some())
-        })
+        let is_file = |path: &Path| {
+            !path.exists() || Identity::at(path).is_some() && descriptor(path).is_none()
+        };
+        self.all().all(|output| output.path().is_some_and(is_file))
     }
 }

@@ -30,7 +30,7 @@ pub(crate) enum OutputFormat {
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(super) name: String,
-    /// Standard output has none.
+    /// Standard output has none, nor has another file that was open before.
     pub(super) path: Option<PathBuf>,
     /// The regular file that this is, if it is one.
     pub(super) regular: Option<Identity>,
@@ -54,6 +54,12 @@ impl Output {
             Stream::Output.check_open()?;
             return Self::new(None, platform::standard_output(), spec);
         };
+        if platform::descriptor(path).is_some() {
+            // Whoever opened the file decides what stays in it.
+            let file = File::options().append(true).open(path);
+            let output = Self::new(Some(path), file, spec)?;
+            return Ok(Self { path: None, ..output });
+        }
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let mut output = Self::new(Some(path), file, spec)?;

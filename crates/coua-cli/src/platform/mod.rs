@@ -19,8 +19,8 @@ pub(crate) use signal::Signal;
 #[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{
-    closed_at_start, die_by, enlarge_pipe, explain_shortened, is_fifo, listen, open_fifo,
-    standard_input, standard_output,
+    closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened, is_fifo, listen,
+    open_fifo, standard_input, standard_output,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;

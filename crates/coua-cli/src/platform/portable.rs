@@ -51,6 +51,11 @@ pub(crate) fn wait_writable(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// No name leads to a file that is open.
+pub(crate) fn descriptor(_path: &Path) -> Option<u32> {
+    None
+}
+
 pub(super) fn identity_at(path: &Path, _metadata: &Metadata) -> Option<(u64, u64)> {
     Handle::from_path(path).ok().map(|handle| identity(&handle))
 }

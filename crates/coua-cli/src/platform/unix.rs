@@ -9,7 +9,7 @@ use rustix::stdio;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -18,6 +18,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+
+/// Symbolic links that are followed.
+const MOST_LINKS: usize = 40;
 
 /// Wakes a thread that waits for input.
 #[derive(Debug)]
@@ -98,6 +101,21 @@ pub(crate) fn standard_input() -> io::Result<File> {
 /// Standard output without the buffer and lock of [`io::Stdout`].
 pub(crate) fn standard_output() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// The number of the open file that a name such as `/dev/stdout` or `/dev/fd/3` leads to.
+pub(crate) fn descriptor(path: &Path) -> Option<u32> {
+    let open_files = fs::canonicalize("/dev/fd").ok()?;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+        if folder == open_files {
+            return path.file_name()?.to_str()?.parse().ok();
+        }
+        path = folder.join(fs::read_link(&path).ok()?);
+    }
+    None
 }
 
 pub(crate) fn is_fifo(metadata: &Metadata) -> bool {

@@ -2,11 +2,12 @@
 
 use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, WriteOptions};
 use crate::input::{BlockReader, Inputs, Survey, Until};
-use crate::key::{Hashing, Headers, Mixing, OnMissing, Reason, Seen};
+use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::record::Header;
 use crate::resume::{Checkpoints, Started, Undo};
 use crate::terminal::{CancelToken, ProgressMode, ReportFormat, Result};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -97,9 +98,34 @@ pub(crate) struct Reading {
     pub(crate) until: Until,
     /// How comments before a CSV header begin.
     pub(crate) comment: Option<Arc<[u8]>>,
+    /// The options that find keys.
+    pub(crate) find: BTreeMap<String, Vec<String>>,
 }
 
 impl Reading {
+    /// Makes keys as those of a filter are made. A filter without items remembers from now on how they are made.
+    pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter) -> Result<()> {
+        let keys = &mut self.hashing.keys;
+        match filter.key_spec()? {
+            Some(known) if keys.normalize.does_nothing() => keys.normalize = known.normalize,
+            Some(known) => keys.normalize.check_same(known.normalize, filter.name())?,
+            None => {
+                let (find, normalize) = (self.find.clone(), keys.normalize);
+                filter.set_key_spec(&KeySpec { find, normalize })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why nothing was found in a filter, if it may be that an option was forgotten.
+    pub(super) fn missing_finders(&self, filter: &dyn RunFilter) -> Result<Option<String>> {
+        let spec = filter.key_spec()?.filter(|spec| self.find.is_empty() && !spec.find.is_empty());
+        Ok(spec.map(|spec| {
+            let finders = spec.finders();
+            format!("its keys were found with {finders}; give that as well, unless the records are such keys")
+        }))
+    }
+
     /// Looks at all inputs, and at the headers of those that are CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey(self.until)?;

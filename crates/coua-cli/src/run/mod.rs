@@ -46,6 +46,7 @@ impl Pass {
         let mut filter = filter::open(location, job.op, spec, &used.inputs, threads, options)?;
         let (now, window) = (spec.now, filter.window());
         now.check_for(window)?;
+        job.reading.agree_with(&mut *filter)?;
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
             // Times up to a generation after the present are believed: clocks differ.
             times.believe(now, window.step());
@@ -110,15 +111,16 @@ impl Pass {
         let is_saved = op.changes() && filter.follows_outputs();
         let is_resumable = recorder.as_ref().is_some_and(Recorder::is_resumable);
         let remedy = match filter.runs() {
-            None => "",
+            None => None,
             Some(_) if is_resumable => {
-                "; make room (`coua remove`), then give the same command with --resume"
+                Some("make room (`coua remove`), then give the same command with --resume")
             }
-            Some(_) => "; make room (`coua remove`), then give the records from that one on",
+            Some(_) => Some("make room (`coua remove`), then give the records from that one on"),
         };
         let refusal = outcome.refusal(op, &name, filter.exceptions(), remedy);
         let is_early = outcome.is_full() || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
+        let hint = job.reading.missing_finders(&*filter)?;
         let request = counts.summary_request(job.running.figures);
         let summary = match (close(recorder, how, filter, synced, &counts, request), &refusal) {
             (Err(failure), Some(_)) => {
@@ -127,10 +129,10 @@ impl Pass {
             }
             (closed, _) => closed?,
         };
-        if job.wants_found()
-            && let Some(nothing) = counts.nothing_found()
-        {
-            verbosity.say(format_args!("{name}: {nothing}"));
+        let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
+        if let Some(nothing) = nothing {
+            let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
+            verbosity.say(format_args!("{name}: {nothing}{hint}"));
         }
         let printed = if let Some(format) = job.running.figures {
             let write_answers = |report: &mut _| counts.write_report(op, summary.expected, report);

@@ -1,6 +1,6 @@
 //! How a run ends before its time.
 
-use crate::filter::Op;
+use crate::filter::{NoRoom, Op};
 use crate::record::Block;
 use crate::terminal::{Exit, Failure, counted};
 
@@ -10,7 +10,7 @@ pub(super) enum Outcome {
     #[default]
     Whole,
     /// Not this record, for which there was no room, nor those after it.
-    Full { record: String, why: String },
+    Full { record: String, no_room: NoRoom },
     /// The server cannot be reached, or does not do what it is asked, and has left so many records open. All before
     /// the `first` were answered; the `last` is that about which was asked last.
     GaveUp { reason: String, unanswered: u64, first: String, last: String },
@@ -42,15 +42,18 @@ impl Outcome {
     }
 
     /// What there is to say if there was no room for a record. `exceptions` are those of what is said about the
-    /// filter, none if it is forgotten; `remedy` is what to do.
+    /// filter, none if it is forgotten; `remedy` is what to do if it is kept.
     pub(super) fn refusal(
         &self,
         op: Op,
         name: &str,
         exceptions: Option<&str>,
-        remedy: &str,
+        remedy: Option<&str>,
     ) -> Option<Failure> {
-        let Self::Full { record, why } = self else { return None };
+        let Self::Full { record, no_room: NoRoom { why, remedy: other } } = self else {
+            return None;
+        };
+        let remedy = remedy.unwrap_or(other);
         let state = match (op, exceptions) {
             (Op::Dedup, None) => "in the output, it and those after it are neither".to_owned(),
             (Op::Dedup, Some(exceptions)) => format!(
@@ -62,7 +65,7 @@ impl Outcome {
             }
         };
         let reason =
-            format!("{why}; stopped before {record}: all records before it are {state}{remedy}");
+            format!("{why}; stopped before {record}: all records before it are {state}; {remedy}");
         Some(Failure::ending(Exit::Full, name, reason))
     }
 

@@ -42,7 +42,7 @@ fn remove(reading: &Reading, filter: &mut dyn RunFilter, output: &Place) -> Resu
         batch.answers.clear();
         filter.answer(Op::Remove, &mut batch, 0).map_err(|stop| match stop {
             Stop::Lost { failure, .. } => failure,
-            Stop::Full { why, .. } => Failure::at(filter.name(), why),
+            Stop::Full { no_room, .. } => Failure::at(filter.name(), no_room.why),
         })?;
     }
     Ok(())

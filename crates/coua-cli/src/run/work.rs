@@ -61,7 +61,7 @@ impl Pass {
                 self.session.record(batch, batch.block.len());
                 self.outcome.give_up(&failure, unanswered, &batch.block);
             }
-            Stop::Full { nth, why } => {
+            Stop::Full { nth, no_room } => {
                 let place = if self.outcome.is_full() { 0 } else { batch.keys.record_of_hash(nth) };
                 self.session.record(batch, place);
                 if let Some(recorder) = &mut self.recorder {
@@ -71,7 +71,7 @@ impl Pass {
                 batch.answers.also_selected.truncate(place);
                 if !self.outcome.is_full() {
                     let record = batch.block.record_name(place);
-                    self.outcome = Outcome::Full { record, why };
+                    self.outcome = Outcome::Full { record, no_room };
                 }
             }
         }

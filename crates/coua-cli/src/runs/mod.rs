@@ -21,9 +21,9 @@ use std::fmt::Display;
 
 const PREFIX: &str = "coua/run/";
 
-/// The names of notes that are not about runs.
+/// The names of notes that are not the program's.
 pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
-    notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with(PREFIX))
+    notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with("coua/"))
 }
 
 /// The progress of the program with one job.

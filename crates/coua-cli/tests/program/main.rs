@@ -20,6 +20,7 @@ mod outputs;
 mod overwritten;
 mod packed;
 mod permissions;
+mod remembered_keys;
 mod resume;
 mod shards;
 mod signals;

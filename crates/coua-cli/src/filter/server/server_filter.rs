@@ -11,7 +11,7 @@ use super::remote_filter::{Pending, RemoteFilter};
 use super::reserve::ReserveOptions;
 use crate::clock::window_text;
 use crate::filter::collisions::{self, Answered};
-use crate::filter::op::{Op, Stop};
+use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Seen, Wanted};
@@ -196,7 +196,7 @@ impl RunFilter for ServerFilter {
         let (given, result) = self.filter.answers(pending);
         if self.ended == Some(Ended::Full) {
             self.record_after_full(keys, &given, 0);
-            return Err(Stop::Full { nth: 0, why: String::new() });
+            return Err(Stop::Full { nth: 0, no_room: NoRoom::default() });
         }
         // Once some are open, all others that were not taken are open as well.
         let is_full = |answer: &KeyAnswer| self.op.inserts() && answer.number == Some(FULL);
@@ -212,7 +212,8 @@ impl RunFilter for ServerFilter {
         let Some(nth) = full else { return Ok(()) };
         self.ended = Some(Ended::Full);
         self.record_after_full(keys, &given, nth);
-        Err(Stop::Full { nth, why: "the filter is full".to_owned() })
+        let remedy = "make room (`coua remove`), then give the records from that one on";
+        Err(Stop::Full { nth, no_room: NoRoom { why: "the filter is full".to_owned(), remedy } })
     }
 
     fn follows_outputs(&self) -> bool {
