@@ -11,9 +11,7 @@ mod read_only_file;
 mod run_filter;
 #[cfg(feature = "server")]
 pub(crate) mod server;
-mod sharded_file;
-mod sharded_memory;
-mod sharding;
+mod sharded;
 pub(crate) mod spec;
 
 pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
@@ -25,7 +23,7 @@ use crate::input::Survey;
 use crate::terminal::Result;
 use memory_filter::MemoryFilter;
 use read_only_file::ReadOnlyFile;
-use sharded_memory::ShardedMemory;
+use sharded::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

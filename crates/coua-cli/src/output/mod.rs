@@ -1,12 +1,10 @@
 //! Where records go: standard output or a file, in large writes; none, one, or one for each kind of answer.
 
-mod destination;
 mod file;
 mod output_spec;
 
-pub(crate) use destination::{Destination, Destinations};
 pub(crate) use file::{OutputFormat, Synced};
-pub(crate) use output_spec::{OutputSpec, UsedFiles, refuse_filter};
+pub(crate) use output_spec::{Destination, Destinations, OutputSpec, UsedFiles, refuse_filter};
 
 use crate::key::{Answers, BlockKeys};
 use crate::record::Block;

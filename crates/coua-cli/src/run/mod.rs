@@ -1,9 +1,7 @@
 //! A command that reads records: set up, worked off and ended here, whatever it does and wherever the filter is.
 
 mod job;
-mod outcome;
 mod session;
-mod undo;
 mod work;
 
 pub(crate) use job::{Job, Reading, Running};
@@ -14,8 +12,8 @@ use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, CheckpointTimer, Counts, Recorder, Started};
 use crate::terminal::{Exit, Failure, Result, Stream, caught_signal};
-use outcome::Outcome;
 use session::Session;
+use work::Outcome;
 
 impl Job {
     /// Works records off: for commands that do nothing else.
@@ -52,7 +50,7 @@ impl Pass {
             times.believe(now, window.step());
         }
         for undo in job.to_undo(&mut *filter, job.output_spec(&used))? {
-            undo::undo(&job.reading, &mut *filter, &undo)?;
+            job.reading.undo(&mut *filter, &undo)?;
         }
         let started = job.begin(&mut *filter, job.output_spec(&used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
