@@ -5,7 +5,7 @@ use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Stage, Summary, SummaryRequest, report_outdated};
-use crate::filter::sharded_file::ShardedFile;
+use crate::filter::sharded::ShardedFile;
 use crate::key::{KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
@@ -90,7 +90,7 @@ impl FileFilter {
     fn write_notes(&mut self) -> Result<()> {
         match self.jumps.note() {
             Some(note) if self.store.note(HELD) != Some(&note) => {
-                self.store.set_note(HELD, &note)?
+                self.store.set_note(HELD, &note)?;
             }
             Some(_) => {}
             None => drop(self.store.remove_note(HELD)),

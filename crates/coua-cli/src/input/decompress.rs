@@ -1,7 +1,9 @@
-//! Recognizes compressed inputs, and those that are not read, by their first bytes.
+//! Raw bytes from files, pipes and terminals. Compressed inputs, and those that are not read, are recognized by their
+//! first bytes.
 
 use crate::input::Coding;
-use crate::input::open::{Digest, Tap};
+use crate::platform;
+use crate::terminal::CancelToken;
 use bzip2::bufread::MultiBzDecoder;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
@@ -10,6 +12,88 @@ use lz4_flex::frame::FrameDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The checksum of all bytes that were read of an input so far.
+#[derive(Clone, Default)]
+pub(super) struct Digest(Arc<Mutex<Xxh3>>);
+
+impl Digest {
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).digest()
+    }
+}
+
+/// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program is to
+/// stop.
+pub(crate) struct Tap {
+    file: Arc<File>,
+    /// Anything but a regular file: a read may wait.
+    may_wait: bool,
+    stop: Arc<CancelToken>,
+    consumed: Arc<AtomicU64>,
+    /// Until it is known that the input is not compressed.
+    digest: Option<Digest>,
+}
+
+impl Tap {
+    pub(crate) fn new(
+        file: File,
+        stop: Arc<CancelToken>,
+        consumed: Arc<AtomicU64>,
+    ) -> io::Result<Self> {
+        let may_wait = !file.metadata()?.is_file();
+        if may_wait {
+            platform::enlarge_pipe(&file);
+        }
+        let (file, digest) = (Arc::new(file), Some(Digest::default()));
+        Ok(Self { file, may_wait, stop, consumed, digest })
+    }
+
+    /// The checksum of what is read.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        self.digest.clone()
+    }
+
+    /// The input is not compressed: its checksum is not computed any more.
+    pub(super) fn drop_digest(&mut self) {
+        self.digest = None;
+    }
+
+    /// The file, if a read from it may wait.
+    pub(crate) fn waiting(&self) -> Option<Arc<File>> {
+        self.may_wait.then(|| self.file.clone())
+    }
+}
+
+impl Read for Tap {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.may_wait {
+                self.stop.wait_readable(&self.file)?;
+            }
+            match (&*self.file).read(buffer) {
+                // Another process was faster, or there was nothing after all.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(read) => {
+                    self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+                    if let Some(digest) = &self.digest {
+                        digest.add(&buffer[..read]);
+                    }
+                    return Ok(read);
+                }
+            }
+        }
+    }
+}
 
 /// The largest window of zstd, as a power of two: `zstd --long=31` asks for it.
 const ZSTD_WINDOW: u32 = if usize::BITS < 64 { 30 } else { 31 };

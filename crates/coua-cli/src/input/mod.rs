@@ -2,7 +2,6 @@
 
 mod current;
 mod decompress;
-mod open;
 mod reader;
 
 pub(crate) use decompress::is_compressed;

@@ -48,9 +48,12 @@ impl KeySpec {
     /// The options that find keys, as they are written.
     pub(crate) fn finders(&self) -> String {
         let options = self.find.iter().flat_map(|(option, values)| {
-            let of_value = move |value: &String| match value.is_empty() {
-                true => format!("--{option}"),
-                false => format!("--{option} {}", quoted(value)),
+            let of_value = move |value: &String| {
+                if value.is_empty() {
+                    format!("--{option}")
+                } else {
+                    format!("--{option} {}", quoted(value))
+                }
             };
             values.iter().map(of_value)
         });

@@ -4,7 +4,6 @@
 //! part's bytes; a key of several is each part after its length (8 bytes, little endian), so that
 //! `a b,c` and `a,b c` differ. A part that the record lacks, where that is allowed, has the highest length.
 
-mod answers;
 mod block_keys;
 mod csv;
 mod fields;
@@ -13,30 +12,24 @@ mod hashing;
 mod header;
 mod json;
 mod key_spec;
-mod latin;
 mod normalize;
-mod parts;
 mod regex;
-mod shard;
-mod time;
 
-pub(crate) use answers::{Answers, Expectation, Group, Seen};
-pub(crate) use block_keys::{BlockKeys, MissingKey, Reason};
+pub(crate) use block_keys::{
+    Answers, BlockKeys, Expectation, Group, Missing, MissingKey, Reason, Seen,
+};
 pub(crate) use csv::{Column, Columns, Dialect};
 pub(crate) use fields::Fields;
-pub(crate) use finder::Finder;
-pub(crate) use hashing::{Hashing, OnMissing, Wanted};
+pub(crate) use finder::{Finder, Times};
+pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
 pub(crate) use key_spec::KeySpec;
 pub(crate) use normalize::Normalize;
-pub(crate) use parts::Missing;
 pub(crate) use regex::Pattern;
-pub(crate) use shard::Shard;
-pub(crate) use time::Times;
 
+use block_keys::Parts;
 use coua::{KeyHash, KeyHasher};
-use parts::Parts;
 use std::collections::TryReserveError;
 use std::mem;
 

@@ -7,7 +7,7 @@ use url::Url;
 
 /// Which differences do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Vec<Word>", from = "Vec<Word>")]
+#[serde(into = "Vec<Normalizer>", from = "Vec<Normalizer>")]
 pub(crate) struct Normalize {
     pub(crate) trim: bool,
     pub(crate) url: bool,
@@ -17,34 +17,42 @@ pub(crate) struct Normalize {
 /// One of them, by the name of its option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Word {
+enum Normalizer {
     IgnoreCase,
     Trim,
     Url,
 }
 
-impl From<Normalize> for Vec<Word> {
+impl From<Normalize> for Vec<Normalizer> {
     fn from(normalize: Normalize) -> Self {
         let Normalize { trim, url, ignore_case } = normalize;
-        let all = [(ignore_case, Word::IgnoreCase), (trim, Word::Trim), (url, Word::Url)];
+        let all = [
+            (ignore_case, Normalizer::IgnoreCase),
+            (trim, Normalizer::Trim),
+            (url, Normalizer::Url),
+        ];
         all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, word)| word).collect()
     }
 }
 
-impl From<Vec<Word>> for Normalize {
-    fn from(words: Vec<Word>) -> Self {
+impl From<Vec<Normalizer>> for Normalize {
+    fn from(words: Vec<Normalizer>) -> Self {
         let has = |word| words.contains(&word);
-        Self { trim: has(Word::Trim), url: has(Word::Url), ignore_case: has(Word::IgnoreCase) }
+        Self {
+            trim: has(Normalizer::Trim),
+            url: has(Normalizer::Url),
+            ignore_case: has(Normalizer::IgnoreCase),
+        }
     }
 }
 
 /// As options.
 impl Display for Normalize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let option = |word: &Word| match word {
-            Word::IgnoreCase => "--ignore-case",
-            Word::Trim => "--trim",
-            Word::Url => "--url",
+        let option = |word: &Normalizer| match word {
+            Normalizer::IgnoreCase => "--ignore-case",
+            Normalizer::Trim => "--trim",
+            Normalizer::Url => "--url",
         };
         let words = Vec::from(*self);
         let options: Vec<_> = words.iter().map(option).collect();

@@ -3,9 +3,6 @@
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
-mod shortened;
-mod signal;
-#[cfg(unix)]
 mod unix;
 
 #[cfg(not(unix))]
@@ -15,7 +12,6 @@ use unix as system;
 
 #[cfg(not(unix))]
 pub(crate) use portable::NoWaker as Waker;
-pub(crate) use signal::Signal;
 #[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{

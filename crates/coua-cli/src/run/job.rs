@@ -1,12 +1,14 @@
-//! What a command is to do with records.
+//! What a command is to do with records, and what of an earlier run it is to undo first.
 
-use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, WriteOptions};
+use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop, WriteOptions};
 use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
+use crate::pipeline::Batch;
 use crate::record::Header;
 use crate::resume::{Checkpoints, Started, Undo};
-use crate::terminal::{CancelToken, ProgressMode, ReportFormat, Result};
+use crate::runs::Place;
+use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -156,5 +158,43 @@ impl Reading {
     /// Whether a record without a key passes.
     pub(super) fn keeps_missing(&self) -> bool {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
+    }
+
+    /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
+    pub(super) fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo) -> Result<()> {
+        if let Some(output) = &undo.output {
+            self.remove(filter, output)?;
+        }
+        if let Some(runs) = filter.runs() {
+            runs.remove(undo.number);
+        }
+        filter.commit(Stage::Begin)
+    }
+
+    /// Removes the records of an output up to a place.
+    fn remove(&self, filter: &mut dyn RunFilter, output: &Place) -> Result<()> {
+        let mut hashing = Hashing {
+            hasher: filter.hasher(),
+            wanted: filter.wanted(),
+            on_missing: Some(OnMissing::Keep),
+            ..self.hashing.clone()
+        };
+        let inputs = Inputs::start_of(&output.path, output.offset);
+        let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
+        let format = hashing.format.clone();
+        let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
+        let mut batch = Batch::default();
+        while reader.next_block(&mut batch.block)? {
+            if let Some(failure) = batch.block.failure.take() {
+                return Err(failure);
+            }
+            hashing.hash(&mut batch.block, &mut batch.keys);
+            batch.answers.clear();
+            filter.answer(Op::Remove, &mut batch, 0).map_err(|stop| match stop {
+                Stop::Lost { failure, .. } => failure,
+                Stop::Full { no_room, .. } => Failure::at(filter.name(), no_room.why),
+            })?;
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,7 @@
 //! A command that reads records: set up, worked off and ended here, whatever it does and wherever the filter is.
 
 mod job;
-mod outcome;
 mod session;
-mod undo;
 mod work;
 
 pub(crate) use job::{Job, Reading, Running};
@@ -13,9 +11,16 @@ use crate::filter::{self, Location, Op, RunFilter, Summary, SummaryRequest};
 use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, CheckpointTimer, Counts, Recorder, Started};
-use crate::terminal::{Exit, Failure, Result, Stream, exit};
-use outcome::Outcome;
+use crate::terminal::{Exit, Failure, Result, Stream, caught_signal};
 use session::Session;
+use work::Outcome;
+
+impl Job {
+    /// Works records off: for commands that do nothing else.
+    pub(crate) fn run(self) -> Result<Exit> {
+        Pass::of(self)?.finish(Exit::Success)
+    }
+}
 
 impl Pass {
     /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
@@ -45,7 +50,7 @@ impl Pass {
             times.believe(now, window.step());
         }
         for undo in job.to_undo(&mut *filter, job.output_spec(&used))? {
-            undo::undo(&job.reading, &mut *filter, &undo)?;
+            job.reading.undo(&mut *filter, &undo)?;
         }
         let started = job.begin(&mut *filter, job.output_spec(&used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
@@ -111,7 +116,7 @@ impl Pass {
             Some(_) => Some("make room (`coua remove`), then give the records from that one on"),
         };
         let refusal = outcome.refusal(op, &name, filter.exceptions(), remedy);
-        let is_early = outcome.is_full() || exit::caught().is_some();
+        let is_early = outcome.is_full() || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
         let hint = job.reading.missing_finders(&*filter)?;
         let request = counts.summary_request(job.running.figures);

@@ -7,7 +7,7 @@ use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
     CancelToken, Counters, Failure, FilterFigures, Progress, Report, ReportFormat, Result, Stream,
-    counted, exit, grouped, signals,
+    caught_signal, counted, grouped, signals,
 };
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl Session {
         let Some(first) = &self.first_without_key else { return read };
         let records = counted(self.without_key, "record");
         let is_said = job.reading.hashing.on_missing.is_some();
-        if read.is_ok() && !is_said && !self.some_key && exit::caught().is_none() {
+        if read.is_ok() && !is_said && !self.some_key && caught_signal().is_none() {
             let reason = if self.only_times {
                 format!("no time in {records} can be used; correct --time-field or --time-format")
             } else {

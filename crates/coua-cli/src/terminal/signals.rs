@@ -1,9 +1,8 @@
 //! SIGINT and SIGTERM: finish the block, save, die by the signal; a second one ends the program at
 //! once. SIGUSR1: one line about the progress.
 
-use crate::platform::{self, Signal, Waker};
-use crate::terminal::exit;
-use crate::terminal::message::{self, Failure, Result};
+use crate::platform::{self, Waker};
+use crate::terminal::message::{self, Failure, Result, catch_signal, caught_signal};
 use crate::terminal::progress::Counters;
 use std::fs::File;
 use std::io;
@@ -59,16 +58,16 @@ impl CancelToken {
 
 /// From now on signals are answered by a thread of their own.
 pub(crate) fn listen(stop: Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
-    let answer = move |signal| match signal {
-        Signal::Report => message::say(counters.line()),
+    let end = move |signal| {
         // The second one: the user does not want to wait.
-        Signal::End(signal) if exit::caught().is_some() => platform::die_by(signal),
-        Signal::End(signal) => {
-            exit::catch(signal);
-            stop.cancel();
+        if caught_signal().is_some() {
+            platform::die_by(signal);
         }
+        catch_signal(signal);
+        stop.cancel();
     };
-    platform::listen(answer).map_err(|error| Failure::io("signals", &error))
+    let report = move || message::say(counters.line());
+    platform::listen(end, report).map_err(|error| Failure::io("signals", &error))
 }
 
 #[cfg(all(test, unix))]

@@ -51,7 +51,6 @@ fn other_normalizers_are_refused() {
         );
         with(&folder, "b\n", args).failed(2, &words);
     }
-    with(&folder, "b\n", &["add", "plain"]);
     assert!(folder.read("f") == before);
     let folder = Folder::new();
     with(&folder, "a\n", &["add", "f"]).good();

@@ -127,7 +127,11 @@ fn records_older_than_the_window_pass_and_are_not_remembered() {
 
 /// Records `TIME KEY`, whose times are hours.
 fn hours(records: &[(u64, &str)]) -> String {
-    records.iter().map(|(hour, key)| format!("{} {key}\n", 1_500_000_000 + hour * 3600)).collect()
+    records
+        .iter()
+        .map(|(hour, key)| format!("{} {key}\n", 1_500_000_000 + hour * 3600))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 const BY_HOUR: [&str; 4] = ["--window", "4h", "-k2", "--time-field=1"];

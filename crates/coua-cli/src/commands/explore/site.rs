@@ -1,4 +1,4 @@
-//! `coua explore`: a page in the browser, served to this machine alone.
+//! The page of `coua explore`, served to this machine alone.
 
 use crate::filter::Location;
 #[cfg(feature = "server")]
@@ -6,7 +6,7 @@ use crate::filter::server;
 use crate::output::refuse_filter;
 #[cfg(feature = "server")]
 use crate::terminal::hexadecimal;
-use crate::terminal::{Failure, Result, Verbosity, print, say};
+use crate::terminal::{Failure, Result, Verbosity};
 #[cfg(feature = "server")]
 use coua::HashAlgorithm;
 use std::fs::{self, File};
@@ -22,44 +22,11 @@ const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/explore.html"));
 /// A slice of a filter at most; the page asks for no more than a frame of a log at a time.
 const MOST_SLICE: u64 = 80 << 20;
 
-/// Whether the page is opened in a browser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Browser {
-    Opened,
-    Left,
-}
-
 /// Writes the page to a file.
-pub(crate) fn write(path: &Path) -> Result<()> {
+pub(super) fn write(path: &Path) -> Result<()> {
     refuse_filter(path)?;
     check_made()?;
     fs::write(path, PAGE).map_err(|error| Failure::write(path.display(), &error))?;
-    Ok(())
-}
-
-/// Serves the page until it is interrupted, on this port or (0) on a free one.
-pub(crate) fn serve(
-    filter: Option<&Path>,
-    verbosity: Verbosity,
-    (port, browser): (u16, Browser),
-) -> Result<()> {
-    check_made()?;
-    let subject = filter.map(|filter| Subject::of(filter, verbosity)).transpose()?;
-    let address = (Ipv4Addr::LOCALHOST, port);
-    let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
-    let server = Server::http(address).map_err(refused)?;
-    let port = server.server_addr().to_ip().map_or(port, |found| found.port());
-    let url = format!("http://127.0.0.1:{port}/");
-    print(&format!("{url}\n"))?;
-    if browser == Browser::Opened && open::that_detached(&url).is_err() {
-        say(format_args!("no browser could be opened: visit {url}"));
-    }
-    let mut site = Site { subject, port };
-    for request in server.incoming_requests() {
-        let answer = site.answer(&request);
-        // A browser that has gone away misses nothing.
-        request.respond(answer).ok();
-    }
     Ok(())
 }
 
@@ -130,12 +97,37 @@ impl Subject {
 }
 
 /// What is served.
-struct Site {
-    subject: Option<Subject>,
+pub(super) struct Site {
+    server: Server,
     port: u16,
+    subject: Option<Subject>,
 }
 
 impl Site {
+    /// The page, with a filter if one is named, on this port or (0) on a free one.
+    pub(super) fn open(filter: Option<&Path>, verbosity: Verbosity, port: u16) -> Result<Self> {
+        check_made()?;
+        let subject = filter.map(|filter| Subject::of(filter, verbosity)).transpose()?;
+        let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
+        let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(refused)?;
+        let port = server.server_addr().to_ip().map_or(port, |found| found.port());
+        Ok(Self { server, port, subject })
+    }
+
+    /// Its address.
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Answers until the program is interrupted.
+    pub(super) fn serve(mut self) {
+        while let Ok(request) = self.server.recv() {
+            let answer = self.answer(&request);
+            // A browser that has gone away misses nothing.
+            request.respond(answer).ok();
+        }
+    }
+
     fn answer(&mut self, request: &Request) -> Answer {
         if !self.is_asked_for(request) {
             return text(403, "this page is for this machine alone");

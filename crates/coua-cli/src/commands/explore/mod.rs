@@ -1,10 +1,9 @@
 //! `coua explore`.
 
-use super::args::{Quiet, value};
 #[cfg(feature = "explore")]
-use crate::commands::explore::{self, Browser};
-#[cfg(not(feature = "explore"))]
-use crate::terminal::Failure;
+mod site;
+
+use crate::args::{Quiet, value};
 use crate::terminal::Result;
 use std::path::PathBuf;
 
@@ -40,20 +39,25 @@ pub(crate) struct ExploreArgs {
 impl ExploreArgs {
     #[cfg(not(feature = "explore"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn run(&self) -> Result<()> {
-        Err(Failure::at("explore", "this program was built without the feature `explore`"))
+    pub(crate) fn run(&self) -> Result<()> {
+        let reason = "this program was built without the feature `explore`";
+        Err(crate::terminal::Failure::at("explore", reason))
     }
 
+    /// Serves the page, or writes it.
     #[cfg(feature = "explore")]
-    pub(super) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<()> {
         if let Some(path) = &self.write {
-            return explore::write(path);
+            return site::write(path);
         }
-        let browser = if self.no_open { Browser::Left } else { Browser::Opened };
-        explore::serve(
-            self.filter.as_deref(),
-            self.quiet.verbosity(),
-            (self.port.unwrap_or(0), browser),
-        )
+        let (filter, port) = (self.filter.as_deref(), self.port.unwrap_or(0));
+        let site = site::Site::open(filter, self.quiet.verbosity(), port)?;
+        let url = site.url();
+        crate::terminal::print(&format!("{url}\n"))?;
+        if !self.no_open && open::that_detached(&url).is_err() {
+            crate::terminal::say(format_args!("no browser could be opened: visit {url}"));
+        }
+        site.serve();
+        Ok(())
     }
 }

@@ -1,9 +1,7 @@
 //! `coua count`.
 
-use super::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
-use super::line::Line;
-use crate::commands;
-use crate::filter::Op;
+use crate::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
+use crate::filter::{Location, Op};
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::terminal::{Exit, Result};
@@ -29,16 +27,17 @@ pub(crate) struct CountArgs {
 }
 
 impl CountArgs {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
-        commands::work(Job {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        Job {
             op: Op::Count,
             reading: self.target.input.reading(None)?,
-            location: Some(line.location(&self.target.filter_file)?),
+            location: Some(Location::of(&self.target.filter_file)?),
             filter: self.filter.spec(),
             to: Destinations::standard(),
             printed: None,
             recorded: None,
             running: self.run.running(self.quiet.verbosity()),
-        })
+        }
+        .run()
     }
 }

@@ -1,9 +1,7 @@
 //! `coua add`.
 
-use super::args::{FilterArgs, TargetArgs, WorkArgs};
-use super::line::Line;
-use crate::commands;
-use crate::filter::Op;
+use crate::args::{FilterArgs, TargetArgs, WorkArgs};
+use crate::filter::{Location, Op};
 use crate::output::Destinations;
 use crate::resume::JobSpec;
 use crate::run::Job;
@@ -41,18 +39,19 @@ pub(crate) struct AddArgs {
 }
 
 impl AddArgs {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
+    pub(crate) fn run(&self) -> Result<Exit> {
         let (target, window) = (&self.target, &self.filter.window);
         let spec = window.describe(JobSpec::new("add").with("unique", self.unique));
-        commands::work(Job {
+        Job {
             op: if self.unique { Op::AddNew } else { Op::Add },
             reading: target.input.reading(window.time_source())?,
-            location: Some(line.location(&target.filter_file)?),
+            location: Some(Location::of(&target.filter_file)?),
             filter: self.filter.spec(),
             to: Destinations::default(),
             printed: None,
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
-        })
+        }
+        .run()
     }
 }

@@ -4,7 +4,6 @@ mod filter_args;
 mod input_args;
 mod run_args;
 pub(crate) mod value;
-mod window_args;
 
 pub(crate) use filter_args::{FilterArgs, LAYOUTS, OpenArgs, SecretArgs, usual_slots};
 pub(crate) use input_args::{InputArgs, TargetArgs};

@@ -1,9 +1,7 @@
 //! `coua dedup`.
 
-use super::args::{FilterArgs, InputArgs, WorkArgs};
-use super::line::Line;
-use crate::commands;
-use crate::filter::Op;
+use crate::args::{FilterArgs, InputArgs, WorkArgs};
+use crate::filter::{Location, Op};
 use crate::key::Seen;
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
@@ -88,19 +86,20 @@ impl DedupArgs {
         Ok(Destinations { main, tee })
     }
 
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
+    pub(crate) fn run(&self) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
         let spec = window.describe(JobSpec::new("dedup").with("repeats", repeats));
         let file = self.filter_file.as_deref();
-        commands::work(Job {
+        Job {
             op: Op::Dedup,
             to: self.destinations()?,
-            location: file.map(|file| line.location(file)).transpose()?,
+            location: file.map(Location::of).transpose()?,
             reading: self.input.reading(window.time_source())?,
             filter: self.filter.spec(),
             printed: Some(Seen::from(repeats)),
             recorded: Some(self.work.checkpoints(self.input.describe(spec))),
             running: self.work.running(),
-        })
+        }
+        .run()
     }
 }

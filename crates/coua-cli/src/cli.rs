@@ -1,33 +1,21 @@
-//! The command line: clap's structs, and the plain jobs that they are turned into. Nothing else knows clap.
+//! The command line as a whole: which command, and what clap says instead of running one.
 
-mod add;
-mod args;
-mod check;
-mod compact;
-mod convert;
-mod count;
-mod dedup;
-mod explore;
-mod generate;
-mod info;
-mod line;
-mod merge;
-mod plan;
+use crate::commands::{
+    add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
+    verify,
+};
 #[cfg(feature = "server")]
-mod pull;
-#[cfg(feature = "server")]
-mod push;
-mod remove;
-mod verify;
-
-use crate::terminal::{Exit, Failure, message, print};
+use crate::commands::{pull, push};
+use crate::filter::Location;
+use crate::terminal::{Exit, Failure, Result, message, print};
+use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use line::Line;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
@@ -74,28 +62,64 @@ pub(crate) fn run() -> Exit {
         Err(answer) => return answer_for(&answer),
     };
     let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
-    let line = Line::new(of_command);
-    let done = |()| Exit::Success;
-    let result = match cli.command {
-        Command::Dedup(args) => args.run(line),
-        Command::Add(args) => args.run(line),
-        Command::Remove(args) => args.run(line),
-        Command::Check(args) => args.run(line),
-        Command::Count(args) => args.run(line),
-        Command::Info(args) => args.run(line).map(done),
-        Command::Verify(args) => args.run(),
-        Command::Merge(args) => args.run().map(done),
-        Command::Compact(args) => args.run().map(done),
-        Command::Convert(args) => args.run().map(done),
-        #[cfg(feature = "server")]
-        Command::Pull(args) => args.run().map(done),
-        #[cfg(feature = "server")]
-        Command::Push(args) => args.run().map(done),
-        Command::Plan(args) => args.run().map(done),
-        Command::Explore(args) => args.run().map(done),
-        Command::Generate(args) => args.run(Cli::command()).map(done),
-    };
+    let allowed = refuse_options_of_files(of_command);
+    let result = allowed.and_then(|()| cli.command.run());
     result.unwrap_or_else(|failure| failure.report())
+}
+
+impl Command {
+    fn run(self) -> Result<Exit> {
+        let done = |()| Exit::Success;
+        match self {
+            Command::Dedup(args) => args.run(),
+            Command::Add(args) => args.run(),
+            Command::Remove(args) => args.run(),
+            Command::Check(args) => args.run(),
+            Command::Count(args) => args.run(),
+            Command::Info(args) => args.run().map(done),
+            Command::Verify(args) => args.run(),
+            Command::Merge(args) => args.run().map(done),
+            Command::Compact(args) => args.run().map(done),
+            Command::Convert(args) => args.run().map(done),
+            #[cfg(feature = "server")]
+            Command::Pull(args) => args.run().map(done),
+            #[cfg(feature = "server")]
+            Command::Push(args) => args.run().map(done),
+            Command::Plan(args) => args.run().map(done),
+            Command::Explore(args) => args.run().map(done),
+            Command::Generate(args) => args.run(Cli::command()).map(done),
+        }
+    }
+}
+
+/// The options that only filter files have.
+const OF_FILES: [&str; 11] = [
+    "secret",
+    "now",
+    "resume",
+    "checkpoint_every",
+    "restart",
+    "overwrite",
+    "no_wait",
+    "time_field",
+    "slots_per_bucket",
+    "layout",
+    "seed",
+];
+
+/// Returns an error for an option for filter files with a filter that is on a server.
+fn refuse_options_of_files(of_command: &ArgMatches) -> Result<()> {
+    let Ok(Some(filter)) = of_command.try_get_one::<PathBuf>("filter_file") else { return Ok(()) };
+    let is_given = |option: &&str| {
+        of_command.ids().any(|id| id == option)
+            && of_command.value_source(option) == Some(ValueSource::CommandLine)
+    };
+    let Some(option) = OF_FILES.into_iter().find(is_given) else { return Ok(()) };
+    if Location::of(filter)?.file().is_some() {
+        return Ok(());
+    }
+    let reason = "is for filter files only, not for a filter on a server";
+    Err(Failure::at(format_args!("--{}", option.replace('_', "-")), reason))
 }
 
 /// The command line, in which `--stats json` is `--stats=json`, unless a file has this name: clap would read it as one.

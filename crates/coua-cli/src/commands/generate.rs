@@ -31,7 +31,7 @@ enum What {
 
 impl GenerateArgs {
     /// `command` describes the whole command line.
-    pub(super) fn run(&self, mut command: Command) -> Result<()> {
+    pub(crate) fn run(&self, mut command: Command) -> Result<()> {
         match &self.what {
             What::Man { folder } => manual_pages(command, folder),
             What::Completions { shell } => {

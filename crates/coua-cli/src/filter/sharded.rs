@@ -1,22 +1,88 @@
-//! A filter in memory alone, in as many shards as are useful: several threads can ask it.
+//! A filter that several threads ask at once, in as many shards as are useful. The first bits of a key's hash name its
+//! shard.
 //!
-//! The first bits of a key's hash name the shard, which is a filter of the other bits. Each shard is asked about
-//! the blocks in their order, whichever thread does it. So it answers as it would if one thread asked all.
+//! In memory, each shard is a filter of the other bits, and is asked about the blocks in their order, whichever thread
+//! does it. So it answers as it would if one thread asked all. In a file, the filter's segments are shared out; a block is
+//! asked about in all shards, by whichever thread is free, after the block before it was answered for. So the filter holds
+//! what was answered, whenever it is saved.
 
 use crate::filter::collisions;
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::sharding::{HASH_BITS, Sharding};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::terminal::{FilterFigures, Result};
-use coua::{CuckooFilter, KeyHash, KeyHasher};
+use coua::{CuckooFilter, KeyHash, KeyHasher, SharedCuckooFilter};
+use coua_store::Store;
+use std::iter::zip;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// More shards take more memory than they save time: each has segments that are not full.
+pub(super) const MOST_BITS: u32 = 6;
+
+/// Bits of a hash.
+pub(super) const HASH_BITS: u32 = 64;
+
+/// A division into 2^`bits` shards.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sharding {
+    pub(super) bits: u32,
+}
+
+impl Sharding {
+    /// As many shards as `threads` can use.
+    pub(super) fn for_threads(threads: NonZeroUsize) -> Self {
+        Self { bits: threads.get().next_power_of_two().ilog2().min(MOST_BITS) }
+    }
+
+    pub(super) fn shards(self) -> usize {
+        1 << self.bits
+    }
+
+    pub(super) fn shard_of(self, hash: KeyHash) -> usize {
+        // In two steps: all bits are too many for one.
+        (hash.to_u64() >> 1 >> (HASH_BITS - 1 - self.bits)) as usize
+    }
+
+    /// Groups the keys of a block by their shards. `own` is a key's hash as its shard knows it.
+    pub(super) fn group(
+        self,
+        keys: &BlockKeys,
+        answers: &mut Answers,
+        own: impl Fn(KeyHash) -> KeyHash,
+    ) {
+        let groups = &mut answers.groups;
+        groups.resize_with(self.shards(), Group::default);
+        for group in groups.iter_mut() {
+            group.hashes.clear();
+        }
+        for hash in &keys.hashes {
+            groups[self.shard_of(*hash)].hashes.push(own(*hash));
+        }
+    }
+
+    /// Puts the answers of the groups in the order of the keys, up to the first that a shard has refused: that shard is
+    /// the error.
+    pub(super) fn merge(self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), usize> {
+        let Answers { groups, found, .. } = answers;
+        let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
+        found.resize(keys.hashes.len(), Seen::Unknown);
+        for (nth, hash) in keys.hashes.iter().enumerate() {
+            let shard = self.shard_of(*hash);
+            let Some(outcome) = outcomes[shard].next() else {
+                found.truncate(nth);
+                return Err(shard);
+            };
+            found[nth] = Seen::from(*outcome);
+        }
+        Ok(())
+    }
+}
 
 /// The shards, by the first bits of their keys.
 #[derive(Debug)]
@@ -134,11 +200,94 @@ impl Prefetch for ShardedMemory {
     }
 }
 
+/// Where threads find the filter, and how they share it.
+#[derive(Debug)]
+pub(super) struct ShardedFile {
+    filter: Arc<coua_store::Divided>,
+    sharding: Sharding,
+    op: Op,
+}
+
+impl ShardedFile {
+    /// None if the filter is to be changed by one thread.
+    pub(super) fn new(store: &Store, op: Op, threads: NonZeroUsize) -> Option<Self> {
+        let can = op.inserts() && threads.get() > 1 && store.filter().window().is_none();
+        let (filter, sharding) = (store.divided(), Sharding::for_threads(threads));
+        can.then_some(Self { filter, sharding, op })
+    }
+
+    /// Shares the filter out, unless it is. Returns false if it cannot take so many `keys` at once then.
+    pub(super) fn shard(&self, store: &mut Store, keys: usize) -> bool {
+        let is_divided = self.filter.filter().is_some();
+        is_divided || store.divide(self.sharding.bits, keys)
+    }
+
+    /// The filter's load, if it is shared out.
+    pub(super) fn load(&self) -> Option<f64> {
+        self.filter.filter().as_ref().map(SharedCuckooFilter::load_factor)
+    }
+
+    /// The answers for a block about which all shards were asked.
+    pub(super) fn answer(&self, store: &mut Store, keys: &BlockKeys, answers: &mut Answers) {
+        if self.op == Op::Add {
+            answers.added = keys.hashes.len() as u64;
+            store.note_inserted(keys.hashes.iter().copied());
+            return;
+        }
+        let merged = self.sharding.merge(keys, answers);
+        debug_assert!(merged.is_ok(), "no key of an accepted block is refused");
+        let new = zip(&keys.hashes, &answers.found).filter(|(_, found)| **found == Seen::New);
+        store.note_inserted(new.map(|(hash, _)| *hash));
+        answers.added = answers.count(Seen::New);
+        if let Some(filter) = &*self.filter.filter() {
+            let (new, items) = (answers.added, filter.len());
+            collisions::expect(answers, new, [items - new, items], filter.hash_bits());
+        }
+    }
+}
+
+impl Prefetch for ShardedFile {
+    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
+        self.sharding.group(keys, answers, |hash| hash);
+    }
+
+    fn shards(&self) -> usize {
+        self.sharding.shards()
+    }
+
+    fn queries_in_turn(&self) -> bool {
+        true
+    }
+
+    fn accepts(&self, keys: &BlockKeys) -> bool {
+        self.filter
+            .filter()
+            .as_ref()
+            .is_some_and(|filter| keys.hashes.len() <= filter.accepted_keys())
+    }
+
+    fn query_shard(&self, _shard: usize, group: &mut Group, _consumed: u64) {
+        let Some(filter) = &*self.filter.filter() else { return };
+        let hashes: &[KeyHash] = &group.hashes;
+        let refused = match self.op {
+            Op::Add => filter.insert_batch(hashes),
+            _ => filter.insert_unique_batch_into(hashes, &mut group.outcomes),
+        };
+        debug_assert!(refused.is_ok(), "no key of an accepted block is refused");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::sharding::MOST_BITS;
     use std::collections::HashSet;
+
+    #[test]
+    fn shards_follow_the_threads() {
+        let bits = [1, 2, 3, 4, 16, 256]
+            .map(|threads| Sharding::for_threads(NonZeroUsize::new(threads).unwrap()).bits);
+        assert_eq!(bits, [0, 1, 2, 2, 4, MOST_BITS]);
+    }
 
     /// Hashes of which about half are repeats.
     fn hashes(number: u64) -> Vec<KeyHash> {

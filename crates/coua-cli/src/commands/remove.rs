@@ -1,9 +1,7 @@
 //! `coua remove`.
 
-use super::args::{OpenArgs, TargetArgs, WorkArgs};
-use super::line::Line;
-use crate::commands;
-use crate::filter::Op;
+use crate::args::{OpenArgs, TargetArgs, WorkArgs};
+use crate::filter::{Location, Op};
 use crate::key::Seen;
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
@@ -60,19 +58,20 @@ enum Which {
 }
 
 impl RemoveArgs {
-    pub(super) fn run(&self, line: Line<'_>) -> Result<Exit> {
+    pub(crate) fn run(&self) -> Result<Exit> {
         let (target, report) = (&self.target, self.report);
         let main = report.map(|_| Destination::of(self.output.as_deref()));
         let spec = JobSpec::new("remove").with("report", report);
-        commands::work(Job {
+        Job {
             op: Op::Remove,
             reading: target.input.reading(None)?,
-            location: Some(line.location(&target.filter_file)?),
+            location: Some(Location::of(&target.filter_file)?),
             filter: self.filter.spec(),
             to: Destinations { main, tee: None },
             printed: report.map(|which| Seen::from(which == Which::Found)),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
-        })
+        }
+        .run()
     }
 }
