@@ -49,6 +49,7 @@ impl AddArgs {
             filter: self.filter.spec(),
             to: Destinations::default(),
             printed: None,
+            prefix: None,
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         }

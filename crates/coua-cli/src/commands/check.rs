@@ -49,6 +49,7 @@ impl CheckArgs {
             filter: self.filter.spec(),
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Seen::from(!invert)),
+            prefix: None,
             recorded: None,
             running: self.run.running(if quiet { Verbosity::Quiet } else { Verbosity::Normal }),
         })

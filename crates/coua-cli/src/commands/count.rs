@@ -35,6 +35,7 @@ impl CountArgs {
             filter: self.filter.spec(),
             to: Destinations::standard(),
             printed: None,
+            prefix: None,
             recorded: None,
             running: self.run.running(self.quiet.verbosity()),
         }

@@ -1,7 +1,10 @@
 //! `coua dedup`.
 
+use crate::args::value::{Word, word};
 use crate::args::{FilterArgs, InputArgs, WorkArgs};
+use crate::filter::copies::{Keep, Question};
 use crate::filter::{Location, Op};
+use crate::input::Spooling;
 use crate::key::Seen;
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
@@ -38,9 +41,33 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Print the repeats instead of the first occurrences
-    #[arg(short = 'd', long, help_heading = "Output", conflicts_with = "tee_dups")]
+    /// Which of several records with the same key to print: first, last or none [default: first]
+    ///
+    /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
+    /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
+    /// second pass begins. With none (also -u) those records are printed whose key no other record has.
+    #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
+          value_parser = word(&KEEP))]
+    keep: Option<Keep>,
+
+    /// Print only records whose key no other record has
+    #[arg(short = 'u', hide = true, conflicts_with = "keep")]
+    alone: bool,
+
+    /// Print the others: all that would not be printed without this option
+    #[arg(short = 'd', long, help_heading = "Which copy", conflicts_with = "tee_dups")]
     repeats: bool,
+
+    /// Print before each record how many records have its key
+    ///
+    /// The number and a tab; with --csv the separator of columns, and `count` in the header. All inputs are read twice
+    /// (see --keep).
+    #[arg(short = 'c', long, help_heading = "Which copy")]
+    count: bool,
+
+    /// Fail if an input would have to be copied to be read twice
+    #[arg(long, help_heading = "Which copy", hide_short_help = true)]
+    no_spool: bool,
 
     /// Also write the repeats to FILE
     ///
@@ -74,7 +101,38 @@ pub(crate) struct DedupArgs {
     work: WorkArgs,
 }
 
+const KEEP: [Word<Keep>; 3] = [
+    (&["first"], Keep::First, "The first one"),
+    (&["last"], Keep::Last, "The last one"),
+    (&["none"], Keep::None, "None of them: only records without repeats"),
+];
+
 impl DedupArgs {
+    /// What a second pass is to answer, if one is needed.
+    fn question(&self) -> Result<Option<Question>> {
+        let keep = if self.alone { Keep::None } else { self.keep.unwrap_or(Keep::First) };
+        let counts = self.count;
+        if keep == Keep::First && !counts {
+            return Ok(None);
+        }
+        let option = match keep {
+            Keep::First => "-c",
+            Keep::Last => "--keep last",
+            Keep::None => "--keep none",
+        };
+        if self.filter_file.is_some() {
+            let reason = "reads the inputs twice, and has a filter for itself: with --filter, only the first records can \
+                          be told";
+            return Err(Failure::at(option, reason));
+        }
+        if !self.filter.spec().leaves_all_open() {
+            let reason = "reads the inputs twice, and remembers all bits of every hash: leave options about rates, \
+                          numbers of items and windows out";
+            return Err(Failure::at(option, reason));
+        }
+        Ok(Some(Question { keep, counts }))
+    }
+
     /// Returns an error if both outputs are standard output.
     fn destinations(&self) -> Result<Destinations> {
         let main = Some(Destination::of(self.output.as_deref()));
@@ -90,16 +148,24 @@ impl DedupArgs {
         let (window, repeats) = (&self.filter.window, self.repeats);
         let spec = window.describe(JobSpec::new("dedup").with("repeats", repeats));
         let file = self.filter_file.as_deref();
-        Job {
+        let question = self.question()?;
+        let reading = self.input.reading(window.time_source())?;
+        let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
+        let job = Job {
             op: Op::Dedup,
             to: self.destinations()?,
             location: file.map(Location::of).transpose()?,
-            reading: self.input.reading(window.time_source())?,
+            reading,
             filter: self.filter.spec(),
             printed: Some(Seen::from(repeats)),
+            prefix: self.count.then_some(comma),
             recorded: Some(self.work.checkpoints(self.input.describe(spec))),
             running: self.work.running(),
+        };
+        let spooling = if self.no_spool { Spooling::Refused } else { Spooling::Allowed };
+        match question {
+            Some(question) => job.run_twice(question, spooling),
+            None => job.run(),
         }
-        .run()
     }
 }

@@ -69,6 +69,7 @@ impl RemoveArgs {
             filter: self.filter.spec(),
             to: Destinations { main, tee: None },
             printed: report.map(|which| Seen::from(which == Which::Found)),
+            prefix: None,
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         }

@@ -1,7 +1,7 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::output_spec::OutputSpec;
-use crate::key::{BlockKeys, MissingKey, Reason};
+use crate::key::{Answers, BlockKeys, MissingKey, Reason};
 use crate::platform::{self, Identity};
 use crate::record::{Block, BlockEnd, Separator};
 use crate::runs::{Place, Role};
@@ -19,6 +19,8 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) enum OutputFormat {
     /// The selected ones, as they came.
     Selected,
+    /// The selected ones, each after the number of records with its key and this byte.
+    Prefixed(u8),
     /// All, each after the number of its copies; those without a key as well.
     Counted,
     /// Those without a key are left out.
@@ -200,6 +202,38 @@ impl Output {
                 Some(_) => continue,
             };
             self.write(format!("{count}\t").as_bytes())?;
+            self.write(record)?;
+            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
+        }
+        Ok(())
+    }
+
+    /// Writes the selected records after the numbers of those with their keys. A header's number has a name, and a record
+    /// without a key is one.
+    pub(super) fn write_prefixed(
+        &mut self,
+        block: &Block,
+        keys: &BlockKeys,
+        answers: &Answers,
+        selected: &[bool],
+        separator: u8,
+    ) -> Result<()> {
+        let (mut totals, mut missing) =
+            (answers.totals.iter(), keys.missing_keys.iter().peekable());
+        for (place, (record, selected)) in block.records().zip(selected).enumerate() {
+            let without_key = missing.next_if(|it| it.record == place);
+            let total = match without_key {
+                None => totals.next().copied().unwrap_or(0),
+                Some(_) => 1,
+            };
+            if !selected {
+                continue;
+            }
+            match without_key.map(|it| &it.reason) {
+                Some(Reason::Header(_)) => self.write(b"count")?,
+                _ => self.write(total.to_string().as_bytes())?,
+            }
+            self.write(&[separator])?;
             self.write(record)?;
             self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
         }

@@ -72,6 +72,9 @@ impl Outputs {
         let mut selected = [&answers.selected, &answers.also_selected].into_iter();
         self.each(|output| match (format, selected.next()) {
             (OutputFormat::Selected, Some(selected)) => output.write_selected(block, selected),
+            (OutputFormat::Prefixed(separator), Some(selected)) => {
+                output.write_prefixed(block, keys, answers, selected, separator)
+            }
             _ => output.write_counted(block, keys, &answers.counts, format),
         })
     }

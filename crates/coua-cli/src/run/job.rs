@@ -8,7 +8,7 @@ use crate::pipeline::Batch;
 use crate::record::Header;
 use crate::resume::{Checkpoints, Started, Undo};
 use crate::runs::Place;
-use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result};
+use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -34,12 +34,33 @@ pub(crate) struct Job {
     pub(crate) to: Destinations,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Seen>,
+    /// What stands between the number of records with the same key and each record that is written, if that number is
+    /// wanted.
+    pub(crate) prefix: Option<u8>,
     /// How it is recorded, if the run can be resumed.
     pub(crate) recorded: Option<Checkpoints>,
     pub(crate) running: Running,
 }
 
 impl Job {
+    /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then the
+    /// files that are read, then those that are written.
+    pub(super) fn prepare(&self) -> Result<UsedFiles> {
+        if self.running.figures.is_some() {
+            Stream::Error.check_open()?;
+        }
+        self.to.check_open()?;
+        self.filter.secret.key()?;
+        let inputs = self.reading.survey(self.to.mixing())?;
+        let filter_file = self.location.as_ref().and_then(Location::file);
+        let used = UsedFiles::of(inputs, filter_file, self.filter.secret.file())?;
+        if self.op.changes() {
+            used.refuse_changed_input()?;
+        }
+        self.output_spec(&used).check_all()?;
+        Ok(used)
+    }
+
     /// What its outputs need to know.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
         OutputSpec { format: &self.reading.hashing.format, to: &self.to, used }
@@ -92,7 +113,7 @@ impl Job {
 }
 
 /// What to read, and how to understand it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
     /// Before it is known which filter the keys are for.

@@ -140,6 +140,14 @@ impl Outcome {
         matches!(self, Self::Full { .. })
     }
 
+    /// Why there was no room, if that was so.
+    pub(super) fn no_room(&self) -> Option<&NoRoom> {
+        match self {
+            Self::Full { no_room, .. } => Some(no_room),
+            _ => None,
+        }
+    }
+
     /// The server has not answered for all records of a block. Of several blocks the first tells why.
     pub(super) fn give_up(&mut self, failure: &Failure, unanswered: u64, block: &Block) {
         if !matches!(self, Self::GaveUp { .. }) {

@@ -30,5 +30,6 @@ mod support;
 mod terminal;
 mod threads;
 mod together;
+mod two_passes;
 mod windows;
 mod wrongly_dropped;
