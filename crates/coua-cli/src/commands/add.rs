@@ -50,6 +50,7 @@ impl AddArgs {
             to: Destinations::default(),
             printed: None,
             prefix: None,
+            known: Vec::new(),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         }

@@ -50,6 +50,7 @@ impl CheckArgs {
             to: if count || quiet { Destinations::default() } else { Destinations::standard() },
             printed: Some(Seen::from(!invert)),
             prefix: None,
+            known: Vec::new(),
             recorded: None,
             running: self.run.running(if quiet { Verbosity::Quiet } else { Verbosity::Normal }),
         })

@@ -36,6 +36,7 @@ impl CountArgs {
             to: Destinations::standard(),
             printed: None,
             prefix: None,
+            known: Vec::new(),
             recorded: None,
             running: self.run.running(self.quiet.verbosity()),
         }

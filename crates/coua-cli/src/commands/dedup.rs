@@ -37,6 +37,13 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
 
+    /// Take what is in FILE for seen: records like those of the inputs, or a filter (again and again)
+    ///
+    /// Records whose key is in one of these files are repeats: lines of B that are not in A are `--known A B`. The files
+    /// are read first, and are not changed; nor does a filter of this run (--filter) take their records in.
+    #[arg(long, value_name = "FILE", help_heading = "Which copy")]
+    known: Vec<PathBuf>,
+
     /// Write to FILE instead of standard output
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -146,10 +153,16 @@ impl DedupArgs {
 
     pub(crate) fn run(&self) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
-        let spec = window.describe(JobSpec::new("dedup").with("repeats", repeats));
+        let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
+        let spec = JobSpec::new("dedup").with("repeats", repeats).with("known", known);
+        let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
         let reading = self.input.reading(window.time_source())?;
+        if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
+            let reason = "standard input is an input as well: name a file, or another input";
+            return Err(Failure::at("--known -", reason));
+        }
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
         let job = Job {
             op: Op::Dedup,
@@ -159,6 +172,7 @@ impl DedupArgs {
             filter: self.filter.spec(),
             printed: Some(Seen::from(repeats)),
             prefix: self.count.then_some(comma),
+            known: self.known.clone(),
             recorded: Some(self.work.checkpoints(self.input.describe(spec))),
             running: self.work.running(),
         };

@@ -70,6 +70,7 @@ impl RemoveArgs {
             to: Destinations { main, tee: None },
             printed: report.map(|which| Seen::from(which == Which::Found)),
             prefix: None,
+            known: Vec::new(),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         }

@@ -137,7 +137,7 @@ impl Copies {
         self.sharding.group(keys, answers, own);
     }
 
-    fn hasher(&self) -> KeyHasher {
+    pub(crate) fn hasher(&self) -> KeyHasher {
         self.shard(0).first.hasher()
     }
 }

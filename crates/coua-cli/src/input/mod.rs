@@ -86,17 +86,23 @@ impl Survey {
 }
 
 impl Inputs {
-    /// `-`, or no path, is standard input.
+    /// `-` is standard input.
     pub(crate) fn new(paths: &[PathBuf], coding: Coding) -> Self {
         let source = |path: &PathBuf| match path.to_str() {
             Some("-") => Source::Stdin,
             _ => Source::File(path.clone()),
         };
-        let mut sources: Vec<Source> = paths.iter().map(source).collect();
-        if sources.is_empty() {
-            sources.push(Source::Stdin);
-        }
-        Self { sources, coding }
+        Self { sources: paths.iter().map(source).collect(), coding }
+    }
+
+    /// Other files that are read likewise.
+    pub(crate) fn others(&self, paths: &[PathBuf]) -> Self {
+        Self::new(paths, self.coding)
+    }
+
+    /// Whether standard input is one of them.
+    pub(crate) fn have_stdin(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Stdin))
     }
 
     /// The records in the first bytes of a file, which are neither compressed nor encoded.

@@ -131,6 +131,8 @@ pub(crate) struct MissingKey {
 pub(crate) enum Reason {
     Header(Header),
     Missing(Missing),
+    /// It has one that counts as seen (`--known`).
+    Known,
     /// It has one, but is another run's (`--shard`).
     OtherShard,
 }

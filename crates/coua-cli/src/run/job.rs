@@ -11,6 +11,7 @@ use crate::runs::Place;
 use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How a command runs, apart from what it does.
@@ -32,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) location: Option<Location>,
     pub(crate) filter: FilterSpec,
     pub(crate) to: Destinations,
+    /// Files of records, and filters, whose keys count as seen.
+    pub(crate) known: Vec<PathBuf>,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Seen>,
     /// What stands between the number of records with the same key and each record that is written, if that number is
@@ -172,6 +175,7 @@ impl Reading {
         match reason {
             Reason::Header(header) => *header == Header::First,
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
+            Reason::Known => wanted == Seen::Repeat,
             Reason::OtherShard => false,
         }
     }

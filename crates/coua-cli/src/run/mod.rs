@@ -1,6 +1,7 @@
 //! A command that reads records: set up, worked off and ended here, whatever it does and wherever the filter is.
 
 mod job;
+mod known;
 mod session;
 mod two_passes;
 mod work;
@@ -43,6 +44,9 @@ impl Pass {
         let (now, window) = (job.filter.now, filter.window());
         now.check_for(window)?;
         job.reading.agree_with(&mut *filter)?;
+        if !job.known.is_empty() {
+            job.reading.know(&job.known, filter.hasher(), &job.filter)?;
+        }
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
             // Times up to a generation after the present are believed: clocks differ.
             times.believe(now, window.step());

@@ -89,14 +89,19 @@ impl Session {
         self.records += place as u64;
         self.bytes += place.checked_sub(1).map_or(0, |last| block.ends[last]) as u64;
         let may_have = |it: &MissingKey| {
-            matches!(it.reason, Reason::OtherShard | Reason::Missing(Missing::OpenQuote))
+            let known = matches!(it.reason, Reason::Known | Reason::OtherShard);
+            known || it.reason == Reason::Missing(Missing::OpenQuote)
         };
         self.some_key |= !keys.hashes.is_empty() || keys.missing_keys.iter().any(may_have);
         for missing_key in keys.missing_keys.iter().take_while(|it| it.record < place) {
-            let Reason::Missing(missing) = &missing_key.reason else {
-                // No record of this run.
-                self.records -= 1;
-                continue;
+            let missing = match &missing_key.reason {
+                Reason::Missing(missing) => missing,
+                Reason::Known => continue,
+                Reason::Header(_) | Reason::OtherShard => {
+                    // No record of this run.
+                    self.records -= 1;
+                    continue;
+                }
             };
             self.without_key += 1;
             self.only_times &= missing.is_about_time();

@@ -17,8 +17,13 @@ impl Job {
         let before = self.reading.inputs.states()?;
         let copies = Copies::new(&self.filter, &used.inputs, self.running.threads, question)?;
         let copies = Arc::new(copies);
+        if !self.known.is_empty() {
+            self.reading.know(&self.known, copies.hasher(), &self.filter)?;
+            self.known.clear();
+        }
         let first = Self {
             reading: self.reading.clone(),
+            known: Vec::new(),
             location: None,
             filter: self.filter.clone(),
             to: Destinations::default(),

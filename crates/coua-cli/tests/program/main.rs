@@ -12,6 +12,7 @@ mod inputs;
 mod json;
 mod keys;
 mod keys_as_they_come;
+mod known;
 mod moved;
 mod needs_awk;
 mod no_trace;
