@@ -280,7 +280,10 @@ impl InputArgs {
         let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted, known };
         let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
         let find = self.keys.finders();
-        Ok(Reading { inputs, hashing, until: Until::End, comment, find })
+        let mut reading =
+            Reading { inputs, hashing, until: Until::End, comment, begun: None, find };
+        reading.begin_headers(None)?;
+        Ok(reading)
     }
 
     /// The files to read; standard input if none is named.

@@ -48,6 +48,12 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// Add to the outputs that are files, instead of emptying them
+    ///
+    /// A CSV header is written only to an empty file, and must be equal to the one that is there.
+    #[arg(long, help_heading = "Output", requires = "output", conflicts_with_all = ["restart", "overwrite"])]
+    append: bool,
+
     /// Which of several records with the same key to print: first, last or none [default: first]
     ///
     /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
@@ -148,17 +154,22 @@ impl DedupArgs {
             let reason = "standard output has the first occurrences: give -o as well";
             return Err(Failure::at("--tee-dups -", reason));
         }
-        Ok(Destinations { main, tee })
+        Ok(Destinations { main, tee, appends: self.append })
     }
 
     pub(crate) fn run(&self) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
         let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
         let spec = JobSpec::new("dedup").with("repeats", repeats).with("known", known);
+        let spec = spec.with("append", self.append);
         let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
-        let reading = self.input.reading(window.time_source())?;
+        let mut reading = self.input.reading(window.time_source())?;
+        let to = self.destinations()?;
+        if let Some(begun) = to.begun() {
+            reading.begin_headers(Some(begun))?;
+        }
         if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
             let reason = "standard input is an input as well: name a file, or another input";
             return Err(Failure::at("--known -", reason));
@@ -166,7 +177,7 @@ impl DedupArgs {
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
         let job = Job {
             op: Op::Dedup,
-            to: self.destinations()?,
+            to,
             location: file.map(Location::of).transpose()?,
             reading,
             filter: self.filter.spec(),

@@ -8,7 +8,7 @@ use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
@@ -103,12 +103,28 @@ impl Output {
     }
 
     /// Drops what was in a file with a name.
-    pub(super) fn empty(&self) -> Result<()> {
+    pub(super) fn empty(&mut self) -> Result<()> {
         let failed = |error| Failure::io(&self.name, &error);
         // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
         let has_content = self.file.metadata().map_err(failed)?.len() > 0;
         let is_emptied = self.path.is_some() && self.regular.is_some() && has_content;
         if is_emptied { self.file.set_len(0).map_err(failed) } else { Ok(()) }
+    }
+
+    /// Writes after what is in a file with a name. If that lacks its last separator, it comes first.
+    pub(super) fn go_on(&mut self) -> Result<()> {
+        let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
+            return Ok(());
+        };
+        let failed = |error| Failure::io(&self.name, &error);
+        let end = self.separator.bytes();
+        let mut file = File::open(path).map_err(failed)?;
+        let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        let mut last = Vec::new();
+        file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64))).map_err(failed)?;
+        file.read_to_end(&mut last).map_err(failed)?;
+        self.owes_separator = bytes > 0 && last != end;
+        Ok(())
     }
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.

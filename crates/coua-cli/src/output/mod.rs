@@ -23,8 +23,9 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
-        let outputs = Self::resume(&[], spec)?;
-        outputs.all.iter().try_for_each(Output::empty)?;
+        let mut outputs = Self::resume(&[], spec)?;
+        let begin = if spec.to.appends { Output::go_on } else { Output::empty };
+        outputs.all.iter_mut().try_for_each(begin)?;
         Ok(outputs)
     }
 

@@ -5,13 +5,13 @@ use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
-use crate::record::Header;
+use crate::record::{Block, Header};
 use crate::resume::{Checkpoints, Started, Undo};
 use crate::runs::Place;
 use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a command runs, apart from what it does.
@@ -124,6 +124,8 @@ pub(crate) struct Reading {
     pub(crate) until: Until,
     /// How comments before a CSV header begin.
     pub(crate) comment: Option<Arc<[u8]>>,
+    /// What is to know of headers before the first input.
+    pub(crate) begun: Option<Headers>,
     /// The options that find keys.
     pub(crate) find: BTreeMap<String, Vec<String>>,
 }
@@ -165,8 +167,27 @@ impl Reading {
 
     /// What is to know about the headers of CSV inputs, if they have such.
     pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
-        let columns = self.hashing.keys.csv()?;
-        Some(Headers::new(columns.clone(), mixing, self.comment.clone()))
+        let mut headers = self.begun.clone()?;
+        headers.mixing = mixing;
+        Some(headers)
+    }
+
+    /// Prepares for headers of CSV inputs. If records are added to a file, all must be as the one there.
+    pub(crate) fn begin_headers(&mut self, file: Option<&Path>) -> Result<()> {
+        let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
+        let headers = Headers::new(columns.clone(), Mixing::Allowed, self.comment.clone());
+        self.begun = Some(headers.clone());
+        let Some(file) = file else { return Ok(()) };
+        let inputs = Inputs::start_of(file, u64::MAX);
+        let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
+        let mut reader = BlockReader::new(inputs, format, Some(headers), stop, Arc::default());
+        let mut block = Block::default();
+        reader.next_block(&mut block)?;
+        if let Some(failure) = block.failure {
+            return Err(failure);
+        }
+        self.begun = reader.into_headers();
+        Ok(())
     }
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header

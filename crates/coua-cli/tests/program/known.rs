@@ -107,3 +107,72 @@ fn files_from_a_list() {
         "coua: --files-from -: standard input cannot have both names of files and records\n",
     );
 }
+
+#[test]
+fn an_output_is_added_to() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\na\n");
+    folder.file("out", "old");
+    let dedup = |options: &[&str]| {
+        run_in(&folder, &[&["dedup", "-o", "out", "--append", "in"], options].concat())
+    };
+    dedup(&[]).good();
+    assert_eq!(folder.read("out"), b"old\na\nb\n", "with the end that the last record lacked");
+    dedup(&["--known", "out"]).good();
+    assert_eq!(folder.read("out"), b"old\na\nb\n");
+    dedup(&["--keep", "last"]).good();
+    assert_eq!(folder.read("out"), b"old\na\nb\nb\na\n");
+    let new = run_in(&folder, &["dedup", "-o", "new", "--append", "in"]);
+    new.good();
+    assert_eq!(folder.read("new"), b"a\nb\n");
+    let standard = run_in(&folder, &["dedup", "--append", "in"]);
+    assert_eq!(standard.code, Some(2));
+}
+
+#[test]
+fn a_header_is_added_to_nothing_only_and_must_be_the_same() {
+    let folder = Folder::new();
+    folder.file("in", "id,v\n1,a\n2,b\n1,c\n");
+    folder.file("other", "id,w\n3,d\n");
+    let dedup =
+        |file: &str| run_in(&folder, &["dedup", "--csv", "id", "-o", "out", "--append", file]);
+    dedup("in").good();
+    dedup("in").good();
+    assert_eq!(folder.read("out"), b"id,v\n1,a\n2,b\n1,a\n2,b\n");
+    let refused = dedup("other");
+    assert!(
+        refused.code == Some(2)
+            && refused.stderr.contains("other: its header differs from that of out")
+    );
+    assert_eq!(folder.read("out"), b"id,v\n1,a\n2,b\n1,a\n2,b\n");
+    folder.file("text", "no header\n");
+    let refused = run_in(&folder, &["dedup", "--csv", "id", "-o", "text", "--append", "in"]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("text: the header has no column \"id\"")
+    );
+    assert_eq!(folder.read("text"), b"no header\n");
+}
+
+/// With a filter: the same command once more adds nothing, and an interrupted run is to be resumed.
+#[test]
+fn outputs_of_several_runs_with_one_filter() {
+    let folder = Folder::new();
+    let dedup = |options: &[&str], file: &str| {
+        run_in(
+            &folder,
+            &[&["dedup", "--filter", "f", "-o", "out", "--append"], options, &[file]].concat(),
+        )
+    };
+    folder.file("one", "a\nb\n");
+    folder.file("two", "b\nc\n");
+    dedup(&[], "one").good();
+    dedup(&[], "two").good();
+    dedup(&[], "two").good();
+    assert_eq!(folder.read("out"), b"a\nb\nc\n");
+    folder.file("two", "b\nc\nd\n");
+    dedup(&["--resume"], "two").good();
+    folder.file("two", "b\nc\nd\ne\n");
+    dedup(&["--resume"], "two").good();
+    assert_eq!(folder.read("out"), b"a\nb\nc\nd\ne\n");
+    assert_eq!(dedup(&["--restart"], "two").code, Some(2));
+}
