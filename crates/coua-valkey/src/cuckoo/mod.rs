@@ -9,6 +9,7 @@ mod hash_list;
 mod native_cuckoo;
 #[cfg(test)]
 mod replicas;
+mod sorted_hashes;
 mod table;
 #[cfg(test)]
 mod tests;

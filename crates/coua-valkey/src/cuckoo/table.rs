@@ -9,6 +9,7 @@ use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError};
 
 use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickly_rebuilt};
 use super::cuckoo_request::Hints;
+use super::hash_list::HashList;
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::{MemoryCharge, Outcome, Outcomes};
@@ -58,7 +59,7 @@ pub(super) struct LimitedFilter<'a, F> {
     pub(super) filter: &'a mut F,
     pub(super) limit: Option<u64>,
     /// What was asked for at creation; 0 if the filter never grows.
-    pub(super) expansion: u32,
+    pub(super) expansion: u16,
 }
 
 impl<F: Inserts> LimitedFilter<'_, F> {
@@ -111,7 +112,7 @@ fn outcome_of(insertion: Insertion) -> Outcome {
 }
 
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
-pub(super) const VALUE_BYTES: u64 = 104;
+pub(super) const VALUE_BYTES: u64 = 80;
 
 /// Figures of a filter.
 pub(crate) struct Figures {
@@ -130,6 +131,20 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// Of a list, as if it had as many slots as it has room.
+    pub(super) fn of_list(list: &HashList) -> Self {
+        let (items, slots) = (list.len() as f64, list.capacity().max(list.len()));
+        let hash_bits = f64::from(list.hashes().bits());
+        Self {
+            slots: slots as u64,
+            rate: items / hash_bits.exp2(),
+            hash_bits,
+            load: items / slots as f64,
+            window: None,
+            filters: 1,
+        }
+    }
+
     /// Of a filter that never forgets.
     pub(super) fn of(filter: &CuckooFilter) -> Self {
         Self {
