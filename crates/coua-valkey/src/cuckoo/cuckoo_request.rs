@@ -16,12 +16,12 @@ const PEER_FINGERPRINTS: f64 = 255.0;
 /// A filter with EXPANSION 1 keeps its rate up to this many times its capacity: the other module
 /// stops there.
 const LINEAR_ROOM: f64 = 32.0;
-/// With a larger EXPANSION, up to this many times.
+/// With a larger EXPANSION, or as long as that is no more than [`MILLION`] items, up to this many times.
 const GEOMETRIC_ROOM: f64 = 1024.0;
-/// Up to as many items any filter that grows keeps the rate that it was given; up to so many, that of one that was given
-/// none. Small filters pay for this: with 4 bits for each item from one to the other.
+const MILLION: f64 = (1 << 20) as f64;
+/// Up to as many items any filter that grows keeps a rate that it was given. Small ones pay for this with half a byte
+/// and more for each item.
 const LEAST_ROOM: f64 = (1 << 24) as f64;
-const LEAST_ROOM_BY_DEFAULT: f64 = (1 << 20) as f64;
 /// Filters for so many items, at most, may begin as a list: so those of fixed size, too, remember whole bits of hashes.
 pub(super) const SMALL: u64 = 4096;
 
@@ -132,7 +132,8 @@ impl CuckooRequest {
             (None, Some(rate)) => precision_for(capacity, hints.expansion, rate, LEAST_ROOM)?,
             (None, None) => {
                 let rate = f64::from(hints.bucket_size) / PEER_FINGERPRINTS;
-                precision_for(capacity, hints.expansion, rate, LEAST_ROOM_BY_DEFAULT)?
+                let least = (capacity as f64 * GEOMETRIC_ROOM).min(MILLION);
+                precision_for(capacity, hints.expansion, rate, least)?
             }
         };
         let (hash_key, window) = (self.hash_key.unwrap_or(random), window.map(Box::new));
@@ -409,6 +410,7 @@ mod tests {
         for (text, most, items) in [
             ("1024 EXPANSION 2", 0.015, 1_000_000.0),
             ("1024", 0.0079, 1_000_000.0),
+            ("100", 0.0079, 100_000.0),
             ("1024 ERROR 0.0078", 0.0079, 16_000_000.0),
             ("1000000", 0.0147, 1_000_000.0),
             ("1000000 BUCKETSIZE 4", 0.0291, 1_000_000.0),

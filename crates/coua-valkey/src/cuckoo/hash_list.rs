@@ -8,6 +8,7 @@ use coua::{CuckooFilter, KeyHash, KeyHasher};
 
 use super::cuckoo_request::{CuckooSpec, Hints, Precision, SMALL};
 use super::sorted_hashes::SortedHashes;
+use super::table::{Copies, Figures};
 use crate::error::CommandError;
 
 /// Hashes of a list. Adding one to so many takes about as long as a command.
@@ -48,13 +49,11 @@ impl HashList {
 
     /// A filter that [suits](Self::suits), with these hashes.
     pub(super) fn new(spec: &CuckooSpec, hashes: SortedHashes) -> Result<Self, CommandError> {
-        let mut values: Vec<_> = hashes.hashes().collect();
-        values.dedup();
         let mut list = Self {
             hash_key: spec.hash_key,
+            distinct: distinct_of(&hashes),
             hashes,
             capacity: spec.capacity as u16,
-            distinct: values.len() as u16,
             hints: spec.hints,
         };
         list.hashes.reserve(list.reserved())?;
@@ -120,13 +119,38 @@ impl HashList {
         if is_full || self.len() == MOST {
             return Err(ListFull::Table);
         }
-        let bytes = bytes_of(self.hashes.bits(), self.reserved().max(self.len() + 1));
-        let is_new = self.count_hash(hash) == 0;
-        if bytes > most_bytes || self.hashes.insert(hash.to_u64()).is_err() {
+        if self.bytes_with(1) > most_bytes {
             return Err(ListFull::Bytes);
         }
+        let is_new = self.hashes.insert(hash.to_u64()).map_err(|_| ListFull::Bytes)?;
         self.distinct += u16::from(is_new);
         Ok(())
+    }
+
+    /// Adds many hashes, or those that are absent; which went in. Nothing if they are few, or there may be no room for
+    /// all of them: then they are to be added one after the other.
+    pub(super) fn push_all(
+        &mut self,
+        hashes: &[KeyHash],
+        copies: Copies,
+        most_bytes: u64,
+    ) -> Option<Vec<bool>> {
+        /// One of as many pays for writing all.
+        const MANY: usize = 32;
+        let is_fixed = self.hints.expansion == 0;
+        let most = if is_fixed { self.capacity() } else { MOST };
+        let fits = self.len() + hashes.len() <= most && self.bytes_with(hashes.len()) <= most_bytes;
+        if !fits || hashes.len() * MANY < self.len() {
+            return None;
+        }
+        let wants = |is_there: bool| copies == Copies::Add || !is_there;
+        let pushed = self.hashes.insert_all(hashes, wants).ok()?;
+        self.distinct = distinct_of(&self.hashes);
+        Some(pushed)
+    }
+
+    fn bytes_with(&self, more: usize) -> u64 {
+        bytes_of(self.hashes.bits(), self.reserved().max(self.len() + more))
     }
 
     /// Takes a copy of an item away, if it is there.
@@ -144,6 +168,20 @@ impl HashList {
     /// Bytes of memory beside its own, the same in a copy.
     pub(super) fn list_bytes(&self) -> u64 {
         bytes_of(self.hashes.bits(), self.reserved())
+    }
+
+    /// What it tells about itself, as if it had as many slots as it has room.
+    pub(super) fn figures(&self) -> Figures {
+        let (items, slots) = (self.len() as f64, self.capacity().max(self.len()));
+        let hash_bits = f64::from(self.hashes.bits());
+        Figures {
+            slots: slots as u64,
+            rate: items / hash_bits.exp2(),
+            hash_bits,
+            load: items / slots as f64,
+            window: None,
+            filters: 1,
+        }
     }
 
     /// The filter as a table.
@@ -164,13 +202,16 @@ impl HashList {
         if !is_alike || len > MOST || self.hints.expansion == 0 {
             return Ok(false);
         }
-        self.hashes.reserve(len)?;
-        for hash in other.hashes.hashes() {
-            let is_pushed = self.push(KeyHash::from_u64(hash), u64::MAX).is_ok();
-            debug_assert!(is_pushed, "there is memory for it");
-        }
+        let hashes: Vec<_> = other.hashes.hashes().map(KeyHash::from_u64).collect();
+        self.hashes.insert_all(&hashes, |_| true)?;
+        self.distinct = distinct_of(&self.hashes);
         Ok(true)
     }
+}
+
+fn distinct_of(hashes: &SortedHashes) -> u16 {
+    let mut last = None;
+    hashes.hashes().filter(|&hash| last.replace(hash) != Some(hash)).count() as u16
 }
 
 fn bytes_of(bits: u8, len: usize) -> u64 {

@@ -152,7 +152,13 @@ impl NativeCuckoo {
         let hasher = self.hasher();
         let all: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
         let mut outcomes = Outcomes::with_capacity(items.len());
-        let mut rest = all.iter();
+        if let Form::List(list) = &mut self.form {
+            let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
+            let pushed = list.push_all(&all, copies, most).unwrap_or_default();
+            let outcome = |is_in| if is_in { Outcome::Inserted } else { Outcome::Present };
+            outcomes.extend(pushed.into_iter().map(outcome));
+        }
+        let mut rest = all[outcomes.len()..].iter();
         while matches!(self.form, Form::List(_))
             && let Some(&hash) = rest.next()
         {
@@ -330,7 +336,7 @@ impl NativeCuckoo {
     /// What it tells about itself.
     pub(crate) fn figures(&self) -> Figures {
         match &self.form {
-            Form::List(list) => Figures::of_list(list),
+            Form::List(list) => list.figures(),
             Form::Table(table) => Figures::of(&table.filter),
             Form::Windowed(windowed) => windowed.figures(),
         }

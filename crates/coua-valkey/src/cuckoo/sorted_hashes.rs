@@ -6,6 +6,8 @@
 //!
 //! The words follow from the hashes alone, in whatever order these came and went.
 
+use coua::KeyHash;
+
 use crate::error::CommandError;
 
 /// A sorted list of hashes; equal ones are there as often as they came.
@@ -59,14 +61,16 @@ impl SortedHashes {
     /// The list with these words, if they are those of `len` hashes.
     pub(super) fn from_words(bits: u8, len: usize, words: Vec<u64>) -> Option<Self> {
         let list = Self { words, len: u16::try_from(len).ok()?, bits };
-        if list.words.len() != Self::words_for(bits, len) {
-            return None;
-        }
-        let values: Vec<_> = list.values().collect();
-        let is_sound = values.len() == len && values.is_sorted() && {
-            let mut again = Self::new(bits);
-            again.write(&values).is_ok() && again == list
+        let (split, total) = (list.split(), list.split().total());
+        let is_whole = list.words.len() == total.div_ceil(64);
+        // Each range ends with a zero, and so do the words.
+        let ends = |at: usize| bits_at(&list.words, at, 64) == 0;
+        let ones = || -> u32 {
+            let section = (split.ranges_at()..total).step_by(64);
+            section.map(|at| bits_at(&list.words, at, 64).count_ones()).sum()
         };
+        let is_sound =
+            is_whole && ends(total - 1) && ones() as usize == len && list.values().is_sorted();
         is_sound.then_some(list)
     }
 
@@ -109,22 +113,50 @@ impl SortedHashes {
         self.words.try_reserve_exact(more).map_err(|_| CommandError::NoMemory)
     }
 
-    /// Adds a hash.
-    pub(super) fn insert(&mut self, hash: u64) -> Result<(), CommandError> {
+    /// Adds a hash; whether there was none with the same bits.
+    pub(super) fn insert(&mut self, hash: u64) -> Result<bool, CommandError> {
         let value = self.value_of(hash);
         let (before, after) = (self.split(), Split::of(self.bits, self.len() + 1));
         self.reserve(after.len)?;
-        if (before.low, before.high) != (after.low, after.high) {
-            let mut values = self.collected(1)?;
-            values.insert(values.partition_point(|&it| it < value), value);
-            return self.write(&values);
-        }
         let HashPlace { number, at } = self.place(value);
+        let is_new =
+            !(self.has_hash_at(before, at) && self.low_of(before, number) == low(before, value));
+        if (before.low, before.high) != (after.low, after.high) {
+            let mut values = self.values_with(1)?;
+            values.insert(number, value);
+            return self.write(&values).map(|()| is_new);
+        }
         self.words.resize(after.total().div_ceil(64), 0);
         insert_bits(&mut self.words, number * after.low, after.low, low(after, value));
         insert_bits(&mut self.words, after.ranges_at() + at, 1, 1);
         self.len += 1;
-        Ok(())
+        Ok(is_new)
+    }
+
+    /// Adds all of some hashes of which `wants` one, told whether there is one with the same bits; whether it
+    /// was wanted, of each, in their order. O(hashes before and after).
+    pub(super) fn insert_all(
+        &mut self,
+        hashes: &[KeyHash],
+        wants: impl Fn(bool) -> bool,
+    ) -> Result<Vec<bool>, CommandError> {
+        let mut values = self.values_with(hashes.len())?;
+        let before = values.len();
+        let mut order: Vec<_> =
+            hashes.iter().map(|hash| self.value_of(hash.to_u64())).zip(0..).collect();
+        order.sort_unstable();
+        let mut wanted = vec![false; hashes.len()];
+        let mut older = values.clone().into_iter().peekable();
+        for &(value, place) in &order {
+            while older.next_if(|&it| it < value).is_some() {}
+            let is_there = older.peek() == Some(&value) || values[before..].last() == Some(&value);
+            wanted[place] = wants(is_there);
+            if wanted[place] {
+                values.push(value);
+            }
+        }
+        values.sort_unstable();
+        self.write(&values).map(|()| wanted)
     }
 
     /// Removes one that begins with the bits of this hash, if there is one. Keeps memory for so many.
@@ -200,28 +232,22 @@ impl SortedHashes {
 
     fn values(&self) -> impl Iterator<Item = u64> + '_ {
         let split = self.split();
-        let mut at = 0;
+        let (mut at, mut ones) = (0, bits_at(&self.words, split.ranges_at(), 64));
         (0..self.len()).map_while(move |number| {
-            at = self.next_one(split, at)?;
-            let range = at.checked_sub(number)?;
-            at += 1;
+            while ones == 0 {
+                at += 64;
+                if split.ranges_at() + at >= split.total() {
+                    return None;
+                }
+                ones = bits_at(&self.words, split.ranges_at() + at, 64);
+            }
+            let range = (at + ones.trailing_zeros() as usize).checked_sub(number)?;
+            ones &= ones - 1;
             Some((range as u64).unbounded_shl(split.low as u32) | self.low_of(split, number))
         })
     }
 
-    fn next_one(&self, split: Split, from: usize) -> Option<usize> {
-        let mut at = from;
-        while split.ranges_at() + at < split.total() {
-            let ones = bits_at(&self.words, split.ranges_at() + at, 64);
-            if ones != 0 {
-                return Some(at + ones.trailing_zeros() as usize);
-            }
-            at += 64;
-        }
-        None
-    }
-
-    fn collected(&self, more: usize) -> Result<Vec<u64>, CommandError> {
+    fn values_with(&self, more: usize) -> Result<Vec<u64>, CommandError> {
         let mut values = Vec::new();
         values.try_reserve_exact(self.len() + more).map_err(|_| CommandError::NoMemory)?;
         values.extend(self.values());
@@ -351,6 +377,31 @@ mod tests {
                 }
             }
             check(&list, &model);
+        }
+    }
+
+    #[test]
+    fn many_at_once_are_as_one_after_the_other() {
+        let mut random = Random::new(1);
+        for bits in [8, 20, 64] {
+            let [mut many, mut one] = [SortedHashes::new(bits), SortedHashes::new(bits)];
+            for round in 0..30_u64 {
+                let count = random.below(100);
+                let hashes: Vec<_> =
+                    (0..count).map(|_| random.below(200) << 56 | random.below(2)).collect();
+                let keeps = round % 3 == 0;
+                let expected: Vec<_> = hashes
+                    .iter()
+                    .map(|&hash| {
+                        let wanted = !keeps || one.count(hash) == 0;
+                        wanted && one.insert(hash).is_ok()
+                    })
+                    .collect();
+                let hashes: Vec<_> = hashes.into_iter().map(KeyHash::from_u64).collect();
+                let wants = |is_there: bool| !keeps || !is_there;
+                assert_eq!(many.insert_all(&hashes, wants).unwrap(), expected);
+                assert_eq!(many, one);
+            }
         }
     }
 

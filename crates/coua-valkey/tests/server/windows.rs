@@ -338,8 +338,8 @@ fn a_clock_that_goes_back_changes_nothing(kind: Kind) {
 fn large_generations_are_given_back(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    client.good("CF.RESERVE w 1000 WINDOW 4h GENERATIONS 1");
-    zoo::insert(&mut client, "w", 0..1_000_000);
+    client.good("CF.RESERVE w 1000 WINDOW 4h GENERATIONS 1 HASHBITS 64");
+    zoo::insert(&mut client, "w", 0..1_500_000);
     let mapped = client.info_number("coua", "coua_mapped_bytes");
     assert!(mapped > 1_000_000, "{mapped}");
     hours_later(&mut client, "w", 100);
