@@ -91,33 +91,6 @@ impl NativeCuckoo {
         self.deleted
     }
 
-    /// Items, copies included.
-    pub(crate) fn len(&self) -> u64 {
-        match &self.form {
-            Form::List(list) => list.len() as u64,
-            Form::Table(table) => table.filter.len(),
-            Form::Windowed(windowed) => windowed.len(),
-        }
-    }
-
-    /// Whether the item is there.
-    pub(crate) fn contains(&self, item: &[u8]) -> bool {
-        match &self.form {
-            Form::List(list) => list.count(item) > 0,
-            Form::Table(table) => table.filter.contains(item),
-            Form::Windowed(windowed) => windowed.contains_all(&[item]) == [true],
-        }
-    }
-
-    /// Which items are there.
-    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
-        match &self.form {
-            Form::List(_) => items.iter().map(|item| self.contains(item)).collect(),
-            Form::Table(table) => table.filter.contains_batch(items),
-            Form::Windowed(windowed) => windowed.contains_all(items),
-        }
-    }
-
     /// How often each item is there.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
         match &self.form {
@@ -344,6 +317,30 @@ impl NativeCuckoo {
 }
 
 impl NativeFilter for NativeCuckoo {
+    fn len(&self) -> u64 {
+        match &self.form {
+            Form::List(list) => list.len() as u64,
+            Form::Table(table) => table.filter.len(),
+            Form::Windowed(windowed) => windowed.len(),
+        }
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        match &self.form {
+            Form::List(list) => list.count(item) > 0,
+            Form::Table(table) => table.filter.contains(item),
+            Form::Windowed(windowed) => windowed.contains_all(&[item]) == [true],
+        }
+    }
+
+    fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        match &self.form {
+            Form::List(_) => items.iter().map(|item| self.contains(item)).collect(),
+            Form::Table(table) => table.filter.contains_batch(items),
+            Form::Windowed(windowed) => windowed.contains_all(items),
+        }
+    }
+
     fn changes(&self) -> u64 {
         self.changes
     }

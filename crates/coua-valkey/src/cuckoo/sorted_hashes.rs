@@ -146,10 +146,11 @@ impl SortedHashes {
             hashes.iter().map(|hash| self.value_of(hash.to_u64())).zip(0..).collect();
         order.sort_unstable();
         let mut wanted = vec![false; hashes.len()];
-        let mut older = values.clone().into_iter().peekable();
+        let mut present = values.clone().into_iter().peekable();
         for &(value, place) in &order {
-            while older.next_if(|&it| it < value).is_some() {}
-            let is_there = older.peek() == Some(&value) || values[before..].last() == Some(&value);
+            while present.next_if(|&it| it < value).is_some() {}
+            let is_there =
+                present.peek() == Some(&value) || values[before..].last() == Some(&value);
             wanted[place] = wants(is_there);
             if wanted[place] {
                 values.push(value);

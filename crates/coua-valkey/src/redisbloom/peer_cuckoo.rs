@@ -65,12 +65,6 @@ impl PeerCuckoo {
         self.insert_place(place, limits).map(|()| true)
     }
 
-    /// Whether the item may be there.
-    pub fn contains(&self, item: &[u8]) -> bool {
-        let place = self.shape.place(item);
-        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
-    }
-
     /// Copies of the item, or more: those of other items with its fingerprint count, too.
     pub fn count(&self, item: &[u8]) -> u64 {
         let place = self.shape.place(item);
@@ -163,11 +157,6 @@ impl PeerCuckoo {
 }
 
 impl PeerCuckoo {
-    /// Items in it. A dump may have stated more than it holds; never are they more than its slots.
-    pub fn items(&self) -> u64 {
-        self.items
-    }
-
     /// Items removed since the last compaction.
     pub fn deletes(&self) -> u64 {
         self.deletes
@@ -402,6 +391,15 @@ impl PeerFilter for PeerCuckoo {
         let sub_filters = sub_filters & !HAS_SEED;
         let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
         filter.with_counts(items, deletes)
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        let place = self.shape.place(item);
+        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
+    }
+
+    fn items(&self) -> u64 {
+        self.items
     }
 
     fn header(&self) -> Vec<u8> {

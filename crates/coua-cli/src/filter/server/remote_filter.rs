@@ -130,7 +130,10 @@ impl RemoteFilter {
                 Some(Err(text)) if text == "not found" => None,
                 // What is no filter is not in the way, nor what this user may not ask about.
                 Some(Err(text)) if !is_shard && is_not_ours(&text) => None,
-                Some(Err(text)) => return Err(self.failure(&format!("{text} (key {key})"))),
+                Some(Err(text)) if text.starts_with("NOPERM") => {
+                    return Err(self.failure(&format!("{text} (key {key})")));
+                }
+                Some(Err(text)) => return Err(self.failure(&text)),
                 None => None,
             });
         }
