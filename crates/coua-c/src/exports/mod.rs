@@ -14,3 +14,5 @@ pub mod kinds;
 pub mod lifetime;
 pub mod measures;
 pub mod single;
+#[cfg(target_family = "wasm")]
+pub mod wasm;
