@@ -1,10 +1,11 @@
 //! `include/coua.h` is what cbindgen makes of the documentation, and `tests/abi.txt` lists what a program is linked
-//! with. To write them again: `COUA_WRITE_HEADER=1 cargo test -p coua-c --test header`.
+//! with. To write them again: `COUA_WRITE_HEADER=1 cargo test -p coua-c header`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::compile::library_folder;
 use cbindgen::{
     Builder, Config, DocumentationStyle, ExportConfig, FunctionConfig, Language, Layout, Style,
 };
@@ -57,7 +58,7 @@ fn is_as_written(file: &Path, made: &str) {
     assert!(
         found == made,
         "{} is not as the sources say: look at the difference after \
-         `COUA_WRITE_HEADER=1 cargo test -p coua-c --test header`",
+         `COUA_WRITE_HEADER=1 cargo test -p coua-c header`",
         file.display()
     );
 }
@@ -140,9 +141,4 @@ fn needs_nm_the_binary_interface_is_as_listed() {
     lines.extend(constants.map(|item| item.trim().to_owned()));
     lines.push(String::new());
     is_as_written(&folder().join("tests/abi.txt"), &lines.join("\n"));
-}
-
-/// Where cargo puts the library under test: beside this program.
-fn library_folder() -> PathBuf {
-    std::env::current_exe().expect("a program").parent().expect("a folder").to_owned()
 }
