@@ -1,6 +1,6 @@
 //! `coua dedup`.
 
-use crate::args::{FilterArgs, InputArgs, WorkArgs};
+use crate::args::{FilterArgs, HIDDEN, InputArgs, WorkArgs};
 use crate::filter::{Location, Op};
 use crate::key::Seen;
 use crate::output::{Destination, Destinations};
@@ -29,6 +29,7 @@ use std::path::PathBuf;
 /// same command with --resume continues it: output and filter are then the same as without the interruption. If
 /// the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = HIDDEN)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
@@ -62,7 +63,7 @@ pub(crate) struct DedupArgs {
     /// added before it is printed, and removed again if it cannot be printed; only a process that is killed
     /// outright cannot remove it. Options that only filter files have (--time-field, seeds and secret keys,
     /// layouts, --resume and checkpoints) are refused. A new filter is described by --capacity, --rate with
-    /// --max-items, --hash-bits, --when-full, --window or --window-items, and --generations, for all shards
+    /// --max-items, --hash-bits, --when-full, --window and --generations, for all shards
     /// together.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
     filter_file: Option<PathBuf>,

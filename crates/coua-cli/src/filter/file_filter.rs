@@ -1,6 +1,6 @@
 //! A filter in a file, to be changed.
 
-use crate::clock::Now;
+use crate::clock;
 use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
@@ -26,7 +26,6 @@ pub(crate) struct FileFilter {
     runs: Runs,
     /// As they are in its notes.
     noted: Runs,
-    now: Now,
     jumps: Jumps,
     /// What its file has without what was not saved yet.
     saved: Saved,
@@ -56,10 +55,10 @@ pub(super) enum Saved {
 }
 
 impl FileFilter {
-    pub(super) fn new(store: Store, saved: Saved, now: Now) -> Result<Self> {
+    pub(super) fn new(store: Store, saved: Saved) -> Result<Self> {
         let runs = Runs::of(store.notes(), store.path().display())?;
         let (noted, jumps) = (runs.clone(), Jumps::with_held(store.note(HELD)));
-        Ok(Self { store, runs, noted, now, jumps, saved, sharded: None, least_items: 0 })
+        Ok(Self { store, runs, noted, jumps, saved, sharded: None, least_items: 0 })
     }
 
     /// Several threads may insert.
@@ -73,7 +72,7 @@ impl FileFilter {
 
     /// Tells the filter what time it is: what its window has left goes.
     pub(super) fn advance_clock(&mut self) {
-        if let Some(time) = self.now.time_for(self.content()) {
+        if let Some(time) = clock::time_for(self.content()) {
             self.store.advance(time);
         }
     }
@@ -141,11 +140,8 @@ impl RunFilter for FileFilter {
         }
         self.advance_clock();
         self.store.join();
-        let screened = if op.inserts() {
-            self.jumps.screen(self.store.filter(), self.now, batch, known)
-        } else {
-            None
-        };
+        let screened =
+            if op.inserts() { self.jumps.screen(self.store.filter(), batch, known) } else { None };
         let Batch { keys, answers, .. } = batch;
         let as_they_are = (&keys.hashes[known..], keys.when_from(known));
         let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);

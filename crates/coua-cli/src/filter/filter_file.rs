@@ -2,7 +2,7 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::clock::{Now, moment_text};
+use crate::clock::{moment_text, time_for};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
 use crate::filter::run_filter::RunFilter as _;
 use crate::filter::spec::FilterSpec;
@@ -44,8 +44,8 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
 
 /// Returns an error for a clock so far behind the filter's that one of them must be wrong. A little behind is
 /// nothing: the filter's waits.
-fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<()> {
-    let (Some(time), Some(window)) = (now.time_for(filter), filter.window()) else { return Ok(()) };
+fn check_clock(filter: &Generations, name: &str) -> Result<()> {
+    let (Some(time), Some(window)) = (time_for(filter), filter.window()) else { return Ok(()) };
     if filter.clock() <= time.saturating_add(window.length()) {
         return Ok(());
     }
@@ -185,7 +185,7 @@ impl FilterFile {
             let filter = wanted.build()?;
             let options = with_key(Options::new(), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter))?;
-            return FileFilter::new(store, Saved::Nothing, wanted.now);
+            return FileFilter::new(store, Saved::Nothing);
         }
         let filter = self.open(expecting(inputs), wanted)?;
         wanted.agree_with(filter.content(), &filter.name())?;
@@ -197,11 +197,10 @@ impl FilterFile {
         platform::explain_shortened(self.lock.target());
         let options = with_key(options, &spec.secret)?;
         let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
-        let mut filter = FileFilter::new(store, Saved::Before, spec.now)?;
+        let mut filter = FileFilter::new(store, Saved::Before)?;
         let name = filter.name();
         check_key(&spec.secret, filter.content(), &name)?;
-        spec.now.check_for(filter.content().window())?;
-        check_clock(spec.now, filter.content(), &name)?;
+        check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)
     }
