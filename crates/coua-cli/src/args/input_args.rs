@@ -4,18 +4,21 @@ use super::value::{self, TextEncoding, Word, word};
 use crate::clock::TimeSyntax;
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{
-    Column, Columns, Dialect, Fields, Finder, Hashing, Keys, Lenience, Normalize, OnMissing,
+    Column, Columns, Dialect, Fields, Finder, Hashing, Keys, Known, Lenience, Normalize, OnMissing,
     Pattern, Pointers, Shard, Times, Wanted,
 };
 use crate::record::{RecordFormat, Separator};
 use crate::resume::JobSpec;
 use crate::run::Reading;
+use crate::runs::path_of;
 use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// What to read and how to understand it.
 #[derive(Args, Debug)]
@@ -26,6 +29,15 @@ pub(crate) struct InputArgs {
     /// the end of its file.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// Also read the files that LIST names: one a line, or each before a NUL byte; `-` is standard input
+    #[arg(
+        long,
+        value_name = "LIST",
+        hide_short_help = true,
+        help_heading = "Records and keys (default: a line is its own key)"
+    )]
+    files_from: Option<PathBuf>,
 
     #[command(flatten)]
     records: RecordArgs,
@@ -262,13 +274,43 @@ impl InputArgs {
         let RecordArgs { no_decompress, force, encoding, .. } = self.records;
         let (is_decompressed, encoding) = (!no_decompress, encoding.map(|it| it.0));
         let coding = Coding { is_decompressed, is_forced: force, encoding };
-        let inputs = Inputs::new(&self.files, coding);
+        let inputs = Inputs::new(&self.paths()?, coding);
         let format = self.format(&keys);
-        let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
-        let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted };
+        let (hasher, wanted, known) = (KeyHasher::default(), Wanted::Hash, Known::default());
+        let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted, known };
         let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
         let find = self.keys.finders();
-        Ok(Reading { inputs, hashing, until: Until::End, comment, find })
+        let mut reading =
+            Reading { inputs, hashing, until: Until::End, comment, begun: None, find };
+        reading.begin_headers(None)?;
+        Ok(reading)
+    }
+
+    /// The files to read; standard input if none is named.
+    fn paths(&self) -> Result<Vec<PathBuf>> {
+        let Some(list) = &self.files_from else {
+            let stdin = || vec![PathBuf::from("-")];
+            return Ok(if self.files.is_empty() { stdin() } else { self.files.clone() });
+        };
+        let is_stdin = list == Path::new("-");
+        if is_stdin && self.files.contains(list) {
+            let reason = "standard input cannot have both names of files and records";
+            return Err(Failure::at("--files-from -", reason));
+        }
+        let mut names = Vec::new();
+        let read = match is_stdin {
+            true => io::stdin().lock().read_to_end(&mut names),
+            false => File::open(list).and_then(|mut file| file.read_to_end(&mut names)),
+        };
+        read.map_err(|error| Failure::io(list.display(), &error))?;
+        let end = if names.contains(&0) { 0 } else { b'\n' };
+        let named = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
+        let named = named.map(|name| path_of(name).ok_or(name));
+        let named = named.collect::<Result<Vec<_>, _>>().map_err(|name| {
+            let name = String::from_utf8_lossy(name);
+            Failure::at(list.display(), format_args!("\"{name}\" is no name of a file here"))
+        })?;
+        Ok(self.files.iter().cloned().chain(named).collect())
     }
 
     /// Adds the options on which the result depends.

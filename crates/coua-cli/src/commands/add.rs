@@ -50,6 +50,8 @@ impl AddArgs {
             filter: self.filter.spec(),
             to: Destinations::default(),
             printed: None,
+            prefix: None,
+            known: Vec::new(),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         }

@@ -52,6 +52,8 @@ impl CheckArgs {
             filter: self.filter.spec(),
             to: if count || any { Destinations::default() } else { Destinations::standard() },
             printed: Some(Seen::from(!invert)),
+            prefix: None,
+            known: Vec::new(),
             recorded: None,
             running: self.run.running(self.quiet.verbosity()),
         })

@@ -35,6 +35,8 @@ impl CountArgs {
             filter: self.filter.spec(),
             to: Destinations::standard(),
             printed: None,
+            prefix: None,
+            known: Vec::new(),
             recorded: None,
             running: self.run.running(self.quiet.verbosity()),
         }

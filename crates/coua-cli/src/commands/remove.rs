@@ -67,8 +67,10 @@ impl RemoveArgs {
             reading: target.input.reading(None)?,
             location: Some(Location::of(&target.filter_file)?),
             filter: self.filter.spec(),
-            to: Destinations { main, tee: None },
+            to: Destinations { main, ..Destinations::default() },
             printed: report.map(|which| Seen::from(which == Which::Found)),
+            prefix: None,
+            known: Vec::new(),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
             running: self.work.running(),
         }

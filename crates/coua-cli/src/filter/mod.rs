@@ -1,6 +1,7 @@
 //! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
 
 pub(crate) mod collisions;
+pub(crate) mod copies;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;

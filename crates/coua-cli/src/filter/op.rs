@@ -54,6 +54,14 @@ pub(crate) struct NoRoom {
 }
 
 impl NoRoom {
+    /// Without memory for more.
+    pub(crate) fn memory(items: u64) -> Self {
+        Self {
+            why: format!("not enough memory for more than {}", counted(items, "item")),
+            remedy: "give a --rate with --max-items: such a filter takes less memory",
+        }
+    }
+
     pub(crate) fn of(full: &Full) -> Self {
         let Full { items, max_items, reason, .. } = full;
         let (items, limit) = (counted(*items, "item"), grouped(*max_items));
@@ -68,10 +76,7 @@ impl NoRoom {
                 why: format!("the filter is full: it holds {items} and may not grow"),
                 remedy: "give a higher --capacity, or --when-full grow",
             },
-            _ => Self {
-                why: format!("not enough memory for more than {items}"),
-                remedy: "give a --rate with --max-items: such a filter takes less memory",
-            },
+            _ => Self::memory(full.items),
         }
     }
 }

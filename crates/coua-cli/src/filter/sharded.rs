@@ -82,6 +82,14 @@ impl Sharding {
         }
         Ok(())
     }
+
+    /// Puts the numbers of copies in the order of the keys likewise.
+    pub(super) fn merge_totals(self, keys: &BlockKeys, answers: &mut Answers) {
+        let Answers { groups, totals, .. } = answers;
+        let mut of_shards: Vec<_> = groups.iter().map(|group| group.totals.iter()).collect();
+        let next = |hash: &KeyHash| of_shards[self.shard_of(*hash)].next().copied().unwrap_or(0);
+        totals.extend(keys.hashes.iter().map(next));
+    }
 }
 
 /// The shards, by the first bits of their keys.

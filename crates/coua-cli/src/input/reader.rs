@@ -115,6 +115,11 @@ impl BlockReader {
         }
     }
 
+    /// What it knows about headers after what it has read.
+    pub(crate) fn into_headers(self) -> Option<Headers> {
+        self.headers
+    }
+
     /// Reads the headers of all regular files, so that a wrong one is found before anything is written.
     pub(crate) fn check_headers(mut self) -> Result<()> {
         let mut block = Block::default();

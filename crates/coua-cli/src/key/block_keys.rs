@@ -131,6 +131,8 @@ pub(crate) struct MissingKey {
 pub(crate) enum Reason {
     Header(Header),
     Missing(Missing),
+    /// It has one that counts as seen (`--known`).
+    Known,
     /// It has one, but is another run's (`--shard`).
     OtherShard,
 }
@@ -246,6 +248,8 @@ pub(crate) struct Answers {
     pub(crate) found: Vec<Seen>,
     /// Of each key, how many copies there are, where that is asked.
     pub(crate) counts: Vec<u64>,
+    /// Of each key, how many records of all inputs have it, where that is asked.
+    pub(crate) totals: Vec<u64>,
     /// How many copies were added, where nothing is said about each key.
     pub(crate) added: u64,
     /// New records that are expected to be among those that were found.
@@ -261,6 +265,8 @@ pub(crate) struct Answers {
 pub(crate) struct Group {
     pub(crate) hashes: Vec<KeyHash>,
     pub(crate) outcomes: Vec<Insertion>,
+    /// How many records of all inputs have the key, where that is asked.
+    pub(crate) totals: Vec<u64>,
     /// Where the part found no room.
     pub(crate) stopped: Option<BatchFull>,
     /// Items of the part before this block.
@@ -272,6 +278,7 @@ impl Answers {
         self.is_answered = false;
         self.found.clear();
         self.counts.clear();
+        self.totals.clear();
         (self.added, self.wrongly_found) = (0, Expectation::default());
         self.selected.clear();
         self.also_selected.clear();

@@ -4,6 +4,7 @@ use crate::key::Keys;
 use crate::key::block_keys::Missing;
 use crate::key::block_keys::{BlockKeys, MissingKey, Reason};
 use crate::key::finder::Finder;
+use crate::key::known_keys::Known;
 use crate::record::{Block, BlockEnd, Header, RecordFormat, no_memory, unmarked};
 use crate::terminal::Failure;
 use coua::{KeyHash, KeyHasher};
@@ -33,6 +34,7 @@ pub(crate) struct Hashing {
     pub(crate) on_missing: Option<OnMissing>,
     pub(crate) shard: Option<Shard>,
     pub(crate) wanted: Wanted,
+    pub(crate) known: Known,
 }
 
 /// What is wanted of every key.
@@ -45,8 +47,13 @@ pub(crate) enum Wanted {
 }
 
 impl Hashing {
-    /// Hashes the keys of all records of the block.
+    /// Hashes the keys of all records of the block. What is known is set aside.
     pub(crate) fn hash(&mut self, block: &mut Block, keys: &mut BlockKeys) {
+        self.hash_all(block, keys);
+        self.known.set_aside(keys);
+    }
+
+    fn hash_all(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         keys.clear();
         if self.keys.is_whole_record() && self.shard.is_none() {
             self.hash_records(block, keys);

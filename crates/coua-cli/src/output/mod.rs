@@ -23,8 +23,9 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
-        let outputs = Self::resume(&[], spec)?;
-        outputs.all.iter().try_for_each(Output::empty)?;
+        let mut outputs = Self::resume(&[], spec)?;
+        let begin = if spec.to.appends { Output::go_on } else { Output::empty };
+        outputs.all.iter_mut().try_for_each(begin)?;
         Ok(outputs)
     }
 
@@ -72,6 +73,9 @@ impl Outputs {
         let mut selected = [&answers.selected, &answers.also_selected].into_iter();
         self.each(|output| match (format, selected.next()) {
             (OutputFormat::Selected, Some(selected)) => output.write_selected(block, selected),
+            (OutputFormat::Prefixed(separator), Some(selected)) => {
+                output.write_prefixed(block, keys, answers, selected, separator)
+            }
             _ => output.write_counted(block, keys, &answers.counts, format),
         })
     }

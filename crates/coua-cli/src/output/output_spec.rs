@@ -44,12 +44,14 @@ pub(crate) struct Destinations {
     pub(crate) main: Option<Destination>,
     /// For the records that are selected for a second output as well.
     pub(crate) tee: Option<Destination>,
+    /// What is in files stays: it is added to.
+    pub(crate) appends: bool,
 }
 
 impl Destinations {
     /// Standard output.
     pub(crate) fn standard() -> Self {
-        Self { main: Some(Destination::Standard), tee: None }
+        Self { main: Some(Destination::Standard), ..Self::default() }
     }
 
     /// Returns an error if standard output is one of them and was closed.
@@ -61,6 +63,12 @@ impl Destinations {
     /// Whether records are printed.
     pub(crate) fn mixing(&self) -> Mixing {
         if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
+    }
+
+    /// The file with records to which others are added.
+    pub(crate) fn begun(&self) -> Option<&Path> {
+        let path = self.main.as_ref()?.path().filter(|_| self.appends)?;
+        path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0).then_some(path)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {

@@ -53,6 +53,16 @@ impl Counts {
         }
     }
 
+    /// Adds records that count as seen from the start.
+    pub(crate) fn add_known(&mut self, records: u64) {
+        self.repeats += records;
+    }
+
+    /// As many wrong answers are expected as those of a first pass over the same records.
+    pub(crate) fn expect_as(&mut self, first: &Self) {
+        self.expected_wrongly_dropped = first.expected_wrongly_dropped;
+    }
+
     /// What progress shows beside the records.
     pub(crate) fn shown(&self, op: Op) -> (&'static str, u64) {
         match op {

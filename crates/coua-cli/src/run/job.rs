@@ -5,12 +5,13 @@ use crate::input::{BlockReader, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
-use crate::record::Header;
+use crate::record::{Block, Header};
 use crate::resume::{Checkpoints, Started, Undo};
 use crate::runs::Place;
-use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result};
+use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a command runs, apart from what it does.
@@ -32,14 +33,37 @@ pub(crate) struct Job {
     pub(crate) location: Option<Location>,
     pub(crate) filter: FilterSpec,
     pub(crate) to: Destinations,
+    /// Files of records, and filters, whose keys count as seen.
+    pub(crate) known: Vec<PathBuf>,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Seen>,
+    /// What stands between the number of records with the same key and each record that is written, if that number is
+    /// wanted.
+    pub(crate) prefix: Option<u8>,
     /// How it is recorded, if the run can be resumed.
     pub(crate) recorded: Option<Checkpoints>,
     pub(crate) running: Running,
 }
 
 impl Job {
+    /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then the
+    /// files that are read, then those that are written.
+    pub(super) fn prepare(&self) -> Result<UsedFiles> {
+        if self.running.figures.is_some() {
+            Stream::Error.check_open()?;
+        }
+        self.to.check_open()?;
+        self.filter.secret.key()?;
+        let inputs = self.reading.survey(self.to.mixing())?;
+        let filter_file = self.location.as_ref().and_then(Location::file);
+        let used = UsedFiles::of(inputs, filter_file, self.filter.secret.file())?;
+        if self.op.changes() {
+            used.refuse_changed_input()?;
+        }
+        self.output_spec(&used).check_all()?;
+        Ok(used)
+    }
+
     /// What its outputs need to know.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
         OutputSpec { format: &self.reading.hashing.format, to: &self.to, used }
@@ -92,7 +116,7 @@ impl Job {
 }
 
 /// What to read, and how to understand it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
     /// Before it is known which filter the keys are for.
@@ -100,6 +124,8 @@ pub(crate) struct Reading {
     pub(crate) until: Until,
     /// How comments before a CSV header begin.
     pub(crate) comment: Option<Arc<[u8]>>,
+    /// What is to know of headers before the first input.
+    pub(crate) begun: Option<Headers>,
     /// The options that find keys.
     pub(crate) find: BTreeMap<String, Vec<String>>,
 }
@@ -141,8 +167,27 @@ impl Reading {
 
     /// What is to know about the headers of CSV inputs, if they have such.
     pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
-        let columns = self.hashing.keys.csv()?;
-        Some(Headers::new(columns.clone(), mixing, self.comment.clone()))
+        let mut headers = self.begun.clone()?;
+        headers.mixing = mixing;
+        Some(headers)
+    }
+
+    /// Prepares for headers of CSV inputs. If records are added to a file, all must be as the one there.
+    pub(crate) fn begin_headers(&mut self, file: Option<&Path>) -> Result<()> {
+        let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
+        let headers = Headers::new(columns.clone(), Mixing::Allowed, self.comment.clone());
+        self.begun = Some(headers.clone());
+        let Some(file) = file else { return Ok(()) };
+        let inputs = Inputs::start_of(file, u64::MAX);
+        let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
+        let mut reader = BlockReader::new(inputs, format, Some(headers), stop, Arc::default());
+        let mut block = Block::default();
+        reader.next_block(&mut block)?;
+        if let Some(failure) = block.failure {
+            return Err(failure);
+        }
+        self.begun = reader.into_headers();
+        Ok(())
     }
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header
@@ -151,6 +196,7 @@ impl Reading {
         match reason {
             Reason::Header(header) => *header == Header::First,
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
+            Reason::Known => wanted == Seen::Repeat,
             Reason::OtherShard => false,
         }
     }

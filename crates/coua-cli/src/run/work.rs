@@ -4,7 +4,7 @@ use super::job::Job;
 use super::session::Session;
 use crate::filter::{NoRoom, Op, RunFilter, Stage, Stop};
 use crate::input::Until;
-use crate::key::{Answers, Reason, Seen};
+use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::Synced;
 use crate::pipeline::{Batch, BlockHandler, Flow};
 use crate::record::{Block, Header};
@@ -92,6 +92,8 @@ impl BlockHandler for Pass {
         let known = batch.keys.hashes_before(over);
         let answered = self.filter.answer(self.job.op, batch, known);
         self.counts.record(self.job.op, &batch.answers);
+        let is_known = |it: &&MissingKey| it.reason == Reason::Known && it.record >= over;
+        self.counts.add_known(batch.keys.missing_keys.iter().filter(is_known).count() as u64);
         self.select(batch, over, known);
         if let Err(stop) = answered {
             self.stop(batch, stop);
@@ -138,6 +140,14 @@ pub(super) enum Outcome {
 impl Outcome {
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
+    }
+
+    /// Why there was no room, if that was so.
+    pub(super) fn no_room(&self) -> Option<&NoRoom> {
+        match self {
+            Self::Full { no_room, .. } => Some(no_room),
+            _ => None,
+        }
     }
 
     /// The server has not answered for all records of a block. Of several blocks the first tells why.

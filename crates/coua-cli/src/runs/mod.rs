@@ -11,11 +11,10 @@
 
 mod place;
 
-pub(crate) use place::{Moved, Place, Role};
+pub(crate) use place::{Moved, Place, Role, path_of};
 
 use crate::terminal::{Failure, Result};
 use coua_store::{Notes, Store};
-use place::path_of;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 

@@ -79,6 +79,17 @@ pub trait Source: Debug {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
+impl Source for &[u8] {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let offset = usize::try_from(offset).map_or(self.len(), |offset| offset.min(self.len()));
+        (&self[offset..]).read(buffer)
+    }
+}
+
 impl Source for File {
     fn length(&self) -> io::Result<u64> {
         self.metadata().map(|found| found.len())

@@ -3,10 +3,11 @@
 mod view;
 
 use std::fs::{self, File};
+use std::io::Cursor;
 use std::path::Path;
 
-use coua::LoadError;
 use coua::window::Generations;
+use coua::{Load, LoadError};
 
 use crate::error::{Damage, Reason, StoreError};
 use crate::fs::is_at;
@@ -66,15 +67,27 @@ impl State {
         touch: Touch,
     ) -> Result<Self, StoreError> {
         let base = base_of(file, path)?;
-        let scan = Scan::new(file, path, base)?;
+        let load = |logged| view_of(loading, file, base.bytes, touch, logged);
+        let mut state = Self::replayed(file, path, base, load)?;
+        let mapped = state.view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
+        state.view.origin = Some(Origin { path: path.to_owned(), base, mapped });
+        Ok(state)
+    }
+
+    /// The snapshot with which `source` begins, and what was committed since. `load` gets the bytes of log that will
+    /// be added.
+    fn replayed(
+        source: &dyn Source,
+        path: &Path,
+        base: Base,
+        load: impl FnOnce(u64) -> Result<View, LoadError>,
+    ) -> Result<Self, StoreError> {
+        let scan = Scan::new(source, path, base)?;
         let mut committed = Committed::default();
         let contents = scan.contents(|frame| committed.see(frame))?;
         let logged = contents.committed.at - base.bytes;
-        let unreadable = |source| Reason::Load(source).at(path);
-        let view = view_of(loading, file, base.bytes, touch, logged).map_err(unreadable)?;
-        let mapped = view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
+        let view = load(logged).map_err(|source| Reason::Load(source).at(path))?;
         let mut view = View {
-            origin: Some(Origin { path: path.to_owned(), base, mapped }),
             notes: committed.notes,
             snapshot_bytes: base.bytes,
             log_bytes: logged,
@@ -88,6 +101,38 @@ impl State {
 }
 
 impl View {
+    /// The last committed state in the bytes of a filter's file, wherever they come from; `key` is the filter's secret
+    /// key. O(bytes).
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Store, View};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.commit()?;
+    /// store.insert("a")?;
+    /// store.commit()?;
+    /// let view = View::of_bytes(&std::fs::read(&path)?, None)?;
+    /// assert!(view.filter.contains("a") && view.transactions == 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`], without a path, for bytes that are no filter.
+    pub fn of_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, StoreError> {
+        let path = Path::new("");
+        let front = coua::inspect::Contents::read(&mut Cursor::new(bytes));
+        let end = front.map_err(|source| Reason::Load(source).at(path))?.end;
+        let base = Base::of(&bytes, end).map_err(|source| StoreError::io(path, "read", source))?;
+        let load = |_| {
+            let filter = Load::new().key(key).part(..end).bytes(bytes)?;
+            Ok(Self::new(filter, Residence::without_a_file(Access::Load)))
+        };
+        State::replayed(&bytes, path, base, load).map(|state| state.view)
+    }
+
     /// Whether the file has a newer committed state now; then [`Store::read`](crate::Store::read) gives it. Only the
     /// file's header and what was appended to it are read.
     ///

@@ -30,6 +30,10 @@ const MOST_ASKED: usize = 1 << 20;
 const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
 const MOST_UNSYNCED: usize = 32 << 20;
 
+/// What is said of a filter that another module has made.
+const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` tells the rate); for \
+     fewer, use a filter that coua creates";
+
 /// The filter, and the questions on their way to it.
 #[derive(Debug)]
 pub(crate) struct ServerFilter {
@@ -74,6 +78,9 @@ impl ServerFilter {
         } else {
             RemoteFilter::open(address, verbosity)?
         };
+        if found.is_of_redisbloom {
+            verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
+        }
         Ok(Self {
             filter,
             op,

@@ -13,7 +13,7 @@ fn windows_that_cannot_be() {
         (&["--window", "7d", "--generations", "0"], "is not a whole number from 1 to 1000"),
         (&["--window", "7d", "--generations", "1001"], "is not a whole number from 1 to 1000"),
         (&["--window", "1x-items"], "its number of items is not a whole number below 2^64"),
-        (&["--window", "-items"], "its number of items is not"),
+        (&["--window=-items"], "its number of items is not"),
         (&["--window", "1M"], "or a number of items, such as 1M-items"),
         (&["--generations", "9"], "--generations: needs --window"),
         (&["--time-field", "1"], "--time-field: needs --window"),

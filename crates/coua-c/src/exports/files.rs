@@ -1,0 +1,125 @@
+//! Filters as files and as bytes.
+
+use std::ffi::{c_char, c_void};
+
+use coua_store::{Access, Lock, Notes, Options, View, Wait};
+
+use super::measures::too_small;
+use crate::filter::{State, coua_filter, make, with};
+use crate::options::coua_options;
+use crate::pointer;
+use crate::status::coua_status;
+
+/// Writes the filter to a file, which it replaces in one step. Every coua reads it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_char) -> coua_status {
+    with(filter, |filter| {
+        let path = pointer::path(path, "path")?;
+        let copy = filter.ask(&[], |asked| asked.snapshot())?;
+        Ok(Options::new().replace(Lock::take(path, Wait::No)?, copy, Notes::default())?)
+    })
+}
+
+/// Reads the filter in a file into memory, whoever wrote it. key: the 16 bytes of its secret key, or NULL. What is
+/// changed later does not change the file; coua_store_open() works on the file itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_load(
+    path: *const c_char,
+    key: *const u8,
+    created: *mut *mut coua_filter,
+) -> coua_status {
+    make(created, || {
+        // Read, not mapped: what happens to the file later must not end this process.
+        let options = keyed(Options::new().access(Access::Load), pointer::secret(key)?);
+        coua_filter::in_memory(options.read(pointer::path(path, "path")?)?.filter)
+    })
+}
+
+/// Writes what coua_save() would into a buffer, if it is no longer than capacity; length gets its length.
+/// COUA_TOO_SMALL if it is longer: with NULL and 0 this asks for the length. Of a Bloom filter these are its bits,
+/// as in a Parquet file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_to_bytes(
+    filter: *const coua_filter,
+    bytes: *mut c_void,
+    capacity: usize,
+    length: *mut usize,
+) -> coua_status {
+    with(filter, |filter| {
+        let length = pointer::result(length, "length")?;
+        let place = pointer::results(bytes.cast::<u8>(), capacity, "bytes")?;
+        let written = filter.ask(&[], |asked| asked.write(place))?;
+        let written = usize::try_from(written).unwrap_or(usize::MAX);
+        length.write(written);
+        if capacity < written { Err(too_small("bytes", capacity, written)) } else { Ok(()) }
+    })
+}
+
+/// Reads the bytes of coua_to_bytes(), or of a file. key as in coua_load().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_from_bytes(
+    bytes: *const c_void,
+    length: usize,
+    key: *const u8,
+    created: *mut *mut coua_filter,
+) -> coua_status {
+    make(created, || {
+        let bytes = pointer::values(bytes.cast::<u8>(), length, "bytes")?;
+        coua_filter::in_memory(View::of_bytes(bytes, pointer::secret(key)?)?.filter)
+    })
+}
+
+/// Opens the filter in a file, or makes a new one there as the options say; a filter that is there must agree with them
+/// (COUA_MISMATCH). The file is mapped, and is as it was at the last commit, whatever happens. One process writes at a
+/// time: another one waits, or gets COUA_BUSY if wait is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_store_open(
+    path: *const c_char,
+    options: *const coua_options,
+    wait: i32,
+    created: *mut *mut coua_filter,
+) -> coua_status {
+    make(created, || {
+        let wanted = coua_options::of(options)?;
+        let wait = if wait == 0 { Wait::No } else { Wait::UntilFree };
+        let lock = Lock::take(pointer::path(path, "path")?, wait)?;
+        // What cannot be built leaves no file.
+        let new = if lock.is_new() { Some(wanted.build()?) } else { None };
+        let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
+        wanted.check(store.filter())?;
+        coua_filter::of_items(State::Written(Box::new(store)))
+    })
+}
+
+/// Opens the last commit of the filter in a file, to be asked. It waits for nobody. key as in coua_load().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_store_read(
+    path: *const c_char,
+    key: *const u8,
+    created: *mut *mut coua_filter,
+) -> coua_status {
+    make(created, || {
+        let options = keyed(Options::new(), pointer::secret(key)?);
+        let view: View = options.read(pointer::path(path, "path")?)?;
+        coua_filter::of_items(State::Read(Box::new(view)))
+    })
+}
+
+/// Makes all changes so far durable. If that fails, they are kept, and the next commit tries again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_store_commit(filter: *mut coua_filter) -> coua_status {
+    with(filter, |filter| filter.change(|changed| changed.commit()))
+}
+
+/// Commits, and closes the file. What is left of the handle is for coua_free().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn coua_store_close(filter: *mut coua_filter) -> coua_status {
+    with(filter, coua_filter::close)
+}
+
+fn keyed(options: Options, key: Option<[u8; 16]>) -> Options {
+    match key {
+        Some(key) => options.key(key),
+        None => options,
+    }
+}

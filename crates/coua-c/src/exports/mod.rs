@@ -1,0 +1,18 @@
+//! The functions that C calls, in the order of coua.h. Each is one call of a helper.
+
+// An exported function hands on the promises of its caller in C.
+#![expect(unsafe_op_in_unsafe_fn, reason = "each function hands on what its caller promises")]
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of `Changed` is for one lifetime, and a closure for all"
+)]
+
+pub mod batch;
+pub mod errors;
+pub mod files;
+pub mod kinds;
+pub mod lifetime;
+pub mod measures;
+pub mod single;
+#[cfg(target_family = "wasm")]
+pub mod wasm;

@@ -1,0 +1,244 @@
+//! How a filter is to be.
+
+use std::ptr;
+
+use coua::window::{Clock, Generations, Window};
+use coua::{BuildError, KeyHasher, Layout, WhenFull};
+use coua_store::{Difference, Requirements};
+
+use crate::failure::{Failure, Outcome};
+use crate::pointer;
+use crate::status::coua_status::COUA_MISMATCH;
+
+/// How buckets lie in the table.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum coua_layout {
+    /// One after the other.
+    COUA_LAYOUT_BUCKETS = 0,
+    /// Each overlaps with the next: smaller, slower.
+    COUA_LAYOUT_OVERLAPPING = 1,
+}
+
+/// What a filter does with a key for which there is no room.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum coua_when_full {
+    /// It grows, up to max_items.
+    COUA_GROW = 0,
+    /// It refuses the key: COUA_FULL.
+    COUA_REFUSE = 1,
+    /// It grows, also beyond max_items, where its rate rises.
+    COUA_EXCEED = 2,
+}
+
+/// What a filter that forgets goes by.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum coua_clock {
+    /// It never forgets.
+    COUA_CLOCK_NONE = 0,
+    /// The system's clock.
+    COUA_CLOCK_ARRIVAL = 1,
+    /// The times that coua_window_advance() and coua_window_insert_unique_batch() tell, in milliseconds.
+    COUA_CLOCK_GIVEN = 2,
+    /// The number of keys.
+    COUA_CLOCK_COUNT = 3,
+}
+
+/// How a filter is to be. Call coua_options_init() first; what is left at 0 is left to the library.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct coua_options {
+    /// sizeof(coua_options), set by coua_options_init().
+    pub size: usize,
+    /// Keys to make room for at once.
+    pub capacity: u64,
+    /// The highest false-positive rate, such as 0.001, with as many keys as max_items. Without a rate and hash_bits, all
+    /// 64 bits of every key's hash are stored: among a billion keys, 0.03 wrong answers are expected.
+    pub rate: f64,
+    /// Keys up to which the rate holds; capacity, if there is a rate.
+    pub max_items: u64,
+    /// The seed of the hash.
+    pub seed: u64,
+    /// A secret key of 16 bytes instead of a seed, where keys may be chosen to collide; or NULL.
+    pub key: *const u8,
+    /// How far back a filter remembers that forgets: milliseconds, or keys.
+    pub window_length: u64,
+    /// A coua_clock.
+    pub window_clock: u32,
+    /// Parts of the window, of which the oldest is forgotten at once; 8.
+    pub window_generations: u32,
+    /// Bits of every key's hash to store, instead of a rate.
+    pub hash_bits: u32,
+    /// A coua_layout.
+    pub layout: u32,
+    /// A coua_when_full.
+    pub when_full: u32,
+}
+
+/// Options, understood.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    requirements: Requirements,
+    window: Option<Window>,
+    pub(crate) key: Option<[u8; 16]>,
+}
+
+impl coua_options {
+    const NONE: Self = Self {
+        size: size_of::<Self>(),
+        capacity: 0,
+        rate: 0.0,
+        max_items: 0,
+        seed: 0,
+        key: ptr::null(),
+        window_length: 0,
+        window_clock: 0,
+        window_generations: 0,
+        hash_bits: 0,
+        layout: 0,
+        when_full: 0,
+    };
+    /// Bytes of the options of version 0.1, which every caller knows.
+    const LEAST_SIZE: usize = size_of::<Self>();
+
+    /// Fails if a caller cannot have options of that many bytes.
+    pub(crate) fn check_size(size: usize) -> Outcome {
+        // No version will have more than that.
+        if (Self::LEAST_SIZE..=4096).contains(&size) {
+            return Ok(());
+        }
+        let least = Self::LEAST_SIZE;
+        Err(Failure::invalid(format_args!(
+            "options says that it has {size} bytes, not {least} or more: call coua_options_init() first"
+        )))
+    }
+
+    /// The options of a caller that may know fewer or more of them. Null: none.
+    ///
+    /// # Safety
+    ///
+    /// A pointer that is not null points to as many bytes as the number there says.
+    pub(crate) unsafe fn of(options: *const Self) -> Outcome<Wanted> {
+        if options.is_null() {
+            return Ok(Wanted::default());
+        }
+        // SAFETY: the caller's promise; the size stands first.
+        let &size = unsafe { pointer::value(options.cast::<usize>(), "options") }?;
+        Self::check_size(size)?;
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { pointer::values(options.cast::<u8>(), size, "options") }?;
+        let mut known = Self::NONE;
+        let (ours, unknown) = bytes.split_at(size.min(size_of::<Self>()));
+        if unknown.iter().any(|byte| *byte != 0) {
+            return Err(Failure::invalid(
+                "options has a field that this version does not know: link the libcoua of this coua.h",
+            ));
+        }
+        // SAFETY: both are that long, and every bit pattern is a value of each field.
+        unsafe { ptr::copy_nonoverlapping(ours.as_ptr(), (&raw mut known).cast(), ours.len()) };
+        // SAFETY: the caller's promise.
+        unsafe { known.understood() }
+    }
+
+    /// # Safety
+    ///
+    /// A key that is not null points to 16 bytes.
+    unsafe fn understood(&self) -> Outcome<Wanted> {
+        // SAFETY: the caller's promise.
+        let key = unsafe { pointer::secret(self.key) }?;
+        if key.is_some() && self.seed != 0 {
+            return Err(Failure::invalid("options has both a seed and a key: give one of them"));
+        }
+        let hasher = key.map(KeyHasher::siphash13);
+        let rate = Some(self.rate).filter(|rate| *rate != 0.0);
+        let requirements = Requirements {
+            capacity: given(self.capacity),
+            rate,
+            max_items: given(self.max_items),
+            hash_bits: given(self.hash_bits),
+            slots_per_bucket: None,
+            layout: one_of("layout", self.layout, &[None, Some(Layout::Overlapping)])?,
+            when_full: one_of(
+                "when_full",
+                self.when_full,
+                &[None, Some(WhenFull::Refuse), Some(WhenFull::ExceedRate)],
+            )?,
+            hasher: hasher.or_else(|| given(self.seed).map(KeyHasher::xxh3)),
+        };
+        Ok(Wanted { requirements, window: self.window()?, key })
+    }
+
+    fn window(&self) -> Outcome<Option<Window>> {
+        let clocks = [None, Some(Clock::Arrival), Some(Clock::Given), Some(Clock::Count)];
+        let Some(clock) = one_of("window_clock", self.window_clock, &clocks)? else {
+            if self.window_length != 0 || self.window_generations != 0 {
+                return Err(Failure::invalid(
+                    "options has a window but no window_clock: set it, such as to COUA_CLOCK_ARRIVAL",
+                ));
+            }
+            return Ok(None);
+        };
+        // As many as in the program if nothing is said.
+        let generations = given(self.window_generations).unwrap_or(8);
+        let window = Window::new(clock, self.window_length, generations);
+        window.map(Some).map_err(Failure::invalid)
+    }
+}
+
+impl Wanted {
+    /// A new filter.
+    pub(crate) fn build(&self) -> Result<Generations, BuildError> {
+        let builder = self.requirements.builder();
+        match self.window {
+            Some(window) => builder.build_window(window),
+            None => builder.build().map(Generations::from),
+        }
+    }
+
+    pub(crate) fn requirements(&self) -> &Requirements {
+        &self.requirements
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        self.requirements.hasher.unwrap_or_default()
+    }
+
+    /// Fails where the filter would forget, for kinds that do not.
+    pub(crate) fn check_no_window(&self, kind: &str) -> Outcome {
+        if self.window.is_none() {
+            return Ok(());
+        }
+        Err(Failure::unsupported(format_args!("{kind} cannot forget: leave the window out")))
+    }
+
+    /// Fails if a filter that exists is not as it was described.
+    pub(crate) fn check(&self, filter: &Generations) -> Outcome {
+        let differs = self.window.filter(|window| Some(*window) != filter.window());
+        let difference = differs.map(|wanted| Difference {
+            option: "window",
+            found: filter.window().map_or("none".to_owned(), |window| format!("{window:?}")),
+            wanted: format!("{wanted:?}"),
+        });
+        match difference.or_else(|| self.requirements.difference(filter.template())) {
+            None => Ok(()),
+            Some(found) => Err(Failure::new(COUA_MISMATCH, found.explain(found.option))),
+        }
+    }
+}
+
+/// A number that was set.
+fn given<T: Default + PartialEq>(number: T) -> Option<T> {
+    Some(number).filter(|number| *number != T::default())
+}
+
+fn one_of<T: Copy>(option: &str, number: u32, all: &[T]) -> Outcome<T> {
+    let found = all.get(number as usize).copied();
+    found.ok_or_else(|| {
+        Failure::invalid(format_args!(
+            "{option} is {number}: expected 0 to {}, which coua.h names",
+            all.len() - 1
+        ))
+    })
+}

@@ -1,0 +1,364 @@
+//! What filters of all kinds can do.
+
+use std::io::Write;
+use std::mem::MaybeUninit;
+
+use coua::window::{Clock, Generations, When};
+use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter};
+
+use crate::failure::{Failure, Outcome};
+use crate::filter::{Asked, Changed, coua_filter, no_file};
+
+/// One answer for each key of a batch, and why it stopped if it did.
+pub(crate) struct Answers<A> {
+    pub(crate) answers: Vec<A>,
+    pub(crate) stopped: Option<Full>,
+}
+
+/// What two filters become together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Union {
+    /// The copies of both.
+    OfCopies,
+    /// Of the other one only keys that are absent here.
+    OfKeys,
+}
+
+impl Asked<'_> {
+    #[inline]
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        match self {
+            Self::Items(filter) => filter
+                .unbounded()
+                .map_or_else(|| filter.contains(hash), |plain| plain.contains(hash)),
+            Self::Shared(filter) => filter.contains(hash),
+            Self::Bloom(bloom) => bloom.contains(hash),
+        }
+    }
+
+    pub(crate) fn contains_batch(&self, hashes: &[KeyHash]) -> Vec<bool> {
+        match self {
+            Self::Items(filter) => filter.contains_batch(hashes),
+            Self::Shared(filter) => filter.contains_batch(hashes),
+            Self::Bloom(bloom) => bloom.contains_batch(hashes),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count(&self, hash: KeyHash) -> Outcome<u64> {
+        match self {
+            Self::Items(filter) => Ok(filter.count(hash)),
+            Self::Shared(filter) => Ok(filter.count(hash)),
+            Self::Bloom(_) => Err(no_bloom("count")),
+        }
+    }
+
+    pub(crate) fn count_batch(&self, hashes: &[KeyHash]) -> Outcome<Vec<u64>> {
+        match self {
+            Self::Items(filter) => Ok(filter.count_batch(hashes)),
+            Self::Shared(filter) => Ok(filter.count_batch(hashes)),
+            Self::Bloom(_) => Err(no_bloom("count")),
+        }
+    }
+
+    pub(crate) fn len(&self) -> Outcome<u64> {
+        match self {
+            Self::Items(filter) => Ok(filter.len()),
+            Self::Shared(filter) => Ok(filter.len()),
+            Self::Bloom(_) => Err(no_bloom("count")),
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> Outcome<u64> {
+        match self {
+            Self::Items(filter) => Ok(filter.capacity()),
+            Self::Shared(filter) => Ok(filter.capacity()),
+            Self::Bloom(_) => Err(no_bloom("count")),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> u64 {
+        let bytes = match self {
+            Self::Items(filter) => filter.memory_bytes(),
+            Self::Shared(filter) => filter.memory_bytes(),
+            Self::Bloom(bloom) => bloom.memory_bytes(),
+        };
+        bytes as u64
+    }
+
+    pub(crate) fn rate(&self) -> f64 {
+        match self {
+            Self::Items(filter) => filter.false_positive_rate(),
+            Self::Shared(filter) => filter.false_positive_rate(),
+            Self::Bloom(bloom) => bloom.false_positive_rate(),
+        }
+    }
+
+    /// A copy in memory.
+    pub(crate) fn copied(&self) -> Outcome<coua_filter> {
+        match self {
+            Self::Items(filter) => coua_filter::in_memory(filter.try_clone()?),
+            Self::Shared(filter) => {
+                let copy = SharedCuckooFilter::from_filter(&filter.snapshot()?)?;
+                Ok(coua_filter::of_shared(copy))
+            }
+            Self::Bloom(bloom) => Ok(coua_filter::of_bloom((*bloom).clone())),
+        }
+    }
+
+    /// A copy in memory, for many threads.
+    pub(crate) fn shared(&self) -> Outcome<coua_filter> {
+        match self {
+            Self::Items(filter) => {
+                let plain = filter.unbounded().ok_or_else(|| {
+                    Failure::unsupported("a filter that forgets cannot be shared by shards")
+                })?;
+                Ok(coua_filter::of_shared(SharedCuckooFilter::from_filter(plain)?))
+            }
+            Self::Shared(_) => self.copied(),
+            Self::Bloom(_) => Err(no_bloom("be shared by shards")),
+        }
+    }
+
+    /// Uses the items as one filter.
+    fn with_items<T>(&self, work: impl FnOnce(&Generations) -> Outcome<T>) -> Outcome<T> {
+        match self {
+            Self::Items(filter) => work(filter),
+            Self::Shared(filter) => work(&filter.snapshot()?.into()),
+            Self::Bloom(_) => Err(no_bloom("be saved, only written by coua_to_bytes()")),
+        }
+    }
+
+    /// The items as they are now.
+    pub(crate) fn snapshot(&self) -> Outcome<Generations> {
+        match self {
+            Self::Shared(filter) => Ok(filter.snapshot()?.into()),
+            other => other.with_items(|filter| Ok(filter.try_clone()?)),
+        }
+    }
+
+    /// Writes the snapshot if it fits. Returns its length.
+    pub(crate) fn write(&self, into: &mut [MaybeUninit<u8>]) -> Outcome<u64> {
+        if let Self::Bloom(bloom) = self {
+            let bytes = bloom.to_bytes();
+            into.iter_mut().zip(&bytes).for_each(|(place, byte)| {
+                place.write(*byte);
+            });
+            return Ok(bytes.len() as u64);
+        }
+        self.with_items(|filter| {
+            let bytes = filter.snapshot_len();
+            if into.len() as u64 >= bytes {
+                filter.write_to(Filling(into))?;
+            }
+            Ok(bytes)
+        })
+    }
+}
+
+/// Memory that bytes are written into, from its beginning.
+struct Filling<'a>(&'a mut [MaybeUninit<u8>]);
+
+impl Write for Filling<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = bytes.len().min(self.0.len());
+        let (now, later) = std::mem::take(&mut self.0).split_at_mut(count);
+        now.write_copy_of_slice(&bytes[..count]);
+        self.0 = later;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Changed<'_> {
+    #[inline]
+    pub(crate) fn insert(self, hash: KeyHash) -> Outcome {
+        match self {
+            Self::Memory(filter) => Ok(filter.insert(hash)?),
+            Self::Written(store) => Ok(store.insert(hash)?),
+            Self::Shared(filter) => Ok(filter.insert(hash)?),
+            Self::Bloom(_) => Err(no_bloom("store a second copy; use coua_insert_unique()")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert_unique(self, hash: KeyHash) -> Outcome<bool> {
+        let done = match self {
+            Self::Memory(filter) => match filter.unbounded_mut() {
+                Some(plain) => plain.insert_unique(hash),
+                None => filter.insert_unique(hash),
+            },
+            Self::Written(store) => store.insert_unique(hash),
+            Self::Shared(filter) => filter.insert_unique(hash),
+            Self::Bloom(bloom) => Ok(bloom.insert_unique(hash)),
+        };
+        Ok(done?.is_new())
+    }
+
+    #[inline]
+    pub(crate) fn remove(self, hash: KeyHash) -> Outcome<bool> {
+        match self {
+            Self::Memory(filter) => Ok(match filter.unbounded_mut() {
+                Some(plain) => plain.remove(hash),
+                None => filter.remove(hash),
+            }),
+            Self::Written(store) => Ok(store.remove(hash)),
+            Self::Shared(filter) => Ok(filter.remove(hash)),
+            Self::Bloom(_) => Err(no_bloom("remove")),
+        }
+    }
+
+    pub(crate) fn insert_batch(self, hashes: &[KeyHash]) -> Outcome<Answers<Insertion>> {
+        let mut answers = vec![Insertion::Inserted; hashes.len()];
+        let mut of_prefix = |done: Result<(), BatchFull>| {
+            let BatchFull { done, full } = done.err()?;
+            answers[done..].fill(Insertion::Refused);
+            Some(full)
+        };
+        let stopped = match self {
+            Self::Memory(filter) => of_prefix(filter.insert_batch(hashes)),
+            Self::Written(store) => of_prefix(store.insert_batch(hashes)),
+            Self::Shared(filter) => filter.insert_batch(hashes).err().map(|refusal| {
+                let BatchRefused { refused, full } = refusal;
+                for place in refused {
+                    answers[place] = Insertion::Refused;
+                }
+                full
+            }),
+            Self::Bloom(_) => {
+                return Err(no_bloom("store a second copy; use coua_insert_unique_batch()"));
+            }
+        };
+        Ok(Answers { answers, stopped })
+    }
+
+    pub(crate) fn insert_unique_batch(
+        self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+    ) -> Answers<Insertion> {
+        let mut answers = Vec::new();
+        let stopped = match self {
+            Self::Memory(filter) => {
+                let done = filter.insert_unique_batch_at(hashes, when, &mut answers);
+                done.err().map(|stopped| stopped.full)
+            }
+            Self::Written(store) => {
+                let done = store.insert_unique_batch_at(hashes, when, &mut answers);
+                done.err().map(|stopped| stopped.full)
+            }
+            Self::Shared(filter) => {
+                let done = filter.insert_unique_batch_into(hashes, &mut answers);
+                done.err().map(|refused| refused.full)
+            }
+            Self::Bloom(bloom) => {
+                answers = bloom.insert_unique_batch(hashes);
+                None
+            }
+        };
+        Answers { answers, stopped }
+    }
+
+    pub(crate) fn remove_batch(self, hashes: &[KeyHash]) -> Outcome<Vec<bool>> {
+        match self {
+            Self::Memory(filter) => Ok(filter.remove_batch(hashes)),
+            Self::Written(store) => Ok(store.remove_batch(hashes)),
+            Self::Shared(filter) => Ok(filter.remove_batch(hashes)),
+            Self::Bloom(_) => Err(no_bloom("remove")),
+        }
+    }
+
+    /// Changes the items as a whole.
+    fn rewrite(self, doing: &str, change: impl FnOnce(&mut Generations) -> Outcome) -> Outcome {
+        match self {
+            Self::Memory(filter) => change(filter),
+            Self::Written(store) => store.rewrite(change),
+            Self::Shared(_) => Err(Failure::unsupported(format_args!(
+                "a shared filter cannot {doing}: make a copy of it by coua_to_bytes() and coua_from_bytes()"
+            ))),
+            Self::Bloom(_) => Err(no_bloom(doing)),
+        }
+    }
+
+    pub(crate) fn clear(self) -> Outcome {
+        match self {
+            Self::Shared(filter) => filter.clear(),
+            Self::Bloom(bloom) => bloom.clear(),
+            items => {
+                return items.rewrite("clear", |filter| {
+                    let plain = filter.unbounded_mut().ok_or_else(|| {
+                        Failure::unsupported("a filter that forgets is not cleared: make a new one")
+                    })?;
+                    plain.clear();
+                    Ok(())
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn compact(self) -> Outcome {
+        self.rewrite("compact", |filter| {
+            filter.compact();
+            Ok(())
+        })
+    }
+
+    pub(crate) fn merge(self, other: Asked<'_>, union: Union) -> Outcome {
+        match (self, other) {
+            (Self::Bloom(bloom), Asked::Bloom(other)) => Ok(bloom.merge(other)?),
+            (Self::Bloom(_), _) => Err(no_bloom("take the keys of another kind of filter")),
+            (items, other) => other.with_items(|other| {
+                items.rewrite("merge", |filter| match union {
+                    Union::OfCopies => Ok(filter.merge(other)?),
+                    Union::OfKeys => match (filter.unbounded_mut(), other.unbounded()) {
+                        (Some(into), Some(from)) => Ok(into.merge_unique(from)?),
+                        _ => Err(Failure::unsupported(
+                            "of filters that forget every copy is merged: use coua_merge()",
+                        )),
+                    },
+                })
+            }),
+        }
+    }
+
+    pub(crate) fn commit(self) -> Outcome {
+        match self {
+            Self::Written(store) => Ok(store.commit()?),
+            _ => Err(no_file()),
+        }
+    }
+
+    pub(crate) fn advance(self, time: u64) -> Outcome {
+        self.check_times()?;
+        match self {
+            Self::Memory(filter) => filter.advance(time),
+            Self::Written(store) => store.advance(time),
+            Self::Shared(_) | Self::Bloom(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Fails if the filter does not go by times that are given.
+    pub(crate) fn check_times(&self) -> Outcome {
+        let window = match self {
+            Self::Memory(filter) => filter.window(),
+            Self::Written(store) => store.filter().window(),
+            Self::Shared(_) | Self::Bloom(_) => None,
+        };
+        if window.is_some_and(|window| window.clock() == Clock::Given) {
+            return Ok(());
+        }
+        Err(Failure::unsupported(
+            "the filter does not go by times that are given: make it with COUA_CLOCK_GIVEN",
+        ))
+    }
+}
+
+/// Of what Bloom filters cannot do.
+fn no_bloom(doing: &str) -> Failure {
+    Failure::unsupported(format_args!("a Bloom filter cannot {doing}"))
+}

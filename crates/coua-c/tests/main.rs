@@ -1,0 +1,6 @@
+//! The C library as its users have it: its header, and programs in C and C++.
+
+mod compile;
+mod exchange;
+mod header;
+mod programs;

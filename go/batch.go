@@ -1,0 +1,168 @@
+package coua
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Keys of a batch: Bytes, Strings, Integers or Hashes.
+type Keys interface {
+	Len() int
+	// pack describes the keys from a place on, as many as one call takes, and returns how many these are.
+	pack(from int, into *packed) int
+}
+
+type (
+	// Bytes are keys of any bytes.
+	Bytes [][]byte
+	// Strings are keys of the bytes of strings.
+	Strings []string
+	// Integers are keys of eight bytes each, little endian.
+	Integers []uint64
+	// Hashes are keys that were hashed before.
+	Hashes []uint64
+)
+
+// Numbers of coua.h.
+const (
+	formOffsets64 = 2
+	formIntegers  = 3
+	formHashes    = 4
+)
+
+const (
+	// Keys that one call takes.
+	chunkKeys = 1 << 14
+	// Bytes of keys after which a call takes no more.
+	chunkBytes = 1 << 20
+)
+
+// packed keys lie in one piece of memory, without pointers.
+type packed struct {
+	form     uint32
+	bytes    []byte
+	offsets  []int64
+	integers []uint64
+}
+
+var spaces = sync.Pool{New: func() any { return new(packed) }}
+
+func (k Bytes) Len() int    { return len(k) }
+func (k Strings) Len() int  { return len(k) }
+func (k Integers) Len() int { return len(k) }
+func (k Hashes) Len() int   { return len(k) }
+
+func (k Bytes) pack(from int, into *packed) int   { return packBytes(k[from:], into) }
+func (k Strings) pack(from int, into *packed) int { return packBytes(k[from:], into) }
+
+func (k Integers) pack(from int, into *packed) int {
+	into.form, into.integers = formIntegers, k[from:min(len(k), from+chunkKeys)]
+	return len(into.integers)
+}
+
+func (k Hashes) pack(from int, into *packed) int {
+	into.form, into.integers = formHashes, k[from:min(len(k), from+chunkKeys)]
+	return len(into.integers)
+}
+
+func packBytes[K ~string | ~[]byte](keys []K, into *packed) int {
+	into.form = formOffsets64
+	bytes, offsets := into.bytes[:0], append(into.offsets[:0], 0)
+	for _, key := range keys[:min(len(keys), chunkKeys)] {
+		bytes = append(bytes, key...)
+		offsets = append(offsets, int64(len(bytes)))
+		if len(bytes) >= chunkBytes {
+			break
+		}
+	}
+	into.bytes, into.offsets = bytes, offsets
+	return len(offsets) - 1
+}
+
+// batch works through the keys. answers has a byte for each, or copies a number.
+func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error {
+	e, err := f.use()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(f)
+	space := spaces.Get().(*packed)
+	defer spaces.Put(space)
+	for from := 0; from < keys.Len(); {
+		count := keys.pack(from, space)
+		to := from + count
+		if copies != nil {
+			err = e.batchCount(space, copies[from:to])
+		} else {
+			err = e.batch(v, space, unsafe.Slice((*byte)(unsafe.Pointer(&answers[from])), count))
+		}
+		if errors.Is(err, ErrFull) {
+			return refused(answers, from, to, err)
+		}
+		if err != nil {
+			return err
+		}
+		from = to
+	}
+	space.integers = nil // they are the caller's
+	return nil
+}
+
+// refused tells the keys that were not inserted, and makes their answers false. In a byte of C they are 2.
+func refused(answers []bool, from, to int, cause error) error {
+	e := &FullError{cause: cause}
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(answers))), len(answers))
+	for i := from; i < len(bytes); i++ {
+		if i >= to || bytes[i] == 2 {
+			bytes[i] = 0
+			e.Refused = append(e.Refused, i)
+		}
+	}
+	return e
+}
+
+func (f *Filter) answers(v verb, keys Keys, into []bool) ([]bool, error) {
+	into = sized(into, keys.Len())
+	return into, f.batch(v, keys, into, nil)
+}
+
+// sized returns a slice of that length, into itself if it is large enough.
+func sized[T any](into []T, length int) []T {
+	if cap(into) < length {
+		return make([]T, length)
+	}
+	return into[:length]
+}
+
+// InsertMany is Insert for many keys: true where a key is new. The answers go into isNew if it is large enough; it may
+// be nil. If keys are refused, the error is a FullError, which has their places.
+func (f *Filter) InsertMany(keys Keys, isNew []bool) ([]bool, error) {
+	return f.answers(verbInsertUnique, keys, isNew)
+}
+
+// AddMany is Add for many keys.
+func (f *Filter) AddMany(keys Keys) error {
+	_, err := f.answers(verbInsert, keys, nil)
+	return err
+}
+
+// ContainsMany is Contains for many keys. The answers go into found if it is large enough; it may be nil.
+func (f *Filter) ContainsMany(keys Keys, found []bool) ([]bool, error) {
+	return f.answers(verbContains, keys, found)
+}
+
+// RemoveMany is Remove for many keys. The answers go into removed if it is large enough; it may be nil.
+func (f *Filter) RemoveMany(keys Keys, removed []bool) ([]bool, error) {
+	return f.answers(verbRemove, keys, removed)
+}
+
+// CountMany is Count for many keys. The answers go into copies if it is large enough; it may be nil.
+func (f *Filter) CountMany(keys Keys, copies []uint64) ([]uint64, error) {
+	copies = sized(copies, keys.Len())
+	if len(copies) == 0 {
+		return copies, nil
+	}
+	return copies, f.batch(verbCount, keys, nil, copies)
+}

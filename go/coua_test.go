@@ -1,0 +1,392 @@
+package coua
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must returns a value, and fails the test if there was an error.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func is(t testing.TB, err, expected error) {
+	t.Helper()
+	if !errors.Is(err, expected) {
+		t.Fatalf("found %v, expected %v", err, expected)
+	}
+}
+
+func equal[T comparable](t testing.TB, found, expected T) {
+	t.Helper()
+	if found != expected {
+		t.Fatalf("found %v, expected %v", found, expected)
+	}
+}
+
+func created(t testing.TB, options ...Option) *Filter {
+	t.Helper()
+	f, err := New(options...)
+	ok(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// Kinds of filters that can do everything.
+var all = map[string][]Option{
+	"cuckoo":      nil,
+	"shared":      {Shared()},
+	"overlapping": {Overlapping(), Key([16]byte{1, 2, 3})},
+	"rate":        {Capacity(200_000), Rate(1e-6), Seed(7)},
+}
+
+func onAll(t *testing.T, test func(*testing.T, *Filter)) {
+	for name, options := range all {
+		t.Run(name, func(t *testing.T) { test(t, created(t, options...)) })
+	}
+}
+
+func TestSingleCalls(t *testing.T) {
+	onAll(t, func(t *testing.T, f *Filter) {
+		keys := [][]byte{[]byte("kestrel"), nil, {0}, []byte("a\x00b"), bytes.Repeat([]byte("long"), 1000)}
+		for _, key := range keys {
+			equal(t, must(f.Contains(key)), false)
+			equal(t, must(f.Insert(key)), true)
+			equal(t, must(f.Insert(key)), false)
+			equal(t, must(f.Contains(key)), true)
+		}
+		equal(t, must(f.Len()), uint64(len(keys)))
+		equal(t, must(f.InsertString("kestrel")), false)
+		equal(t, must(f.ContainsString("osprey")), false)
+		ok(t, f.Add([]byte("kestrel")))
+		equal(t, must(f.Count([]byte("kestrel"))), 2)
+		equal(t, must(f.RemoveString("kestrel")), true)
+		equal(t, must(f.Remove([]byte("kestrel"))), true)
+		equal(t, must(f.Remove([]byte("kestrel"))), false)
+		equal(t, must(f.InsertUint64(7)), true)
+		equal(t, must(f.ContainsUint64(7)), true)
+		equal(t, must(f.Contains(binary.LittleEndian.AppendUint64(nil, 7))), true)
+		equal(t, must(f.RemoveUint64(7)), true)
+		ok(t, f.Clear())
+		equal(t, must(f.Len()), 0)
+	})
+}
+
+const many = 100_000
+
+// Keys of every form: texts, the empty one among them, and the same as bytes; and integers.
+func forms() (Strings, Bytes, Integers) {
+	texts, bytes, integers := make(Strings, many), make(Bytes, many), make(Integers, many)
+	for i := range texts {
+		if i > 0 {
+			texts[i] = fmt.Sprint("key ", i)
+		}
+		bytes[i], integers[i] = []byte(texts[i]), uint64(i)*0x9e37_79b9_7f4a_7c15
+	}
+	return texts, bytes, integers
+}
+
+func trues(mask []bool) (sum int) {
+	for _, yes := range mask {
+		if yes {
+			sum++
+		}
+	}
+	return sum
+}
+
+func TestBatches(t *testing.T) {
+	texts, bytes, integers := forms()
+	onAll(t, func(t *testing.T, f *Filter) {
+		mask := make([]bool, many)
+		for _, keys := range []Keys{texts, bytes, integers, Hashes(integers)} {
+			inserted := must(f.InsertMany(keys, mask))
+			if wrong := many - trues(inserted); wrong > 5 { // at a rate, a key may be taken for another one
+				t.Fatalf("%d keys were not new", wrong)
+			}
+			equal(t, &inserted[0], &mask[0])
+			equal(t, trues(must(f.InsertMany(keys, mask))), 0)
+			equal(t, trues(must(f.ContainsMany(keys, nil))), many)
+			ok(t, f.Clear())
+			ok(t, f.AddMany(keys))
+			ok(t, f.AddMany(keys))
+			for _, copies := range must(f.CountMany(keys, nil)) {
+				if copies < 2 {
+					t.Fatal("a copy is lost")
+				}
+			}
+			equal(t, must(f.Len()), 2*many)
+			equal(t, trues(must(f.RemoveMany(keys, mask))), many)
+			equal(t, trues(must(f.RemoveMany(keys, mask))), many)
+			equal(t, must(f.Len()), 0)
+			ok(t, f.Compact2())
+		}
+		must(f.InsertMany(texts, nil))
+		equal(t, trues(must(f.ContainsMany(bytes, nil))), many)
+		equal(t, len(must(f.InsertMany(Strings{}, nil))), 0)
+		equal(t, len(must(f.CountMany(Strings{}, nil))), 0)
+	})
+}
+
+// Compact2 is Compact for kinds that have it.
+func (f *Filter) Compact2() error {
+	if err := f.Compact(); !errors.Is(err, ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+func TestFull(t *testing.T) {
+	f := created(t, Capacity(1000), Rate(0.001))
+	keys := make(Integers, 40_000)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	isNew, err := f.InsertMany(keys, nil)
+	is(t, err, ErrFull)
+	var full *FullError
+	equal(t, errors.As(err, &full), true)
+	refused := make(map[int]bool)
+	for _, place := range full.Refused {
+		refused[place] = true
+	}
+	for i, yes := range isNew {
+		if yes && refused[i] {
+			t.Fatal("a key is new and refused")
+		}
+		if !refused[i] && !must(f.ContainsUint64(keys[i])) {
+			t.Fatal("a key is lost")
+		}
+	}
+	equal(t, trues(isNew), 1000)
+	is(t, f.AddMany(Integers{1 << 60, 1 << 61}), ErrFull)
+	is(t, f.Add([]byte("one more")), ErrFull)
+	equal(t, must(f.Cap()), 1000)
+	if rate := must(f.Rate()); rate <= 0 || rate > 0.001 {
+		t.Fatalf("the rate is %v", rate)
+	}
+}
+
+func TestWindows(t *testing.T) {
+	f := created(t, GivenWindow(time.Minute), Generations(6))
+	start := time.UnixMilli(1_800_000_000_000)
+	ok(t, f.Advance(start))
+	must(f.InsertString("old"))
+	ok(t, f.Advance(start.Add(30*time.Second)))
+	equal(t, must(f.ContainsString("old")), true)
+	ok(t, f.Advance(start.Add(2*time.Minute)))
+	equal(t, must(f.ContainsString("old")), false)
+	last := created(t, WindowItems(1000))
+	for i := range uint64(5000) {
+		equal(t, must(last.InsertUint64(i)), true)
+	}
+	if length := must(last.Len()); length < 1000 || length > 1300 {
+		t.Fatalf("a window of 1000 keys has %d", length)
+	}
+	is(t, last.Advance(start), ErrUnsupported)
+	timed := created(t, Window(time.Hour))
+	must(timed.InsertString("now"))
+	equal(t, must(timed.ContainsString("now")), true)
+	equal(t, strings.Contains(must(timed.Describe()), `"kind":"window"`), true)
+}
+
+func TestBloom(t *testing.T) {
+	f, other := created(t, Bloom(), Capacity(many), Rate(0.01)), created(t, Bloom(), Capacity(many), Rate(0.01))
+	equal(t, must(f.InsertString("a")), true)
+	equal(t, must(other.InsertString("b")), true)
+	ok(t, f.MergeCopies(other))
+	read := must(FromBytes(must(f.MarshalBinary()), Bloom()))
+	equal(t, must(read.ContainsString("b")), true)
+	is(t, f.Add([]byte("a")), ErrUnsupported)
+	_, err := f.RemoveString("a")
+	is(t, err, ErrUnsupported)
+}
+
+func TestUnions(t *testing.T) {
+	for _, options := range [][]Option{nil, {Key([16]byte{9})}} {
+		one, two := created(t, options...), created(t, options...)
+		must(one.InsertMany(Strings{"a", "b"}, nil))
+		must(two.InsertMany(Strings{"b", "c"}, nil))
+		copied := must(one.Clone())
+		ok(t, one.Merge(two))
+		equal(t, must(one.Len()), 3)
+		ok(t, copied.MergeCopies(two))
+		equal(t, must(copied.Len()), 4)
+		equal(t, must(copied.Count([]byte("b"))), 2)
+		is(t, one.Merge(one), ErrInvalid)
+	}
+	is(t, created(t).Merge(created(t, Seed(1))), ErrMismatch)
+	shared := created(t, Shared())
+	must(shared.InsertString("a"))
+	equal(t, must(must(shared.Clone()).ContainsString("a")), true)
+}
+
+func TestBytesAndFiles(t *testing.T) {
+	texts, _, _ := forms()
+	key := [16]byte{5, 6, 7}
+	for _, options := range [][]Option{nil, {Key(key)}, {Shared()}, {WindowItems(2 * many)}} {
+		f := created(t, options...)
+		must(f.InsertMany(texts, nil))
+		data := must(f.MarshalBinary())
+		copied := must(FromBytes(data, Key(key)))
+		equal(t, trues(must(copied.ContainsMany(texts, nil))), many)
+		equal(t, bytes.Equal(must(copied.MarshalBinary()), data), true)
+		path := filepath.Join(t.TempDir(), "seen.coua")
+		ok(t, f.Save(path))
+		loaded := must(Load(path, Key(key)))
+		equal(t, trues(must(loaded.ContainsMany(texts, nil))), many)
+	}
+	f := created(t)
+	must(f.InsertMany(texts, nil))
+	var stream bytes.Buffer
+	written := must(f.WriteTo(&stream))
+	equal(t, written, int64(stream.Len()))
+	var read Filter
+	equal(t, must(read.ReadFrom(&stream)), written)
+	equal(t, must(read.Len()), many)
+	ok(t, read.UnmarshalBinary(must(created(t).MarshalBinary())))
+	equal(t, must(read.Len()), 0)
+}
+
+// The same keys give the same bytes with both engines, and on every machine.
+func TestBytesAreAPromise(t *testing.T) {
+	f := created(t, Capacity(100_000), Rate(0.001), Seed(42))
+	keys := make(Integers, many)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	ok(t, f.AddMany(keys))
+	if bits := float64(must(f.Memory())*8) / many; bits > 14.5 {
+		t.Fatalf("%.1f bits a key", bits)
+	}
+	const expected = "d051abcd6e61774a959c2735f5e6b5fbac02f5cff2f63b3061d55d63934e6ce7"
+	equal(t, fmt.Sprintf("%x", sha256.Sum256(must(f.MarshalBinary()))), expected)
+}
+
+func TestErrors(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "missing.coua"))
+	is(t, err, fs.ErrNotExist)
+	is(t, err, ErrIO)
+	equal(t, strings.Contains(err.Error(), "missing.coua"), true)
+	is(t, created(t).Save(filepath.Join(t.TempDir(), "no", "folder.coua")), ErrIO)
+	for _, options := range [][]Option{
+		{Rate(2)}, {Rate(0.1)}, {Capacity(10), MaxItems(5)}, {HashBits(65)}, {Generations(3)}, {Bloom()},
+		{Seed(1), Key([16]byte{1})}, {Window(-time.Second)},
+	} {
+		_, err := New(options...)
+		is(t, err, ErrInvalid)
+	}
+	is(t, created(t).Commit(), ErrUnsupported)
+	var zero Filter
+	_, err = zero.InsertString("a")
+	is(t, err, ErrClosed)
+	f := created(t)
+	ok(t, f.Close())
+	is(t, f.Close(), ErrClosed)
+	_, err = f.ContainsMany(Strings{"a"}, nil)
+	is(t, err, ErrClosed)
+	is(t, created(t).Merge(f), ErrClosed)
+	keyed := must(created(t, Key([16]byte{1})).MarshalBinary())
+	_, err = FromBytes(keyed)
+	is(t, err, ErrNotAFilter)
+}
+
+func TestHostileBytes(t *testing.T) {
+	f := created(t, Capacity(100), Rate(0.01))
+	must(f.InsertMany(Strings{"a", "b"}, nil))
+	data := must(f.MarshalBinary())
+	var read Filter
+	for i := 0; i < len(data); i += 1 + len(data)/100 {
+		data[i] ^= 0x10
+		is(t, read.UnmarshalBinary(data), ErrNotAFilter)
+		data[i] ^= 0x10
+		is(t, read.UnmarshalBinary(data[:i]), ErrNotAFilter)
+	}
+	ok(t, read.UnmarshalBinary(data))
+}
+
+func TestGoroutines(t *testing.T) {
+	for _, options := range [][]Option{nil, {Shared()}} {
+		f := created(t, options...)
+		other := created(t)
+		var firsts atomic.Int64
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				mask := []bool(nil)
+				for i := range 20 {
+					keys := make(Integers, 1000)
+					for j := range keys {
+						keys[j] = uint64(1000*i + j)
+					}
+					mask = must(f.InsertMany(keys, mask))
+					firsts.Add(int64(trues(mask)))
+					if must(f.InsertUint64(uint64(1<<40 + i))) {
+						firsts.Add(1)
+					}
+					must(f.ContainsString("kestrel"))
+					ok(t, other.Merge(f))
+				}
+			})
+		}
+		group.Wait()
+		equal(t, firsts.Load(), 20_020)
+		equal(t, must(f.Len()), 20_020)
+		equal(t, must(other.Len()), 20_020)
+	}
+}
+
+func TestForgottenFiltersAreFreed(t *testing.T) {
+	for range 200 {
+		f := must(New(Capacity(1_000_000), Rate(0.001)))
+		must(f.InsertString("a"))
+		if must(f.ContainsString("b")) {
+			t.Log("a false positive")
+		}
+	}
+	runtime.GC()
+}
+
+func TestOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seen.coua")
+	f, err := Open(path)
+	if engineName != "libcoua" {
+		is(t, err, errors.ErrUnsupported)
+		return
+	}
+	ok(t, err)
+	must(f.InsertString("kept"))
+	ok(t, f.Commit())
+	_, err = Open(path)
+	is(t, err, ErrBusy)
+	equal(t, must(must(Load(path)).ContainsString("kept")), true)
+	must(f.InsertString("later"))
+	ok(t, f.Close())
+	_, err = Open(path, Seed(3))
+	is(t, err, ErrMismatch)
+	f = must(Open(path))
+	equal(t, must(f.Len()), 2)
+	ok(t, f.Close())
+	equal(t, must(must(Load(path)).Len()), 2)
+}

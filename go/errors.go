@@ -1,0 +1,83 @@
+package coua
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// What an Error is, for errors.Is.
+var (
+	ErrInvalid     = errors.New("coua: invalid argument")
+	ErrFull        = errors.New("coua: filter is full")
+	ErrOutOfMemory = errors.New("coua: out of memory")
+	ErrNotAFilter  = errors.New("coua: not a whole filter, or its key is missing or wrong")
+	ErrMismatch    = errors.New("coua: the filters differ")
+	ErrIO          = errors.New("coua: the system refused")
+	ErrBusy        = errors.New("coua: the file is being written")
+	ErrUnsupported = errors.New("coua: this kind of filter cannot do that")
+	ErrPoisoned    = errors.New("coua: the filter is not whole any more")
+	ErrClosed      = errors.New("coua: the filter is closed")
+)
+
+// By the number of the status in coua.h.
+var kinds = [...]error{
+	1: ErrInvalid, 2: ErrFull, 3: ErrOutOfMemory, 4: ErrNotAFilter, 5: ErrMismatch, 6: ErrIO, 7: ErrBusy,
+	8: ErrUnsupported, 10: ErrPoisoned, 11: ErrPoisoned,
+}
+
+// An Error says what is wrong: what was found, what was expected, what to do.
+type Error struct {
+	Message string
+	kind    error
+	cause   error
+}
+
+func (e *Error) Error() string { return "coua: " + e.Message }
+
+// Unwrap makes errors.Is find one of the errors of this package, and that of the system if there is one.
+func (e *Error) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.kind}
+	}
+	return []error{e.kind, e.cause}
+}
+
+// A FullError says which keys of a batch were refused. It is an ErrFull.
+type FullError struct {
+	// Refused has the places of the keys that were not inserted. All others were.
+	Refused []int
+	cause   error
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%v (%d keys of the batch were refused)", e.cause, len(e.Refused))
+}
+
+// Unwrap returns the error without the keys.
+func (e *FullError) Unwrap() error { return e.cause }
+
+func failed(status int32, message string) error {
+	if status == 0 {
+		return nil
+	}
+	kind := ErrInvalid
+	if int(status) < len(kinds) && kinds[status] != nil {
+		kind = kinds[status]
+	}
+	return &Error{Message: message, kind: kind}
+}
+
+// about adds what the system says about a file, such as fs.ErrNotExist.
+func about(path string, err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.kind == ErrIO {
+		if _, cause := os.Stat(path); cause != nil {
+			e.cause = cause
+		} else {
+			e.cause = fs.ErrPermission
+		}
+	}
+	return err
+}

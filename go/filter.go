@@ -1,0 +1,193 @@
+package coua
+
+import (
+	"runtime"
+	"time"
+	"unsafe"
+)
+
+// What is done with keys.
+type verb int32
+
+const (
+	verbInsert verb = iota
+	verbInsertUnique
+	verbContains
+	verbRemove
+	verbCount
+)
+
+func (f *Filter) one(v verb, key []byte) (uint64, error) {
+	e, err := f.use()
+	if err != nil {
+		return 0, err
+	}
+	value, err := e.bytes(v, key)
+	runtime.KeepAlive(f)
+	return value, err
+}
+
+func (f *Filter) text(v verb, key string) (uint64, error) {
+	return f.one(v, unsafe.Slice(unsafe.StringData(key), len(key)))
+}
+
+func (f *Filter) integer(v verb, key uint64) (uint64, error) {
+	e, err := f.use()
+	if err != nil {
+		return 0, err
+	}
+	value, err := e.integer(v, key)
+	runtime.KeepAlive(f)
+	return value, err
+}
+
+// Insert adds the key if it is absent, and says whether it was. Two goroutines that insert the same key are told once.
+func (f *Filter) Insert(key []byte) (isNew bool, err error) {
+	value, err := f.one(verbInsertUnique, key)
+	return value != 0, err
+}
+
+// InsertString is Insert for a string.
+func (f *Filter) InsertString(key string) (isNew bool, err error) {
+	value, err := f.text(verbInsertUnique, key)
+	return value != 0, err
+}
+
+// InsertUint64 is Insert for an integer: the key of its eight bytes, little endian.
+func (f *Filter) InsertUint64(key uint64) (isNew bool, err error) {
+	value, err := f.integer(verbInsertUnique, key)
+	return value != 0, err
+}
+
+// Contains finds out whether a key is there. For one that is not, it is true with the probability of the rate.
+func (f *Filter) Contains(key []byte) (bool, error) {
+	value, err := f.one(verbContains, key)
+	return value != 0, err
+}
+
+// ContainsString is Contains for a string.
+func (f *Filter) ContainsString(key string) (bool, error) {
+	value, err := f.text(verbContains, key)
+	return value != 0, err
+}
+
+// ContainsUint64 is Contains for an integer.
+func (f *Filter) ContainsUint64(key uint64) (bool, error) {
+	value, err := f.integer(verbContains, key)
+	return value != 0, err
+}
+
+// Remove removes one copy of the key, and says whether there was one. Remove only what was inserted: a key that was not
+// may be taken for another one.
+func (f *Filter) Remove(key []byte) (removed bool, err error) {
+	value, err := f.one(verbRemove, key)
+	return value != 0, err
+}
+
+// RemoveString is Remove for a string.
+func (f *Filter) RemoveString(key string) (removed bool, err error) {
+	value, err := f.text(verbRemove, key)
+	return value != 0, err
+}
+
+// RemoveUint64 is Remove for an integer.
+func (f *Filter) RemoveUint64(key uint64) (removed bool, err error) {
+	value, err := f.integer(verbRemove, key)
+	return value != 0, err
+}
+
+// Add adds a copy of the key. Count counts the copies, and Remove removes one.
+func (f *Filter) Add(key []byte) error {
+	_, err := f.one(verbInsert, key)
+	return err
+}
+
+// Count counts the copies of the key.
+func (f *Filter) Count(key []byte) (uint64, error) {
+	return f.one(verbCount, key)
+}
+
+// Advance tells a filter that was made with GivenWindow what time it is.
+func (f *Filter) Advance(now time.Time) error {
+	return f.call(func(e *engine) error { return e.advance(uint64(now.UnixMilli())) })
+}
+
+// Clear removes all keys.
+func (f *Filter) Clear() error { return f.call((*engine).clear) }
+
+// Compact gives memory back after many keys were removed.
+func (f *Filter) Compact() error { return f.call((*engine).compact) }
+
+// Merge adds the keys of another filter that are absent in f.
+func (f *Filter) Merge(other *Filter) error { return f.merge(other, true) }
+
+// MergeCopies adds every copy of every key of another filter.
+func (f *Filter) MergeCopies(other *Filter) error { return f.merge(other, false) }
+
+func (f *Filter) merge(other *Filter, isUnique bool) error {
+	return other.call(func(from *engine) error {
+		return f.call(func(e *engine) error { return e.merge(from, isUnique) })
+	})
+}
+
+// Clone makes a copy in memory.
+func (f *Filter) Clone() (*Filter, error) {
+	e, err := f.use()
+	if err != nil {
+		return nil, err
+	}
+	defer runtime.KeepAlive(f)
+	return made(e.clone())
+}
+
+// call makes a call that changes or asks the filter as a whole.
+func (f *Filter) call(work func(*engine) error) error {
+	e, err := f.use()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(f)
+	return work(e)
+}
+
+// What a filter says of itself in numbers, by the calls of coua.h.
+type measure int32
+
+const (
+	measureLen measure = iota
+	measureCapacity
+	measureMemory
+	measureRate
+)
+
+func (f *Filter) measured(m measure) (value uint64, err error) {
+	err = f.call(func(e *engine) error {
+		value, err = e.measure(m)
+		return err
+	})
+	return value, err
+}
+
+// Len is the number of keys, every copy counted.
+func (f *Filter) Len() (uint64, error) { return f.measured(measureLen) }
+
+// Cap is the number of keys that its memory is planned for.
+func (f *Filter) Cap() (uint64, error) { return f.measured(measureCapacity) }
+
+// Memory is the size of the filter in bytes.
+func (f *Filter) Memory() (uint64, error) { return f.measured(measureMemory) }
+
+// Rate is the rate of wrong answers now.
+func (f *Filter) Rate() (float64, error) {
+	bits, err := f.measured(measureRate)
+	return fromBits(bits), err
+}
+
+// Describe returns a JSON object with the fields of `coua info --json`.
+func (f *Filter) Describe() (text string, err error) {
+	err = f.call(func(e *engine) error {
+		text, err = e.describe()
+		return err
+	})
+	return text, err
+}
