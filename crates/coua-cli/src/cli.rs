@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
-#[command(name = "coua", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "coua", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but \
     fsync failed.\n\

@@ -19,7 +19,7 @@ pub(crate) const HIDDEN: &str = "A new filter may also have --hash-bits, --slots
 /// together. For a filter file that exists, whatever is given here must agree with
 /// it.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = "Memory")]
 pub(crate) struct FilterArgs {
     /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
@@ -108,7 +108,7 @@ impl FilterArgs {
 
 /// The secret key of a filter's hash.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = "Memory")]
 pub(crate) struct SecretArgs {
     /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
@@ -132,7 +132,7 @@ impl SecretArgs {
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = "Memory")]
 pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///

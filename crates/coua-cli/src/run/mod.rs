@@ -50,9 +50,6 @@ impl Pass {
             // Times up to a generation after the present are believed: clocks differ.
             times.believe(window.step());
         }
-        for undo in job.to_undo(&mut *filter, job.output_spec(used))? {
-            job.reading.undo(&mut *filter, &undo)?;
-        }
         let started = job.begin(&mut *filter, job.output_spec(used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
         // What went down a pipe is not to be printed again, even if this process is killed. Of the other commands, a part
