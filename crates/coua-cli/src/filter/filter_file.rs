@@ -2,7 +2,7 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::clock::{Now, moment_text};
+use crate::clock::{moment_text, time_for};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
 use crate::filter::run_filter::RunFilter as _;
 use crate::filter::spec::FilterSpec;
@@ -40,8 +40,8 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
 
 /// Returns an error for a clock so far behind the filter's that one of them must be wrong. A little behind is
 /// nothing: the filter's waits.
-fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<()> {
-    let (Some(time), Some(window)) = (now.time_for(filter), filter.window()) else { return Ok(()) };
+fn check_clock(filter: &Generations, name: &str) -> Result<()> {
+    let (Some(time), Some(window)) = (time_for(filter), filter.window()) else { return Ok(()) };
     if filter.clock() <= time.saturating_add(window.length()) {
         return Ok(());
     }
@@ -185,7 +185,7 @@ impl FilterFile {
             let options = with_key(Options::new(), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter));
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
-            return FileFilter::new(store, self.name, Saved::Nothing, wanted.now);
+            return FileFilter::new(store, self.name, Saved::Nothing);
         }
         let filter = self.open(expecting(inputs), wanted)?;
         wanted.agree_with(filter.content(), &filter.name())?;
@@ -199,10 +199,9 @@ impl FilterFile {
         let (store, name) =
             (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;
-        let mut filter = FileFilter::new(store, name.clone(), Saved::Before, spec.now)?;
+        let mut filter = FileFilter::new(store, name.clone(), Saved::Before)?;
         check_key(&spec.secret, filter.content(), &name)?;
-        spec.now.check_for(filter.content().window())?;
-        check_clock(spec.now, filter.content(), &name)?;
+        check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)
     }

@@ -42,7 +42,7 @@ pub(super) struct Plan {
 
 /// What a run does to which files, as that is compared with remembered runs.
 #[derive(Debug)]
-pub(super) struct ResumeJob<'a> {
+pub(crate) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
     pub(super) spec: &'a JobSpec,
@@ -56,7 +56,7 @@ pub(super) struct ResumeJob<'a> {
 
 impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
-    pub(super) fn new(
+    pub(crate) fn new(
         filter: String,
         spec: &'a JobSpec,
         inputs: Option<Vec<PathBuf>>,
