@@ -12,7 +12,7 @@ const WALKS: [(&str, usize); 5] = [
     ("a lookup", 5),
     ("a batch insert", 12),
     ("a commit", 9),
-    ("`CF.ADD`", 9),
+    ("`CF.ADD`", 10),
 ];
 
 fn page() -> String {
