@@ -82,23 +82,30 @@ type bloomFilter struct{ *bloom.BloomFilter }
 func (f bloomFilter) insert(key []byte)        { f.Add(key) }
 func (f bloomFilter) contains(key []byte) bool { return f.Test(key) }
 
-func ofCoua(rate float64) func(uint) filter {
+func ofCoua(rate float64, options ...coua.Option) func(uint) filter {
 	return func(keys uint) filter {
-		return couaFilter{must(coua.New(coua.Capacity(uint64(keys)), coua.Rate(rate)))}
+		return couaFilter{must(coua.New(append(options, coua.Capacity(uint64(keys)), coua.Rate(rate))...))}
 	}
 }
 
-// Each with the fingerprints that it has, and coua at the rates that the others have.
+// The rates of fingerprints of 8 and 16 bits in buckets of four.
+const (
+	coarse = 8.0 / (1 << 8)
+	fine   = 8.0 / (1 << 16)
+)
+
 var peers = []peer{
-	{"coua-3%", ofCoua(0.03)},
-	{"coua-0.01%", ofCoua(0.0001)},
+	{"coua-3.1%", ofCoua(coarse)},
+	{"coua-overlapping-3.1%", ofCoua(coarse, coua.Overlapping())},
+	{"coua-0.012%", ofCoua(fine)},
+	{"coua-overlapping-0.012%", ofCoua(fine, coua.Overlapping())},
 	{"seiflotfy-8bit", func(keys uint) filter { return seiflotfyFilter{seiflotfy.NewFilter(keys)} }},
 	{"panmari-16bit", func(keys uint) filter { return panmariFilter{panmari.NewFilter(keys)} }},
 	{"linvon-16bit", func(keys uint) filter {
 		return linvonFilter{linvon.NewFilter(4, 16, keys, linvon.TableTypePacked)}
 	}},
-	{"bloom-3%", func(keys uint) filter { return bloomFilter{bloom.NewWithEstimates(keys, 0.03)} }},
-	{"bloom-0.01%", func(keys uint) filter { return bloomFilter{bloom.NewWithEstimates(keys, 0.0001)} }},
+	{"bloom-3.1%", func(keys uint) filter { return bloomFilter{bloom.NewWithEstimates(keys, coarse)} }},
+	{"bloom-0.012%", func(keys uint) filter { return bloomFilter{bloom.NewWithEstimates(keys, fine)} }},
 }
 
 // Keys of 16 bytes, those of a number from a place on.
@@ -193,7 +200,9 @@ func measure(b *testing.B, peer peer, keys uint) {
 	})
 	if of, is := f.(batched); is {
 		found := []bool(nil)
-		b.ReportMetric(timed(0, keys, func(keys coua.Bytes) { found = of.containsMany(keys, found) }), "ns/lookup-in-batches")
+		ask := func(keys coua.Bytes) { found = of.containsMany(keys, found) }
+		b.ReportMetric(timed(0, keys, ask), "ns/lookup-in-batches")
+		b.ReportMetric(timed(keys, keys, ask), "ns/absent-in-batches")
 		again := peer.make(keys).(batched)
 		b.ReportMetric(timed(0, keys, func(keys coua.Bytes) { again.insertMany(keys) }), "ns/insert-in-batches")
 	}
