@@ -1,9 +1,10 @@
 //! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
 //!
-//! `cli` turns the command line into plain jobs, and each file of `commands` does one kind of job. A command that
+//! `cli` finds the command, and each file of `commands` is one: its arguments and its work. A command that
 //! reads records is a `run`: they flow through `input` (bytes to blocks of records), `key` (records to hashes),
 //! `pipeline` (threads), `filter` (the filter's answers) and `output`.
 
+mod args;
 mod cli;
 mod clock;
 mod commands;
@@ -26,5 +27,5 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
         terminal::message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
-    panic::catch_unwind(cli::run).unwrap_or(terminal::exit::Exit::Error).finish()
+    panic::catch_unwind(cli::run).unwrap_or(terminal::Exit::Error).finish()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use coua::CuckooFilter as Plain;
 use coua::window::Generations;
-use coua_store::{Access, Options as StoreOptions};
+use coua_store::{Access, Notes, Options as StoreOptions, View};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -33,8 +33,8 @@ use crate::options::{Options, check_empty};
 pub(crate) struct CuckooFilter;
 
 impl CuckooFilter {
-    pub(crate) fn of(filter: Generations) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Filter::of(filter)).add_subclass(Self)
+    pub(crate) fn of(filter: Generations, notes: &Notes) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Filter::of(filter).with_notes(notes)).add_subclass(Self)
     }
 }
 
@@ -53,7 +53,7 @@ impl CuckooFilter {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
         let options = Options::take(&keywords)?.sized(capacity, rate);
         check_empty(&keywords)?;
-        Ok(Self::of(options.build()?))
+        Ok(Self::of(options.build()?, &Notes::default()))
     }
 
     /// The filter in a file, whoever wrote it. What is changed here does not change the file, unless it is
@@ -61,7 +61,8 @@ impl CuckooFilter {
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
-        plain(py, read(py, &path, key)?)
+        let View { filter, notes, .. } = read(py, &path, key)?;
+        plain(py, filter, &notes)
     }
 
     /// The filter that `bytes(filter)` gave.
@@ -72,7 +73,7 @@ impl CuckooFilter {
         data: &Bound<'_, PyBytes>,
         key: Option<[u8; 16]>,
     ) -> PyResult<Py<Self>> {
-        plain(py, from_bytes(py, data, key)?)
+        plain(py, from_bytes(py, data, key)?, &Notes::default())
     }
 
     /// Removes all keys.
@@ -83,11 +84,11 @@ impl CuckooFilter {
     }
 }
 
-fn plain(py: Python<'_>, filter: Generations) -> PyResult<Py<CuckooFilter>> {
+fn plain(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<CuckooFilter>> {
     if filter.window().is_some() {
         return Err(PyValueError::new_err("the filter forgets by age: coua.Window loads it"));
     }
-    Py::new(py, CuckooFilter::of(filter))
+    Py::new(py, CuckooFilter::of(filter, notes))
 }
 
 /// The last committed state of a file. It is read, not mapped: what happens to the file later must not
@@ -96,12 +97,12 @@ pub(crate) fn read(
     py: Python<'_>,
     path: &std::path::Path,
     key: Option<[u8; 16]>,
-) -> PyResult<Generations> {
+) -> PyResult<View> {
     let mut options = StoreOptions::new().access(Access::Load);
     if let Some(key) = key {
         options = options.key(key);
     }
-    py.detach(|| options.read(path)).map(|view| view.filter).map_err(|error| error::store(&error))
+    py.detach(|| options.read(path)).map_err(|error| error::store(&error))
 }
 
 pub(crate) fn from_bytes(

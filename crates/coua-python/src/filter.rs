@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use coua::window::{Clock, Generations};
 use coua::{BatchFull, KeyHash, KeyHasher};
+use coua_store::Notes;
 use numpy::{Element, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
 use crate::collect::batch_of;
@@ -31,17 +33,53 @@ pub(crate) struct Filter {
     process: Process,
     /// A window by the system's clock, which is to be told the time.
     is_timed: bool,
+    /// How the program made the keys of the file that this was loaded from, as the file has it.
+    key_note: Option<Vec<u8>>,
 }
+
+/// The note of a file about how the program makes keys: JSON.
+const KEY_NOTE: &str = "coua/keys";
 
 impl Filter {
     pub(crate) fn new(state: State) -> Self {
         let (hasher, window) = (state.filter().hasher(), state.filter().window());
         let is_timed = window.is_some_and(|window| window.clock() == Clock::Arrival);
-        Self { hasher, state: Mutex::new(state), process: Process::this(), is_timed }
+        let (state, process) = (Mutex::new(state), Process::this());
+        Self { hasher, state, process, is_timed, key_note: None }
     }
 
     pub(crate) fn of(filter: impl Into<Generations>) -> Self {
         Self::new(State::Memory(filter.into()))
+    }
+
+    /// One that was read from a file with these notes.
+    pub(crate) fn with_notes(mut self, notes: &Notes) -> Self {
+        self.key_note = notes.get(KEY_NOTE).map(<[u8]>::to_vec);
+        self
+    }
+
+    /// What a file is to have of the notes.
+    pub(crate) fn notes(&self, py: Python<'_>) -> PyResult<Notes> {
+        let state = self.lock(py)?;
+        let note = match &*state {
+            State::Written(store) => store.note(KEY_NOTE),
+            State::Read(view) => view.note(KEY_NOTE),
+            _ => self.key_note.as_deref(),
+        };
+        let mut notes = Notes::default();
+        // It was small enough for a file before.
+        note.and_then(|note| notes.set(KEY_NOTE, note).ok());
+        Ok(notes)
+    }
+
+    /// How the program makes keys: a `dict` from JSON.
+    pub(crate) fn options_of_keys<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let notes = self.notes(py)?;
+        let load = |note| py.import("json")?.call_method1("loads", (PyBytes::new(py, note),));
+        notes.get(KEY_NOTE).map(load).transpose()
     }
 
     pub(crate) fn hasher(&self) -> KeyHasher {

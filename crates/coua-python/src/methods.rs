@@ -218,6 +218,13 @@ impl Filter {
         self.described(py, |filter| Some(filter.max_items()).filter(|items| *items != u64::MAX))
     }
 
+    /// How the program `coua` makes the keys of this file: `find`, the options that found them, and `normalize`, such
+    /// as `["ignore-case"]`. Ask with keys made likewise. `None` if the file does not tell.
+    #[getter]
+    fn key_options<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        slf.get().options_of_keys(slf.py())
+    }
+
     /// A copy in memory, which does not change with this one.
     fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         whole::copy(slf.get(), slf.py())

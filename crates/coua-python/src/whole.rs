@@ -16,7 +16,7 @@ use crate::state::Access;
 use crate::window::Window;
 
 pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
-    in_memory(py, filter.copied(py)?)
+    in_memory(py, filter.copied(py)?, &filter.notes(py)?)
 }
 
 pub(crate) fn unite_into(filter: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyResult<()> {
@@ -32,14 +32,14 @@ pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<P
     let mut union = filter.copied(py)?;
     let other = other.get().copied(py)?;
     py.detach(|| unite(&mut union, &other))?;
-    in_memory(py, union)
+    in_memory(py, union, &filter.notes(py)?)
 }
 
 pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
-    let copy = filter.copied(py)?;
+    let (copy, notes) = (filter.copied(py)?, filter.notes(py)?);
     let saved = py.detach(|| {
         let lock = Lock::take(path, Wait::No)?;
-        Options::new().replace(lock, copy, Notes::default())
+        Options::new().replace(lock, copy, notes)
     });
     saved.map_err(|error| error::store(&error))
 }
@@ -81,10 +81,10 @@ pub(crate) fn described(filter: &Bound<'_, Filter>) -> PyResult<String> {
 }
 
 /// As a `CuckooFilter` or a `Window`.
-fn in_memory(py: Python<'_>, filter: Generations) -> PyResult<Py<PyAny>> {
+fn in_memory(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<PyAny>> {
     Ok(match filter.window() {
-        Some(_) => Py::new(py, Window::of(filter))?.into_any(),
-        None => Py::new(py, CuckooFilter::of(filter))?.into_any(),
+        Some(_) => Py::new(py, Window::of(filter, notes))?.into_any(),
+        None => Py::new(py, CuckooFilter::of(filter, notes))?.into_any(),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use coua::window::Generations;
+use coua_store::{Notes, View};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -30,8 +31,8 @@ use crate::state::Access;
 pub(crate) struct Window;
 
 impl Window {
-    pub(crate) fn of(filter: Generations) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Filter::of(filter)).add_subclass(Self)
+    pub(crate) fn of(filter: Generations, notes: &Notes) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Filter::of(filter).with_notes(notes)).add_subclass(Self)
     }
 }
 
@@ -57,14 +58,15 @@ impl Window {
         let mut options = Options::take(&keywords)?;
         options.take_window(length, items, &keywords)?;
         check_empty(&keywords)?;
-        Ok(Self::of(options.build()?))
+        Ok(Self::of(options.build()?, &Notes::default()))
     }
 
     /// The window in a file, whoever wrote it.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
-        windowed(py, read(py, &path, key)?)
+        let View { filter, notes, .. } = read(py, &path, key)?;
+        windowed(py, filter, &notes)
     }
 
     /// The window that `bytes(window)` gave.
@@ -75,7 +77,7 @@ impl Window {
         data: &Bound<'_, PyBytes>,
         key: Option<[u8; 16]>,
     ) -> PyResult<Py<Self>> {
-        windowed(py, from_bytes(py, data, key)?)
+        windowed(py, from_bytes(py, data, key)?, &Notes::default())
     }
 
     /// Items that were forgotten since the window was made or loaded.
@@ -85,9 +87,9 @@ impl Window {
     }
 }
 
-fn windowed(py: Python<'_>, filter: Generations) -> PyResult<Py<Window>> {
+fn windowed(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<Window>> {
     if filter.window().is_none() {
         return Err(PyValueError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
     }
-    Py::new(py, Window::of(filter))
+    Py::new(py, Window::of(filter, notes))
 }

@@ -321,3 +321,20 @@ def test_a_truncated_file_ends_nothing(tmp_path: Path) -> None:
     loaded = coua.CuckooFilter.load(path)
     os.truncate(path, 0)
     assert loaded.contains_many(range(1000)).all()
+
+
+def test_a_file_tells_how_the_program_makes_keys(tmp_path: Path, program: Program) -> None:
+    path, copy = tmp_path / "seen.coua", tmp_path / "copy.coua"
+    program("add", path, "--json", "/id", "-i", input='{"id":"Kestrel"}\n')
+    options = {"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}
+    with coua.open(path) as seen:
+        assert seen.key_options == options
+        assert "kestrel" in seen
+    assert coua.open(path, readonly=True).key_options == options
+    loaded = coua.CuckooFilter.load(path)
+    assert loaded.key_options == options == loaded.copy().key_options
+    loaded.save(copy)
+    assert program("check", copy, input="KESTREL\n") == "KESTREL\n"
+    assert coua.CuckooFilter().key_options is None
+    coua.CuckooFilter().save(path)
+    assert coua.open(path).key_options is None

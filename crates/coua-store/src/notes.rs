@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::Reason;
 use crate::log::{Fields, MOST_PAYLOAD, put_u32};
 
 // What an entry of a frame of notes does (docs/format.md, section 9).
@@ -59,7 +60,21 @@ impl Notes {
         self.notes.len()
     }
 
-    pub(crate) fn set(&mut self, name: &str, note: &[u8]) {
+    /// Sets a note: of notes that a new file is to have.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::NoteTooLarge`]: nothing has changed then.
+    pub fn set(&mut self, name: &str, note: &[u8]) -> Result<(), Reason> {
+        let (found, most) = ((name.len() + note.len()) as u64, Self::MOST_BYTES);
+        if found > most {
+            return Err(Reason::NoteTooLarge { found, most });
+        }
+        self.put(name, note);
+        Ok(())
+    }
+
+    fn put(&mut self, name: &str, note: &[u8]) {
         self.remove(name);
         self.bytes += bytes_of(name, note);
         self.notes.insert(name.to_owned(), note.to_vec());
@@ -108,7 +123,7 @@ impl Notes {
             let what = fields.u32()?;
             let name = str::from_utf8(sized(&mut fields)?).ok()?;
             match what {
-                SET => self.set(name, sized(&mut fields)?),
+                SET => self.put(name, sized(&mut fields)?),
                 REMOVE => drop(self.remove(name)),
                 _ => return None,
             }
@@ -134,7 +149,7 @@ mod tests {
     fn sample() -> Notes {
         let mut notes = Notes::default();
         for number in 0..9_u8 {
-            notes.set(&format!("note {number}"), &vec![number; usize::from(number)]);
+            notes.put(&format!("note {number}"), &vec![number; usize::from(number)]);
         }
         notes
     }
@@ -143,8 +158,8 @@ mod tests {
     fn changes_give_the_same_notes_again() {
         let (old, mut new) = (sample(), sample());
         new.remove("note 3");
-        new.set("note 4", b"");
-        new.set("another", b"value");
+        new.put("note 4", b"");
+        new.put("another", b"value");
         let changed = ["note 3", "note 4", "another", "never there"].map(str::to_owned);
         let mut notes = old.clone();
         for payload in new.encode(&changed) {

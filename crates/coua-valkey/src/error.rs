@@ -38,17 +38,17 @@ pub(crate) enum CommandError {
     OutOfRange(&'static str, &'static str),
     #[error("ERR SEED must be 32 hexadecimal digits")]
     Seed,
-    #[error("ERR WINDOW must be a number with a unit: ms, s, m, h, d or w")]
+    #[error("ERR WINDOW must be a number and a unit (ms, s, m, h, d or w), such as 7d")]
     Duration,
     #[error("ERR GENERATIONS needs WINDOW or WINDOWITEMS")]
     NoWindow,
-    #[error("ERR filters that do not forget alike cannot be merged")]
+    #[error("ERR cannot merge filters with different windows")]
     OtherWindow,
-    #[error("ERR the filter does not forget by time")]
+    #[error("ERR the filter has no WINDOW")]
     NotTimed,
-    #[error("ERR the time must be in milliseconds since 1970, and before the year 10000")]
+    #[error("ERR the time must be in milliseconds since 1970, before the year 10000")]
     TimeRange,
-    #[error("ERR {0} and {1} contradict each other: give one of them")]
+    #[error("ERR {0} and {1} exclude each other: give one")]
     Contradiction(&'static str, &'static str),
     #[error("ERR {0} is given twice")]
     Twice(&'static str),
@@ -62,9 +62,7 @@ pub(crate) enum CommandError {
     NoMemoryToCreate,
     #[error("ERR Insufficient memory")]
     NoMemory,
-    #[error(
-        "ERR the filter would take more than {limit} bytes, the limit set by coua.key-memory-limit"
-    )]
+    #[error("ERR the filter would exceed coua.key-memory-limit ({limit} bytes)")]
     KeyMemory { limit: u64 },
     /// In the server's own words.
     #[error("OOM command not allowed when used memory > 'maxmemory'.")]
@@ -97,7 +95,7 @@ pub(crate) enum CommandError {
     Impossible(String),
     #[error("Invalid position")]
     Position,
-    #[error("ERR the filter has changed since its dump began: begin again with 0")]
+    #[error("ERR the filter changed during the dump: start again at 0")]
     ChangedSince,
     #[error("Invalid header")]
     Header,
@@ -105,9 +103,9 @@ pub(crate) enum CommandError {
     NotCreated,
     #[error("Couldn't load chunk!")]
     NotLoaded,
-    #[error("ERR the filter is not complete: its remaining chunks must be loaded")]
+    #[error("ERR the filter is incomplete: load its remaining chunks")]
     Incomplete,
-    #[error("ERR the filter was imported and keeps its own layout, which cannot do this")]
+    #[error("ERR filters imported from RedisBloom do not support this command")]
     Imported,
     #[error("ERR {0}")]
     Merge(MergeError),
@@ -162,21 +160,21 @@ impl CommandError {
 /// Why a value cannot be loaded from a dump file.
 #[derive(Debug, Error)]
 pub(crate) enum RdbError {
-    #[error("its encoding {0} is not known")]
+    #[error("unknown encoding {0}")]
     Encoding(i32),
-    #[error("its kind {0} is not known: a later coua wrote it")]
+    #[error("unknown kind {0}: a later version wrote it")]
     Kind(u32),
-    #[error("its {0} is impossible: it is damaged")]
+    #[error("wrong {0}: it is damaged")]
     Field(&'static str),
     #[error("{0}")]
     Filter(LoadError),
     #[error("{0}")]
     Imported(#[from] peer::LoadError),
-    #[error("it ends too early or cannot be held: {0}")]
+    #[error("it is cut off, or there is no memory for it: {0}")]
     Io(#[from] io::Error),
-    #[error("it goes on after its end")]
+    #[error("there are bytes after its end")]
     Trailing,
-    #[error("it takes more than {limit} bytes, the limit set by coua.key-memory-limit")]
+    #[error("it exceeds coua.key-memory-limit ({limit} bytes)")]
     KeyMemory { limit: u64 },
     #[error("a defect of the module")]
     Defect,

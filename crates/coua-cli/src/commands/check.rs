@@ -1,26 +1,72 @@
 //! `coua check`.
 
+use crate::args::{OpenArgs, RunArgs, TargetArgs};
+use crate::filter::{Location, Op};
+use crate::input::Until;
+use crate::key::Seen;
+use crate::output::Destinations;
 use crate::run::{Job, Pass};
-use crate::terminal::{Exit, Result, Stream, print};
+use crate::terminal::{Exit, Result, Stream, Verbosity, print};
 
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CheckReport {
-    /// The records, if any output is given.
-    Records,
-    /// How many there are.
-    Number,
+/// Print the records that are in a filter file
+///
+/// A record that was never added may be printed too; how often is the filter's false-positive rate. The exit
+/// code is as grep's: 0 if a record was printed or counted, 1 if none was, 2 after an error.
+#[derive(clap::Args, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Print the records that are not in the filter
+    #[arg(short = 'v', long, help_heading = "Output")]
+    invert: bool,
+
+    /// Print only how many records there are
+    #[arg(short = 'c', long, help_heading = "Output")]
+    count: bool,
+
+    /// Print nothing: stop with exit code 0 at the first record that would be printed
+    #[arg(short = 'q', long, help_heading = "Output", conflicts_with = "count")]
+    quiet: bool,
+
+    #[command(flatten)]
+    filter: OpenArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
 }
 
-/// Tells which records are there. The exit code is that of grep.
-pub(crate) fn run(job: Job, report: CheckReport) -> Result<Exit> {
-    if report == CheckReport::Number {
-        Stream::Output.check_open()?;
+impl CheckArgs {
+    fn job(&self) -> Result<Job> {
+        let Self { invert, count, quiet, .. } = *self;
+        let mut reading = self.target.input.reading(None)?;
+        // With -q a record that is there ends the run before the inputs after it are opened.
+        reading.until = if quiet { Until::FirstPrinted } else { Until::End };
+        Ok(Job {
+            op: Op::Check,
+            reading,
+            location: Some(Location::of(&self.target.filter_file)?),
+            filter: self.filter.spec(),
+            to: if count || quiet { Destinations::default() } else { Destinations::standard() },
+            printed: Some(Seen::from(!invert)),
+            prefix: None,
+            known: Vec::new(),
+            recorded: None,
+            running: self.run.running(if quiet { Verbosity::Quiet } else { Verbosity::Normal }),
+        })
     }
-    let run = Pass::of(job)?;
-    let printed = run.printed();
-    if let (Some(number), CheckReport::Number) = (printed, report) {
-        print(&format!("{number}\n"))?;
+
+    /// Prints which records are there. The exit code is that of grep.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let job = self.job()?;
+        if self.count {
+            Stream::Output.check_open()?;
+        }
+        let run = Pass::of(job)?;
+        let printed = run.printed();
+        if let Some(number) = printed.filter(|_| self.count) {
+            print(&format!("{number}\n"))?;
+        }
+        run.finish(if printed > Some(0) { Exit::Success } else { Exit::NothingFound })
     }
-    run.finish(if printed > Some(0) { Exit::Success } else { Exit::NothingFound })
 }

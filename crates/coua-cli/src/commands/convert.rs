@@ -1,32 +1,77 @@
 //! `coua convert`.
 
-use super::check_files;
-use crate::filter::{FilterFile, Secret, WriteOptions, filter_file};
-use crate::terminal::{Failure, Progress, Result};
-use coua::Conversion;
-use std::path::Path;
+use crate::args::{FileArgs, LAYOUTS, SecretArgs, usual_slots, value};
+use crate::filter::{FilterFile, check_files, filter_file};
+use crate::terminal::{Failure, Result};
+use clap::ArgGroup;
+use coua::{Conversion, Layout};
+use std::path::PathBuf;
 
-/// Writes a converted copy of a filter file.
-pub(crate) fn run(
-    from: &Path,
-    to: &Path,
-    conversion: Conversion,
-    secret: &Secret,
-    options: WriteOptions,
-    progress: &Progress,
-) -> Result<()> {
-    check_files(secret, [from], Some(to))?;
-    let output = FilterFile::lock(to, options)?;
-    output.check_replaceable()?;
-    progress.next(format_args!("reading {}", from.display()));
-    let view = filter_file::read(from, secret)?;
-    let filter = view.filter.unbounded().ok_or_else(|| {
-        let reason = "has a window (--window): only filters that never forget can be converted";
-        Failure::at(from.display(), reason)
-    })?;
-    progress.next(format_args!("converting {}", from.display()));
-    let converted = filter.convert(conversion);
-    let converted = converted.map_err(|error| Failure::at(from.display(), error))?;
-    progress.next(format_args!("writing {}", to.display()));
-    output.save(converted.into(), view.notes)
+/// Write a coarser and smaller copy of a filter file, or one in another layout
+///
+/// The copy remembers the runs that the filter remembers.
+#[derive(clap::Args, Debug)]
+#[command(group = ArgGroup::new("target").args(["rate", "hash_bits", "layout"]).required(true))]
+pub(crate) struct ConvertArgs {
+    /// The filter file
+    #[arg(value_name = "FILTER")]
+    file: PathBuf,
+
+    /// The file to write; it may be the same
+    ///
+    /// It is replaced in one step, if it is a filter or empty.
+    #[arg(short = 'o', long, value_name = "FILTER")]
+    output: PathBuf,
+
+    /// Highest false-positive rate of the copy, with the items it holds now
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    rate: Option<f64>,
+
+    /// Bits of every key's hash that the copy remembers, 8 to 64
+    ///
+    /// Only for a filter that can grow.
+    #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
+    hash_bits: Option<u32>,
+
+    /// Layout of the copy: `buckets` or `overlapping`
+    ///
+    /// Disjoint buckets of four slots, or overlapping buckets of two, for a filter that can grow.
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", value_parser = value::word(&LAYOUTS))]
+    layout: Option<Layout>,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    work: FileArgs,
+}
+
+impl ConvertArgs {
+    fn conversion(&self) -> Conversion {
+        let in_layout =
+            |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
+        let by_rate = self.rate.map(Conversion::Rate);
+        let by_bits = self.hash_bits.map(Conversion::HashBits);
+        by_rate.or(by_bits).or(self.layout.map(in_layout)).expect("clap demands one")
+    }
+
+    /// Writes a converted copy of the filter.
+    pub(crate) fn run(&self) -> Result<()> {
+        let (secret, progress) = (self.secret.secret(), self.work.progress());
+        let (from, to) = (self.file.display(), self.output.display());
+        check_files(&secret, [&*self.file], Some(&self.output))?;
+        let output = FilterFile::lock(&self.output, self.work.options())?;
+        output.check_replaceable()?;
+        progress.next(format_args!("reading {from}"));
+        let view = filter_file::read(&self.file, &secret)?;
+        let filter = view.filter.unbounded().ok_or_else(|| {
+            let reason = "has a window (--window): only filters that never forget can be converted";
+            Failure::at(&from, reason)
+        })?;
+        progress.next(format_args!("converting {from}"));
+        let converted = filter.convert(self.conversion());
+        let converted = converted.map_err(|error| Failure::at(&from, error))?;
+        progress.next(format_args!("writing {to}"));
+        output.save(converted.into(), view.notes)
+    }
 }

@@ -1,11 +1,12 @@
 //! `coua info`.
 
-use super::check_files;
+use crate::args::OpenArgs;
 use crate::clock::{moment_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server;
 use crate::filter::spec::{when_full_name, write_layout};
-use crate::filter::{FilterSpec, Location, filter_file};
+use crate::filter::{FilterSpec, Location, check_files, filter_file};
+use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::Runs;
 use crate::terminal::{
@@ -17,16 +18,38 @@ use coua::window::{Clock, Generation, Generations, Window};
 use coua_store::{Options, View};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Describes a filter.
-pub(crate) fn run(location: &Location, spec: &FilterSpec, format: ReportFormat) -> Result<()> {
-    let report = match location {
-        #[cfg(feature = "server")]
-        Location::Server(address) => server::report(address)?,
-        Location::File(path) => of_file(path, spec)?,
-    };
-    print(&report.print_as(format))
+/// Describe a filter file
+///
+/// Takes a moment for any size, because of a large file little more than the header is read. `coua verify` reads
+/// and checks all of it.
+///
+/// docs/json.md describes the fields of the JSON object.
+#[derive(clap::Args, Debug)]
+pub(crate) struct InfoArgs {
+    /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
+    #[arg(value_name = "FILTER")]
+    filter_file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    filter: OpenArgs,
+}
+
+impl InfoArgs {
+    pub(crate) fn run(&self) -> Result<()> {
+        let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
+        let report = match Location::of(&self.filter_file)? {
+            #[cfg(feature = "server")]
+            Location::Server(address) => server::report(&address)?,
+            Location::File(path) => of_file(&path, &self.filter.spec())?,
+        };
+        print(&report.print_as(format))
+    }
 }
 
 fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
@@ -41,6 +64,9 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     write_filter(&state.filter, &mut report);
     if let Some(window) = state.filter.window() {
         write_window(window, &state.filter, &mut report);
+    }
+    if let Some(keys) = KeySpec::of(&state.notes, path.display())? {
+        keys.write_report(&mut report);
     }
     resume::write_report(&Runs::of(&state.notes, path.display())?, &mut report);
     Ok(report)

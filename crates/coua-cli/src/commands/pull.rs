@@ -1,35 +1,63 @@
 //! `coua pull`.
 
-use crate::filter::secret::read_key;
+use crate::args::FileArgs;
 use crate::filter::server::{self, Address};
-use crate::filter::{FilterFile, Location, WriteOptions};
+use crate::filter::spec::read_key;
+use crate::filter::{FilterFile, Location};
 use crate::platform;
-use crate::terminal::{Failure, Progress, Result, hexadecimal};
+use crate::terminal::{Failure, Result, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes a filter of a server to a file, and its secret key to another.
-pub(crate) fn run(
-    address: &Path,
-    to: &Path,
-    key: Option<&Path>,
-    options: WriteOptions,
-    progress: &Progress,
-) -> Result<()> {
-    let address = Location::address(address)?;
-    if key.is_some_and(|key| platform::is_same_place(key, to)) {
-        return Err(Failure::at(to.display(), "is the file of the secret key as well"));
+/// Write a filter of a server to a file
+///
+/// The server keeps working meanwhile. Shards are requested one after the other, and the file holds each shard
+/// as it was at its request: a record that was added before the pull began is in the file; one that was added
+/// meanwhile may be.
+///
+/// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. A server
+/// takes as long to send a shard as for DUMP: ask a replica if the filter is large.
+#[derive(clap::Args, Debug)]
+pub(crate) struct PullArgs {
+    /// The address of the filter: `valkey://HOST[:PORT]/NAME[?shards=N]`
+    #[arg(value_name = "ADDRESS")]
+    address: PathBuf,
+
+    /// The file to write, which must not exist
+    #[arg(value_name = "FILTER")]
+    output: PathBuf,
+
+    /// The file for the secret key of the filter's hash, as 32 hexadecimal digits
+    ///
+    /// Filters that were made on a server have one. If FILE exists, it must hold this key. Every command on the
+    /// filter file needs it.
+    #[arg(long, value_name = "FILE", help_heading = "Filter", alias = "key-file")]
+    secret: Option<PathBuf>,
+
+    #[command(flatten)]
+    work: FileArgs,
+}
+
+impl PullArgs {
+    /// Writes the filter to the file, and its secret key to another.
+    pub(crate) fn run(&self) -> Result<()> {
+        let (address, to) = (Location::address(&self.address)?, self.output.display());
+        let (key, options) = (self.secret.as_deref(), self.work.options());
+        let progress = self.work.progress();
+        if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
+            return Err(Failure::at(to, "is the file of the secret key as well"));
+        }
+        let output = FilterFile::lock(&self.output, options)?;
+        output.check_new()?;
+        progress.next(format_args!("reading {address}"));
+        let filter = server::pull(&address, options.verbosity)?;
+        keep_key(&filter, key, &address)?;
+        progress.next(format_args!("writing {to}"));
+        output.save(filter, FilterNotes::default())
     }
-    let output = FilterFile::lock(to, options)?;
-    output.check_new()?;
-    progress.next(format_args!("reading {address}"));
-    let filter = server::pull(&address, options.verbosity)?;
-    keep_key(&filter, key, &address)?;
-    progress.next(format_args!("writing {}", to.display()));
-    output.save(filter, FilterNotes::default())
 }
 
 /// Sees to it that the secret key, if there is one, is in its file.

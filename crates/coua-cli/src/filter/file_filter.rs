@@ -1,11 +1,12 @@
 //! A filter in a file, to be changed.
 
 use crate::clock::Now;
+use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Stage, Summary, SummaryRequest, report_outdated};
-use crate::filter::sharded_file::ShardedFile;
-use crate::key::Seen;
+use crate::filter::sharded::ShardedFile;
+use crate::key::{KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::runs::Runs;
@@ -26,6 +27,7 @@ pub(crate) struct FileFilter {
     /// As they are in its notes.
     noted: Runs,
     now: Now,
+    jumps: Jumps,
     /// What its file has without what was not saved yet.
     saved: Saved,
     /// If several threads may insert.
@@ -33,6 +35,9 @@ pub(crate) struct FileFilter {
     /// Below this many items the filter is not sharded.
     least_items: u64,
 }
+
+/// The note of a record whose time is to be confirmed.
+const HELD: &str = "coua/held";
 
 /// Blocks of fewer keys are not worth sharding a filter.
 const FEWEST_KEYS: usize = 512;
@@ -53,8 +58,8 @@ pub(super) enum Saved {
 impl FileFilter {
     pub(super) fn new(store: Store, saved: Saved, now: Now) -> Result<Self> {
         let runs = Runs::of(store.notes(), store.path().display())?;
-        let noted = runs.clone();
-        Ok(Self { store, runs, noted, now, saved, sharded: None, least_items: 0 })
+        let (noted, jumps) = (runs.clone(), Jumps::with_held(store.note(HELD)));
+        Ok(Self { store, runs, noted, now, jumps, saved, sharded: None, least_items: 0 })
     }
 
     /// Several threads may insert.
@@ -75,14 +80,21 @@ impl FileFilter {
 
     /// Saves all changes: this is the end. Returns the filter.
     pub(crate) fn close(mut self) -> Result<Generations> {
-        self.write_runs()?;
+        self.write_notes()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Writes the runs to the notes that the next commit makes durable. The file that a run leaves at its end is the same
+    /// Writes the record that is held, and the runs, to the notes that the next commit makes durable. The file that a run leaves at its end is the same
     /// whether it was interrupted or not.
-    fn write_runs(&mut self) -> Result<()> {
+    fn write_notes(&mut self) -> Result<()> {
+        match self.jumps.note() {
+            Some(note) if self.store.note(HELD) != Some(&note) => {
+                self.store.set_note(HELD, &note)?;
+            }
+            Some(_) => {}
+            None => drop(self.store.remove_note(HELD)),
+        }
         if self.runs != self.noted {
             if self.runs.differs_in_an_interrupted_run(&self.noted) {
                 self.store.rewrite_at_end();
@@ -128,12 +140,19 @@ impl RunFilter for FileFilter {
             return Ok(());
         }
         self.advance_clock();
-        let (hashes, when) = (&keys.hashes[known..], keys.when_from(known));
         self.store.join();
+        let screened = if op.inserts() {
+            self.jumps.screen(self.store.filter(), self.now, batch, known)
+        } else {
+            None
+        };
+        let Batch { keys, answers, .. } = batch;
+        let as_they_are = (&keys.hashes[known..], keys.when_from(known));
+        let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
         let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
         let (items, held) = (self.content().len(), ever_held(self.content()));
         let mut outcomes: Vec<Insertion> = Vec::new();
-        let result = match op {
+        let mut result = match op {
             Op::Add => self.store.insert_batch_at(hashes, when),
             Op::Remove => {
                 let removed = self.store.remove_batch(hashes);
@@ -142,6 +161,9 @@ impl RunFilter for FileFilter {
             }
             _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
         };
+        if let Some(screened) = screened {
+            result = screened.restore(&mut outcomes, result, op);
+        }
         answers.added = ever_held(self.content()) - held;
         record_outcomes(&outcomes, result, items, self.content(), answers);
         result.map_err(|mut stopped| {
@@ -166,12 +188,23 @@ impl RunFilter for FileFilter {
         Some(&mut self.runs)
     }
 
+    fn key_spec(&self) -> Result<Option<KeySpec>> {
+        KeySpec::of(self.store.notes(), self.name())
+    }
+
+    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
+        if self.content().len() + self.content().forgotten() > 0 {
+            return Ok(());
+        }
+        Ok(self.store.set_note(KeySpec::NOTE, &spec.to_note())?)
+    }
+
     fn mark_resumed(&mut self) {
         self.saved = Saved::Some;
     }
 
     fn commit(&mut self, stage: Stage) -> Result<()> {
-        self.write_runs()?;
+        self.write_notes()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends here, early.
@@ -195,6 +228,8 @@ impl RunFilter for FileFilter {
     fn report_doubts(&self, op: Op, verbosity: Verbosity) {
         if op.inserts() {
             report_outdated(self.content(), verbosity);
+            self.jumps.report(verbosity);
+            self.jumps.report_held(verbosity);
         }
     }
 

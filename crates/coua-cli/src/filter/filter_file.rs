@@ -4,11 +4,12 @@
 
 use crate::clock::{Now, moment_text};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
-use crate::filter::location::Location;
 use crate::filter::run_filter::RunFilter as _;
-use crate::filter::secret::Secret;
 use crate::filter::spec::FilterSpec;
+use crate::filter::spec::Location;
+use crate::filter::spec::Secret;
 use crate::input::Survey;
+use crate::output::UsedFiles;
 use crate::platform::{self, Identity};
 use crate::terminal::message::store_reason;
 use crate::terminal::{Failure, Result, Verbosity};
@@ -81,8 +82,20 @@ pub(super) fn expecting(inputs: &Survey) -> Options {
     inputs.total_bytes.map_or_else(Options::new, expecting)
 }
 
+/// Checks a command that works on whole filters, before a file is made or changed: it reads `sources`, and
+/// writes `output` if there is one.
+pub(crate) fn check_files<'a>(
+    secret: &Secret,
+    sources: impl IntoIterator<Item = &'a Path>,
+    output: Option<&Path>,
+) -> Result<()> {
+    secret.key()?;
+    sources.into_iter().try_for_each(check_there)?;
+    output.map_or(Ok(()), |output| UsedFiles::check_made(output, secret.file()))
+}
+
 /// Returns an error unless there is a file that may hold a filter.
-pub(crate) fn check_there(path: &Path) -> Result<()> {
+fn check_there(path: &Path) -> Result<()> {
     let missing = |error| Err(Failure::io(path.display(), &error));
     refuse_others(path)?.map_or(Ok(()), missing)
 }

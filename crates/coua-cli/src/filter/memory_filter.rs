@@ -3,6 +3,7 @@
 use crate::clock::Now;
 use crate::filter::collisions;
 use crate::filter::estimate::Forecast;
+use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest, report_outdated};
 use crate::filter::spec::FilterSpec;
@@ -20,6 +21,7 @@ pub(super) struct MemoryFilter {
     forecast: Option<Forecast>,
     outcomes: Vec<Insertion>,
     now: Now,
+    jumps: Jumps,
 }
 
 impl MemoryFilter {
@@ -29,7 +31,8 @@ impl MemoryFilter {
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
         let is_open = is_resizable && spec.leaves_capacity_open();
         let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
-        Ok(Self { filter, forecast, outcomes: Vec::new(), now: spec.now })
+        let (outcomes, jumps) = (Vec::new(), Jumps::default());
+        Ok(Self { filter, forecast, outcomes, now: spec.now, jumps })
     }
 }
 
@@ -47,22 +50,28 @@ impl RunFilter for MemoryFilter {
     }
 
     /// Only `dedup` has a filter that is forgotten.
-    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        let Batch { block, keys, answers } = batch;
+    fn answer(&mut self, op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         self.now.advance(&mut self.filter);
+        let screened = self.jumps.screen(&self.filter, self.now, batch, 0);
+        let Batch { block, keys, answers } = batch;
         let before = self.filter.len();
-        let (hashes, when) = (&keys.hashes, keys.when_from(0));
-        let result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
+        let as_they_are = (keys.hashes.as_slice(), keys.when_from(0));
+        let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
+        let mut result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
+        if let Some(screened) = screened {
+            result = screened.restore(&mut self.outcomes, result, op);
+        }
         let filter = &self.filter;
         record_outcomes(&self.outcomes, result, before, filter, answers);
         if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut()) {
-            forecast.make_room(block.consumed, hashes.len(), filter);
+            forecast.make_room(block.consumed, keys.hashes.len(), filter);
         }
         result.map_err(Stop::full)
     }
 
     fn report_doubts(&self, _op: Op, verbosity: Verbosity) {
         report_outdated(&self.filter, verbosity);
+        self.jumps.report(verbosity);
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {

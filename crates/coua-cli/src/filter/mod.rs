@@ -1,36 +1,30 @@
 //! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
 
 pub(crate) mod collisions;
+pub(crate) mod copies;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
-mod location;
+mod jumps;
 mod memory_filter;
 mod op;
 mod read_only_file;
 mod run_filter;
-pub(crate) mod secret;
 #[cfg(feature = "server")]
 pub(crate) mod server;
-mod sharded_file;
-mod sharded_memory;
-mod sharding;
+mod sharded;
 pub(crate) mod spec;
-mod window;
 
-pub(crate) use filter_file::{FilterFile, WriteOptions};
-pub(crate) use location::Location;
-pub(crate) use op::{Op, Stop};
+pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
+pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
-pub(crate) use secret::Secret;
-pub(crate) use spec::FilterSpec;
-pub(crate) use window::WindowSpec;
+pub(crate) use spec::{FilterSpec, Location, Secret, WindowSpec};
 
 use crate::input::Survey;
 use crate::terminal::Result;
 use memory_filter::MemoryFilter;
 use read_only_file::ReadOnlyFile;
-use sharded_memory::ShardedMemory;
+use sharded::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What is done with keys, and why not all of it was done.
 
-use crate::terminal::Failure;
-use coua::{BatchFull, Full};
+use crate::terminal::{Failure, counted, grouped};
+use coua::{BatchFull, Full, FullReason};
 
 /// What a run does with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Op {
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// There was no room for the `nth` key (from 0).
-    Full { nth: usize, why: String },
+    Full { nth: usize, no_room: NoRoom },
     /// A server has left some open.
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "files answer"))]
     Lost { failure: Failure, unanswered: u64 },
@@ -41,7 +41,42 @@ pub(crate) enum Stop {
 
 impl Stop {
     pub(super) fn full(stopped: BatchFull) -> Self {
-        let BatchFull { done: nth, full, .. } = stopped;
-        Self::Full { nth, why: Full::to_string(&full) }
+        Self::Full { nth: stopped.done, no_room: NoRoom::of(&stopped.full) }
+    }
+}
+
+/// Why a filter takes no more items.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NoRoom {
+    pub(crate) why: String,
+    /// How to make a filter that would have taken them.
+    pub(crate) remedy: &'static str,
+}
+
+impl NoRoom {
+    /// Without memory for more.
+    pub(crate) fn memory(items: u64) -> Self {
+        Self {
+            why: format!("not enough memory for more than {}", counted(items, "item")),
+            remedy: "give a --rate with --max-items: such a filter takes less memory",
+        }
+    }
+
+    pub(crate) fn of(full: &Full) -> Self {
+        let Full { items, max_items, reason, .. } = full;
+        let (items, limit) = (counted(*items, "item"), grouped(*max_items));
+        match reason {
+            FullReason::MaxItems => Self {
+                why: format!(
+                    "the filter is full: it holds {items} and was made for at most {limit}"
+                ),
+                remedy: "give a higher --max-items, or --when-full exceed",
+            },
+            FullReason::NoRoom => Self {
+                why: format!("the filter is full: it holds {items} and may not grow"),
+                remedy: "give a higher --capacity, or --when-full grow",
+            },
+            _ => Self::memory(full.items),
+        }
     }
 }

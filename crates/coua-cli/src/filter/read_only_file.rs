@@ -4,7 +4,7 @@ use crate::clock::Now;
 use crate::filter::op::Op;
 use crate::filter::op::Stop;
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::key::{Answers, BlockKeys, Seen};
+use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::terminal::{FilterFigures, Result};
 use coua::KeyHasher;
@@ -86,6 +86,10 @@ impl RunFilter for Arc<ReadOnlyFile> {
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         self.look_up(&batch.keys, &mut batch.answers);
         Ok(())
+    }
+
+    fn key_spec(&self) -> Result<Option<KeySpec>> {
+        KeySpec::of(&self.view().notes, &self.name)
     }
 
     fn check_unchanged(&self) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::filter::collisions::Answered;
 use crate::filter::op::{Op, Stop};
-use crate::key::{BlockKeys, Wanted};
+use crate::key::{BlockKeys, KeySpec, Wanted};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::runs::Runs;
@@ -87,6 +87,16 @@ pub(crate) trait RunFilter: Debug {
     /// The runs that it remembers, if it can: [`commit`](Self::commit) keeps their changes.
     fn runs(&mut self) -> Option<&mut Runs> {
         None
+    }
+
+    /// How its keys are made, if it knows.
+    fn key_spec(&self) -> Result<Option<KeySpec>> {
+        Ok(None)
+    }
+
+    /// Remembers how its keys are made, if it has none yet.
+    fn set_key_spec(&mut self, _spec: &KeySpec) -> Result<()> {
+        Ok(())
     }
 
     /// The run resumes one of which there are records in the file.

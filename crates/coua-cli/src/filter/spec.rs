@@ -1,12 +1,229 @@
-//! How a filter is to be.
+//! Where a filter is, and how it is to be: what the command line says.
 
-use crate::clock::Now;
-use crate::filter::secret::Secret;
-use crate::filter::window::WindowSpec;
-use crate::terminal::{Failure, Report, Result};
-use coua::window::Generations;
+use crate::clock::{Now, duration_text, window_text};
+#[cfg(feature = "server")]
+use crate::filter::server::address::{Address, FORM};
+use crate::terminal::{Failure, Report, Result, counted};
+use coua::window::{Clock, Generations, Window, WindowError};
 use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};
 use coua_store::Requirements;
+use std::cell::OnceCell;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Where a filter is.
+#[derive(Clone, Debug)]
+pub(crate) enum Location {
+    File(PathBuf),
+    #[cfg(feature = "server")]
+    Server(Address),
+}
+
+impl Location {
+    /// As the command line says it.
+    pub(crate) fn of(argument: &Path) -> Result<Self> {
+        let text = argument.to_string_lossy();
+        let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
+        if is_address { Self::on_server(&text) } else { Ok(Self::File(argument.to_owned())) }
+    }
+
+    #[cfg(feature = "server")]
+    fn on_server(text: &str) -> Result<Self> {
+        let wrong = |reason| Failure::at(without_password(text), reason);
+        let address = Address::parse(text).map_err(wrong)?;
+        Ok(Self::Server(address.with_password()))
+    }
+
+    #[cfg(not(feature = "server"))]
+    fn on_server(text: &str) -> Result<Self> {
+        let reason = "is a filter on a server, and this program was built without the feature `server` of coua-cli";
+        Err(Failure::at(without_password(text), reason))
+    }
+
+    /// The address where nothing else will do.
+    #[cfg(feature = "server")]
+    pub(crate) fn address(argument: &Path) -> Result<Address> {
+        match Self::of(argument)? {
+            Self::Server(address) => Ok(address),
+            Self::File(path) => {
+                let reason = format!("is not an address: expected {FORM}");
+                Err(Failure::at(path.display(), reason))
+            }
+        }
+    }
+
+    /// The file, unless it is on a server.
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(clippy::unnecessary_wraps, reason = "all are files")
+    )]
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            #[cfg(feature = "server")]
+            Self::Server(_) => None,
+        }
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    ["valkey", "valkeys", "redis", "rediss"].iter().any(|scheme| text.eq_ignore_ascii_case(scheme))
+}
+
+/// An address that cannot be understood, for a message.
+fn without_password(text: &str) -> String {
+    match (text.split_once("://"), text.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Where the secret key of a filter is, if it has one.
+#[derive(Clone, Default)]
+pub(crate) struct Secret {
+    file: Option<PathBuf>,
+    /// What was in the file. It is read once: it may be a pipe.
+    key: OnceCell<[u8; 16]>,
+}
+
+impl Secret {
+    pub(crate) fn in_file(file: Option<PathBuf>) -> Self {
+        Self { file, key: OnceCell::new() }
+    }
+
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The key, if there is one.
+    pub(crate) fn key(&self) -> Result<Option<[u8; 16]>> {
+        let Some(file) = &self.file else { return Ok(None) };
+        if self.key.get().is_none() {
+            self.key.set(read_key(file)?).ok();
+        }
+        Ok(self.key.get().copied())
+    }
+}
+
+impl fmt::Debug for Secret {
+    /// Keeps the key to itself.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// More than any form of a key takes.
+const MOST_OF_KEY_FILE: usize = 64;
+
+/// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
+pub(crate) fn read_key(path: &Path) -> Result<[u8; 16]> {
+    let mut content = Vec::new();
+    let mut read = |file: File| file.take(MOST_OF_KEY_FILE as u64).read_to_end(&mut content);
+    File::open(path).and_then(&mut read).map_err(|error| Failure::io(path.display(), &error))?;
+    if let Ok(key) = <[u8; 16]>::try_from(content.as_slice()) {
+        return Ok(key);
+    }
+    hexadecimal(content.trim_ascii()).ok_or_else(|| {
+        let found = counted(content.len() as u64, "byte");
+        let or_more = if content.len() == MOST_OF_KEY_FILE { " or more" } else { "" };
+        let reason = format!(
+            "is not a hash key (found {found}{or_more}, expected 16 bytes or 32 hexadecimal digits)"
+        );
+        Failure::at(path.display(), reason)
+    })
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
+    let are_enough = digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit);
+    let digits = str::from_utf8(digits).ok().filter(|_| are_enough)?;
+    u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
+}
+
+/// Generations of a window if nothing is said: an item's age is told to 12.5 %.
+const GENERATIONS: u32 = 8;
+/// What is said of a filter's window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowSpec {
+    /// In milliseconds.
+    pub(crate) length: Option<u64>,
+    pub(crate) items: Option<u64>,
+    pub(crate) generations: Option<u32>,
+    /// Records have times of their own, by which the filter goes; else by those of their arrival.
+    pub(crate) has_times: bool,
+}
+
+impl WindowSpec {
+    /// The window of a new filter.
+    pub(crate) fn window(&self) -> Result<Option<Window>> {
+        if self.items.is_some() && self.has_times {
+            let reason = "cannot be used with --window-items, which counts records";
+            return Err(Failure::at("--time-field", reason));
+        }
+        let (option, clock, length) = match (self.length, self.items) {
+            (Some(millis), _) if self.has_times => ("--window", Clock::Given, millis),
+            (Some(millis), _) => ("--window", Clock::Arrival, millis),
+            (None, Some(items)) => ("--window-items", Clock::Count, items),
+            (None, None) => return self.no_window().map(|()| None),
+        };
+        let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
+        window.map(Some).map_err(|error| match error {
+            WindowError::Length { found, generations } if clock != Clock::Count => {
+                let reason = format!(
+                    "{} cannot be divided into {generations} generations: give a longer one, or fewer --generations",
+                    duration_text(found)
+                );
+                Failure::at(option, reason)
+            }
+            error => Failure::at(option, error),
+        })
+    }
+
+    /// Returns an error for options that need a window.
+    fn no_window(&self) -> Result<()> {
+        match (self.has_times, self.generations) {
+            (true, _) => Err(Failure::at("--time-field", "needs --window")),
+            (_, Some(_)) => Err(Failure::at("--generations", "needs --window or --window-items")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an error if `filter`, which exists already, does not forget as described.
+    pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
+        let Some(window) = filter.window() else {
+            if self.length.is_none() && self.items.is_none() {
+                return self.no_window();
+            }
+            let reason = "the filter exists, and never forgets: leave the window out, or name another \
+                          file";
+            return Err(Failure::at(name, reason));
+        };
+        let has_times = window.clock() == Clock::Given;
+        if has_times != self.has_times {
+            let reason = if has_times {
+                "the filter goes by the times of the records: say by --time-field where they are"
+            } else {
+                "the filter does not go by the times of the records: leave --time-field out"
+            };
+            return Err(Failure::at(name, reason));
+        }
+        let is_counted = window.clock() == Clock::Count;
+        let wanted = if is_counted { self.items } else { self.length };
+        let other = if is_counted { self.length } else { self.items };
+        let generations = self.generations.unwrap_or(window.generations());
+        let wanted = Window::new(window.clock(), wanted.unwrap_or(window.length()), generations);
+        if other.is_some() || wanted.ok() != Some(window) {
+            let found = window_text(window);
+            let reason = format!(
+                "the filter exists, and its window is {found}, not what the options say: leave them \
+                 out, or name another file"
+            );
+            return Err(Failure::at(name, reason));
+        }
+        Ok(())
+    }
+}
 
 /// How a new filter is to be. With a window, what is said of items is meant for all generations together.
 /// Whatever is said here must agree with a filter that exists.
@@ -93,5 +310,59 @@ pub(crate) fn when_full_name(when_full: WhenFull) -> &'static str {
         WhenFull::Refuse => "error",
         WhenFull::ExceedRate => "exceed",
         _ => "grow",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::hexadecimal as hexadecimal_text;
+
+    #[test]
+    fn files_are_files() {
+        for file in ["seen.coua", "valkey:/h/x", "http://h/x", "./valkey"] {
+            assert!(Location::of(Path::new(file)).unwrap().file().is_some(), "{file}");
+        }
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn passwords_are_never_shown() {
+        let wrong = |text: &str| match Location::of(Path::new(text)) {
+            Err(Failure::At { name, reason, .. }) => (name, reason),
+            other => panic!("{text}: {other:?}"),
+        };
+        let (name, reason) = wrong("valkey://me:sec@ret@h:x/seen");
+        assert_eq!(name, "valkey://h:x/seen");
+        assert!(!reason.contains("ret@"), "{reason}");
+        for text in [
+            "valkey://me:12/secret@h/seen",
+            "valkey://me:12?secret@h/seen",
+            "valkey://me:12/x?secret=1@h/seen",
+            "valkey://me:12/x#secret@h/seen",
+            "valkey://me:secret/12@h/seen",
+            "valkey://me/secret@h/seen?shards=2",
+            "valkey://h/secret@x",
+        ] {
+            let (name, reason) = wrong(text);
+            assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
+            assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
+        }
+    }
+
+    #[cfg(not(feature = "server"))]
+    #[test]
+    fn an_address_names_the_feature() {
+        let refused = Location::of(Path::new("valkey://me:secret@h/seen")).unwrap_err();
+        assert!(refused.reason().contains("feature `server`"), "{}", refused.reason());
+    }
+
+    #[test]
+    fn keys_in_hexadecimal() {
+        let key = hexadecimal(b"000102030405060708090a0b0c0d0e0F").unwrap();
+        assert_eq!(key, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(hexadecimal_text(key), "000102030405060708090a0b0c0d0e0f");
+        assert!(hexadecimal(b"00").is_none());
+        assert!(hexadecimal(&[b'g'; 32]).is_none());
     }
 }

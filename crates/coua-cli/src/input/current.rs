@@ -1,7 +1,7 @@
 //! The input that is being read.
 
 use crate::input::decompress::{self, Decoded};
-use crate::input::open::{Digest, Tap};
+use crate::input::decompress::{Digest, Tap};
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result};

@@ -1,16 +1,105 @@
-//! Recognizes compressed inputs, and those that are not read, by their first bytes.
+//! Raw bytes from files, pipes and terminals. Compressed inputs, and those that are not read, are recognized by their
+//! first bytes.
 
 use crate::input::Coding;
-use crate::input::open::{Digest, Tap};
+use crate::platform;
+use crate::terminal::CancelToken;
 use bzip2::bufread::MultiBzDecoder;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 use lz4_flex::frame::FrameDecoder;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The checksum of all bytes that were read of an input so far.
+#[derive(Clone, Default)]
+pub(super) struct Digest(Arc<Mutex<Xxh3>>);
+
+impl Digest {
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).digest()
+    }
+}
+
+/// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program is to
+/// stop.
+pub(crate) struct Tap {
+    file: Arc<File>,
+    /// Anything but a regular file: a read may wait.
+    may_wait: bool,
+    stop: Arc<CancelToken>,
+    consumed: Arc<AtomicU64>,
+    /// Until it is known that the input is not compressed.
+    digest: Option<Digest>,
+}
+
+impl Tap {
+    pub(crate) fn new(
+        file: File,
+        stop: Arc<CancelToken>,
+        consumed: Arc<AtomicU64>,
+    ) -> io::Result<Self> {
+        let may_wait = !file.metadata()?.is_file();
+        if may_wait {
+            platform::enlarge_pipe(&file);
+        }
+        let (file, digest) = (Arc::new(file), Some(Digest::default()));
+        Ok(Self { file, may_wait, stop, consumed, digest })
+    }
+
+    /// The checksum of what is read.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        self.digest.clone()
+    }
+
+    /// The input is not compressed: its checksum is not computed any more.
+    pub(super) fn drop_digest(&mut self) {
+        self.digest = None;
+    }
+
+    /// The file, if a read from it may wait.
+    pub(crate) fn waiting(&self) -> Option<Arc<File>> {
+        self.may_wait.then(|| self.file.clone())
+    }
+}
+
+impl Read for Tap {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.may_wait {
+                self.stop.wait_readable(&self.file)?;
+            }
+            match (&*self.file).read(buffer) {
+                // Another process was faster, or there was nothing after all.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(read) => {
+                    self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+                    if let Some(digest) = &self.digest {
+                        digest.add(&buffer[..read]);
+                    }
+                    return Ok(read);
+                }
+            }
+        }
+    }
+}
 
 /// The largest window of zstd, as a power of two: `zstd --long=31` asks for it.
 const ZSTD_WINDOW: u32 = if usize::BITS < 64 { 30 } else { 31 };
+
+/// The first byte of a member of a gzip file.
+const GZIP: u8 = 0x1f;
 
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 * 1024;
@@ -24,7 +113,7 @@ struct Compression {
     name: &'static str,
     /// First bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
     magics: &'static [&'static [u8]],
-    decoded: fn(Start) -> io::Result<Box<dyn Read + Send>>,
+    decoded: fn(Start, Coding) -> io::Result<Box<dyn Read + Send>>,
 }
 
 /// bzip2's own four bytes are letters that a text may begin with, so those of its first block (or, in an empty file, of
@@ -33,12 +122,15 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
         magics: &[b"\x1f\x8b\x08"],
-        decoded: |start| Ok(Box::new(Members { member: Some(GzDecoder::new(start)) })),
+        decoded: |start, coding| {
+            let (member, is_forced) = (Some(GzDecoder::new(start)), coding.is_forced);
+            Ok(Box::new(Members { member, is_forced }))
+        },
     },
     Compression {
         name: "zstd",
         magics: &[b"\x28\xb5\x2f\xfd", b"_\x2a\x4d\x18"],
-        decoded: |start| {
+        decoded: |start, _| {
             let mut decoder = zstd::Decoder::with_buffer(start)?;
             decoder.window_log_max(ZSTD_WINDOW)?;
             Ok(Box::new(decoder))
@@ -47,17 +139,17 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "lz4",
         magics: &[b"\x04\x22\x4d\x18"],
-        decoded: |start| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
+        decoded: |start, _| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
     },
     Compression {
         name: "xz",
         magics: &[b"\xfd7zXZ\0"],
-        decoded: |start| Ok(Box::new(XzDecoder::new_multi_decoder(start))),
+        decoded: |start, _| Ok(Box::new(XzDecoder::new_multi_decoder(start))),
     },
     Compression {
         name: "bzip2",
         magics: &[b"BZh?1AY&SY", b"BZh?\x17rE8P\x90"],
-        decoded: |start| Ok(Box::new(MultiBzDecoder::new(start))),
+        decoded: |start, _| Ok(Box::new(MultiBzDecoder::new(start))),
     },
 ];
 
@@ -119,6 +211,13 @@ fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>
     }
 }
 
+/// Whether a file is recognized as compressed now.
+pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(PIECE as u64).read_to_end(&mut start)?;
+    Ok(guess(&start).is_some_and(|(_, magic)| start.len() >= magic.len()))
+}
+
 /// The decompressed bytes of an input.
 pub(super) struct Decoded {
     /// How it is compressed, if it is.
@@ -140,7 +239,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
     let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);
     let mut reader: Box<dyn Read + Send> = match compression {
-        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
+        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), coding)?,
         None => Box::new(all),
     };
     if let Some(encoding) = coding.encoding {
@@ -181,6 +280,8 @@ impl<R: BufRead> Read for Frames<R> {
 struct Members<R> {
     /// None at the end.
     member: Option<GzDecoder<R>>,
+    /// Other bytes that follow are ignored.
+    is_forced: bool,
 }
 
 impl<R: BufRead> Read for Members<R> {
@@ -191,11 +292,16 @@ impl<R: BufRead> Read for Members<R> {
                 return Ok(read);
             }
             skip_zeros(member.get_mut())?;
-            let has_next = !member.get_mut().fill_buf()?.is_empty();
+            let rest = member.get_mut().fill_buf()?;
+            let is_member = rest.first() == Some(&GZIP);
+            if !is_member && !rest.is_empty() && !self.is_forced {
+                let reason = "other bytes follow the end of the data; --force ignores them";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
             self.member = self
                 .member
                 .take()
-                .filter(|_| has_next)
+                .filter(|_| is_member)
                 .map(|member| GzDecoder::new(member.into_inner()));
         }
         Ok(0)

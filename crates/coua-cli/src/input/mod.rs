@@ -2,17 +2,20 @@
 
 mod current;
 mod decompress;
-mod open;
 mod reader;
 
+pub(crate) use decompress::is_compressed;
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
-use crate::terminal::{Failure, Result, Stream};
+use crate::terminal::{Failure, Result, Stream, message};
 use encoding_rs::Encoding;
+use std::env;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What to read, in this order.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct Inputs {
 pub(crate) struct Coding {
     /// Compressed inputs are decompressed.
     pub(crate) is_decompressed: bool,
+    /// What follows the end of compressed data and is none is ignored.
+    pub(crate) is_forced: bool,
     /// Texts are written so, and become UTF-8; else they are read as they are.
     pub(crate) encoding: Option<&'static Encoding>,
 }
@@ -39,10 +44,27 @@ pub(crate) enum Until {
     FirstPrinted,
 }
 
+/// Whether what can be read only once may be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spooling {
+    Allowed,
+    Refused,
+}
+
+/// What tells that a file has changed.
+#[derive(Debug, PartialEq)]
+pub(crate) struct FileState {
+    identity: Option<Identity>,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
 /// One input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Source {
     Stdin,
+    /// What has this name can be read once more, from this position of a file.
+    Spooled(String, Arc<File>, u64),
     File(PathBuf),
     /// The first bytes of a file.
     Start(PathBuf, u64),
@@ -64,23 +86,50 @@ impl Survey {
 }
 
 impl Inputs {
-    /// `-`, or no path, is standard input.
+    /// `-` is standard input.
     pub(crate) fn new(paths: &[PathBuf], coding: Coding) -> Self {
         let source = |path: &PathBuf| match path.to_str() {
             Some("-") => Source::Stdin,
             _ => Source::File(path.clone()),
         };
-        let mut sources: Vec<Source> = paths.iter().map(source).collect();
-        if sources.is_empty() {
-            sources.push(Source::Stdin);
-        }
-        Self { sources, coding }
+        Self { sources: paths.iter().map(source).collect(), coding }
+    }
+
+    /// Other files that are read likewise.
+    pub(crate) fn others(&self, paths: &[PathBuf]) -> Self {
+        Self::new(paths, self.coding)
+    }
+
+    /// Whether standard input is one of them.
+    pub(crate) fn have_stdin(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Stdin))
     }
 
     /// The records in the first bytes of a file, which are neither compressed nor encoded.
     pub(crate) fn start_of(path: &Path, bytes: u64) -> Self {
-        let coding = Coding { is_decompressed: false, encoding: None };
+        let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
         Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
+    }
+
+    /// Makes it possible to read all of them again: what is no regular file is copied to a temporary one.
+    pub(crate) fn make_rereadable(&mut self, spooling: Spooling) -> Result<()> {
+        let mut sources = self.sources.iter_mut();
+        sources.try_for_each(|source| source.make_rereadable(spooling))
+    }
+
+    /// How the files are now, to be compared later.
+    pub(crate) fn states(&self) -> Result<Vec<FileState>> {
+        self.sources.iter().map(Source::state).collect()
+    }
+
+    /// Returns an error if a file is not as it was.
+    pub(crate) fn check_states(&self, before: &[FileState]) -> Result<()> {
+        let mut all = self.sources.iter().zip(before);
+        all.try_for_each(|(source, before)| {
+            let reason = "was changed while it was read twice, so what was printed may be wrong: run it again";
+            let is_same = source.state()? == *before;
+            if is_same { Ok(()) } else { Err(Failure::at(source.name(), reason)) }
+        })
     }
 
     /// The names of the files, if there is nothing but files with names.
@@ -90,7 +139,7 @@ impl Inputs {
                 Identity::at(path)?;
                 std::path::absolute(path).ok()
             }
-            Source::Stdin => None,
+            Source::Stdin | Source::Spooled(..) => None,
         };
         self.sources.iter().map(name).collect()
     }
@@ -100,7 +149,7 @@ impl Inputs {
         let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
             let file = match source.checked() {
-                Err(_) if until == Until::FirstPrinted && *source != Source::Stdin => None,
+                Err(_) if until == Until::FirstPrinted && !matches!(source, Source::Stdin) => None,
                 checked => checked?,
             };
             survey.total_bytes =
@@ -112,9 +161,52 @@ impl Inputs {
 }
 
 impl Source {
+    fn make_rereadable(&mut self, spooling: Spooling) -> Result<()> {
+        let name = self.name();
+        let failed = |error: io::Error| Failure::io(&name, &error);
+        let (metadata, begin) = self.look().map_err(failed)?;
+        if metadata.is_dir() || metadata.is_file() && !matches!(self, Self::Stdin) {
+            return Ok(());
+        }
+        let file = match self {
+            // A pipe is waited for.
+            Self::File(path) => File::open(path),
+            _ => self.open(),
+        };
+        let mut file = file.map_err(failed)?;
+        if metadata.is_file() {
+            *self = Self::Spooled(name, Arc::new(file), begin);
+            return Ok(());
+        }
+        if spooling == Spooling::Refused {
+            let reason = "can be read only once, and two passes are needed: leave --no-spool out, or give a file";
+            return Err(Failure::at(&name, reason));
+        }
+        let folder = env::temp_dir();
+        let failed = |error: io::Error| {
+            let reason = format!(
+                "a copy of {name} for the second pass: {} (TMPDIR names the folder)",
+                message::reason(&error)
+            );
+            Failure::at(folder.display(), reason)
+        };
+        let mut spool = tempfile::tempfile().map_err(failed)?;
+        io::copy(&mut file, &mut spool).map_err(failed)?;
+        *self = Self::Spooled(name.clone(), Arc::new(spool), 0);
+        Ok(())
+    }
+
+    fn state(&self) -> Result<FileState> {
+        let failed = |error: io::Error| Failure::io(self.name(), &error);
+        let (metadata, _) = self.look().map_err(failed)?;
+        let identity = self.open().and_then(|file| Identity::of(&file)).map_err(failed)?;
+        Ok(FileState { identity, bytes: metadata.len(), modified: metadata.modified().ok() })
+    }
+
     fn name(&self) -> String {
         match self {
             Self::Stdin => Stream::Input.name().to_owned(),
+            Self::Spooled(name, ..) => name.clone(),
             Self::File(path) | Self::Start(path, _) => path.display().to_string(),
         }
     }
@@ -128,13 +220,18 @@ impl Source {
     fn return_to(&self, place: u64) -> io::Result<()> {
         match self {
             Self::Stdin => standard_input()?.seek(SeekFrom::Start(place)).map(drop),
-            Self::File(_) | Self::Start(..) => Ok(()),
+            Self::File(_) | Self::Start(..) | Self::Spooled(..) => Ok(()),
         }
     }
 
     fn open(&self) -> io::Result<File> {
         match self {
             Self::Stdin => standard_input(),
+            Self::Spooled(_, file, begin) => {
+                let mut file = file.try_clone()?;
+                file.seek(SeekFrom::Start(*begin))?;
+                Ok(file)
+            }
             Self::File(path) if fs::metadata(path).is_ok_and(|it| platform::is_fifo(&it)) => {
                 platform::open_fifo(path)
             }
@@ -144,7 +241,7 @@ impl Source {
 
     /// How many bytes are to be read, and of which file, if it is a regular one. Returns an error if it cannot be read.
     fn checked(&self) -> Result<Option<(u64, Identity)>> {
-        if *self == Self::Stdin {
+        if matches!(self, Self::Stdin) {
             Stream::Input.check_open()?;
         }
         let failed = |error: io::Error| Failure::io(self.name(), &error);
@@ -168,6 +265,7 @@ impl Source {
                 let position = if metadata.is_file() { file.stream_position()? } else { 0 };
                 Ok((metadata, position))
             }
+            Self::Spooled(_, file, begin) => Ok((file.metadata()?, *begin)),
             Self::File(path) | Self::Start(path, _) => Ok((fs::metadata(path)?, 0)),
         }
     }

@@ -115,6 +115,11 @@ impl BlockReader {
         }
     }
 
+    /// What it knows about headers after what it has read.
+    pub(crate) fn into_headers(self) -> Option<Headers> {
+        self.headers
+    }
+
     /// Reads the headers of all regular files, so that a wrong one is found before anything is written.
     pub(crate) fn check_headers(mut self) -> Result<()> {
         let mut block = Block::default();
@@ -274,7 +279,7 @@ mod tests {
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
         let format = RecordFormat { separator, crlf: false };
         let stop = Arc::new(CancelToken::new().unwrap());
-        let coding = Coding { is_decompressed: false, encoding: None };
+        let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
         let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
         reader.block_size.bytes = block_bytes;

@@ -1,9 +1,109 @@
-//! What is known about the keys of a block.
+//! What is known about the keys of a block, what a filter says about them, and which records are to be written.
 
-use crate::key::parts::{Missing, Parts};
 use crate::record::Header;
-use coua::KeyHash;
 use coua::window::When;
+use coua::{BatchFull, Insertion, KeyHash};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::{AddAssign, Sub};
+use std::sync::Arc;
+
+/// Why a record has no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Field(usize),
+    Column(usize),
+    /// A field, column or JSON string without a byte.
+    Empty,
+    OpenQuote,
+    BrokenJson,
+    /// It is, or begins, a JSON array of records.
+    Array,
+    Pointer(Arc<str>),
+    Match,
+    Groups,
+    Time(String),
+    TimeAhead(String),
+}
+
+impl Missing {
+    /// Whether the key is there, but not the time.
+    pub(crate) fn is_about_time(&self) -> bool {
+        matches!(self, Self::Time(_) | Self::TimeAhead(_))
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(number) => write!(f, "no field {number}"),
+            Self::Column(number) => write!(f, "no column {number}"),
+            Self::Empty => f.write_str("the key is empty (--empty=key makes it a key)"),
+            Self::OpenQuote => f.write_str("a quote is never closed"),
+            Self::BrokenJson => f.write_str("no valid JSON"),
+            Self::Array => f.write_str("a JSON array; make lines of it with `jq -c '.[]'`"),
+            Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
+            Self::Match => f.write_str("no match of the regular expression"),
+            Self::Groups => f.write_str("no group of the regular expression took part"),
+            Self::Time(text) => {
+                let text = text.escape_debug();
+                write!(
+                    f,
+                    "its time \"{text}\" cannot be read; --time-format says how times are written"
+                )
+            }
+            Self::TimeAhead(text) => {
+                write!(f, "its time \"{}\" has not come yet", text.escape_debug())
+            }
+        }
+    }
+}
+
+/// Byte strings, one after the other: the parts of one key, or the keys of a block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
+    /// The numbers (from 0) of the parts that the record lacks, in order, and why. Each stands among the others as an
+    /// empty part.
+    pub(super) absent: Vec<(usize, Missing)>,
+}
+
+impl Parts {
+    pub(crate) fn push(&mut self, part: &[u8]) {
+        self.bytes.extend_from_slice(part);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds a part that the record lacks.
+    pub(super) fn push_absent(&mut self, why: Missing) {
+        self.absent.push((self.ends.len(), why));
+        self.push(b"");
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.absent.clear();
+    }
+
+    /// Moves the last part, if there is one, to `to`. Returns an error if the record lacks it.
+    pub(super) fn pop(&mut self, to: &mut Vec<u8>) -> Result<(), Missing> {
+        if self.ends.pop().is_some() {
+            let begin = self.ends.last().copied().unwrap_or(0);
+            to.extend(self.bytes.drain(begin..));
+        }
+        match self.absent.pop_if(|(number, _)| *number == self.ends.len()) {
+            Some((_, why)) => Err(why),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+}
 
 /// The keys of a block's records. Of most records the hash is all that is known.
 #[derive(Debug, Default)]
@@ -31,6 +131,8 @@ pub(crate) struct MissingKey {
 pub(crate) enum Reason {
     Header(Header),
     Missing(Missing),
+    /// It has one that counts as seen (`--known`).
+    Known,
     /// It has one, but is another run's (`--shard`).
     OtherShard,
 }
@@ -76,6 +178,115 @@ impl BlockKeys {
             all.push(without(&exception.reason));
         }
         all.extend(answers);
+    }
+}
+
+/// What the filter says about one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    New,
+    /// It was there.
+    Repeat,
+    /// The server has not answered.
+    Unknown,
+}
+
+impl From<bool> for Seen {
+    fn from(is_there: bool) -> Self {
+        if is_there { Self::Repeat } else { Self::New }
+    }
+}
+
+impl From<Insertion> for Seen {
+    fn from(insertion: Insertion) -> Self {
+        Self::from(insertion == Insertion::AlreadyPresent)
+    }
+}
+
+/// An expected number of records. It is summed in steps of 2^-80 records, so that the sum does not depend on how the records
+/// were divided into blocks; there is room for 10^14.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub(crate) struct Expectation(i128);
+
+const STEPS: f64 = (1_u128 << 80) as f64;
+
+impl From<f64> for Expectation {
+    fn from(records: f64) -> Self {
+        Self((records * STEPS) as i128)
+    }
+}
+
+impl From<Expectation> for f64 {
+    fn from(expected: Expectation) -> Self {
+        expected.0 as Self / STEPS
+    }
+}
+
+impl AddAssign for Expectation {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+impl Sub for Expectation {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+/// The answers to a block. They are recycled with it.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// All there is to ask was asked before the block's turn came.
+    pub(crate) is_answered: bool,
+    /// The keys by the part of the filter that each belongs to, if it has parts.
+    pub(crate) groups: Vec<Group>,
+    /// Of each key, in order; ends early where there was no room.
+    pub(crate) found: Vec<Seen>,
+    /// Of each key, how many copies there are, where that is asked.
+    pub(crate) counts: Vec<u64>,
+    /// Of each key, how many records of all inputs have it, where that is asked.
+    pub(crate) totals: Vec<u64>,
+    /// How many copies were added, where nothing is said about each key.
+    pub(crate) added: u64,
+    /// New records that are expected to be among those that were found.
+    pub(crate) wrongly_found: Expectation,
+    /// The records to write, by place; may end early.
+    pub(crate) selected: Vec<bool>,
+    /// The records to write to the second output.
+    pub(crate) also_selected: Vec<bool>,
+}
+
+/// The keys of a block that belong to one part of a filter, with that part's answers.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) hashes: Vec<KeyHash>,
+    pub(crate) outcomes: Vec<Insertion>,
+    /// How many records of all inputs have the key, where that is asked.
+    pub(crate) totals: Vec<u64>,
+    /// Where the part found no room.
+    pub(crate) stopped: Option<BatchFull>,
+    /// Items of the part before this block.
+    pub(crate) items_before: u64,
+}
+
+impl Answers {
+    pub(crate) fn clear(&mut self) {
+        self.is_answered = false;
+        self.found.clear();
+        self.counts.clear();
+        self.totals.clear();
+        (self.added, self.wrongly_found) = (0, Expectation::default());
+        self.selected.clear();
+        self.also_selected.clear();
+    }
+
+    /// How many keys have this answer.
+    pub(crate) fn count(&self, wanted: Seen) -> u64 {
+        self.found.iter().filter(|found| **found == wanted).count() as u64
     }
 }
 

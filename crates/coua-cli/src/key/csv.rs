@@ -1,6 +1,6 @@
 //! Keys of CSV columns.
 
-use crate::key::parts::{Missing, Parts};
+use crate::key::block_keys::{Missing, Parts};
 use crate::terminal::{Failure, Result};
 use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;

@@ -1,6 +1,6 @@
 //! Keys of numbered fields.
 
-use crate::key::parts::{Missing, Parts};
+use crate::key::block_keys::{Missing, Parts};
 use crate::terminal::{Failure, Result};
 use memchr::memmem;
 use std::ops::Range;

@@ -23,7 +23,7 @@ pub(crate) enum Mixing {
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     pub(crate) columns: Columns,
-    mixing: Mixing,
+    pub(crate) mixing: Mixing,
     /// How lines begin that may stand before a header and are none.
     comment: Option<Arc<[u8]>>,
     /// The first input with a header, and the names in it.

@@ -1,7 +1,7 @@
 //! Keys that JSON pointers find.
 
-use crate::key::latin;
-use crate::key::parts::{Missing, Parts};
+use crate::key::block_keys::{Missing, Parts};
+use crate::key::regex::LatinText;
 use crate::record::MARK;
 use crate::terminal::{Failure, Result};
 use serde::Deserialize;
@@ -64,8 +64,8 @@ fn is_array(record: &[u8]) -> bool {
 /// with NaN and infinities, which become null. None if nothing of this is in the record.
 fn repaired(record: &[u8]) -> Option<Vec<u8>> {
     let unmarked = record.strip_prefix(&MARK).unwrap_or(record);
-    let latin = std::str::from_utf8(unmarked).is_err().then(|| latin::Text::of(unmarked));
-    let text = latin.as_ref().map_or(unmarked, latin::Text::as_bytes);
+    let latin = std::str::from_utf8(unmarked).is_err().then(|| LatinText::of(unmarked));
+    let text = latin.as_ref().map_or(unmarked, LatinText::as_bytes);
     let mut repaired = Vec::with_capacity(text.len());
     let (mut quoted, mut at) = (false, 0);
     while at < text.len() {

@@ -4,7 +4,6 @@
 //! part's bytes; a key of several is each part after its length (8 bytes, little endian), so that
 //! `a b,c` and `a,b c` differ. A part that the record lacks, where that is allowed, has the highest length.
 
-mod answers;
 mod block_keys;
 mod csv;
 mod fields;
@@ -12,29 +11,27 @@ mod finder;
 mod hashing;
 mod header;
 mod json;
-mod latin;
+mod key_spec;
+mod known;
 mod normalize;
-mod parts;
 mod regex;
-mod shard;
-mod time;
 
-pub(crate) use answers::{Answers, Expectation, Group, Seen};
-pub(crate) use block_keys::{BlockKeys, MissingKey, Reason};
+pub(crate) use block_keys::{
+    Answers, BlockKeys, Expectation, Group, Missing, MissingKey, Reason, Seen,
+};
 pub(crate) use csv::{Column, Columns, Dialect};
 pub(crate) use fields::Fields;
-pub(crate) use finder::Finder;
-pub(crate) use hashing::{Hashing, OnMissing, Wanted};
+pub(crate) use finder::{Finder, Times};
+pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
+pub(crate) use key_spec::KeySpec;
+pub(crate) use known::Known;
 pub(crate) use normalize::Normalize;
-pub(crate) use parts::Missing;
 pub(crate) use regex::Pattern;
-pub(crate) use shard::Shard;
-pub(crate) use time::Times;
 
+use block_keys::Parts;
 use coua::{KeyHash, KeyHasher};
-use parts::Parts;
 use std::collections::TryReserveError;
 use std::mem;
 
@@ -54,7 +51,7 @@ pub(crate) struct Lenience {
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     finder: Finder,
-    normalize: Normalize,
+    pub(crate) normalize: Normalize,
     pub(crate) lenience: Lenience,
     /// What finds the times of records, if they have some.
     pub(crate) times: Option<Times>,

@@ -1,17 +1,78 @@
 //! Different spellings of one key.
 
-use crate::terminal::byte_of;
+use crate::terminal::{Failure, Result, byte_of};
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display};
 use url::Url;
 
 /// Which differences do not count.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<Normalizer>", from = "Vec<Normalizer>")]
 pub(crate) struct Normalize {
     pub(crate) trim: bool,
     pub(crate) url: bool,
     pub(crate) ignore_case: bool,
 }
 
+/// One of them, by the name of its option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Normalizer {
+    IgnoreCase,
+    Trim,
+    Url,
+}
+
+impl From<Normalize> for Vec<Normalizer> {
+    fn from(normalize: Normalize) -> Self {
+        let Normalize { trim, url, ignore_case } = normalize;
+        let all = [
+            (ignore_case, Normalizer::IgnoreCase),
+            (trim, Normalizer::Trim),
+            (url, Normalizer::Url),
+        ];
+        all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, word)| word).collect()
+    }
+}
+
+impl From<Vec<Normalizer>> for Normalize {
+    fn from(words: Vec<Normalizer>) -> Self {
+        let has = |word| words.contains(&word);
+        Self {
+            trim: has(Normalizer::Trim),
+            url: has(Normalizer::Url),
+            ignore_case: has(Normalizer::IgnoreCase),
+        }
+    }
+}
+
+/// As options.
+impl Display for Normalize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = |word: &Normalizer| match word {
+            Normalizer::IgnoreCase => "--ignore-case",
+            Normalizer::Trim => "--trim",
+            Normalizer::Url => "--url",
+        };
+        let words = Vec::from(*self);
+        let options: Vec<_> = words.iter().map(option).collect();
+        f.write_str(if options.is_empty() { "no option" } else { "" })?;
+        f.write_str(&options.join(" "))
+    }
+}
+
 impl Normalize {
+    /// Returns an error if the keys of the filter `name` are normalized in another way than this.
+    pub(crate) fn check_same(self, filters: Self, name: impl Display) -> Result<()> {
+        if self == filters {
+            return Ok(());
+        }
+        let reason = format!(
+            "its keys are made with {filters}, and not with {self}: leave such options out, or name another filter"
+        );
+        Err(Failure::at(name, reason))
+    }
+
     pub(crate) fn does_nothing(self) -> bool {
         !(self.trim || self.url || self.ignore_case)
     }

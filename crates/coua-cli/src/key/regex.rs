@@ -1,7 +1,6 @@
-//! Keys that a regular expression finds.
+//! Keys that a regular expression finds, also in records that are not UTF-8.
 
-use crate::key::latin;
-use crate::key::parts::{Missing, Parts};
+use crate::key::block_keys::{Missing, Parts};
 use crate::terminal::{Failure, Result};
 use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;
@@ -35,7 +34,7 @@ impl Pattern {
         if self.matches_bytes || std::str::from_utf8(record).is_ok() {
             return self.find_in(record, |place| &record[place], parts);
         }
-        let text = latin::Text::of(record);
+        let text = LatinText::of(record);
         let part = |place: Range<usize>| &record[text.origin(place.start)..text.origin(place.end)];
         self.find_in(text.as_bytes(), part, parts)
     }
@@ -69,6 +68,36 @@ impl Pattern {
             parts.push(self.absent.as_bytes());
         }
         if took_part { Ok(()) } else { Err(Missing::Groups) }
+    }
+}
+
+/// A text, and where in the bytes its letters come from.
+pub(super) struct LatinText {
+    text: String,
+    /// Where in the text the letters are that stood as one byte and take two here.
+    widened: Vec<usize>,
+}
+
+impl LatinText {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut it = Self { text: String::with_capacity(bytes.len() * 2), widened: Vec::new() };
+        for chunk in bytes.utf8_chunks() {
+            it.text.push_str(chunk.valid());
+            for byte in chunk.invalid() {
+                it.widened.push(it.text.len());
+                it.text.push(char::from(*byte));
+            }
+        }
+        it
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    /// The place in the bytes of this place in the text, which is between two letters.
+    pub(super) fn origin(&self, place: usize) -> usize {
+        place - self.widened.partition_point(|widened| *widened < place)
     }
 }
 

@@ -1,14 +1,14 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::output_spec::OutputSpec;
-use crate::key::{BlockKeys, MissingKey, Reason};
+use crate::key::{Answers, BlockKeys, MissingKey, Reason};
 use crate::platform::{self, Identity};
 use crate::record::{Block, BlockEnd, Separator};
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
@@ -19,6 +19,8 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) enum OutputFormat {
     /// The selected ones, as they came.
     Selected,
+    /// The selected ones, each after the number of records with its key and this byte.
+    Prefixed(u8),
     /// All, each after the number of its copies; those without a key as well.
     Counted,
     /// Those without a key are left out.
@@ -30,7 +32,7 @@ pub(crate) enum OutputFormat {
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(super) name: String,
-    /// Standard output has none.
+    /// Standard output has none, nor has another file that was open before.
     pub(super) path: Option<PathBuf>,
     /// The regular file that this is, if it is one.
     pub(super) regular: Option<Identity>,
@@ -54,6 +56,12 @@ impl Output {
             Stream::Output.check_open()?;
             return Self::new(None, platform::standard_output(), spec);
         };
+        if platform::descriptor(path).is_some() {
+            // Whoever opened the file decides what stays in it.
+            let file = File::options().append(true).open(path);
+            let output = Self::new(Some(path), file, spec)?;
+            return Ok(Self { path: None, ..output });
+        }
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let mut output = Self::new(Some(path), file, spec)?;
@@ -95,12 +103,28 @@ impl Output {
     }
 
     /// Drops what was in a file with a name.
-    pub(super) fn empty(&self) -> Result<()> {
+    pub(super) fn empty(&mut self) -> Result<()> {
         let failed = |error| Failure::io(&self.name, &error);
         // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
         let has_content = self.file.metadata().map_err(failed)?.len() > 0;
         let is_emptied = self.path.is_some() && self.regular.is_some() && has_content;
         if is_emptied { self.file.set_len(0).map_err(failed) } else { Ok(()) }
+    }
+
+    /// Writes after what is in a file with a name. If that lacks its last separator, it comes first.
+    pub(super) fn go_on(&mut self) -> Result<()> {
+        let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
+            return Ok(());
+        };
+        let failed = |error| Failure::io(&self.name, &error);
+        let end = self.separator.bytes();
+        let mut file = File::open(path).map_err(failed)?;
+        let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        let mut last = Vec::new();
+        file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64))).map_err(failed)?;
+        file.read_to_end(&mut last).map_err(failed)?;
+        self.owes_separator = bytes > 0 && last != end;
+        Ok(())
     }
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.
@@ -194,6 +218,38 @@ impl Output {
                 Some(_) => continue,
             };
             self.write(format!("{count}\t").as_bytes())?;
+            self.write(record)?;
+            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
+        }
+        Ok(())
+    }
+
+    /// Writes the selected records after the numbers of those with their keys. A header's number has a name, and a record
+    /// without a key is one.
+    pub(super) fn write_prefixed(
+        &mut self,
+        block: &Block,
+        keys: &BlockKeys,
+        answers: &Answers,
+        selected: &[bool],
+        separator: u8,
+    ) -> Result<()> {
+        let (mut totals, mut missing) =
+            (answers.totals.iter(), keys.missing_keys.iter().peekable());
+        for (place, (record, selected)) in block.records().zip(selected).enumerate() {
+            let without_key = missing.next_if(|it| it.record == place);
+            let total = match without_key {
+                None => totals.next().copied().unwrap_or(0),
+                Some(_) => 1,
+            };
+            if !selected {
+                continue;
+            }
+            match without_key.map(|it| &it.reason) {
+                Some(Reason::Header(_)) => self.write(b"count")?,
+                _ => self.write(total.to_string().as_bytes())?,
+            }
+            self.write(&[separator])?;
             self.write(record)?;
             self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
         }

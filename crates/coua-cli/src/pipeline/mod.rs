@@ -14,7 +14,6 @@
 //!
 //! Written blocks come back to be filled again.
 
-mod ahead;
 mod answer;
 mod schedule;
 mod state;
@@ -23,7 +22,7 @@ pub(crate) use answer::{Batch, BlockHandler, Flow, Pipeline, Prefetch};
 
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
-use ahead::answer_all;
+use answer::answer_all;
 use schedule::{End, Schedule};
 use std::thread;
 

@@ -1,7 +1,7 @@
 //! Threads that take the next step of some block, whichever is free.
 
-use super::ahead::{Coming, Wait};
 use super::answer::{Batch, Flow, Pipeline, Prefetch};
+use super::answer::{Coming, Wait};
 use super::state::{PipelineState, Task, Thread};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};

@@ -3,9 +3,6 @@
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
-mod shortened;
-mod signal;
-#[cfg(unix)]
 mod unix;
 
 #[cfg(not(unix))]
@@ -15,12 +12,11 @@ use unix as system;
 
 #[cfg(not(unix))]
 pub(crate) use portable::NoWaker as Waker;
-pub(crate) use signal::Signal;
 #[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{
-    closed_at_start, die_by, enlarge_pipe, explain_shortened, is_fifo, listen, open_fifo,
-    standard_input, standard_output,
+    closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened, is_fifo, listen,
+    open_fifo, standard_input, standard_output,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;

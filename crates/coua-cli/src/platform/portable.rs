@@ -3,7 +3,6 @@
 //! Interrupts are noticed within a tenth of a second. A read from a pipe that waits is not woken: the next
 //! interrupt ends the program.
 
-use super::signal::Signal;
 use same_file::Handle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{File, Metadata};
@@ -49,6 +48,11 @@ impl NoWaker {
 pub(crate) fn wait_writable(_file: &File) -> io::Result<()> {
     thread::sleep(Duration::from_millis(1));
     Ok(())
+}
+
+/// No name leads to a file that is open.
+pub(crate) fn descriptor(_path: &Path) -> Option<u32> {
+    None
 }
 
 pub(super) fn identity_at(path: &Path, _metadata: &Metadata) -> Option<(u64, u64)> {
@@ -101,8 +105,11 @@ pub(crate) fn closed_at_start(_stream: usize) -> bool {
     false
 }
 
-/// Calls `answer` for each interrupt from now on, in a thread of its own.
-pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
+/// Calls `end` with each interrupt from now on, in a thread of its own. No signal asks for a report.
+pub(crate) fn listen(
+    mut end: impl FnMut(i32) + Send + 'static,
+    _report: impl FnMut() + Send + 'static,
+) -> io::Result<()> {
     let mut flags = Vec::new();
     for signal in [SIGINT, SIGTERM] {
         let flag = Arc::new(AtomicBool::new(false));
@@ -114,7 +121,7 @@ pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Res
             thread::sleep(BETWEEN_LOOKS);
             for (signal, flag) in &flags {
                 if flag.swap(false, Ordering::Relaxed) {
-                    answer(Signal::End(*signal));
+                    end(*signal);
                 }
             }
         }

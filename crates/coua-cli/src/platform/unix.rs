@@ -1,23 +1,25 @@
 //! Files, pipes and signals of Unix-like systems.
 
-pub(crate) use super::shortened::explain_shortened;
-use super::signal::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::io::{Errno, fcntl_getfd};
+use rustix::io::{Errno, fcntl_getfd, write};
 use rustix::stdio;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
-use std::fs::{File, Metadata};
+use signal_hook::low_level::{emulate_default_handler, exit, register};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+
+/// Symbolic links that are followed.
+const MOST_LINKS: usize = 40;
 
 /// Wakes a thread that waits for input.
 #[derive(Debug)]
@@ -100,6 +102,21 @@ pub(crate) fn standard_output() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
+/// The number of the open file that a name such as `/dev/stdout` or `/dev/fd/3` leads to.
+pub(crate) fn descriptor(path: &Path) -> Option<u32> {
+    let open_files = fs::canonicalize("/dev/fd").ok()?;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+        if folder == open_files {
+            return path.file_name()?.to_str()?.parse().ok();
+        }
+        path = folder.join(fs::read_link(&path).ok()?);
+    }
+    None
+}
+
 pub(crate) fn is_fifo(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
@@ -145,13 +162,17 @@ pub(crate) fn closed_at_start(stream: usize) -> bool {
     CLOSED[stream].load(Ordering::Relaxed)
 }
 
-/// Calls `answer` for each signal from now on, in a thread of its own. What was to be ignored stays ignored.
-pub(crate) fn listen(mut answer: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
+/// Calls `end` with each signal to end from now on, and `report` for SIGUSR1, in a thread of their own. What was to be
+/// ignored stays ignored.
+pub(crate) fn listen(
+    mut end: impl FnMut(i32) + Send + 'static,
+    mut report: impl FnMut() + Send + 'static,
+) -> io::Result<()> {
     let wanted = [SIGINT, SIGTERM, SIGUSR1].into_iter().filter(|signal| !is_ignored(*signal));
     let mut signals = Signals::new(wanted)?;
     let work = move || {
         for signal in signals.forever() {
-            answer(if signal == SIGUSR1 { Signal::Report } else { Signal::End(signal) });
+            if signal == SIGUSR1 { report() } else { end(signal) }
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
@@ -176,4 +197,33 @@ fn is_ignored(signal: i32) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_ignored(_signal: i32) -> bool {
     false
+}
+
+/// The exit code for an error.
+const ERROR: i32 = 2;
+
+static REGISTERED: Once = Once::new();
+
+/// From here on the program says what is wrong with a filter file that another program shortens while it is mapped, or
+/// whose disk fails, and ends with an error: the next read of such a page raises SIGBUS, which would end the program
+/// without a word.
+#[expect(unsafe_code, reason = "what a signal handler may do cannot be checked by the compiler")]
+pub(crate) fn explain_shortened(path: &Path) {
+    REGISTERED.call_once(|| {
+        let message = format!(
+            "coua: {}: cannot be read any more: another program has shortened it, or its disk fails; restore it, \
+             and run again\n",
+            path.display()
+        );
+        let answer = move || {
+            // Nothing else can be done.
+            write(stdio::stderr(), message.as_bytes()).ok();
+            exit(ERROR);
+        };
+        // SAFETY: the handler writes bytes that were made before and exits at once; both are async-signal-safe, and
+        // it neither allocates nor takes a lock.
+        let registered = unsafe { register(SIGBUS, answer) };
+        // Without it the signal ends the program, as it would have.
+        registered.ok();
+    });
 }

@@ -1,17 +1,13 @@
-//! Where records end.
+//! Where records end. In CSV they are lines, unless a newline stands in quotes; a byte order mark before them is passed
+//! over, as by the reader of their columns.
 
 mod block;
-mod budget;
-mod bytes;
-mod quotes;
 
-pub(crate) use block::{BLOCK, Block, BlockEnd, BlockSize, GIANT_BLOCK, Header, no_memory};
-pub(crate) use budget::Budget;
+pub(crate) use block::{BLOCK, Block, BlockEnd, BlockSize, Budget, GIANT_BLOCK, Header, no_memory};
 
-use memchr::memmem;
-pub(crate) use quotes::MARK;
-use quotes::Quotes;
+use memchr::{memchr, memchr2, memmem};
 use std::sync::Arc;
+use wide::u8x64;
 
 /// How records are written one after the other.
 #[derive(Clone, Debug)]
@@ -111,7 +107,7 @@ impl Splitter {
     pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         match self {
             Self::Byte(byte) => {
-                bytes::ends(*byte, bytes, from, ends);
+                ends_of_byte(*byte, bytes, from, ends);
                 bytes.len()
             }
             Self::Sequence(finder) => {
@@ -137,9 +133,121 @@ impl Splitter {
     }
 }
 
+/// Bytes looked at together.
+const CHUNK: usize = 64;
+
+/// Appends to `ends` the end (after the byte) of every record completed in `bytes[from..]`.
+///
+/// Most records are short. A search for the next byte begins anew in each of them; here all that end in a
+/// chunk are found at once.
+fn ends_of_byte(byte: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
+    let wanted = u8x64::splat(byte);
+    let (chunks, rest) = bytes[from..].as_chunks::<CHUNK>();
+    let mut before = from;
+    let mut look = |chunk: [u8; CHUNK], among: u64| {
+        let mut found = u8x64::new(chunk).simd_eq(wanted).to_bitmask() & among;
+        while found != 0 {
+            ends.push(before + found.trailing_zeros() as usize + 1);
+            found &= found - 1;
+        }
+        before += CHUNK;
+    };
+    for chunk in chunks {
+        look(*chunk, u64::MAX);
+    }
+    let mut last = [0; CHUNK];
+    last[..rest.len()].copy_from_slice(rest);
+    look(last, (1 << rest.len()) - 1);
+}
+
+/// A byte order mark in UTF-8.
+pub(crate) const MARK: [u8; 3] = *b"\xef\xbb\xbf";
+
+/// Reads just enough CSV to know which newlines end a record: a quote opens a quoted field at the
+/// beginning of a field only, and two quotes inside one are a quote.
+#[derive(Debug)]
+pub(crate) struct Quotes {
+    comma: u8,
+    place: QuoteState,
+    /// Bytes of the mark so far, if all of the input so far is of it.
+    marked: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QuoteState {
+    FieldStart,
+    Plain,
+    Quoted,
+    /// Behind a quote inside a quoted field: its end, or the first of two.
+    QuoteInQuoted,
+}
+
+impl Quotes {
+    fn new(comma: u8) -> Self {
+        Self { comma, place: QuoteState::FieldStart, marked: Some(0) }
+    }
+
+    /// Whether the bytes so far end inside quotes.
+    fn are_open(&self) -> bool {
+        self.place == QuoteState::Quoted
+    }
+
+    /// Appends to `ends` the end of every record completed in `bytes[from..]`.
+    fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
+        let mut at = from;
+        self.pass_mark(bytes, &mut at);
+        while at < bytes.len() {
+            // Where nothing can change, skip ahead.
+            let skipped = match self.place {
+                QuoteState::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
+                QuoteState::Quoted => memchr(b'"', &bytes[at..]),
+                QuoteState::FieldStart | QuoteState::QuoteInQuoted => Some(0),
+            };
+            let Some(skipped) = skipped else { return };
+            at += skipped;
+            let byte = bytes[at];
+            at += 1;
+            self.place = self.after(byte);
+            if byte == b'\n' && self.place == QuoteState::FieldStart {
+                ends.push(at);
+            }
+        }
+    }
+
+    /// Passes over the mark at the beginning of an input; the bytes may come one by one.
+    fn pass_mark(&mut self, bytes: &[u8], at: &mut usize) {
+        while let Some(passed) = self.marked
+            && let Some(&byte) = bytes.get(*at)
+        {
+            if byte != MARK[passed] {
+                self.marked = None;
+                // A part of the mark is the beginning of a field.
+                if passed > 0 {
+                    self.place = QuoteState::Plain;
+                }
+                return;
+            }
+            *at += 1;
+            self.marked = Some(passed + 1).filter(|passed| *passed < MARK.len());
+        }
+    }
+
+    fn after(&self, byte: u8) -> QuoteState {
+        match (self.place, byte) {
+            (QuoteState::Quoted, b'"') => QuoteState::QuoteInQuoted,
+            (QuoteState::Quoted, _)
+            | (QuoteState::FieldStart | QuoteState::QuoteInQuoted, b'"') => QuoteState::Quoted,
+            (_, b'\n') => QuoteState::FieldStart,
+            (_, byte) if byte == self.comma => QuoteState::FieldStart,
+            _ => QuoteState::Plain,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memchr::memchr_iter;
     use proptest::prelude::*;
 
     const CSV: Separator = Separator::CsvLine { comma: b',' };
@@ -237,6 +345,21 @@ mod tests {
                 csv_core::ReadRecordResult::End => return records,
                 _ => {}
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_are_found(
+            bytes in proptest::collection::vec(prop::sample::select(b"ab\n\0\xff".as_slice()), 0..300),
+            byte in prop::sample::select(b"\n\0\xffx".as_slice()),
+            from in 0_usize..300,
+        ) {
+            let from = from.min(bytes.len());
+            let mut found = vec![7];
+            ends_of_byte(byte, &bytes, from, &mut found);
+            let expected = memchr_iter(byte, &bytes[from..]).map(|at| from + at + 1);
+            prop_assert_eq!(found, [7].into_iter().chain(expected).collect::<Vec<_>>());
         }
     }
 }

@@ -53,6 +53,16 @@ impl Counts {
         }
     }
 
+    /// Adds records that count as seen from the start.
+    pub(crate) fn add_known(&mut self, records: u64) {
+        self.repeats += records;
+    }
+
+    /// As many wrong answers are expected as those of a first pass over the same records.
+    pub(crate) fn expect_as(&mut self, first: &Self) {
+        self.expected_wrongly_dropped = first.expected_wrongly_dropped;
+    }
+
     /// What progress shows beside the records.
     pub(crate) fn shown(&self, op: Op) -> (&'static str, u64) {
         match op {
@@ -91,9 +101,11 @@ impl Counts {
     }
 
     /// What to say if no record that was asked for is in the filter.
-    pub(crate) fn nothing_found(&self) -> Option<String> {
-        let is_it = self.found == 0 && self.not_found > 0;
-        is_it.then(|| format!("has none of {}", counted(self.not_found, "record")))
+    pub(crate) fn nothing_found(&self, op: Op) -> Option<String> {
+        let (found, not_found) = (self.found + self.repeats, self.not_found + self.unique);
+        let is_it = found == 0 && not_found > 0;
+        let verb = if op.inserts() { "had" } else { "has" };
+        is_it.then(|| format!("{verb} none of {}", counted(not_found, "record")))
     }
 
     /// Adds the figures of a command.

@@ -12,7 +12,8 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 26] = [
+const OPTIONS: [&str; 29] = [
+    "append",
     "comment",
     "crlf",
     "csv",
@@ -20,8 +21,10 @@ const OPTIONS: [&str; 26] = [
     "empty",
     "encoding",
     "fields",
+    "force",
     "ignore-case",
     "json",
+    "known",
     "missing-part",
     "no-decompress",
     "no-quotes",

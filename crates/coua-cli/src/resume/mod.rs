@@ -5,7 +5,6 @@
 //! over: so it works for compressed inputs and every form of records, and inputs may have grown meanwhile.
 
 mod counts;
-mod describe;
 mod job_spec;
 mod positions;
 mod recorder;
@@ -13,9 +12,9 @@ mod remembered;
 mod run_plan;
 
 pub(crate) use counts::Counts;
-pub(crate) use describe::{list, write_report};
 pub(crate) use job_spec::JobSpec;
 pub(crate) use recorder::{CheckpointTimer, Recorder, RunEnd};
+pub(crate) use remembered::{list, write_report};
 pub(crate) use run_plan::{Mode, Undo};
 
 use crate::output::{OutputSpec, Outputs};

@@ -177,10 +177,12 @@ impl<'a> ResumeJob<'a> {
     /// remembers, or the count of records that an interrupted run of the same job, as far as can be known, has done.
     fn obstacle(&self, run: &Remembered<'_>) -> Option<Failure> {
         let (name, records) = (run.name(), counted(run.run.records, "record"));
-        if let Some(path) = self.done_before(run) {
+        let is_emptied = !self.output_spec.to.appends;
+        if let Some(path) = self.done_before(run).filter(|_| is_emptied) {
             let reason = format!(
                 "holds what {name} found, which the filter remembers: the same run would find nothing now; \
-                 name another output, start over with --restart, or empty it with --overwrite"
+                 name another output, add to it with --append, start over with --restart, or empty it with \
+                 --overwrite"
             );
             return Some(Failure::at(path.display(), reason));
         }

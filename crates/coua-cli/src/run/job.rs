@@ -1,13 +1,17 @@
-//! What a command is to do with records.
+//! What a command is to do with records, and what of an earlier run it is to undo first.
 
-use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, WriteOptions};
+use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop, WriteOptions};
 use crate::input::{BlockReader, Inputs, Survey, Until};
-use crate::key::{Hashing, Headers, Mixing, OnMissing, Reason, Seen};
+use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
-use crate::record::Header;
+use crate::pipeline::Batch;
+use crate::record::{Block, Header};
 use crate::resume::{Checkpoints, Started, Undo};
-use crate::terminal::{CancelToken, ProgressMode, ReportFormat, Result};
+use crate::runs::Place;
+use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a command runs, apart from what it does.
@@ -29,14 +33,37 @@ pub(crate) struct Job {
     pub(crate) location: Option<Location>,
     pub(crate) filter: FilterSpec,
     pub(crate) to: Destinations,
+    /// Files of records, and filters, whose keys count as seen.
+    pub(crate) known: Vec<PathBuf>,
     /// Which records are written to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Seen>,
+    /// What stands between the number of records with the same key and each record that is written, if that number is
+    /// wanted.
+    pub(crate) prefix: Option<u8>,
     /// How it is recorded, if the run can be resumed.
     pub(crate) recorded: Option<Checkpoints>,
     pub(crate) running: Running,
 }
 
 impl Job {
+    /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then the
+    /// files that are read, then those that are written.
+    pub(super) fn prepare(&self) -> Result<UsedFiles> {
+        if self.running.figures.is_some() {
+            Stream::Error.check_open()?;
+        }
+        self.to.check_open()?;
+        self.filter.secret.key()?;
+        let inputs = self.reading.survey(self.to.mixing())?;
+        let filter_file = self.location.as_ref().and_then(Location::file);
+        let used = UsedFiles::of(inputs, filter_file, self.filter.secret.file())?;
+        if self.op.changes() {
+            used.refuse_changed_input()?;
+        }
+        self.output_spec(&used).check_all()?;
+        Ok(used)
+    }
+
     /// What its outputs need to know.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
         OutputSpec { format: &self.reading.hashing.format, to: &self.to, used }
@@ -89,7 +116,7 @@ impl Job {
 }
 
 /// What to read, and how to understand it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
     /// Before it is known which filter the keys are for.
@@ -97,9 +124,36 @@ pub(crate) struct Reading {
     pub(crate) until: Until,
     /// How comments before a CSV header begin.
     pub(crate) comment: Option<Arc<[u8]>>,
+    /// What is to know of headers before the first input.
+    pub(crate) begun: Option<Headers>,
+    /// The options that find keys.
+    pub(crate) find: BTreeMap<String, Vec<String>>,
 }
 
 impl Reading {
+    /// Makes keys as those of a filter are made. A filter without items remembers from now on how they are made.
+    pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter) -> Result<()> {
+        let keys = &mut self.hashing.keys;
+        match filter.key_spec()? {
+            Some(known) if keys.normalize.does_nothing() => keys.normalize = known.normalize,
+            Some(known) => keys.normalize.check_same(known.normalize, filter.name())?,
+            None => {
+                let (find, normalize) = (self.find.clone(), keys.normalize);
+                filter.set_key_spec(&KeySpec { find, normalize })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why nothing was found in a filter, if it may be that an option was forgotten.
+    pub(super) fn missing_finders(&self, filter: &dyn RunFilter) -> Result<Option<String>> {
+        let spec = filter.key_spec()?.filter(|spec| self.find.is_empty() && !spec.find.is_empty());
+        Ok(spec.map(|spec| {
+            let finders = spec.finders();
+            format!("its keys were found with {finders}; give that as well, unless the records are such keys")
+        }))
+    }
+
     /// Looks at all inputs, and at the headers of those that are CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey(self.until)?;
@@ -113,8 +167,27 @@ impl Reading {
 
     /// What is to know about the headers of CSV inputs, if they have such.
     pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
-        let columns = self.hashing.keys.csv()?;
-        Some(Headers::new(columns.clone(), mixing, self.comment.clone()))
+        let mut headers = self.begun.clone()?;
+        headers.mixing = mixing;
+        Some(headers)
+    }
+
+    /// Prepares for headers of CSV inputs. If records are added to a file, all must be as the one there.
+    pub(crate) fn begin_headers(&mut self, file: Option<&Path>) -> Result<()> {
+        let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
+        let headers = Headers::new(columns.clone(), Mixing::Allowed, self.comment.clone());
+        self.begun = Some(headers.clone());
+        let Some(file) = file else { return Ok(()) };
+        let inputs = Inputs::start_of(file, u64::MAX);
+        let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
+        let mut reader = BlockReader::new(inputs, format, Some(headers), stop, Arc::default());
+        let mut block = Block::default();
+        reader.next_block(&mut block)?;
+        if let Some(failure) = block.failure {
+            return Err(failure);
+        }
+        self.begun = reader.into_headers();
+        Ok(())
     }
 
     /// Whether a record without an answer is printed, where records with this answer are: the first header
@@ -123,6 +196,7 @@ impl Reading {
         match reason {
             Reason::Header(header) => *header == Header::First,
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
+            Reason::Known => wanted == Seen::Repeat,
             Reason::OtherShard => false,
         }
     }
@@ -130,5 +204,43 @@ impl Reading {
     /// Whether a record without a key passes.
     pub(super) fn keeps_missing(&self) -> bool {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
+    }
+
+    /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
+    pub(super) fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo) -> Result<()> {
+        if let Some(output) = &undo.output {
+            self.remove(filter, output)?;
+        }
+        if let Some(runs) = filter.runs() {
+            runs.remove(undo.number);
+        }
+        filter.commit(Stage::Begin)
+    }
+
+    /// Removes the records of an output up to a place.
+    fn remove(&self, filter: &mut dyn RunFilter, output: &Place) -> Result<()> {
+        let mut hashing = Hashing {
+            hasher: filter.hasher(),
+            wanted: filter.wanted(),
+            on_missing: Some(OnMissing::Keep),
+            ..self.hashing.clone()
+        };
+        let inputs = Inputs::start_of(&output.path, output.offset);
+        let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
+        let format = hashing.format.clone();
+        let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
+        let mut batch = Batch::default();
+        while reader.next_block(&mut batch.block)? {
+            if let Some(failure) = batch.block.failure.take() {
+                return Err(failure);
+            }
+            hashing.hash(&mut batch.block, &mut batch.keys);
+            batch.answers.clear();
+            filter.answer(Op::Remove, &mut batch, 0).map_err(|stop| match stop {
+                Stop::Lost { failure, .. } => failure,
+                Stop::Full { no_room, .. } => Failure::at(filter.name(), no_room.why),
+            })?;
+        }
+        Ok(())
     }
 }

@@ -1,69 +1,95 @@
 //! A command that reads records: set up, worked off and ended here, whatever it does and wherever the filter is.
 
 mod job;
-mod outcome;
+mod known;
 mod session;
-mod undo;
+mod two_passes;
 mod work;
 
 pub(crate) use job::{Job, Reading, Running};
 pub(crate) use work::Pass;
 
-use crate::filter::{self, Location, Op, RunFilter, Summary, SummaryRequest};
+use crate::filter::{self, Op, RunFilter, Summary, SummaryRequest};
 use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, CheckpointTimer, Counts, Recorder, Started};
-use crate::terminal::{Exit, Failure, Result, Stream, exit};
-use outcome::Outcome;
+use crate::terminal::{Exit, Failure, Result, caught_signal};
 use session::Session;
+use work::Outcome;
+
+impl Job {
+    /// Works records off: for commands that do nothing else.
+    pub(crate) fn run(self) -> Result<Exit> {
+        Pass::of(self)?.finish(Exit::Success)
+    }
+}
 
 impl Pass {
-    /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then
-    /// the files that are read, then those that are written. Then opens the filter, begins or resumes the run, and
-    /// reads all records.
-    pub(crate) fn of(mut job: Job) -> Result<Self> {
-        if job.running.figures.is_some() {
-            Stream::Error.check_open()?;
-        }
-        job.to.check_open()?;
-        job.filter.secret.key()?;
-        let inputs = job.reading.survey(job.to.mixing())?;
-        let filter_file = job.location.as_ref().and_then(Location::file);
-        let used = UsedFiles::of(inputs, filter_file, job.filter.secret.file())?;
-        if job.op.changes() {
-            used.refuse_changed_input()?;
-        }
-        job.output_spec(&used).check_all()?;
+    /// Refuses what cannot come to anything; then opens the filter, begins or resumes the run, and reads all records.
+    pub(crate) fn of(job: Job) -> Result<Self> {
+        let used = job.prepare()?;
         let Running { threads, options, .. } = job.running;
         let (location, spec) = (job.location.as_ref(), &job.filter);
-        let mut filter = filter::open(location, job.op, spec, &used.inputs, threads, options)?;
-        let (now, window) = (spec.now, filter.window());
+        let filter = filter::open(location, job.op, spec, &used.inputs, threads, options)?;
+        Self::over(job, &used, filter, None)
+    }
+
+    /// Reads all records with this filter. The `session` has begun if they are read again.
+    fn over(
+        mut job: Job,
+        used: &UsedFiles,
+        mut filter: Box<dyn RunFilter>,
+        session: Option<Session>,
+    ) -> Result<Self> {
+        let (now, window) = (job.filter.now, filter.window());
         now.check_for(window)?;
+        job.reading.agree_with(&mut *filter)?;
+        if !job.known.is_empty() {
+            job.reading.know(&job.known, filter.hasher(), &job.filter)?;
+        }
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
             // Times up to a generation after the present are believed: clocks differ.
             times.believe(now, window.step());
         }
-        for undo in job.to_undo(&mut *filter, job.output_spec(&used))? {
-            undo::undo(&job.reading, &mut *filter, &undo)?;
+        for undo in job.to_undo(&mut *filter, job.output_spec(used))? {
+            job.reading.undo(&mut *filter, &undo)?;
         }
-        let started = job.begin(&mut *filter, job.output_spec(&used))?;
+        let started = job.begin(&mut *filter, job.output_spec(used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
         // What went down a pipe is not to be printed again, even if this process is killed. Of the other commands, a part
         // that cannot be resumed would count twice.
         let is_stream = job.op == Op::Dedup && recorder.is_none() && filter.runs().is_some();
         let every = job.recorded.as_ref().map(|recorded| recorded.every);
         let saves = every.filter(|_| is_stream).map(CheckpointTimer::new);
-        let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs)?;
+        let session = match session {
+            Some(session) => session,
+            None => Session::begin(counts.shown(job.op).0, &job, &used.inputs, 1)?,
+        };
         outputs.format = match job.op {
             Op::Count if job.reading.keeps_missing() => OutputFormat::Counted,
             Op::Count => OutputFormat::CountedWithKey,
-            _ => OutputFormat::Selected,
+            _ => job.prefix.map_or(OutputFormat::Selected, OutputFormat::Prefixed),
         };
         let mut pipeline = session.pipeline(&job, &*filter);
         pipeline.reader.pause = every.filter(|_| is_stream);
         let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
         let run = Self { job, filter, session, recorder, saves, counts, outcome, printed, synced };
         run.read(pipeline, outputs)
+    }
+
+    /// Reads all records a first time, for a filter alone.
+    fn tally(job: Job, used: &UsedFiles, filter: Box<dyn RunFilter>) -> Result<Self> {
+        let counts = Counts::default();
+        let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs, 2)?;
+        let pipeline = session.pipeline(&job, &*filter);
+        let mut outputs = Outputs::open(job.output_spec(used))?;
+        let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
+        let (recorder, saves) = (None, None);
+        let mut run =
+            Self { job, filter, session, recorder, saves, counts, outcome, printed, synced };
+        pipeline.run(&mut run, &mut outputs)?;
+        run.session.check_keys(&run.job)?;
+        Ok(run)
     }
 
     fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self> {
@@ -103,15 +129,16 @@ impl Pass {
         let is_saved = op.changes() && filter.follows_outputs();
         let is_resumable = recorder.as_ref().is_some_and(Recorder::is_resumable);
         let remedy = match filter.runs() {
-            None => "",
+            None => None,
             Some(_) if is_resumable => {
-                "; make room (`coua remove`), then give the same command with --resume"
+                Some("make room (`coua remove`), then give the same command with --resume")
             }
-            Some(_) => "; make room (`coua remove`), then give the records from that one on",
+            Some(_) => Some("make room (`coua remove`), then give the records from that one on"),
         };
         let refusal = outcome.refusal(op, &name, filter.exceptions(), remedy);
-        let is_early = outcome.is_full() || exit::caught().is_some();
+        let is_early = outcome.is_full() || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
+        let hint = job.reading.missing_finders(&*filter)?;
         let request = counts.summary_request(job.running.figures);
         let summary = match (close(recorder, how, filter, synced, &counts, request), &refusal) {
             (Err(failure), Some(_)) => {
@@ -120,10 +147,10 @@ impl Pass {
             }
             (closed, _) => closed?,
         };
-        if job.wants_found()
-            && let Some(nothing) = counts.nothing_found()
-        {
-            verbosity.say(format_args!("{name}: {nothing}"));
+        let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
+        if let Some(nothing) = nothing {
+            let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
+            verbosity.say(format_args!("{name}: {nothing}{hint}"));
         }
         let printed = if let Some(format) = job.running.figures {
             let write_answers = |report: &mut _| counts.write_report(op, summary.expected, report);

@@ -7,7 +7,7 @@ use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
     CancelToken, Counters, Failure, FilterFigures, Progress, Report, ReportFormat, Result, Stream,
-    counted, exit, grouped, signals,
+    caught_signal, counted, grouped, signals,
 };
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -33,13 +33,29 @@ pub(super) struct Session {
 
 impl Session {
     /// From here on signals are answered. `counted` is what the command [shows](Self::show).
-    pub(super) fn begin(counted: &'static str, job: &Job, inputs: &Survey) -> Result<Self> {
+    pub(super) fn begin(
+        counted: &'static str,
+        job: &Job,
+        inputs: &Survey,
+        passes: u64,
+    ) -> Result<Self> {
+        let total_bytes = inputs.total_bytes.map(|bytes| bytes * passes);
+        let counters = Arc::new(Counters::new(total_bytes, counted));
+        let progress = Progress::on_records(job.running.progress, counters.clone());
+        Self::at_work(counters, Some(progress))
+    }
+
+    /// The session of the second pass.
+    pub(super) fn second(self) -> Result<Self> {
+        Self::at_work(self.counters, self.progress)
+    }
+
+    fn at_work(counters: Arc<Counters>, progress: Option<Progress>) -> Result<Self> {
         let stop = Arc::new(CancelToken::new()?);
-        let counters = Arc::new(Counters::new(inputs.total_bytes, counted));
         signals::listen(stop.clone(), counters.clone())?;
         Ok(Self {
             stop,
-            progress: Some(Progress::on_records(job.running.progress, counters.clone())),
+            progress,
             counters,
             records: 0,
             bytes: 0,
@@ -73,14 +89,19 @@ impl Session {
         self.records += place as u64;
         self.bytes += place.checked_sub(1).map_or(0, |last| block.ends[last]) as u64;
         let may_have = |it: &MissingKey| {
-            matches!(it.reason, Reason::OtherShard | Reason::Missing(Missing::OpenQuote))
+            let known = matches!(it.reason, Reason::Known | Reason::OtherShard);
+            known || it.reason == Reason::Missing(Missing::OpenQuote)
         };
         self.some_key |= !keys.hashes.is_empty() || keys.missing_keys.iter().any(may_have);
         for missing_key in keys.missing_keys.iter().take_while(|it| it.record < place) {
-            let Reason::Missing(missing) = &missing_key.reason else {
-                // No record of this run.
-                self.records -= 1;
-                continue;
+            let missing = match &missing_key.reason {
+                Reason::Missing(missing) => missing,
+                Reason::Known => continue,
+                Reason::Header(_) | Reason::OtherShard => {
+                    // No record of this run.
+                    self.records -= 1;
+                    continue;
+                }
             };
             self.without_key += 1;
             self.only_times &= missing.is_about_time();
@@ -98,20 +119,11 @@ impl Session {
     /// `read`, and no option says what to do with such.
     pub(super) fn end(&mut self, read: Result<()>, job: &Job) -> Result<()> {
         self.progress = None;
+        if read.is_ok() {
+            self.check_keys(job)?;
+        }
         let Some(first) = &self.first_without_key else { return read };
         let records = counted(self.without_key, "record");
-        let is_said = job.reading.hashing.on_missing.is_some();
-        if read.is_ok() && !is_said && !self.some_key && exit::caught().is_none() {
-            let reason = if self.only_times {
-                format!("no time in {records} can be used; correct --time-field or --time-format")
-            } else {
-                format!(
-                    "no key in {records}; correct the option that says where keys are, or give \
-                     --on-missing as well"
-                )
-            };
-            return Err(Failure::at(first, reason));
-        }
         let what = if self.only_times { "time that can be used" } else { "key" };
         let fate = match job.op {
             Op::Add | Op::AddNew => "not added",
@@ -124,6 +136,27 @@ impl Session {
             .verbosity
             .say(format_args!("{records} without a {what} {fate}: first {first}"));
         read
+    }
+
+    /// Returns an error if no record had a key, and no option says what to do with such.
+    pub(super) fn check_keys(&self, job: &Job) -> Result<()> {
+        let is_said = job.reading.hashing.on_missing.is_some();
+        let Some(first) = self.first_without_key.as_ref().filter(|_| !self.some_key && !is_said)
+        else {
+            return Ok(());
+        };
+        if caught_signal().is_some() {
+            return Ok(());
+        }
+        let records = counted(self.without_key, "record");
+        let reason = if self.only_times {
+            format!("no time in {records} can be used; correct --time-field or --time-format")
+        } else {
+            format!(
+                "no key in {records}; correct the option that says where keys are, or give --on-missing as well"
+            )
+        };
+        Err(Failure::at(first, reason))
     }
 
     /// Prints the figures on standard error. `write_answers` adds those of the answers.

@@ -11,19 +11,18 @@
 
 mod place;
 
-pub(crate) use place::{Moved, Place, Role};
+pub(crate) use place::{Moved, Place, Role, path_of};
 
 use crate::terminal::{Failure, Result};
 use coua_store::{Notes, Store};
-use place::path_of;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 const PREFIX: &str = "coua/run/";
 
-/// The names of notes that are not about runs.
+/// The names of notes that are not the program's.
 pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
-    notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with(PREFIX))
+    notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with("coua/"))
 }
 
 /// The progress of the program with one job.

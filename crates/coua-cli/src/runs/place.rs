@@ -189,7 +189,7 @@ fn digest(mut file: &File, bytes: u64) -> io::Result<u64> {
 }
 
 /// As it was written: another platform's bytes may be no path here.
-pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     #[cfg(unix)]
     let path = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
     #[cfg(not(unix))]

@@ -1,10 +1,70 @@
-//! What the program says when something is wrong: `coua: FILE: reason`, on standard error.
+//! What the program says when something is wrong (`coua: FILE: reason`, on standard error), how it ends, and the
+//! standard streams.
+//!
+//! A stream that was closed at the start (`>&-`) leads to /dev/null, by Rust's runtime, and everything written to it
+//! would be lost without a word.
 
-use crate::terminal::exit::Exit;
+use crate::platform;
 use crate::terminal::text::{printable, printable_lines};
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The first signal that has asked the program to end; signals are the process's.
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+/// Notes that a signal has asked the program to end.
+pub(crate) fn catch_signal(signal: i32) {
+    CAUGHT.store(signal, Ordering::Relaxed);
+}
+
+/// The signal that has asked the program to end, if one has.
+pub(crate) fn caught_signal() -> Option<i32> {
+    Some(CAUGHT.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+}
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All went well (for `check`: something was found).
+    Success,
+    /// `check` found nothing.
+    NothingFound,
+    /// Something is wrong with the input, the output, the filter or the arguments.
+    Error,
+    /// The filter is full and may not grow.
+    Full,
+    /// What was done is written and need not be done again, but a power cut may still undo it.
+    Unsynced,
+    /// Stopped by this signal: the work so far is saved, and the program dies by the same signal,
+    /// so that a shell loop around it stops too.
+    Signal(i32),
+}
+
+impl Exit {
+    /// By the signal that has asked the program to end, if one has.
+    pub(crate) fn or_signal(self) -> Self {
+        caught_signal().map_or(self, Self::Signal)
+    }
+
+    /// Ends the process, or returns the code to end it with.
+    pub(crate) fn finish(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Success => 0,
+            Self::NothingFound => 1,
+            Self::Error => 2,
+            Self::Full => 3,
+            Self::Unsynced => 4,
+            Self::Signal(signal) => {
+                // Returns only if the signal's default is not to end the process.
+                platform::die_by(signal);
+                128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))
+            }
+        })
+    }
+}
 
 /// Why a command ended before its time.
 #[derive(Debug)]
@@ -132,6 +192,40 @@ pub(crate) fn ending_with(error: &io::Error, text: String) -> String {
         Some(end) if error.raw_os_error().is_some() => text[..end].to_owned(),
         _ => text,
     }
+}
+
+/// A standard stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    Input,
+    Output,
+    Error,
+}
+
+impl Stream {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Input => "standard input",
+            Self::Output => "standard output",
+            Self::Error => "standard error",
+        }
+    }
+
+    /// Returns an error if the stream was closed when the program was started.
+    pub(crate) fn check_open(self) -> Result<()> {
+        if platform::closed_at_start(self as usize) {
+            return Err(Failure::at(self.name(), "is closed"));
+        }
+        Ok(())
+    }
+}
+
+/// Prints a report on standard output.
+pub(crate) fn print(text: &str) -> Result<()> {
+    Stream::Output.check_open()?;
+    let mut stdout = io::stdout().lock();
+    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    printed.map_err(|error| Failure::write(Stream::Output.name(), &error))
 }
 
 #[cfg(test)]

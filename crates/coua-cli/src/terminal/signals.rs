@@ -1,14 +1,13 @@
 //! SIGINT and SIGTERM: finish the block, save, die by the signal; a second one ends the program at
 //! once. SIGUSR1: one line about the progress.
 
-use crate::platform::{self, Signal, Waker};
-use crate::terminal::exit;
-use crate::terminal::message::{self, Failure, Result};
+use crate::platform::{self, Waker};
+use crate::terminal::message::{self, Failure, Result, catch_signal, caught_signal};
 use crate::terminal::progress::Counters;
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The wish to stop, which also wakes a thread that waits for input.
@@ -57,18 +56,40 @@ impl CancelToken {
     }
 }
 
-/// From now on signals are answered by a thread of their own.
+/// What signals are about now: what is to end, and what is to be reported.
+type Work = (Arc<CancelToken>, Arc<Counters>);
+
+static WORK: Mutex<Option<Work>> = Mutex::new(None);
+
+fn work() -> MutexGuard<'static, Option<Work>> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on signals are answered by a thread of their own, and are about this work.
 pub(crate) fn listen(stop: Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
-    let answer = move |signal| match signal {
-        Signal::Report => message::say(counters.line()),
+    let before = work().replace((stop.clone(), counters));
+    if before.is_some() {
+        // One that came in between has ended nothing.
+        if caught_signal().is_some() {
+            stop.cancel();
+        }
+        return Ok(());
+    }
+    let end = |signal| {
         // The second one: the user does not want to wait.
-        Signal::End(signal) if exit::caught().is_some() => platform::die_by(signal),
-        Signal::End(signal) => {
-            exit::catch(signal);
+        if caught_signal().is_some() {
+            platform::die_by(signal);
+        }
+        catch_signal(signal);
+        if let Some((stop, _)) = &*work() {
             stop.cancel();
         }
     };
-    platform::listen(answer).map_err(|error| Failure::io("signals", &error))
+    let report = || {
+        let line = work().as_ref().map(|(_, counters)| counters.line());
+        line.into_iter().for_each(message::say);
+    };
+    platform::listen(end, report).map_err(|error| Failure::io("signals", &error))
 }
 
 #[cfg(all(test, unix))]

@@ -200,12 +200,12 @@ fn verify_checks_each_file() {
     let (good, bad) = (folder.join("good"), folder.join("bad"));
     run_with(b"a\n", ["add", &good]).good();
     let mut bytes = folder.read("good");
-    *bytes.last_mut().unwrap() ^= 1;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
     folder.file("bad", bytes);
     let intact = format!("{good}: intact, 1 item, snapshot ");
     let text = run(["verify", &good]).text();
-    let end = ", 0 transactions of 0 B after it\n";
-    assert!(text.starts_with(&intact) && text.ends_with(end), "{text}");
+    assert!(text.starts_with(&intact) && text.contains(", 1 transaction of "), "{text}");
     let both = run(["verify", &bad, &good]);
     assert_eq!(both.code, Some(2));
     assert_eq!(both.stdout, text.into_bytes());
@@ -472,4 +472,30 @@ fn the_help_of_each_command_is_its_own() {
         assert!(help.contains(", 8 to 64"), "{help}");
     }
     assert!(dedup.contains("a number means seconds since 1970, not a year"), "{dedup}");
+}
+
+/// The message names the filter that is full, and options that help.
+#[test]
+fn a_full_filter_says_what_to_do() {
+    let folder = Folder::new();
+    let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
+    forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
+        3,
+        "coua: filter: the filter is full: it holds 3 items and was made for at most 3; stopped before standard \
+         input: record 4: all records before it are in the output, it and those after it are neither; give a higher \
+         --max-items, or --when-full exceed\n",
+    );
+    run_with(b"1\n2\n3\n", ["add", &folder.join("small"), "--max-items=3", "--rate=0.01"]).good();
+    run_with(b"4\n", ["add", &folder.join("open")]).good();
+    let kept = run_with(b"4\n", ["dedup", "--filter", &folder.join("small")]);
+    assert!(
+        kept.code == Some(3) && kept.stderr.contains("make room (`coua remove`)"),
+        "{}",
+        kept.stderr
+    );
+    run_in(&folder, &["merge", "-o", "small", "small", "open"]).failed(
+        2,
+        "coua: small: the filter is full: it holds 3 items and was made for at most 3; nothing was written: make room \
+         in it (`coua remove`), or add the records of open to a filter with a higher --max-items\n",
+    );
 }

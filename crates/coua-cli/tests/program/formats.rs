@@ -1,7 +1,7 @@
 //! Inputs in formats other than lines of UTF-8: read, or named with what to do.
 
 use crate::packed::lz4;
-use crate::support::{Folder, run, run_with};
+use crate::support::{Folder, run, run_in, run_with, shell};
 use std::io::Write;
 
 #[test]
@@ -65,4 +65,41 @@ fn other_encodings_become_utf_8() {
         "error: invalid value 'utf-7' for '--encoding <NAME>': is no encoding that is known";
     let refused = run(["dedup", "--encoding", "utf-7"]);
     assert!(refused.stderr.contains(message.trim_start_matches("error: ")), "{}", refused.stderr);
+}
+
+#[test]
+fn what_follows_gzip_data() {
+    let folder = Folder::new();
+    let member = shell(folder.path(), "printf 'a\\nb\\n' | gzip").good();
+    let other = folder.file("other.gz", [&member[..], b"garbage"].concat());
+    run(["dedup", &other]).failed(
+        2,
+        &format!(
+            "coua: {other}: broken gzip data: other bytes follow the end of the data; --force ignores them\n"
+        ),
+    );
+    assert_eq!(run(["dedup", "--force", &other]).text(), "a\nb\n");
+    for good in [[&member[..], &member].concat(), [&member[..], &[0; 512]].concat()] {
+        let good = folder.file("good.gz", good);
+        assert_eq!(run(["dedup", &good]).text(), "a\nb\n");
+    }
+    let cut = folder.file("cut.gz", [&member[..], &member[..20]].concat());
+    assert!(run(["dedup", "--force", &cut]).stderr.contains("broken gzip data"));
+}
+
+/// The first byte of a file that is still being copied is a text; the rest shows what it was.
+#[test]
+fn a_text_that_was_the_beginning_of_compressed_data() {
+    let folder = Folder::new();
+    let dedup = ["dedup", "--filter", "f", "-o", "out", "--resume", "in"];
+    folder.file("in", b"\x1f");
+    run_in(&folder, &dedup).good();
+    folder.file("in", shell(folder.path(), "seq 5 | gzip").good());
+    let refused = run_in(&folder, &dedup);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("/in: --resume: begins differently"), "{}", refused.stderr);
+    assert_eq!(folder.read("out"), b"\x1f");
+    let raw = [&dedup[..], &["--no-decompress", "--overwrite"]].concat();
+    let raw: Vec<_> = raw.into_iter().filter(|option| *option != "--resume").collect();
+    run_in(&folder, &raw).good();
 }

@@ -395,3 +395,32 @@ fn a_dash_is_standard_output() {
     shell(folder.path(), "$COUA dedup -o ./- in").good();
     assert_eq!(folder.read("-"), b"a\nb\n");
 }
+
+/// What the shell has opened keeps what is in it: it is neither emptied nor written from its start.
+#[test]
+fn open_files_are_appended_to() {
+    let folder = Folder::new();
+    for (name, redirection) in [
+        ("/dev/stdout", ">> all"),
+        ("/dev/fd/1", ">> all"),
+        ("/dev/fd/3", "3>> all"),
+        ("/dev/stderr", "2>> all"),
+        ("link", ">> all"),
+    ] {
+        folder.file("all", "old\n");
+        let script = format!(
+            "ln -sf /dev/stdout link; printf 'a\\na\\n' | $COUA dedup -o {name} {redirection}; echo new >> all"
+        );
+        shell(folder.path(), &script).good();
+        assert_eq!(folder.read("all"), b"old\na\nnew\n", "{name}");
+    }
+    let script = "(echo first; printf 'a\\na\\n' | $COUA dedup -o /dev/stdout; echo last) > all";
+    shell(folder.path(), script).good();
+    assert_eq!(folder.read("all"), b"first\na\nlast\n");
+    let resumed =
+        shell(folder.path(), "seq 3 > in; $COUA dedup --resume --filter f -o /dev/fd/3 in 3> all");
+    resumed.failed(
+        2,
+        "coua: --resume: needs outputs that are files with names (-o): others cannot be cut\n",
+    );
+}

@@ -20,6 +20,7 @@ on_both!(
     what_is_pushed_answers_as_the_file,
     what_cannot_be_pulled_is_refused,
     what_cannot_be_pushed_is_refused,
+    the_rights_to_the_key_are_enough,
     shards_with_different_keys_are_refused,
     windows_are_made_and_carried,
     processes_that_create_shards_at_once_agree_on_the_key,
@@ -228,6 +229,23 @@ fn what_cannot_be_pushed_is_refused(kind: Kind) {
     client.good("CONFIG SET coua.key-memory-limit 1kb");
     refused(&file, "new", "the server does not take the filter");
     assert_eq!(client.run("EXISTS new").integer(), 0, "nothing is left half loaded");
+}
+
+/// Nothing else that has the filter's name is asked for, or the lack of rights to it does no harm.
+fn the_rights_to_the_key_are_enough(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let mut client = server.client();
+    let rights = "~copy +cf.info +cf.loadchunk +del +eval_ro +cf.scandump +command|info +hello";
+    client.good(&format!("ACL SETUSER me on >secret {rights}"));
+    let [file, back] = ["seen", "back"].map(|name| folder.join(name));
+    run_with(b"a\n", ["add", &file]).good();
+    let mine = |name: &str| address(&server, name).replace("://", "://me:secret@");
+    run(["push", &file, &mine("copy")]).good();
+    run(["pull", &mine("copy"), &back]).good();
+    assert_eq!(run_with(b"a\n", ["check", &back]).good(), b"a\n");
+    let said = refusal(&["push", &file, &mine("other")]);
+    assert!(said.contains("NOPERM") && said.contains("(key other)"), "{said}");
 }
 
 fn shards_with_different_keys_are_refused(kind: Kind) {

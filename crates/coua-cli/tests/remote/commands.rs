@@ -10,6 +10,7 @@ on_both!(
     keys_and_outputs_are_those_of_files,
     a_filter_is_created_as_the_options_say,
     many_wrong_repeats_are_told_without_being_asked,
+    what_the_layout_of_redisbloom_loses_is_told,
 );
 
 fn dedup_prints_first_occurrences_and_remembers(kind: Kind) {
@@ -140,4 +141,31 @@ fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
         ("calls=2", "calls=4"),
         "the end waits for no answer"
     );
+}
+
+/// Its fingerprints have 8 bits, and it has as many sub-filters as it needs: here 1024 slots each.
+fn what_the_layout_of_redisbloom_loses_is_told(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let mut header = [0; 38];
+    header[8..16].copy_from_slice(&512_u64.to_le_bytes());
+    header[24] = 1;
+    [header[32], header[34], header[36]] = [2, 20, 1];
+    client.call(&[b"CF.LOADCHUNK".as_slice(), b"peer", b"1", &header]);
+    let at = address(&server, "peer");
+    let text: Vec<u8> = (0..15_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
+    let dedup = run_with(&text, ["dedup", "--filter", &at]);
+    let lost = 15_000 - dedup.stdout.split(|byte| *byte == b'\n').count() + 1;
+    let said = dedup.stderr;
+    assert!(lost > 1_000 && said.contains("RedisBloom's 8-bit fingerprints"), "{lost}: {said}");
+    let told = said.split("about ").nth(1).and_then(|rest| rest.split(' ').next());
+    let told: f64 = told.unwrap().replace(',', "").parse().unwrap();
+    assert!((told / lost as f64 - 1.0).abs() < 0.15, "{lost}: {said}");
+    let said = run_with(b"x\n", ["check", &at]).stderr;
+    assert!(said.contains("RedisBloom's 8-bit fingerprints"), "{said}");
+    let rate = run(["info", "--json", &at]).json()["false_positive_rate"].as_f64().unwrap();
+    let absent: Vec<u8> =
+        (0..10_000).flat_map(|number| format!("x{number}\n").into_bytes()).collect();
+    let wrong = run_with(&absent, ["check", "-c", &at]).text().trim().parse::<f64>().unwrap();
+    assert!((wrong / 10_000.0 / rate - 1.0).abs() < 0.2, "{wrong}, {rate}");
 }

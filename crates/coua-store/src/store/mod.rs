@@ -14,7 +14,7 @@ use coua::SharedCuckooFilter;
 use coua::window::Generations;
 
 use crate::checkpoint::Checkpointer;
-use crate::error::{Reason, StoreError};
+use crate::error::StoreError;
 use crate::fs::Lock;
 use crate::growth::{Growth, Situation};
 use crate::log::{Base, Changes, Log};
@@ -189,12 +189,8 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_note(&mut self, name: &str, note: &[u8]) -> Result<(), StoreError> {
-        let (found, most) = ((name.len() + note.len()) as u64, Notes::MOST_BYTES);
-        if found > most {
-            return Err(Reason::NoteTooLarge { found, most }.at(self.lock.target()));
-        }
         if self.note(name) != Some(note) {
-            self.notes.set(name, note);
+            self.notes.set(name, note).map_err(|reason| reason.at(self.lock.target()))?;
             self.changed_notes.insert(name.to_owned());
         }
         Ok(())

@@ -2,12 +2,12 @@
 
 use std::ffi::CStr;
 
-use super::{Bloom, BloomRequest, BloomValue};
+use super::{Bloom, BloomRequest, BloomValue, NativeBloom};
 use crate::error::CommandError;
+use crate::redisbloom::{PeerBloom, PeerFilter};
 use crate::server::{Call, Command, Family, Reply, TypeEntry, commands};
-use crate::settings::limits_of;
-use crate::value::insertion::{Insertion, Rest, reply_each, reply_if_new};
-use crate::value::{NativeFilter as _, Outcome, Outcomes, creation, dump};
+use crate::value::insertion::{Insertion, add_item, reply_each};
+use crate::value::{NativeFilter as _, Outcome, creation, dump, questions};
 
 /// BF.*
 pub(crate) const FAMILY: Family = Family {
@@ -27,24 +27,19 @@ const COMMANDS: &[Command] = commands! {
     c"bf.insert", -4, Grow, insert,
         c"key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] \
         [NOCREATE] [NONSCALING] [VALIDATESCALETO items:integer] [SEED seed] ITEMS item...",
-        c"Adds items to a Bloom filter, and says how it is created";
-    c"bf.exists", 3, Read, contains, c"key item", c"Tells whether an item is in a Bloom filter";
-    c"bf.mexists", -3, Read, contains_all, c"key item...",
-        c"Tells which items are in a Bloom filter";
-    c"bf.card", 2, Read, cardinality, c"key", c"Tells how many items were added to a Bloom filter";
+        c"Adds items to a Bloom filter; the options are for a new one";
+    c"bf.exists", 3, Read, questions::contains::<Bloom>, c"key item", c"Checks whether an item is in a Bloom filter";
+    c"bf.mexists", -3, Read, questions::contains_all::<Bloom>, c"key item...",
+        c"Checks which items are in a Bloom filter";
+    c"bf.card", 2, Read, cardinality, c"key", c"Counts the items that were added to a Bloom filter";
     c"bf.info", -2, Read, info, c"key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
         c"Describes a Bloom filter";
-    c"bf.debug", 2, Read, debug, c"key", c"Describes each filter of a Bloom filter that has grown";
+    c"bf.debug", 2, Read, debug, c"key", c"Describes each part of a Bloom filter, a line for each";
     c"bf.scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
-        c"Answers the next chunk of a Bloom filter";
+        c"Returns the next chunk of a Bloom filter";
     c"bf.loadchunk", 4, Grow, dump::load::<Bloom>, c"key iterator:integer data",
         c"Loads a chunk of a Bloom filter";
 };
-
-/// The event of items that went in.
-const ADDED: &CStr = c"bloom.add";
-/// How those that went in of a batch are sent on.
-const REST: Rest = Rest { command: c"bf.madd", words: &[] };
 
 fn reserve(call: &Call<'_>) -> Result<Reply, CommandError> {
     let request = BloomRequest::of_reserve(call.argv().get(2..).ok_or(CommandError::Arity)?)?;
@@ -52,20 +47,15 @@ fn reserve(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn add(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let item = call.item()?;
-    let insert = |value: &mut BloomValue, limit| {
-        Ok([value.insert_one(item, limit, || limits_of(call, limit))?])
-    };
-    let [outcome] = Insertion::of_items().run(call, insert, ADDED, &REST)?;
-    reply_if_new(outcome)
+    add_item::<Bloom>(call, ())
 }
 
 fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(insert_items(call, Insertion::of_items())?, truth))
+    Ok(reply_each(Insertion::<Bloom>::of_items().add_all(call, ())?, truth))
 }
 
 fn insert(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(insert_items(call, Insertion::of_options(call.argv())?.checked(call)?)?, truth))
+    Ok(reply_each(Insertion::<Bloom>::of_options(call)?.add_all(call, ())?, truth))
 }
 
 fn truth(outcome: Outcome) -> Reply {
@@ -76,31 +66,14 @@ fn truth(outcome: Outcome) -> Reply {
     }
 }
 
-fn insert_items(call: &Call<'_>, insertion: Insertion<Bloom>) -> Result<Outcomes, CommandError> {
-    let items = insertion.items(call);
-    let insert =
-        |value: &mut BloomValue, limit| value.insert(items, limit, || limits_of(call, limit));
-    insertion.run(call, insert, ADDED, &REST)
-}
-
-fn contains(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let item = call.item()?;
-    let key = call.key::<BloomValue>(1)?;
-    let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
-    value.contains(item).map(Reply::Truth)
-}
-
-fn contains_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let items = call.items()?;
-    let key = call.key::<BloomValue>(1)?;
-    let absent = || Ok(vec![false; items.len()]);
-    key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
-}
-
 fn cardinality(call: &Call<'_>) -> Result<Reply, CommandError> {
     let key = call.key::<BloomValue>(1)?;
-    let items = key.value().map_or(Ok(0), BloomValue::len)?;
+    let items = key.value().map_or(Ok(0), items_of)?;
     Ok(Reply::count(items))
+}
+
+fn items_of(value: &BloomValue) -> Result<u64, CommandError> {
+    value.ask(NativeBloom::len, PeerFilter::items)
 }
 
 fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
@@ -121,12 +94,8 @@ fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
 fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
     let key = call.key::<BloomValue>(1)?;
     let value = key.value().ok_or(CommandError::NotFound)?;
-    let parts = match value {
-        BloomValue::Native(native) => native.parts(),
-        BloomValue::Imported(imported) => imported.parts(),
-        BloomValue::Incomplete(_) => return Err(CommandError::Incomplete),
-    };
-    let mut lines = vec![format!("size:{}", value.len()?)];
+    let parts = value.ask(NativeBloom::parts, PeerBloom::parts)?;
+    let mut lines = vec![format!("size:{}", items_of(value)?)];
     lines.extend(parts.iter().map(|it| {
         format!(
             "bytes:{} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{}",
@@ -147,20 +116,16 @@ fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
 fn fields_of(
     value: &BloomValue,
 ) -> Result<Vec<(&'static str, &'static CStr, Reply)>, CommandError> {
-    let (capacity, size, filters, items, expansion) = match value {
-        BloomValue::Native(native) => {
+    let (capacity, size, filters, items, expansion) = value.ask(
+        |native| {
             let filters = native.links.len() as u64;
             (native.capacity(), native.memory_bytes(), filters, native.len(), native.spec.expansion)
-        }
-        BloomValue::Imported(imported) => (
-            imported.capacity(),
-            imported.peer_size(),
-            u64::from(imported.filters()),
-            imported.items(),
-            imported.expansion(),
-        ),
-        BloomValue::Incomplete(_) => return Err(CommandError::Incomplete),
-    };
+        },
+        |imported| {
+            let (size, filters) = (imported.peer_size(), u64::from(imported.filters()));
+            (imported.capacity(), size, filters, imported.items(), imported.expansion())
+        },
+    )?;
     let expansion = expansion.map_or(Reply::Null, |number| Reply::Integer(i64::from(number)));
     Ok(vec![
         ("CAPACITY", c"Capacity", Reply::count(capacity)),

@@ -200,6 +200,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::NativeFilter as _;
 
     fn image() -> (NativeBloom, Vec<u8>) {
         let spec = BloomSpec { capacity: 10, rate: 0.1, expansion: Some(2), hash_key: [9; 16] };

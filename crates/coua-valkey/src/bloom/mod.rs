@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options};
 use crate::redisbloom::{InsertError, Limits, PeerBloom};
 use crate::server::TypeSlot;
-use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Value};
+use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Rest, Value};
 
 pub(crate) use bf_commands::FAMILY;
 pub(crate) use bloom_request::BloomRequest;
@@ -45,6 +45,33 @@ impl FilterKind for Bloom {
         request.take(option, options).map_err(CommandError::in_words_of_insert)
     }
 
+    type Copies = ();
+    const ADDED: &'static CStr = c"bloom.add";
+
+    fn insert_item(native: &mut NativeBloom, item: &[u8], (): (), limit: Option<u64>) -> Outcome {
+        native.insert_absent(item, limit)
+    }
+
+    fn insert_items(
+        native: &mut NativeBloom,
+        items: &[&[u8]],
+        (): (),
+        limit: Option<u64>,
+    ) -> Outcomes {
+        native.insert(items, limit)
+    }
+
+    fn insert_imported(imported: &mut PeerBloom, item: &[u8], (): (), limits: &Limits) -> Outcome {
+        match imported.insert(item, limits) {
+            Err(InsertError::Full { .. }) => Outcome::Refused(CommandError::NonScalingFull),
+            inserted => Outcome::of_imported(inserted),
+        }
+    }
+
+    fn rest((): ()) -> Rest {
+        Rest { command: c"bf.madd", words: &[] }
+    }
+
     fn check(request: &BloomRequest) -> Result<(), CommandError> {
         request.complete([0; 16], Defaults::Settings).map(drop)
     }
@@ -66,73 +93,3 @@ impl FilterKind for Bloom {
 
 /// The value of a key that holds a Bloom filter.
 pub(crate) type BloomValue = Value<Bloom>;
-
-impl BloomValue {
-    /// Whether the item seems to be there.
-    pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.contains(item)),
-            Self::Imported(imported) => Ok(imported.contains(item)),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Which items seem to be there.
-    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.contains_all(items)),
-            Self::Imported(imported) => Ok(items.iter().map(|it| imported.contains(it)).collect()),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Inserts an item that is absent, and tells what became of it.
-    pub(crate) fn insert_one(
-        &mut self,
-        item: &[u8],
-        limit: Option<u64>,
-        limits: impl FnOnce() -> Limits,
-    ) -> Result<Outcome, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.insert_absent(item, limit)),
-            Self::Imported(imported) => Ok(insert_imported(imported, item, &limits())),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Inserts items that are absent, in order, and tells what became of each.
-    pub(crate) fn insert(
-        &mut self,
-        items: &[&[u8]],
-        limit: Option<u64>,
-        limits: impl FnOnce() -> Limits,
-    ) -> Result<Outcomes, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.insert(items, limit)),
-            Self::Imported(imported) => {
-                let limits = limits();
-                Ok(items.iter().map(|it| insert_imported(imported, it, &limits)).collect())
-            }
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Items that were inserted.
-    pub(crate) fn len(&self) -> Result<u64, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.len()),
-            Self::Imported(imported) => Ok(imported.items()),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-}
-
-/// Inserts an item that is absent, and tells what became of it.
-fn insert_imported(filter: &mut PeerBloom, item: &[u8], limits: &Limits) -> Outcome {
-    match filter.insert(item, limits) {
-        Ok(true) => Outcome::Inserted,
-        Ok(false) => Outcome::Present,
-        Err(InsertError::Full { .. }) => Outcome::Refused(CommandError::NonScalingFull),
-        Err(error) => Outcome::Refused(CommandError::of_insert(&error)),
-    }
-}

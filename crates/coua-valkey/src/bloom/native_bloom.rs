@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use coua::bloom::{BloomBuildError, BloomFilter};
 use coua::sizing::bloom::BloomPlan;
-use coua::{Key, KeyHash, KeyHasher};
+use coua::{KeyHash, KeyHasher};
 
 use super::bloom_request::BloomSpec;
 use crate::error::CommandError;
@@ -133,20 +133,9 @@ impl NativeBloom {
         Ok(ChainLink { filter, capacity, len: 0 })
     }
 
-    /// Whether the item seems to be there.
-    pub(super) fn contains(&self, item: impl Key) -> bool {
-        let hash = self.hasher().hash(item);
+    fn contains_hash(&self, hash: KeyHash) -> bool {
         // The last one first: it holds most.
         self.links.iter().rev().any(|link| link.filter.contains(hash))
-    }
-
-    /// Which items seem to be there.
-    pub(super) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut present = Vec::with_capacity(items.len());
-        for block in items.chunks(BLOCK) {
-            present.extend(self.contains_hashes(&self.hashes(block)));
-        }
-        present
     }
 
     fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
@@ -196,7 +185,7 @@ impl NativeBloom {
     }
 
     fn insert_hash(&mut self, hash: KeyHash, limit: Option<u64>) -> Outcome {
-        if self.contains(hash) {
+        if self.contains_hash(hash) {
             return Outcome::Present;
         }
         let is_full = |link: &ChainLink| link.len >= link.capacity;
@@ -213,11 +202,6 @@ impl NativeBloom {
             last.len += 1;
         }
         Outcome::Inserted
-    }
-
-    /// Items that were inserted.
-    pub(super) fn len(&self) -> u64 {
-        self.links.iter().map(|link| link.len).sum()
     }
 
     /// The filters of the chain, the first one first.
@@ -260,6 +244,22 @@ impl NativeBloom {
 }
 
 impl NativeFilter for NativeBloom {
+    fn contains(&self, item: &[u8]) -> bool {
+        self.contains_hash(self.hasher().hash(item))
+    }
+
+    fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        let mut present = Vec::with_capacity(items.len());
+        for block in items.chunks(BLOCK) {
+            present.extend(self.contains_hashes(&self.hashes(block)));
+        }
+        present
+    }
+
+    fn len(&self) -> u64 {
+        self.links.iter().map(|link| link.len).sum()
+    }
+
     fn changes(&self) -> u64 {
         self.changes
     }

@@ -11,9 +11,9 @@ use super::{ADVANCED, Copies, Cuckoo, CuckooRequest, CuckooValue, NativeCuckoo, 
 use crate::error::CommandError;
 use crate::parse::integer;
 use crate::server::{Call, Command, Family, Reply, TypeEntry, Word, commands};
-use crate::settings::{REMOVED, key_memory_limit_of, limits_of};
-use crate::value::insertion::{Insertion, Rest, reply_each, reply_if_new};
-use crate::value::{NativeFilter as _, Outcome, Outcomes, creation, dump};
+use crate::settings::{REMOVED, key_memory_limit_of};
+use crate::value::insertion::{Insertion, add_item, reply_each};
+use crate::value::{NativeFilter as _, Outcome, creation, dump, questions};
 
 /// CF.*
 pub(crate) const FAMILY: Family = Family {
@@ -30,33 +30,33 @@ const COMMANDS: &[Command] = commands! {
         [WINDOW length | WINDOWITEMS items:integer] [GENERATIONS generations:integer]",
         c"Creates an empty cuckoo filter";
     c"cf.add", 3, Grow, add, c"key item",
-        c"Adds an item to a cuckoo filter, once more if it is there";
+        c"Adds an item to a cuckoo filter, or another copy of it";
     c"cf.addnx", 3, Grow, add_absent, c"key item",
-        c"Adds an item to a cuckoo filter unless it is there";
+        c"Adds an item to a cuckoo filter if it is absent";
     c"cf.madd", -3, Grow, add_all, c"key item...", c"Adds items to a cuckoo filter";
     c"cf.insert", -4, Grow, insert, INSERT_WORDS,
-        c"Adds items to a cuckoo filter, and says how it is created";
+        c"Adds items to a cuckoo filter; the options are for a new one";
     c"cf.insertnx", -4, Grow, insert_absent, INSERT_WORDS,
-        c"Adds items that are absent to a cuckoo filter, and says how it is created";
-    c"cf.exists", 3, Read, contains, c"key item", c"Tells whether an item is in a cuckoo filter";
-    c"cf.mexists", -3, Read, contains_all, c"key item...",
-        c"Tells which items are in a cuckoo filter";
-    c"cf.count", 3, Read, count, c"key item", c"Tells how often an item is in a cuckoo filter";
+        c"Adds absent items to a cuckoo filter; the options are for a new one";
+    c"cf.exists", 3, Read, questions::contains::<Cuckoo>, c"key item", c"Checks whether an item is in a cuckoo filter";
+    c"cf.mexists", -3, Read, questions::contains_all::<Cuckoo>, c"key item...",
+        c"Checks which items are in a cuckoo filter";
+    c"cf.count", 3, Read, count, c"key item", c"Counts the copies of an item in a cuckoo filter";
     c"cf.mcount", -3, Read, count_all, c"key item...",
-        c"Tells how often items are in a cuckoo filter";
-    c"cf.del", 3, Shrink, remove, c"key item", c"Takes a copy of an item out of a cuckoo filter";
+        c"Counts the copies of each item in a cuckoo filter";
+    c"cf.del", 3, Shrink, remove, c"key item", c"Removes one copy of an item from a cuckoo filter";
     c"cf.mdel", -3, Shrink, remove_all, c"key item...",
-        c"Takes a copy of each item out of a cuckoo filter";
+        c"Removes one copy of each item from a cuckoo filter";
     c"cf.scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
-        c"Answers the next chunk of a cuckoo filter";
+        c"Returns the next chunk of a cuckoo filter";
     c"cf.loadchunk", 4, Grow, dump::load::<Cuckoo>, c"key iterator:integer data",
         c"Loads a chunk of a cuckoo filter";
     c"cf.merge", -3, Merge, merge, c"destination:key source:key...",
-        c"Adds all items of cuckoo filters to another one";
+        c"Adds all items of the source filters to the destination";
     c"cf.compact", -2, Rebuild, compact, c"key [part:integer] [from:integer]",
-        c"Gives back memory of a cuckoo filter after removals";
+        c"Frees memory of a cuckoo filter after removals";
     c"cf.advance", 3, Shrink, advance, c"key milliseconds:integer",
-        c"Tells a cuckoo filter that forgets what time it is";
+        c"Sets the clock of a cuckoo filter that has a window";
     c"cf.info", -2, Read, info, c"key [FULL | field]", c"Describes a cuckoo filter";
     c"cf.debug", 2, Read, debug, c"key", c"Describes a cuckoo filter in one line";
 };
@@ -72,26 +72,24 @@ fn reserve(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn add(call: &Call<'_>) -> Result<Reply, CommandError> {
-    insert_item(call, Copies::Add)
+    add_item::<Cuckoo>(call, Copies::Add)
 }
 
 fn add_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
-    insert_item(call, Copies::Keep)
+    add_item::<Cuckoo>(call, Copies::Keep)
 }
 
 fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let outcomes = insert_items(call, Insertion::of_items(), Copies::Add)?;
+    let outcomes = Insertion::<Cuckoo>::of_items().add_all(call, Copies::Add)?;
     Ok(reply_each(outcomes, accepted))
 }
 
 fn insert(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let insertion = Insertion::of_options(call.argv())?.checked(call)?;
-    Ok(reply_each(insert_items(call, insertion, Copies::Add)?, accepted))
+    Ok(reply_each(Insertion::<Cuckoo>::of_options(call)?.add_all(call, Copies::Add)?, accepted))
 }
 
 fn insert_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let insertion = Insertion::of_options(call.argv())?.checked(call)?;
-    Ok(reply_each(insert_items(call, insertion, Copies::Keep)?, number))
+    Ok(reply_each(Insertion::<Cuckoo>::of_options(call)?.add_all(call, Copies::Keep)?, number))
 }
 
 fn accepted(outcome: Outcome) -> Reply {
@@ -114,47 +112,6 @@ fn number(outcome: Outcome) -> Reply {
         }
         Outcome::Refused(refusal) => Reply::Error(refusal),
     }
-}
-
-fn insert_item(call: &Call<'_>, copies: Copies) -> Result<Reply, CommandError> {
-    let item = call.item()?;
-    let insert = |value: &mut CuckooValue, limit| {
-        Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
-    };
-    let insertion = Insertion::of_items();
-    let [outcome] = insertion.run(call, insert, c"cuckoo.add", &rest_of(copies))?;
-    reply_if_new(outcome)
-}
-
-fn insert_items(
-    call: &Call<'_>,
-    insertion: Insertion<Cuckoo>,
-    copies: Copies,
-) -> Result<Outcomes, CommandError> {
-    let items = insertion.items(call);
-    let insert = |value: &mut CuckooValue, limit| {
-        value.insert(items, copies, limit, || limits_of(call, limit))
-    };
-    insertion.run(call, insert, c"cuckoo.add", &rest_of(copies))
-}
-
-fn rest_of(copies: Copies) -> Rest {
-    let command = if copies == Copies::Add { c"cf.insert" } else { c"cf.insertnx" };
-    Rest { command, words: &["NOCREATE", "ITEMS"] }
-}
-
-fn contains(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let item = call.item()?;
-    let key = call.key::<CuckooValue>(1)?;
-    let Some(value) = key.value() else { return Ok(Reply::Truth(false)) };
-    value.contains(item).map(Reply::Truth)
-}
-
-fn contains_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let items = call.items()?;
-    let key = call.key::<CuckooValue>(1)?;
-    let absent = || Ok(vec![false; items.len()]);
-    key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
 }
 
 fn count(call: &Call<'_>) -> Result<Reply, CommandError> {

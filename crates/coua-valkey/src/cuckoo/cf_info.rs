@@ -5,7 +5,9 @@ use std::ffi::CStr;
 use coua::window::Clock;
 
 use super::CuckooValue;
+use super::table::Figures;
 use crate::error::CommandError;
+use crate::redisbloom::PeerFilter as _;
 use crate::server::{Call, Reply};
 use crate::value::NativeFilter as _;
 
@@ -23,11 +25,12 @@ pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
         return Err(CommandError::Arity);
     }
     let key = call.key::<CuckooValue>(1)?;
-    let numbers = numbers_of(key.value().ok_or(CommandError::NotFound)?)?;
+    let value = key.value().ok_or(CommandError::NotFound)?;
+    let numbers = numbers_of(value)?;
     let mut all: Vec<_> = NAMES.into_iter().zip(numbers.map(Reply::count)).collect();
     // Without a word there are only these: clients fail on any other.
     let Some(&wanted) = words.get(2) else { return Ok(Reply::Map(all)) };
-    all.extend(further_fields(key.value())?);
+    all.extend(further_fields(value)?);
     if wanted.eq_ignore_ascii_case(b"FULL") {
         return Ok(Reply::Map(all));
     }
@@ -65,7 +68,7 @@ const NAMES: [&CStr; 8] = [
 fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
     match value {
         CuckooValue::Native(native) => {
-            let (hints, figures) = (native.hints(), native.figures()?);
+            let (hints, figures) = (native.hints(), native.figures());
             let bucket_size = u64::from(hints.bucket_size);
             Ok([
                 native.memory_bytes(),
@@ -93,27 +96,39 @@ fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
     }
 }
 
-/// What only filters of this module tell.
-fn further_fields(
-    value: Option<&CuckooValue>,
-) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
-    let Some(CuckooValue::Native(native)) = value else { return Ok(Vec::new()) };
-    let per_item = native.memory_bytes() as f64 / native.len().max(1) as f64;
-    let figures = native.figures()?;
-    let mut fields = vec![
-        (c"Error rate", Reply::Real(figures.rate)),
-        (c"Hash bits", Reply::Real(figures.hash_bits)),
-        (c"Load", Reply::Real(figures.load)),
-        (c"Bytes per item", Reply::Real(per_item)),
-    ];
-    fields.extend(figures.window.into_iter().flat_map(|(window, clock)| {
-        let is_counted = window.clock() == Clock::Count;
-        let length = if is_counted { c"Window items" } else { c"Window milliseconds" };
-        [
-            (length, Reply::count(window.length())),
-            (c"Generations", Reply::count(window.generations().into())),
-            (c"Clock", Reply::count(clock)),
+/// What `FULL` adds.
+fn further_fields(value: &CuckooValue) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
+    let of = |rate, hash_bits, load, bytes: u64, items: u64| {
+        let per_item = bytes as f64 / items.max(1) as f64;
+        vec![
+            (c"Error rate", Reply::Real(rate)),
+            (c"Hash bits", Reply::Real(hash_bits)),
+            (c"Load", Reply::Real(load)),
+            (c"Bytes per item", Reply::Real(per_item)),
         ]
-    }));
-    Ok(fields)
+    };
+    match value {
+        CuckooValue::Native(native) => {
+            let Figures { rate, hash_bits, load, window, .. } = native.figures();
+            let mut fields = of(rate, hash_bits, load, native.memory_bytes(), native.len());
+            fields.extend(window.into_iter().flat_map(|(window, clock)| {
+                let is_counted = window.clock() == Clock::Count;
+                let length = if is_counted { c"Window items" } else { c"Window milliseconds" };
+                [
+                    (length, Reply::count(window.length())),
+                    (c"Generations", Reply::count(window.generations().into())),
+                    (c"Clock", Reply::count(clock)),
+                ]
+            }));
+            Ok(fields)
+        }
+        CuckooValue::Imported(imported) => {
+            let (rate, hash_bits) = (imported.false_positive_rate(), imported.hash_bits());
+            let (bytes, items) = (imported.memory_bytes(), imported.items());
+            let mut fields = of(rate, hash_bits, imported.load_factor(), bytes, items);
+            fields.push((c"Layout", Reply::Bytes(b"RedisBloom".to_vec())));
+            Ok(fields)
+        }
+        CuckooValue::Incomplete(_) => Err(CommandError::Incomplete),
+    }
 }

@@ -16,9 +16,9 @@
 //!     64         kinds 1 and 4: the filter, as docs/format.md says
 //!     64      8  kind 3: capacity
 //!     72      4          bits of a hash that a table remembers
-//!     76      4          items, n: 0 .. 64
-//!     80     8n          the hash of each item, in the order in which they came
-//!  80+8n      8          XXH3-64 of all after byte 64
+//!     76      4          items, n: 0 .. 4096
+//!     80     8w          their hashes, as `sorted_hashes` has them, in words of eight bytes
+//!  80+8w      8          XXH3-64 of all after byte 64
 //! ```
 //!
 //! Numbers are little endian.
@@ -31,6 +31,7 @@ use coua::{CuckooFilter, HashAlgorithm, Load};
 use super::cuckoo_request::{CuckooSpec, Hints, Precision};
 use super::hash_list::{self, HashList};
 use super::native_cuckoo::{Form, NativeCuckoo};
+use super::sorted_hashes::SortedHashes;
 use crate::error::RdbError;
 use crate::value::{
     FRONT, FilterImage, MAGIC, MOST_PARTS, PART, SIPHASH_1_3, XXH3, checksum, u32_at, u64_at,
@@ -54,7 +55,7 @@ impl FilterImage for NativeCuckoo {
         let mut front = Head::of(self)?.encode();
         match self.form() {
             Form::List(list) => {
-                front.extend(list_bytes_of(list)?);
+                front.extend(list_bytes_of(list));
                 let rest = usize::try_from(start).ok().and_then(|start| front.get(start..));
                 out.write_all(rest.ok_or(io::ErrorKind::InvalidInput)?)
             }
@@ -90,9 +91,8 @@ impl FilterImage for NativeCuckoo {
 
     fn image_length(begun: &[u8]) -> Option<u64> {
         if u32_at(begun, 8) == LIST {
-            let front = begun.get(HEAD..HEAD + LIST_FRONT)?;
-            let bytes = LIST_FRONT + list_len(front).ok()? * size_of::<u64>() + LIST_SUM;
-            return Some((HEAD + bytes) as u64);
+            let front = ListFront::decode(begun.get(HEAD..HEAD + LIST_FRONT)?).ok()?;
+            return Some((HEAD + front.end() + LIST_SUM) as u64);
         }
         let field = begun.get(HEAD + LENGTH_AT..)?.first_chunk()?;
         Some(u64::from_le_bytes(*field).saturating_add(HEAD as u64))
@@ -121,7 +121,7 @@ struct Head {
 impl Head {
     fn of(native: &NativeCuckoo) -> io::Result<Self> {
         let (kind, hasher) = match native.form() {
-            Form::List(list) => (LIST, list.spec.hasher()),
+            Form::List(list) => (LIST, list.hasher()),
             Form::Table(table) => (CUCKOO, table.filter.hasher()),
             Form::Windowed(windowed) => (WINDOWED, windowed.hasher()),
         };
@@ -144,7 +144,7 @@ impl Head {
         head.extend_from_slice(&MAGIC);
         head.extend([self.kind, self.algorithm].iter().flat_map(|field| field.to_le_bytes()));
         head.extend_from_slice(&self.hash_key);
-        let fields = [bucket_size, max_iterations, expansion, 0];
+        let fields = [bucket_size.into(), max_iterations.into(), expansion.into(), 0_u32];
         head.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
         head.extend_from_slice(&self.deleted.to_le_bytes());
         head.extend_from_slice(&checksum(&head).to_le_bytes());
@@ -169,10 +169,11 @@ impl Head {
         if !is_known {
             return Err(RdbError::Kind(kind));
         }
+        let hint = |at| u16::try_from(number(at)).map_err(|_| RdbError::Field("options"));
         let hints =
-            Hints { bucket_size: number(32), max_iterations: number(36), expansion: number(40) };
+            Hints { bucket_size: hint(32)?, max_iterations: hint(36)?, expansion: hint(40)? };
         let sound = (1..=255).contains(&hints.bucket_size)
-            && (1..=65_535).contains(&hints.max_iterations)
+            && hints.max_iterations > 0
             && hints.expansion <= 32_768
             && number(44) == 0;
         if !sound {
@@ -185,28 +186,42 @@ impl Head {
 }
 
 /// What stands after the head of a filter with few items.
-fn list_bytes_of(list: &HashList) -> io::Result<Vec<u8>> {
-    let Precision::HashBits(bits) = list.spec.precision else {
-        return Err(io::Error::other("a filter that grows remembers whole bits"));
-    };
-    let mut bytes = list.spec.capacity.to_le_bytes().to_vec();
-    let counts = [bits, list.hashes().len() as u32];
+fn list_bytes_of(list: &HashList) -> Vec<u8> {
+    let hashes = list.hashes();
+    let mut bytes = (list.capacity() as u64).to_le_bytes().to_vec();
+    let counts = [u32::from(hashes.bits()), list.len() as u32];
     bytes.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
-    bytes.extend(list.hashes().iter().flat_map(|hash| hash.to_le_bytes()));
+    bytes.extend(hashes.words().iter().flat_map(|word| word.to_le_bytes()));
     bytes.extend(checksum(&bytes).to_le_bytes());
-    Ok(bytes)
+    bytes
 }
 
-/// The number of hashes, which the rest depends on.
-fn list_len(front: &[u8]) -> Result<usize, RdbError> {
-    let len = u32_at(front, 12) as usize;
-    if len <= hash_list::MOST { Ok(len) } else { Err(RdbError::Field("number of items")) }
+/// Bits of each hash, and their number, which the rest depends on.
+struct ListFront {
+    bits: u8,
+    len: usize,
+}
+
+impl ListFront {
+    fn decode(front: &[u8]) -> Result<Self, RdbError> {
+        let (bits, len) = (u32_at(front, 8), u32_at(front, 12) as usize);
+        match u8::try_from(bits) {
+            Ok(bits @ 8..=64) if len <= hash_list::MOST => Ok(Self { bits, len }),
+            _ => Err(RdbError::Field("number of hash bits or items")),
+        }
+    }
+
+    /// Bytes of the front and the hashes.
+    fn end(&self) -> usize {
+        LIST_FRONT + SortedHashes::words_for(self.bits, self.len) * size_of::<u64>()
+    }
 }
 
 fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
     let mut bytes = vec![0; LIST_FRONT];
     input.read_exact(&mut bytes)?;
-    let end = LIST_FRONT + list_len(&bytes)? * size_of::<u64>();
+    let front = ListFront::decode(&bytes)?;
+    let end = front.end();
     bytes.resize(end + LIST_SUM, 0);
     input.read_exact(&mut bytes[LIST_FRONT..])?;
     if checksum(&bytes[..end]) != u64_at(&bytes, end) {
@@ -215,7 +230,7 @@ fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
     let spec = CuckooSpec {
         capacity: u64_at(&bytes, 0),
         hints: head.hints,
-        precision: Precision::HashBits(u32_at(&bytes, 8)),
+        precision: Precision::HashBits(front.bits.into()),
         hash_key: head.hash_key,
         window: None,
     };
@@ -223,8 +238,10 @@ fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
     if is_too_small || !HashList::suits(&spec) {
         return Err(RdbError::Field("capacity or number of hash bits"));
     }
-    let hashes = (LIST_FRONT..end).step_by(size_of::<u64>()).map(|at| u64_at(&bytes, at));
-    Ok(HashList::new(spec, hashes.collect()))
+    let words = (LIST_FRONT..end).step_by(size_of::<u64>()).map(|at| u64_at(&bytes, at)).collect();
+    let hashes = SortedHashes::from_words(front.bits, front.len, words);
+    HashList::new(&spec, hashes.ok_or(RdbError::Field("list of hashes"))?)
+        .map_err(|_| RdbError::Io(io::ErrorKind::OutOfMemory.into()))
 }
 
 #[cfg(test)]

@@ -16,11 +16,14 @@ const PEER_FINGERPRINTS: f64 = 255.0;
 /// A filter with EXPANSION 1 keeps its rate up to this many times its capacity: the other module
 /// stops there.
 const LINEAR_ROOM: f64 = 32.0;
-/// With a larger EXPANSION, up to this many times.
+/// With a larger EXPANSION, or as long as that is no more than [`MILLION`] items, up to this many times.
 const GEOMETRIC_ROOM: f64 = 1024.0;
-/// Any filter that grows keeps its rate up to as many items at least. Small filters pay for this
-/// with a few bytes.
+const MILLION: f64 = (1 << 20) as f64;
+/// Up to as many items any filter that grows keeps a rate that it was given. Small ones pay for this with half a byte
+/// and more for each item.
 const LEAST_ROOM: f64 = (1 << 24) as f64;
+/// Filters for so many items, at most, may begin as a list: so those of fixed size, too, remember whole bits of hashes.
+pub(super) const SMALL: u64 = 4096;
 
 const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
 const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]" };
@@ -118,17 +121,19 @@ impl CuckooRequest {
             expansion = 1;
         }
         let hints = Hints {
-            bucket_size: bucket_size as u32,
-            max_iterations: or(self.max_iterations, &settings::CF_MAX_ITERATIONS) as u32,
-            expansion: expansion as u32,
+            bucket_size: bucket_size as u16,
+            max_iterations: or(self.max_iterations, &settings::CF_MAX_ITERATIONS) as u16,
+            expansion: expansion as u16,
         };
         let capacity = capacity.unsigned_abs();
         let precision = match (self.hash_bits, self.rate) {
             (Some(_), Some(_)) => return Err(CommandError::Contradiction("ERROR", "HASHBITS")),
             (Some(bits), None) => Precision::HashBits(bits as u32),
-            (None, rate) => {
-                let rate = rate.unwrap_or(f64::from(bucket_size as u32) / PEER_FINGERPRINTS);
-                precision_for(capacity, hints.expansion, rate.min(0.5))?
+            (None, Some(rate)) => precision_for(capacity, hints.expansion, rate, LEAST_ROOM)?,
+            (None, None) => {
+                let rate = f64::from(hints.bucket_size) / PEER_FINGERPRINTS;
+                let least = (capacity as f64 * GEOMETRIC_ROOM).min(MILLION);
+                precision_for(capacity, hints.expansion, rate, least)?
             }
         };
         let (hash_key, window) = (self.hash_key.unwrap_or(random), window.map(Box::new));
@@ -136,13 +141,20 @@ impl CuckooRequest {
     }
 }
 
-/// What keeps the rate: at the capacity in a filter of fixed size, while it grows in others.
-fn precision_for(capacity: u64, expansion: u32, rate: f64) -> Result<Precision, CommandError> {
-    let items = capacity as f64;
+/// What keeps the rate: at the capacity in a filter of fixed size, while it grows in others, up to `least_room` items or
+/// more.
+fn precision_for(
+    capacity: u64,
+    expansion: u16,
+    rate: f64,
+    least_room: f64,
+) -> Result<Precision, CommandError> {
+    let (items, rate) = (capacity as f64, rate.min(0.5));
     let room = match expansion {
-        0 => return Ok(Precision::Rate(rate)),
-        1 => items * LINEAR_ROOM,
-        _ => items * GEOMETRIC_ROOM,
+        0 if capacity > SMALL => return Ok(Precision::Rate(rate)),
+        0 => items,
+        1 => (items * LINEAR_ROOM).max(least_room),
+        _ => (items * GEOMETRIC_ROOM).max(least_room),
     };
     if (items / rate).log2() > 64.0 {
         let smallest = items * (-64f64).exp2();
@@ -150,7 +162,7 @@ fn precision_for(capacity: u64, expansion: u32, rate: f64) -> Result<Precision, 
             "error rate {rate:e} is too small for {capacity} items: a 64-bit hash allows {smallest:e}"
         )));
     }
-    let bits = (room.max(LEAST_ROOM) / rate).log2().ceil();
+    let bits = (room / rate).log2().ceil();
     Ok(Precision::HashBits((bits as u32).clamp(8, 64)))
 }
 
@@ -162,11 +174,11 @@ const GENERATION: u64 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hints {
     /// BUCKETSIZE.
-    pub(crate) bucket_size: u32,
+    pub(crate) bucket_size: u16,
     /// MAXITERATIONS.
-    pub(crate) max_iterations: u32,
+    pub(crate) max_iterations: u16,
     /// EXPANSION. 0, and only 0, has a meaning: the filter does not grow.
-    pub(crate) expansion: u32,
+    pub(crate) expansion: u16,
 }
 
 /// How exact a filter is.
@@ -190,20 +202,22 @@ pub(crate) struct CuckooSpec {
 }
 
 impl CuckooSpec {
-    pub(super) fn hasher(&self) -> KeyHasher {
-        KeyHasher::siphash13(self.hash_key)
-    }
-
     fn builder(&self) -> CuckooFilterBuilder {
         let most = if self.window.is_some() { GENERATION } else { u64::MAX };
         let capacity = self.capacity.min(most);
-        let builder = CuckooFilter::builder().capacity(capacity).hasher(self.hasher());
+        let builder =
+            CuckooFilter::builder().capacity(capacity).hasher(KeyHasher::siphash13(self.hash_key));
         let builder = match self.precision {
             Precision::Rate(rate) => builder.rate(rate),
             Precision::HashBits(bits) => builder.hash_bits(bits),
         };
         let when_full = if self.hints.expansion == 0 { WhenFull::Refuse } else { WhenFull::Grow };
         builder.when_full(when_full)
+    }
+
+    /// Whether there is such a table.
+    pub(super) fn has_plan(&self) -> bool {
+        self.builder().plan().is_ok()
     }
 
     /// Builds the filter, or what every generation begins as.
@@ -395,7 +409,9 @@ mod tests {
     fn without_a_rate_the_filter_is_as_accurate_as_the_other_module_and_stays_so() {
         for (text, most, items) in [
             ("1024 EXPANSION 2", 0.015, 1_000_000.0),
-            ("1024", 0.015, 1_000_000.0),
+            ("1024", 0.0079, 1_000_000.0),
+            ("100", 0.0079, 100_000.0),
+            ("1024 ERROR 0.0078", 0.0079, 16_000_000.0),
             ("1000000", 0.0147, 1_000_000.0),
             ("1000000 BUCKETSIZE 4", 0.0291, 1_000_000.0),
             ("1048576 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 0", 0.0291, 1_000_000.0),

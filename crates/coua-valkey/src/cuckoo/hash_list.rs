@@ -1,97 +1,228 @@
-//! The first items of a filter, as a list of their hashes.
+//! A filter with few items, as a list of their hashes.
 //!
-//! Most filters on a server are small. A list takes a fraction of the memory of the smallest table,
-//! and is as quick to search. A filter becomes a table when the list is full, by inserting the
-//! hashes in their order: so the same commands lead to the same bytes on every server.
+//! Most filters on a server are small. A [list](super::sorted_hashes) takes a part of the memory of the smallest table.
+//! A filter becomes a table when the list is full, by inserting the hashes in their order: so the same commands lead
+//! to the same bytes on every server.
 
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, KeyHash, KeyHasher};
 
-use super::cuckoo_request::{CuckooSpec, Precision};
+use super::cuckoo_request::{CuckooSpec, Hints, Precision, SMALL};
+use super::sorted_hashes::SortedHashes;
+use super::table::{Copies, Figures};
 use crate::error::CommandError;
 
-/// Hashes of a list. Searching so many takes about as long as a lookup in a table.
-pub(super) const MOST: usize = 64;
-/// Filters with room for more items begin as a table: a request for much is refused at once if
-/// there is no memory for it.
-const MOST_CAPACITY: u64 = 4096;
-/// With as many bits of a hash, and more, a table has room for [`MOST_CAPACITY`] items.
+/// Hashes of a list. Adding one to so many takes about as long as a command.
+pub(super) const MOST: usize = SMALL as usize;
+/// With as many bits of a hash, and more, there is a table for [`MOST`] items.
 const LEAST_HASH_BITS: u32 = 24;
-/// The list's memory grows by so many hashes.
-const STEP: usize = 8;
 
 /// A filter with few items.
 #[derive(Clone)]
 pub(super) struct HashList {
-    pub(super) spec: CuckooSpec,
-    hashes: Vec<u64>,
+    hash_key: [u8; 16],
+    hashes: SortedHashes,
+    capacity: u16,
+    /// Hashes that are told apart.
+    distinct: u16,
+    hints: Hints,
+}
+
+/// Why a list does not take a hash.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ListFull {
+    /// The filter must become a table first.
+    Table,
+    /// It does not grow, and has its items.
+    Items,
+    /// It would take too many bytes.
+    Bytes,
 }
 
 impl HashList {
-    /// Whether a filter may begin as a list: not one of fixed size, which has its memory from the
-    /// start. Its table can always be built.
+    /// Whether a filter may begin as a list. Those with room for more items begin as a table: a request for much is
+    /// refused at once if there is no memory for it.
     pub(super) fn suits(spec: &CuckooSpec) -> bool {
-        let has_bits = matches!(spec.precision, Precision::HashBits(LEAST_HASH_BITS..=64));
-        let is_small = spec.hints.expansion > 0 && spec.capacity <= MOST_CAPACITY;
-        has_bits && is_small && spec.window.is_none()
+        let Precision::HashBits(bits) = spec.precision else { return false };
+        let is_small = spec.capacity <= SMALL && spec.window.is_none();
+        is_small && (bits >= LEAST_HASH_BITS || table_for(spec, MOST).has_plan())
     }
 
-    /// A filter with these items, of which there are at most [`MOST`].
-    pub(super) fn new(spec: CuckooSpec, hashes: Vec<u64>) -> Self {
-        debug_assert!(hashes.len() <= MOST);
-        Self { spec, hashes }
+    /// A filter that [suits](Self::suits), with these hashes.
+    pub(super) fn new(spec: &CuckooSpec, hashes: SortedHashes) -> Result<Self, CommandError> {
+        let mut list = Self {
+            hash_key: spec.hash_key,
+            distinct: distinct_of(&hashes),
+            hashes,
+            capacity: spec.capacity as u16,
+            hints: spec.hints,
+        };
+        list.hashes.reserve(list.reserved())?;
+        Ok(list)
     }
 
-    /// The hashes, in the order in which they came.
-    pub(super) fn hashes(&self) -> &[u64] {
+    /// An empty one.
+    pub(super) fn empty(spec: &CuckooSpec) -> Result<Self, CommandError> {
+        let Precision::HashBits(bits) = spec.precision else { return Err(CommandError::Defect) };
+        Self::new(spec, SortedHashes::new(bits as u8))
+    }
+
+    /// Hashes that there is memory for. A filter of fixed size has it from the start.
+    fn reserved(&self) -> usize {
+        if self.hints.expansion == 0 { self.capacity().max(self.len()) } else { self.len() }
+    }
+
+    pub(super) fn spec(&self) -> CuckooSpec {
+        CuckooSpec {
+            capacity: u64::from(self.capacity),
+            hints: self.hints,
+            precision: Precision::HashBits(self.hashes.bits().into()),
+            hash_key: self.hash_key,
+            window: None,
+        }
+    }
+
+    pub(super) fn hints(&self) -> Hints {
+        self.hints
+    }
+
+    pub(super) fn hasher(&self) -> KeyHasher {
+        KeyHasher::siphash13(self.hash_key)
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity.into()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    pub(super) fn hashes(&self) -> &SortedHashes {
         &self.hashes
     }
 
-    pub(super) fn hash(&self, item: &[u8]) -> KeyHash {
-        self.spec.hasher().hash(item)
+    pub(super) fn count(&self, item: &[u8]) -> u64 {
+        self.count_hash(self.hasher().hash(item))
     }
 
-    pub(super) fn count(&self, hash: KeyHash) -> u64 {
-        let hash = hash.to_u64();
-        self.hashes.iter().map(|&it| u64::from(it == hash)).sum()
+    pub(super) fn count_hash(&self, hash: KeyHash) -> u64 {
+        self.hashes.count(hash.to_u64()) as u64
     }
 
-    /// Adds a hash if there is room for it in the list, and the list takes no more than so many
-    /// bytes.
-    pub(super) fn push(&mut self, hash: KeyHash, most_bytes: u64) -> bool {
-        let step_bytes = (STEP * size_of::<u64>()) as u64;
-        let is_at_step = self.hashes.len().is_multiple_of(STEP);
-        let has_room = self.hashes.len() < MOST
-            && (!is_at_step || self.list_bytes() + step_bytes <= most_bytes)
-            && (!is_at_step || self.hashes.try_reserve_exact(STEP).is_ok());
-        if has_room {
-            self.hashes.push(hash.to_u64());
+    /// Adds a hash, if the list takes no more than so many bytes then.
+    pub(super) fn push(&mut self, hash: KeyHash, most_bytes: u64) -> Result<(), ListFull> {
+        let is_full = self.hints.expansion == 0 && self.len() >= self.capacity();
+        // In a table, copies beyond a bucket's worth take no slots.
+        if is_full && self.distinct > self.capacity / 2 {
+            return Err(ListFull::Items);
         }
-        has_room
+        if is_full || self.len() == MOST {
+            return Err(ListFull::Table);
+        }
+        if self.bytes_with(1) > most_bytes {
+            return Err(ListFull::Bytes);
+        }
+        let is_new = self.hashes.insert(hash.to_u64()).map_err(|_| ListFull::Bytes)?;
+        self.distinct += u16::from(is_new);
+        Ok(())
     }
 
-    /// Takes a copy of a hash away, if it is there.
-    pub(super) fn remove(&mut self, hash: KeyHash) -> bool {
-        let place = self.hashes.iter().position(|&it| it == hash.to_u64());
-        if let Some(place) = place {
-            self.hashes.remove(place);
-            self.hashes.shrink_to(self.hashes.len().next_multiple_of(STEP));
+    /// Adds many hashes, or those that are absent; which went in. Nothing if they are few, or there may be no room for
+    /// all of them: then they are to be added one after the other.
+    pub(super) fn push_all(
+        &mut self,
+        hashes: &[KeyHash],
+        copies: Copies,
+        most_bytes: u64,
+    ) -> Option<Vec<bool>> {
+        /// One of as many pays for writing all.
+        const MANY: usize = 32;
+        let is_fixed = self.hints.expansion == 0;
+        let most = if is_fixed { self.capacity() } else { MOST };
+        let fits = self.len() + hashes.len() <= most && self.bytes_with(hashes.len()) <= most_bytes;
+        if !fits || hashes.len() * MANY < self.len() {
+            return None;
         }
-        place.is_some()
+        let wants = |is_there: bool| copies == Copies::Add || !is_there;
+        let pushed = self.hashes.insert_all(hashes, wants).ok()?;
+        self.distinct = distinct_of(&self.hashes);
+        Some(pushed)
+    }
+
+    fn bytes_with(&self, more: usize) -> u64 {
+        bytes_of(self.hashes.bits(), self.reserved().max(self.len() + more))
+    }
+
+    /// Takes a copy of an item away, if it is there.
+    pub(super) fn remove(&mut self, item: &[u8]) -> bool {
+        let hash = self.hasher().hash(item);
+        let is_fixed = self.hints.expansion == 0;
+        let kept = if is_fixed { self.capacity() } else { self.len().saturating_sub(1) };
+        let removed = self.hashes.remove(hash.to_u64(), kept);
+        if removed && self.count_hash(hash) == 0 {
+            self.distinct -= 1;
+        }
+        removed
     }
 
     /// Bytes of memory beside its own, the same in a copy.
     pub(super) fn list_bytes(&self) -> u64 {
-        (self.hashes.len().next_multiple_of(STEP) * size_of::<u64>()) as u64
+        bytes_of(self.hashes.bits(), self.reserved())
+    }
+
+    /// What it tells about itself, as if it had as many slots as it has room.
+    pub(super) fn figures(&self) -> Figures {
+        let (items, slots) = (self.len() as f64, self.capacity().max(self.len()));
+        let hash_bits = f64::from(self.hashes.bits());
+        Figures {
+            slots: slots as u64,
+            rate: items / hash_bits.exp2(),
+            hash_bits,
+            load: items / slots as f64,
+            window: None,
+            filters: 1,
+        }
     }
 
     /// The filter as a table.
     pub(super) fn to_table(&self) -> Result<CuckooFilter, CommandError> {
-        let mut filter = self.spec.build()?;
-        let hashes: Vec<_> = self.hashes.iter().copied().map(KeyHash::from_u64).collect();
+        // With room for more, as the list was full.
+        let mut filter = table_for(&self.spec(), self.len() + self.len() / 2).build()?;
+        let hashes: Vec<_> = self.hashes.hashes().map(KeyHash::from_u64).collect();
         let inserted = filter.insert_batch(&hashes);
-        inserted.map_err(|stopped| CommandError::of_full(stopped.full.reason, 1))?;
+        let expansion = u64::from(self.hints.expansion);
+        inserted.map_err(|stopped| CommandError::of_full(stopped.full.reason, expansion))?;
         Ok(filter)
     }
+
+    /// Adds all hashes of another one, if all of them fit a list, and they are hashes of the same key and as many bits.
+    pub(super) fn merge(&mut self, other: &Self) -> Result<bool, CommandError> {
+        let is_alike = (self.hash_key, self.hashes.bits()) == (other.hash_key, other.hashes.bits());
+        let len = self.len() + other.len();
+        if !is_alike || len > MOST || self.hints.expansion == 0 {
+            return Ok(false);
+        }
+        let hashes: Vec<_> = other.hashes.hashes().map(KeyHash::from_u64).collect();
+        self.hashes.insert_all(&hashes, |_| true)?;
+        self.distinct = distinct_of(&self.hashes);
+        Ok(true)
+    }
+}
+
+fn distinct_of(hashes: &SortedHashes) -> u16 {
+    let mut last = None;
+    hashes.hashes().filter(|&hash| last.replace(hash) != Some(hash)).count() as u16
+}
+
+fn bytes_of(bits: u8, len: usize) -> u64 {
+    (SortedHashes::words_for(bits, len) * size_of::<u64>()) as u64
+}
+
+/// What is to hold these items, of which there may come to be more.
+fn table_for(spec: &CuckooSpec, items: usize) -> CuckooSpec {
+    let grows = spec.hints.expansion > 0;
+    let capacity = if grows { spec.capacity.max(items as u64) } else { spec.capacity };
+    CuckooSpec { capacity, ..spec.clone() }
 }
 
 #[cfg(test)]
@@ -99,36 +230,63 @@ mod tests {
     use super::*;
     use crate::cuckoo::cuckoo_request::CuckooRequest;
 
+    fn list(words: &str) -> HashList {
+        let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+        let spec = CuckooRequest::of_reserve(&words).unwrap().complete([1; 16]).unwrap();
+        assert!(HashList::suits(&spec));
+        HashList::empty(&spec).unwrap()
+    }
+
+    fn push_all(list: &mut HashList, hashes: impl Iterator<Item = u64>) -> Result<(), ListFull> {
+        hashes.map(KeyHash::from_u64).try_for_each(|hash| list.push(hash, u64::MAX))
+    }
+
     #[test]
     fn every_list_can_become_a_table() {
-        for capacity in (4..=MOST_CAPACITY).step_by(31).chain([MOST_CAPACITY]) {
-            for bits in [LEAST_HASH_BITS, 31, 64] {
-                let [capacity, bits] = [capacity.to_string(), bits.to_string()];
-                let words = [capacity.as_bytes(), b"HASHBITS", bits.as_bytes()];
-                let spec = CuckooRequest::of_reserve(&words).unwrap().complete([1; 16]).unwrap();
-                assert!(HashList::suits(&spec));
-                let hashes: Vec<u64> = (0..MOST as u64).map(|n| n << 58 | n).collect();
-                let table = HashList::new(spec, hashes).to_table().unwrap();
-                assert_eq!(table.len(), MOST as u64, "{capacity} {bits}");
-            }
+        for words in [
+            "4",
+            "100",
+            "4096",
+            "4 HASHBITS 64",
+            "4096 HASHBITS 64",
+            "4096 HASHBITS 24",
+            "100 HASHBITS 16",
+            "1000 HASHBITS 12",
+            "4 BUCKETSIZE 2 ERROR 0.9",
+            "4096 EXPANSION 2 ERROR 1e-9",
+        ] {
+            let mut list = list(words);
+            let step = (u64::MAX / MOST as u64) | 1;
+            push_all(&mut list, (0..MOST as u64).map(|number| number * step)).unwrap();
+            assert_eq!(list.push(KeyHash::from_u64(7), u64::MAX), Err(ListFull::Table), "{words}");
+            assert_eq!(list.to_table().unwrap().len(), MOST as u64, "{words}");
+        }
+    }
+
+    /// Copies find room in a table.
+    #[test]
+    fn a_list_of_fixed_size_takes_its_items_and_the_same_memory() {
+        for words in ["4 EXPANSION 0", "100 EXPANSION 0", "3000 EXPANSION 0 HASHBITS 64"] {
+            let mut copies = list(words);
+            let mut items = copies.clone();
+            let (capacity, bytes) = (copies.capacity() as u64, copies.list_bytes());
+            push_all(&mut copies, (0..capacity).map(|_| 5)).unwrap();
+            assert_eq!(copies.push(KeyHash::from_u64(5), u64::MAX), Err(ListFull::Table));
+            assert_eq!(copies.to_table().unwrap().len(), capacity);
+            let step = (u64::MAX / capacity) | 1;
+            push_all(&mut items, (0..capacity).map(|number| number * step)).unwrap();
+            assert_eq!(items.push(KeyHash::from_u64(0), u64::MAX), Err(ListFull::Items));
+            assert_eq!((copies.list_bytes(), items.list_bytes()), (bytes, bytes), "{words}");
         }
     }
 
     #[test]
-    fn a_list_grows_and_shrinks_in_steps_within_its_bytes() {
-        let words: [&[u8]; 1] = [b"100"];
-        let spec = CuckooRequest::of_reserve(&words).unwrap().complete([1; 16]).unwrap();
-        let mut list = HashList::new(spec, Vec::new());
-        let hashes: Vec<_> = (0..100).map(KeyHash::from_u64).collect();
-        let pushed = hashes.iter().take_while(|&&hash| list.push(hash, 128)).count();
-        assert_eq!((pushed, list.list_bytes(), list.hashes.capacity()), (16, 128, 16));
-        let pushed = hashes.iter().take_while(|&&hash| list.push(hash, u64::MAX)).count();
-        assert_eq!((pushed, list.hashes().len()), (MOST - 16, MOST));
-        assert_eq!((list.count(hashes[0]), list.count(hashes[99])), (2, 0));
-        for &hash in &hashes[..40] {
-            assert!(list.remove(hash));
-            assert_eq!(list.hashes.capacity() as u64 * 8, list.list_bytes());
-        }
-        assert!(!list.remove(hashes[99]));
+    fn a_list_keeps_within_its_bytes() {
+        let mut list = list("100");
+        let hashes = (0..1_000).map(|number: u64| KeyHash::from_u64(number << 50));
+        let pushed = hashes.take_while(|&hash| list.push(hash, 256).is_ok()).count();
+        assert!((90..120).contains(&pushed) && list.list_bytes() <= 256, "{pushed}");
+        assert_eq!(list.push(KeyHash::from_u64(1), 256), Err(ListFull::Bytes));
+        assert_eq!(list.push(KeyHash::from_u64(1), 1 << 10), Ok(()));
     }
 }

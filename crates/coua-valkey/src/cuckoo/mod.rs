@@ -9,6 +9,7 @@ mod hash_list;
 mod native_cuckoo;
 #[cfg(test)]
 mod replicas;
+mod sorted_hashes;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
 use crate::server::{Call, Key, TypeSlot, Word};
-use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Value, release};
+use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Rest, Value, release};
 use compaction::{Compaction, CompactionPosition};
 
 pub(crate) use cf_commands::FAMILY;
@@ -55,6 +56,45 @@ impl FilterKind for Cuckoo {
         request.take(option, options)
     }
 
+    type Copies = Copies;
+    const ADDED: &'static CStr = c"cuckoo.add";
+
+    fn insert_item(
+        native: &mut NativeCuckoo,
+        item: &[u8],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcome {
+        native.insert_item(item, copies, limit)
+    }
+
+    fn insert_items(
+        native: &mut NativeCuckoo,
+        items: &[&[u8]],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcomes {
+        native.insert(items, copies, limit)
+    }
+
+    fn insert_imported(
+        imported: &mut PeerCuckoo,
+        item: &[u8],
+        copies: Copies,
+        limits: &Limits,
+    ) -> Outcome {
+        let inserted = match copies {
+            Copies::Add => imported.insert(item, limits).map(|()| true),
+            Copies::Keep => imported.insert_unique(item, limits),
+        };
+        Outcome::of_imported(inserted)
+    }
+
+    fn rest(copies: Copies) -> Rest {
+        let command = if copies == Copies::Add { c"cf.insert" } else { c"cf.insertnx" };
+        Rest { command, words: &["NOCREATE", "ITEMS"] }
+    }
+
     fn advance_clock(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
         advance_clock(call, key);
     }
@@ -79,83 +119,25 @@ impl FilterKind for Cuckoo {
 pub(crate) type CuckooValue = Value<Cuckoo>;
 
 impl CuckooValue {
-    /// Whether the item is there.
-    pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.contains(item)),
-            Self::Imported(imported) => Ok(imported.contains(item)),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Which items are there.
-    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.contains_all(items)),
-            Self::Imported(imported) => Ok(items.iter().map(|it| imported.contains(it)).collect()),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
     /// How often each item is there.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.count_all(items)),
-            Self::Imported(imported) => Ok(items.iter().map(|it| imported.count(it)).collect()),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Inserts an item, and tells what became of it.
-    pub(crate) fn insert_one(
-        &mut self,
-        item: &[u8],
-        copies: Copies,
-        limit: Option<u64>,
-        limits: impl FnOnce() -> Limits,
-    ) -> Result<Outcome, CommandError> {
-        match self {
-            Self::Native(native) => Ok(NativeCuckoo::insert_item(native, item, copies, limit)),
-            Self::Imported(imported) => Ok(insert_imported(imported, item, copies, &limits())),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-
-    /// Inserts items in order, and tells what became of each.
-    pub(crate) fn insert(
-        &mut self,
-        items: &[&[u8]],
-        copies: Copies,
-        limit: Option<u64>,
-        limits: impl FnOnce() -> Limits,
-    ) -> Result<Outcomes, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.insert(items, copies, limit)),
-            Self::Imported(imported) => {
-                let limits = limits();
-                let insert = |item: &&[u8]| insert_imported(imported, item, copies, &limits);
-                Ok(items.iter().map(insert).collect())
-            }
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
+        self.ask(
+            |native| native.count_all(items),
+            |imported| items.iter().map(|item| imported.count(item)).collect(),
+        )
     }
 
     /// Takes a copy of an item away, and tells whether there was one.
     pub(crate) fn remove_one(&mut self, item: &[u8]) -> Result<bool, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.remove_one(item)),
-            Self::Imported(imported) => Ok(imported.remove(item)),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
+        self.change(|native| native.remove_one(item), |imported| imported.remove(item))
     }
 
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.remove(items)),
-            Self::Imported(imported) => Ok(items.iter().map(|it| imported.remove(it)).collect()),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
+        self.change(
+            |native| native.remove(items),
+            |imported| items.iter().map(|item| imported.remove(item)).collect(),
+        )
     }
 
     /// Gives memory back, as much as a command may take the time for, from a position on.
@@ -163,29 +145,10 @@ impl CuckooValue {
         &mut self,
         at: Option<CompactionPosition>,
     ) -> Result<Compaction, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native.compact(at.unwrap_or_default())),
-            Self::Imported(imported) => Ok(compact_imported(imported, at)),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
-    }
-}
-
-/// Inserts an item, and tells what became of it.
-fn insert_imported(
-    filter: &mut PeerCuckoo,
-    item: &[u8],
-    copies: Copies,
-    limits: &Limits,
-) -> Outcome {
-    let inserted = match copies {
-        Copies::Add => filter.insert(item, limits).map(|()| true),
-        Copies::Keep => filter.insert_unique(item, limits),
-    };
-    match inserted {
-        Ok(true) => Outcome::Inserted,
-        Ok(false) => Outcome::Present,
-        Err(error) => Outcome::Refused(CommandError::of_insert(&error)),
+        self.change(
+            |native| native.compact(at.unwrap_or_default()),
+            |imported| compact_imported(imported, at),
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use coua::{CuckooFilter, KeyHash, KeyHasher};
 
 use super::compaction::{Compaction, CompactionPosition};
 use super::cuckoo_request::{CuckooSpec, Hints};
-use super::hash_list::HashList;
+use super::hash_list::{HashList, ListFull};
 use super::table::{Copies, Figures, Table, VALUE_BYTES};
 use super::windowed::{WindowedFilter, milliseconds};
 use crate::error::CommandError;
@@ -36,7 +36,7 @@ impl NativeCuckoo {
     /// A new filter.
     pub(crate) fn of(spec: CuckooSpec) -> Result<Self, CommandError> {
         if HashList::suits(&spec) {
-            return Ok(Self::of_list(HashList::new(spec, Vec::new()), 0));
+            return Ok(Self::of_list(HashList::empty(&spec)?, 0));
         }
         let filter = spec.build()?;
         Ok(match spec.window {
@@ -70,7 +70,7 @@ impl NativeCuckoo {
     /// What was asked for at creation.
     pub(crate) fn hints(&self) -> Hints {
         match &self.form {
-            Form::List(list) => list.spec.hints,
+            Form::List(list) => list.hints(),
             Form::Table(table) => table.hints,
             Form::Windowed(windowed) => windowed.hints,
         }
@@ -91,37 +91,10 @@ impl NativeCuckoo {
         self.deleted
     }
 
-    /// Items, copies included.
-    pub(crate) fn len(&self) -> u64 {
-        match &self.form {
-            Form::List(list) => list.hashes().len() as u64,
-            Form::Table(table) => table.filter.len(),
-            Form::Windowed(windowed) => windowed.len(),
-        }
-    }
-
-    /// Whether the item is there.
-    pub(crate) fn contains(&self, item: &[u8]) -> bool {
-        match &self.form {
-            Form::List(list) => list.count(list.hash(item)) > 0,
-            Form::Table(table) => table.filter.contains(item),
-            Form::Windowed(windowed) => windowed.contains_all(&[item]) == [true],
-        }
-    }
-
-    /// Which items are there.
-    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
-        match &self.form {
-            Form::List(_) => items.iter().map(|item| self.contains(item)).collect(),
-            Form::Table(table) => table.filter.contains_batch(items),
-            Form::Windowed(windowed) => windowed.contains_all(items),
-        }
-    }
-
     /// How often each item is there.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
         match &self.form {
-            Form::List(list) => items.iter().map(|item| list.count(list.hash(item))).collect(),
+            Form::List(list) => items.iter().map(|item| list.count(item)).collect(),
             Form::Table(table) => table.filter.count_batch(items),
             Form::Windowed(windowed) => windowed.count_all(items),
         }
@@ -152,7 +125,13 @@ impl NativeCuckoo {
         let hasher = self.hasher();
         let all: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
         let mut outcomes = Outcomes::with_capacity(items.len());
-        let mut rest = all.iter();
+        if let Form::List(list) = &mut self.form {
+            let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
+            let pushed = list.push_all(&all, copies, most).unwrap_or_default();
+            let outcome = |is_in| if is_in { Outcome::Inserted } else { Outcome::Present };
+            outcomes.extend(pushed.into_iter().map(outcome));
+        }
+        let mut rest = all[outcomes.len()..].iter();
         while matches!(self.form, Form::List(_))
             && let Some(&hash) = rest.next()
         {
@@ -177,13 +156,18 @@ impl NativeCuckoo {
     fn insert_hash(&mut self, hash: KeyHash, copies: Copies, limit: Option<u64>) -> Outcome {
         if let Form::List(list) = &mut self.form {
             let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
-            if copies == Copies::Keep && list.count(hash) > 0 {
+            if copies == Copies::Keep && list.count_hash(hash) > 0 {
                 return Outcome::Present;
             }
-            if list.push(hash, most) {
-                return Outcome::Inserted;
-            }
-            if let Err(refusal) = self.become_table(limit) {
+            let grown = match (list.push(hash, most), limit) {
+                (Ok(()), _) => return Outcome::Inserted,
+                (Err(ListFull::Table), _) => self.become_table(limit),
+                (Err(ListFull::Items), _) => Err(CommandError::Full),
+                // On servers without a limit it stays a list too.
+                (Err(ListFull::Bytes), Some(limit)) => Err(CommandError::KeyMemory { limit }),
+                (Err(ListFull::Bytes), None) => Err(CommandError::NoMemory),
+            };
+            if let Err(refusal) = grown {
                 return Outcome::Refused(refusal);
             }
         }
@@ -196,16 +180,18 @@ impl NativeCuckoo {
 
     fn hasher(&self) -> KeyHasher {
         match &self.form {
-            Form::List(list) => list.spec.hasher(),
+            Form::List(list) => list.hasher(),
             Form::Table(table) => table.filter.hasher(),
             Form::Windowed(windowed) => windowed.hasher(),
         }
     }
 
     fn become_table(&mut self, limit: Option<u64>) -> Result<(), CommandError> {
+        /// The next item may need as many beside the table.
+        const FOR_ONE: u64 = 64;
         let Form::List(list) = &self.form else { return Ok(()) };
-        let table = Table::new(list.to_table()?, list.spec.hints);
-        if let Some(limit) = limit.filter(|&limit| table.memory_bytes() > limit) {
+        let table = Table::new(list.to_table()?, list.hints());
+        if let Some(limit) = limit.filter(|&limit| table.memory_bytes() + FOR_ONE > limit) {
             return Err(CommandError::KeyMemory { limit });
         }
         self.form = Form::Table(table);
@@ -215,7 +201,7 @@ impl NativeCuckoo {
     /// Takes a copy of an item away, and tells whether there was one.
     pub(crate) fn remove_one(&mut self, item: &[u8]) -> bool {
         let removed = match &mut self.form {
-            Form::List(list) => list.remove(list.hash(item)),
+            Form::List(list) => list.remove(item),
             Form::Table(table) => table.filter.remove(item),
             Form::Windowed(windowed) => windowed.remove(&[item]) == [true],
         };
@@ -226,7 +212,7 @@ impl NativeCuckoo {
     /// Takes a copy of each item away, and tells of which there was one.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
         let removed = match &mut self.form {
-            Form::List(list) => items.iter().map(|item| list.remove(list.hash(item))).collect(),
+            Form::List(list) => items.iter().map(|item| list.remove(item)).collect(),
             Form::Table(table) => table.filter.remove_batch(items),
             Form::Windowed(windowed) => windowed.remove(items),
         };
@@ -296,8 +282,15 @@ impl NativeCuckoo {
     /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
     /// copy.
     pub(crate) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
-        self.become_table(limit)?;
+        let is_merged = match (&mut self.form, &other.form) {
+            (Form::List(list), Form::List(other)) => list.merge(other)?,
+            _ => false,
+        };
+        if !is_merged {
+            self.become_table(limit)?;
+        }
         match (&mut self.form, &other.form) {
+            (Form::List(_), _) => {}
             (Form::Table(table), Form::List(list)) => table.merge(&list.to_table()?, limit)?,
             (Form::Table(table), Form::Table(other)) => table.merge(&other.filter, limit)?,
             (Form::Windowed(windowed), Form::Windowed(other)) => windowed.merge(other, limit)?,
@@ -313,17 +306,41 @@ impl NativeCuckoo {
         *self = Self { changes, ..other };
     }
 
-    /// What it tells about itself; of a list, what its table would.
-    pub(crate) fn figures(&self) -> Result<Figures, CommandError> {
-        Ok(match &self.form {
-            Form::List(list) => Figures::of(&list.to_table()?),
+    /// What it tells about itself.
+    pub(crate) fn figures(&self) -> Figures {
+        match &self.form {
+            Form::List(list) => list.figures(),
             Form::Table(table) => Figures::of(&table.filter),
             Form::Windowed(windowed) => windowed.figures(),
-        })
+        }
     }
 }
 
 impl NativeFilter for NativeCuckoo {
+    fn len(&self) -> u64 {
+        match &self.form {
+            Form::List(list) => list.len() as u64,
+            Form::Table(table) => table.filter.len(),
+            Form::Windowed(windowed) => windowed.len(),
+        }
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        match &self.form {
+            Form::List(list) => list.count(item) > 0,
+            Form::Table(table) => table.filter.contains(item),
+            Form::Windowed(windowed) => windowed.contains_all(&[item]) == [true],
+        }
+    }
+
+    fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+        match &self.form {
+            Form::List(_) => items.iter().map(|item| self.contains(item)).collect(),
+            Form::Table(table) => table.filter.contains_batch(items),
+            Form::Windowed(windowed) => windowed.contains_all(items),
+        }
+    }
+
     fn changes(&self) -> u64 {
         self.changes
     }

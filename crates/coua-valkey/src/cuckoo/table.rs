@@ -58,7 +58,7 @@ pub(super) struct LimitedFilter<'a, F> {
     pub(super) filter: &'a mut F,
     pub(super) limit: Option<u64>,
     /// What was asked for at creation; 0 if the filter never grows.
-    pub(super) expansion: u32,
+    pub(super) expansion: u16,
 }
 
 impl<F: Inserts> LimitedFilter<'_, F> {
@@ -111,7 +111,7 @@ fn outcome_of(insertion: Insertion) -> Outcome {
 }
 
 /// Bytes of a value: of a list, or a pointer to a table, and some numbers.
-pub(super) const VALUE_BYTES: u64 = 104;
+pub(super) const VALUE_BYTES: u64 = 80;
 
 /// Figures of a filter.
 pub(crate) struct Figures {

@@ -46,12 +46,6 @@ impl PeerBloom {
         Ok(true)
     }
 
-    /// Whether the item may be there.
-    pub fn contains(&self, item: &[u8]) -> bool {
-        let hashes = self.options.hashes(item);
-        self.links.iter().rev().any(|link| link.contains(hashes))
-    }
-
     fn grow(&mut self, limits: &Limits) -> Result<(), InsertError> {
         if !self.options.scales() {
             return Err(InsertError::Full { items: self.items });
@@ -126,11 +120,6 @@ impl PeerBloom {
         self.links.iter().map(part).collect()
     }
 
-    /// Items that set a bit when they were added.
-    pub fn items(&self) -> u64 {
-        self.items
-    }
-
     /// Items it takes before it grows again.
     pub fn capacity(&self) -> u64 {
         let entries = self.links.iter().map(|link| link.numbers().entries);
@@ -194,6 +183,15 @@ impl PeerFilter for PeerBloom {
         };
         let links = collected(list.into_iter().map(link))?;
         Self { options, growth, items, links }.checked()
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        let hashes = self.options.hashes(item);
+        self.links.iter().rev().any(|link| link.contains(hashes))
+    }
+
+    fn items(&self) -> u64 {
+        self.items
     }
 
     fn header(&self) -> Vec<u8> {

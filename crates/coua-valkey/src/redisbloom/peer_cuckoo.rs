@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::bytes::{Fields, collected, copied, reserve, zeroed};
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
 use super::stored::{PeerFilter, Source, read_narrow};
-use super::sub_filter::{DEFAULT_SEED, Place, Shape, Size, SubFilter};
+use super::sub_filter::{DEFAULT_SEED, FINGERPRINTS, Place, Shape, Size, SubFilter};
 
 /// The peer numbers its sub-filters with 16 bits.
 const MAX_SUB_FILTERS: u32 = 0xffff;
@@ -63,12 +63,6 @@ impl PeerCuckoo {
             return Ok(false);
         }
         self.insert_place(place, limits).map(|()| true)
-    }
-
-    /// Whether the item may be there.
-    pub fn contains(&self, item: &[u8]) -> bool {
-        let place = self.shape.place(item);
-        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
     }
 
     /// Copies of the item, or more: those of other items with its fingerprint count, too.
@@ -163,11 +157,6 @@ impl PeerCuckoo {
 }
 
 impl PeerCuckoo {
-    /// Items in it. A dump may have stated more than it holds; never are they more than its slots.
-    pub fn items(&self) -> u64 {
-        self.items
-    }
-
     /// Items removed since the last compaction.
     pub fn deletes(&self) -> u64 {
         self.deletes
@@ -201,6 +190,32 @@ impl PeerCuckoo {
     /// Slots of all sub-filters, a byte each.
     pub fn slots(&self) -> u64 {
         self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64).sum()
+    }
+
+    /// Slots in use, 0 to 1.
+    pub fn load_factor(&self) -> f64 {
+        let used: u64 = self.sub_filters.iter().map(SubFilter::used).sum();
+        used as f64 / self.slots() as f64
+    }
+
+    /// Probability of a wrong "there", now: an absent item meets the fingerprints of two buckets in each
+    /// sub-filter.
+    pub fn false_positive_rate(&self) -> f64 {
+        let met: f64 = self.sub_filters.iter().map(SubFilter::load_factor).sum::<f64>()
+            * 2.0
+            * f64::from(self.shape.bucket_size);
+        (met / FINGERPRINTS).min(1.0)
+    }
+
+    /// Bits of a hash with which a filter that remembers them has the same rate.
+    pub fn hash_bits(&self) -> f64 {
+        let (load, rate) = (self.load_factor(), self.false_positive_rate());
+        let cells = if rate > 0.0 {
+            load * self.slots() as f64 / rate
+        } else {
+            self.slots() as f64 * FINGERPRINTS / (2.0 * f64::from(self.shape.bucket_size))
+        };
+        cells.log2()
     }
 
     /// The `Size` that the peer states for such a filter.
@@ -376,6 +391,15 @@ impl PeerFilter for PeerCuckoo {
         let sub_filters = sub_filters & !HAS_SEED;
         let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
         filter.with_counts(items, deletes)
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        let place = self.shape.place(item);
+        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
+    }
+
+    fn items(&self) -> u64 {
+        self.items
     }
 
     fn header(&self) -> Vec<u8> {

@@ -34,6 +34,12 @@ pub trait PeerFilter: Sized {
         array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
     ) -> Result<Self, LoadError>;
 
+    /// Whether the item may be there.
+    fn contains(&self, item: &[u8]) -> bool;
+
+    /// Items in it, as its dump has stated and as was counted since.
+    fn items(&self) -> u64;
+
     /// The header, from which the same filter without contents can be made.
     fn header(&self) -> Vec<u8>;
 

@@ -12,6 +12,8 @@ pub(super) const DEFAULT_SEED: u64 = 0;
 /// The peer computes places with 32 bits: beyond this many slots it loses fingerprints itself.
 const MAX_SUB_FILTER_BYTES: u64 = 1 << 32;
 const MAX_EXPANSION: u64 = 1 << 15;
+/// Fingerprints that are told apart.
+pub(super) const FINGERPRINTS: f64 = 255.0;
 
 /// The parameters of a filter, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +119,11 @@ impl SubFilter {
     /// Slots with a fingerprint.
     pub(super) fn used(&self) -> u64 {
         self.used
+    }
+
+    /// Slots in use, 0 to 1.
+    pub(super) fn load_factor(&self) -> f64 {
+        self.used as f64 / self.slots.len() as f64
     }
 
     /// Whether no slot has a fingerprint.

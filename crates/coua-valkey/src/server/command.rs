@@ -156,7 +156,7 @@ impl Command {
                 raw::RedisModule_AddACLCategory.get(),
             ) && assign(command, categories.as_ptr()) != OK
             {
-                log(context, c"notice", "a command could not be put into its categories");
+                log(context, c"notice", "a command could not be added to its ACL categories");
             }
         }
         Ok(())

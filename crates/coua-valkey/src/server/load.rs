@@ -31,13 +31,13 @@ impl Family {
         if first.exists(context) {
             let name = self.name;
             let line =
-                format!("{name} commands are there already: those of this module are left out");
+                format!("the server has {name} commands already: this module adds none of them");
             log(context, c"notice", &line);
             return Ok(());
         }
         if !(self.value_type.create)(context) {
             let name = self.value_type.name.to_string_lossy();
-            return Err(format!("another module has values of type {name}"));
+            return Err(format!("another module has the type {name}"));
         }
         add_category(context, self.category);
         self.commands.iter().try_for_each(|command| command.register(context, self.category))
@@ -51,7 +51,7 @@ fn add_category(context: *mut raw::RedisModuleCtx, name: &CStr) {
         if let Some(add) = raw::RedisModule_AddACLCategory.get()
             && add(context, name.as_ptr()) != OK
         {
-            log(context, c"notice", "a category of access control is there already");
+            log(context, c"notice", "the ACL category exists already");
         }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn load_module(
     let initialized = unsafe { raw::initialize(context, spec.name, spec.version) };
     if !initialized {
         // The server has given its functions then, and refused the name.
-        let why = "the module is not loaded: a module named coua is there already";
+        let why = "the module is not loaded: a module named coua is loaded already";
         catch_panic((), || log(context, c"warning", why));
         return FAILED;
     }
@@ -137,7 +137,7 @@ fn load(
     coua::avoid_huge_pages();
     spec.families.iter().try_for_each(|family| family.register(context))?;
     if !timer::follow_keys(context) {
-        return Err("keys cannot be followed to other names".to_owned());
+        return Err("the server does not tell when keys are renamed".to_owned());
     }
     spec.configuration.register(context, arguments)?;
     if register_info(context, spec.info) {

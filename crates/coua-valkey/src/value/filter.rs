@@ -61,6 +61,15 @@ pub(crate) trait FilterImage: Sized {
 
 /// A filter of this module as the value of a key.
 pub(crate) trait NativeFilter: FilterImage + Send + 'static {
+    /// Whether the item seems to be there.
+    fn contains(&self, item: &[u8]) -> bool;
+
+    /// Which items seem to be there.
+    fn contains_all(&self, items: &[&[u8]]) -> Vec<bool>;
+
+    /// Items that are there, copies included.
+    fn len(&self) -> u64;
+
     /// A number that is another one after every change.
     fn changes(&self) -> u64;
 

@@ -1,15 +1,14 @@
 //! What all commands do that add items: create the filter if need be, fill it, and replicate what
 //! went in.
 
-use std::ffi::CStr;
 use std::iter;
 
 use super::creation::create;
-use super::{FilterKind, Outcome, Outcomes, Value};
+use super::{FilterKind, Outcome, Outcomes, Rest, Value};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
 use crate::server::{Call, Key, Reply, Word};
-use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of};
+use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of, limits_of};
 
 /// Items to be added.
 pub(crate) struct Insertion<K: FilterKind> {
@@ -21,22 +20,24 @@ pub(crate) struct Insertion<K: FilterKind> {
     creates: bool,
 }
 
-/// A command that adds items, for those that went in of a batch of which others did not.
-pub(crate) struct Rest {
-    /// Its name.
-    pub(crate) command: &'static CStr,
-    /// Its words between key and items.
-    pub(crate) words: &'static [&'static str],
-}
-
 impl<K: FilterKind> Insertion<K> {
     /// Of a command with items behind its key.
     pub(crate) fn of_items() -> Self {
         Self { first: 2, request: K::Request::default(), creates: true }
     }
 
-    /// Of a command with options behind its key, and items behind the word ITEMS.
-    pub(crate) fn of_options(words: &[&[u8]]) -> Result<Self, CommandError> {
+    /// Of a command with options behind its key, and items behind the word ITEMS. What contradicts itself, or the
+    /// settings here, is refused also if the filter is there; but not what another server, with settings of its own,
+    /// has done already.
+    pub(crate) fn of_options(call: &Call<'_>) -> Result<Self, CommandError> {
+        let insertion = Self::of_words(call.argv())?;
+        if !call.is_replicated() {
+            K::check(&insertion.request)?;
+        }
+        Ok(insertion)
+    }
+
+    fn of_words(words: &[&[u8]]) -> Result<Self, CommandError> {
         let known = [&["ITEMS", "NOCREATE"], K::OPTIONS].concat();
         let mut options = Options::new(words.get(2..).ok_or(CommandError::Arity)?);
         let mut request = K::Request::default();
@@ -55,28 +56,24 @@ impl<K: FilterKind> Insertion<K> {
         Ok(Self { first, request, creates: no_create.is_none() })
     }
 
-    /// What contradicts itself, or the settings here, is refused also if the filter is there; but
-    /// not what another server, with settings of its own, has done already.
-    pub(crate) fn checked(self, call: &Call<'_>) -> Result<Self, CommandError> {
-        if !call.is_replicated() {
-            K::check(&self.request)?;
-        }
-        Ok(self)
-    }
-
-    /// The items.
-    pub(crate) fn items<'a, 'c>(&self, call: &'c Call<'a>) -> &'c [&'a [u8]] {
-        &call.argv()[self.first..]
-    }
-
-    /// Does it: `insert` fills the value and tells what became of each item, `added` is the event
-    /// of items that went in.
-    pub(crate) fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
+    /// Adds the items, and tells what became of each.
+    pub(crate) fn add_all(
         self,
         call: &Call<'_>,
+        copies: K::Copies,
+    ) -> Result<Outcomes, CommandError> {
+        let items = &call.argv()[self.first..];
+        self.run(call, copies, |value, limit| {
+            value.insert(items, copies, limit, || limits_of(call, limit))
+        })
+    }
+
+    /// Does it: `insert` fills the value and tells what became of each item.
+    fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
+        self,
+        call: &Call<'_>,
+        copies: K::Copies,
         insert: impl FnOnce(&mut Value<K>, Option<u64>) -> Result<T, CommandError>,
-        added: &CStr,
-        rest: &Rest,
     ) -> Result<T, CommandError> {
         let mut key = call.key_to_change::<Value<K>>(1)?;
         let is_new = key.value().is_none();
@@ -94,12 +91,12 @@ impl<K: FilterKind> Insertion<K> {
         if value.pieces() > pieces {
             GROWTHS.add(1);
         }
-        let inserted = self.replicate(call, outcomes.as_ref(), rest);
+        let inserted = self.replicate(call, outcomes.as_ref(), &K::rest(copies));
         INSERTED.add(inserted as u64);
         let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
         REFUSED.add(refused as u64);
         if inserted > 0 {
-            key.notify_changed(added);
+            key.notify_changed(K::ADDED);
         } else if is_new {
             key.notify_changed(K::CREATED);
         }
@@ -152,8 +149,16 @@ impl MemoryRoom {
     }
 }
 
-/// The answer to a command on one item: whether it was absent.
-pub(crate) fn reply_if_new(outcome: Outcome) -> Result<Reply, CommandError> {
+/// Does a command that adds one item. The answer is whether it was absent.
+pub(crate) fn add_item<K: FilterKind>(
+    call: &Call<'_>,
+    copies: K::Copies,
+) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let insert = |value: &mut Value<K>, limit| {
+        Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
+    };
+    let [outcome] = Insertion::of_items().run(call, copies, insert)?;
     match outcome {
         Outcome::Inserted => Ok(Reply::Truth(true)),
         Outcome::Present => Ok(Reply::Truth(false)),
@@ -173,7 +178,7 @@ mod tests {
 
     fn of(text: &str) -> Result<Insertion<Cuckoo>, CommandError> {
         let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
-        Insertion::of_options(&words)
+        Insertion::of_words(&words)
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod dump;
 mod filter;
 pub(crate) mod insertion;
 mod memory;
+pub(crate) mod questions;
 
 use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
@@ -14,7 +15,7 @@ use std::mem::size_of;
 
 use crate::error::{CommandError, RdbError};
 use crate::parse::{ArgumentList, Options};
-use crate::redisbloom::{Limits, PeerFilter};
+use crate::redisbloom::{InsertError, Limits, PeerFilter};
 use crate::server::{AppendOnly, Call, Key, RdbReader, TypeSlot, ValueType, block_bytes};
 use crate::settings::{key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
@@ -57,6 +58,38 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
         options: &mut Options<'_>,
     ) -> Result<(), CommandError>;
 
+    /// Which items an insert takes.
+    type Copies: Copy;
+    /// The event of items that went in.
+    const ADDED: &'static CStr;
+
+    /// Inserts an item, and tells what became of it.
+    fn insert_item(
+        native: &mut Self::Native,
+        item: &[u8],
+        copies: Self::Copies,
+        limit: Option<u64>,
+    ) -> Outcome;
+
+    /// Inserts items in order, and tells what became of each.
+    fn insert_items(
+        native: &mut Self::Native,
+        items: &[&[u8]],
+        copies: Self::Copies,
+        limit: Option<u64>,
+    ) -> Outcomes;
+
+    /// Inserts an item into a filter of the other module, and tells what became of it.
+    fn insert_imported(
+        imported: &mut Self::Imported,
+        item: &[u8],
+        copies: Self::Copies,
+        limits: &Limits,
+    ) -> Outcome;
+
+    /// The command for those of a batch that went in, where others did not.
+    fn rest(copies: Self::Copies) -> Rest;
+
     /// Tells a filter that forgets what time it is, before it changes.
     fn advance_clock(_call: &Call<'_>, _key: &mut Key<'_, Value<Self>>) {}
 
@@ -72,6 +105,14 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
         defaults: Defaults,
         limit: Option<u64>,
     ) -> Result<(Self::Native, ArgumentList), CommandError>;
+}
+
+/// A command that adds items, for those that went in of a batch of which others did not.
+pub(crate) struct Rest {
+    /// Its name.
+    pub(crate) command: &'static CStr,
+    /// Its words between key and items.
+    pub(crate) words: &'static [&'static str],
 }
 
 /// Where what was not said comes from.
@@ -132,29 +173,94 @@ impl<K: FilterKind> Value<K> {
         }
     }
 
-    fn contents_bytes(&self) -> u64 {
+    /// What a filter of either module says.
+    #[inline]
+    pub(crate) fn ask<'a, T>(
+        &'a self,
+        native: impl FnOnce(&'a K::Native) -> T,
+        imported: impl FnOnce(&'a K::Imported) -> T,
+    ) -> Result<T, CommandError> {
         match self {
-            Self::Native(native) => native.allocated_bytes(),
-            Self::Imported(imported) => imported.memory_bytes(),
-            Self::Incomplete(incomplete) => incomplete.len(),
+            Self::Native(filter) => Ok(native(filter)),
+            Self::Imported(filter) => Ok(imported(filter)),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
+        }
+    }
+
+    /// Changes a filter of either module.
+    #[inline]
+    pub(crate) fn change<'a, T>(
+        &'a mut self,
+        native: impl FnOnce(&'a mut K::Native) -> T,
+        imported: impl FnOnce(&'a mut K::Imported) -> T,
+    ) -> Result<T, CommandError> {
+        match self {
+            Self::Native(filter) => Ok(native(filter)),
+            Self::Imported(filter) => Ok(imported(filter)),
+            Self::Incomplete(_) => Err(CommandError::Incomplete),
         }
     }
 
     /// For what only filters of this module can do.
     pub(crate) fn native(&self) -> Result<&K::Native, CommandError> {
-        match self {
-            Self::Native(native) => Ok(native),
-            Self::Imported(_) => Err(CommandError::Imported),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
-        }
+        self.ask(Ok, |_| Err(CommandError::Imported))?
     }
 
     /// As [`native`](Self::native), to be changed.
     pub(crate) fn native_mut(&mut self) -> Result<&mut K::Native, CommandError> {
+        self.change(Ok, |_| Err(CommandError::Imported))?
+    }
+
+    /// Whether the item seems to be there.
+    pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, CommandError> {
+        self.ask(|native| native.contains(item), |imported| imported.contains(item))
+    }
+
+    /// Which items seem to be there.
+    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
+        self.ask(
+            |native| native.contains_all(items),
+            |imported| items.iter().map(|item| imported.contains(item)).collect(),
+        )
+    }
+
+    /// Inserts an item, and tells what became of it.
+    pub(crate) fn insert_one(
+        &mut self,
+        item: &[u8],
+        copies: K::Copies,
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
+    ) -> Result<Outcome, CommandError> {
+        self.change(
+            |native| K::insert_item(native, item, copies, limit),
+            |imported| K::insert_imported(imported, item, copies, &limits()),
+        )
+    }
+
+    /// Inserts items in order, and tells what became of each.
+    pub(crate) fn insert(
+        &mut self,
+        items: &[&[u8]],
+        copies: K::Copies,
+        limit: Option<u64>,
+        limits: impl FnOnce() -> Limits,
+    ) -> Result<Outcomes, CommandError> {
+        self.change(
+            |native| K::insert_items(native, items, copies, limit),
+            |imported| {
+                let limits = limits();
+                let insert = |item: &&[u8]| K::insert_imported(imported, item, copies, &limits);
+                items.iter().map(insert).collect()
+            },
+        )
+    }
+
+    fn contents_bytes(&self) -> u64 {
         match self {
-            Self::Native(native) => Ok(native),
-            Self::Imported(_) => Err(CommandError::Imported),
-            Self::Incomplete(_) => Err(CommandError::Incomplete),
+            Self::Native(native) => native.allocated_bytes(),
+            Self::Imported(imported) => imported.memory_bytes(),
+            Self::Incomplete(incomplete) => incomplete.len(),
         }
     }
 }
@@ -274,6 +380,15 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// Of an insert into a filter of the other module: whether it was absent.
+    pub(crate) fn of_imported(inserted: Result<bool, InsertError>) -> Self {
+        match inserted {
+            Ok(true) => Self::Inserted,
+            Ok(false) => Self::Present,
+            Err(error) => Self::Refused(CommandError::of_insert(&error)),
+        }
+    }
+
     /// Whether it went in.
     pub(crate) fn is_in(&self) -> bool {
         matches!(self, Self::Inserted)

@@ -14,6 +14,7 @@ on_both!(
     generations_are_compacted_in_steps,
     filters_of_redisbloom_are_compacted_in_steps,
     a_compaction_follows_its_key,
+    no_step_is_taken_while_the_server_loads,
 );
 
 fn size(client: &mut Client) -> i64 {
@@ -152,4 +153,32 @@ fn calls(server: &Server) -> u32 {
     let told = server.client().info("commandstats", "cmdstat_cf.compact").unwrap_or_default();
     let calls = told.strip_prefix("calls=").and_then(|rest| rest.split(',').next());
     calls.map_or(0, |calls| calls.parse().unwrap())
+}
+
+/// A timer is due all the while, and half of the keys are there: servers run no timers then.
+fn no_step_is_taken_while_the_server_loads(kind: Kind) {
+    const ITEMS: u32 = 3_000_000;
+    let server = Server::with(kind, &["--loading-process-events-interval-bytes", "1024"]);
+    let mut client = server.client();
+    for start in (0..ITEMS).step_by(100_000) {
+        client.good(&zoo::with_items("CF.MADD f", start..start + 100_000));
+        client.good(&zoo::with_items("CF.MADD ballast", start..start + 100_000));
+    }
+    for start in (0..ITEMS * 3 / 4).step_by(5_000) {
+        client.good(&zoo::with_items("CF.MDEL f", start..start + 5_000));
+    }
+    client.good("CF.COMPACT f");
+    let mut other = server.client();
+    client.send(&["DEBUG", "RELOAD"]).unwrap();
+    let mut steps = Vec::new();
+    while other.info_number("persistence", "loading") == 1 || steps.is_empty() {
+        if other.info_number("persistence", "loading") == 1 {
+            steps.push(calls(&server));
+        }
+    }
+    assert!(!client.receive().unwrap().is_error());
+    steps.dedup();
+    assert_eq!(steps.len(), 1, "{steps:?}");
+    server.rests();
+    assert_eq!(zoo::present(&mut client, "f", ITEMS * 3 / 4..ITEMS) as u32, ITEMS / 4);
 }

@@ -42,6 +42,7 @@ mod replication;
 mod resp;
 mod script;
 mod server;
+mod texts;
 mod usage;
 mod windows;
 mod zoo;

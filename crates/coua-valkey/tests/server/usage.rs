@@ -78,7 +78,7 @@ fn memory_is_told_as_the_allocator_has_it(kind: Kind) {
         (2_000, vec!["CF.ADD @ x".to_owned()]),
         (2_000, vec!["CF.RESERVE @ 100".to_owned(), items("CF.MADD @", 70)]),
         (500, vec![items("CF.MADD @", 500)]),
-        (300, vec![items("CF.MADD @", 5_000)]),
+        (600, vec![items("CF.MADD @", 5_000)]),
         (2_000, vec!["CF.RESERVE @ 100 EXPANSION 0".to_owned()]),
         (2_000, vec!["BF.ADD @ x".to_owned()]),
         (500, vec!["CF.RESERVE @ 100 WINDOW 7d".to_owned(), "CF.ADD @ x".to_owned()]),

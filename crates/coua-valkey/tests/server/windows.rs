@@ -61,13 +61,13 @@ fn words_and_answers(kind: Kind) {
         CF.EXISTS w b -> :1 | #t
         CF.ADVANCE missing 1000 -> -ERR not found
         CF.RESERVE i 1000 WINDOWITEMS 100 -> +OK
-        CF.ADVANCE i 1000 -> -ERR the filter does not forget by time
+        CF.ADVANCE i 1000 -> -ERR the filter has no WINDOW
         CF.RESERVE plain 1000 -> +OK
-        CF.ADVANCE plain 1000 -> -ERR the filter does not forget by time
-        CF.MERGE plain w -> -ERR filters that do not forget alike cannot be merged
-        CF.RESERVE x 1000 WINDOW 7 -> -ERR WINDOW must be a number with a unit: ms, s, m, h, d or w
-        CF.RESERVE x 1000 WINDOW 7d WINDOWITEMS 3 -> -ERR WINDOW and WINDOWITEMS contradict*
-        CF.RESERVE x 1000 WINDOW 7d EXPANSION 0 -> -ERR WINDOW and EXPANSION 0 contradict*
+        CF.ADVANCE plain 1000 -> -ERR the filter has no WINDOW
+        CF.MERGE plain w -> -ERR cannot merge filters with different windows
+        CF.RESERVE x 1000 WINDOW 7 -> -ERR WINDOW must be a number and a unit (ms, s, m, h, d or w), such as 7d
+        CF.RESERVE x 1000 WINDOW 7d WINDOWITEMS 3 -> -ERR WINDOW and WINDOWITEMS exclude*
+        CF.RESERVE x 1000 WINDOW 7d EXPANSION 0 -> -ERR WINDOW and EXPANSION 0 exclude*
         CF.RESERVE x 1000 GENERATIONS 3 -> -ERR GENERATIONS needs WINDOW or WINDOWITEMS
         CF.RESERVE x 1000 WINDOW 7d GENERATIONS x -> -ERR Couldn't parse GENERATIONS
         CF.RESERVE x 1000 WINDOW 7d GENERATIONS 0 -> -ERR GENERATIONS: value must be in the range [1, 1000]
@@ -338,8 +338,8 @@ fn a_clock_that_goes_back_changes_nothing(kind: Kind) {
 fn large_generations_are_given_back(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    client.good("CF.RESERVE w 1000 WINDOW 4h GENERATIONS 1");
-    zoo::insert(&mut client, "w", 0..1_000_000);
+    client.good("CF.RESERVE w 1000 WINDOW 4h GENERATIONS 1 HASHBITS 64");
+    zoo::insert(&mut client, "w", 0..1_500_000);
     let mapped = client.info_number("coua", "coua_mapped_bytes");
     assert!(mapped > 1_000_000, "{mapped}");
     hours_later(&mut client, "w", 100);

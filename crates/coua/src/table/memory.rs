@@ -9,9 +9,12 @@ use super::arena::{Arena, CACHE_LINE, HUGE_PAGE};
 use super::segment::Segment;
 use crate::error::OutOfMemory;
 
-/// A growing table takes this fraction of its size at a time, in whole huge pages, so that memory has
-/// no steps above a huge page or 1 %.
+/// A growing table takes this fraction of its size at a time, in whole huge pages: so that memory has no steps above a
+/// huge page or 1 %.
 const GROWTH_FRACTION: usize = 100;
+/// A table of fewer bytes takes this fraction: it gains little from huge pages, and one would be a large part of it.
+const SMALL: usize = 4 * HUGE_PAGE;
+const SMALL_GROWTH_FRACTION: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool {
@@ -62,7 +65,12 @@ impl Pool {
             return Ok(());
         }
         let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
-        let step = if self.total < HUGE_PAGE { 0 } else { pages * HUGE_PAGE };
+        let step = if self.total < SMALL {
+            // So many segments, and not a part of one.
+            self.total / SMALL_GROWTH_FRACTION / bytes.max(1) * bytes
+        } else {
+            pages * HUGE_PAGE
+        };
         // An arena from the heap has whole cache lines.
         let step = step.min(most / CACHE_LINE * CACHE_LINE);
         self.add(Arena::new(bytes.max(step))?);

@@ -1,7 +1,6 @@
 //! `coua plan`.
 
 mod compare;
-mod growing;
 #[cfg(feature = "plot")]
 mod plot;
 #[cfg(not(feature = "plot"))]
@@ -14,49 +13,133 @@ mod plot {
 }
 mod shape;
 
-use crate::filter::collisions;
+use crate::args::{LAYOUTS, usual_slots, value};
+use crate::clock;
 use crate::filter::spec::write_layout;
+use crate::filter::{WindowSpec, collisions};
 use crate::output::refuse_filter;
-use crate::terminal::{Report, ReportFormat, Result, counted, print, significant, size};
+use crate::terminal::{Failure, Report, ReportFormat, Result, counted, print, significant, size};
 use compare::Peer;
+use coua::Layout;
 use serde_json::json;
-pub(crate) use shape::{Exactness, Shape};
-use shape::{Generations, Planned};
+use shape::{Exactness, Generations, Planned, Shape};
 use std::path::PathBuf;
 
-/// What is to be planned: two of items, exactness and memory, or the items alone.
-#[derive(Debug)]
-pub(crate) struct PlanJob {
-    pub(crate) items: Option<u64>,
-    pub(crate) exactness: Option<Exactness>,
-    pub(crate) memory: Option<u64>,
-    pub(crate) shape: Shape,
-    /// Whether to tell what a filter takes that has grown to so many items.
-    pub(crate) growing: bool,
-    /// Of sets that keep the records.
-    pub(crate) record_bytes: u64,
-    pub(crate) format: ReportFormat,
-    /// Where a picture is to go.
-    pub(crate) plot: Option<PathBuf>,
+/// Show how much memory a filter needs, and how other methods compare
+///
+/// Give two of items, rate and memory, and the third follows. With the items alone, the plan is for all 64 bits
+/// of every hash: what `dedup` needs without options.
+///
+/// With --rate the filter has a fixed size. With hash bits it can grow, and the memory is that of a filter made
+/// for so many items. A filter that has grown to so many takes up to 2.1 times that, plus 2 MiB (see --growing),
+/// because all its segments fill, and split in two, around the same number of items. `coua compact` gives back
+/// the excess.
+///
+/// With a window, the items are those of all generations together: of the window, and of the generation that is
+/// being filled. The plan is for a filter made with as many as its --capacity.
+///
+/// docs/json.md describes the fields of the JSON object.
+#[derive(clap::Args, Debug)]
+pub(crate) struct PlanArgs {
+    /// Number of items, such as 14M or 1e9
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    items: Option<u64>,
+
+    /// False-positive rate with that many items, such as 0.001 or 0.1%
+    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
+    rate: Option<f64>,
+
+    /// Bits of every key's hash to remember, 8 to 64
+    ///
+    /// The rate is items / 2^BITS.
+    #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
+    hash_bits: Option<u32>,
+
+    /// Memory that the filter may take, such as 512MiB
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
+    memory: Option<u64>,
+
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
+    #[arg(long, value_name = "N", value_parser = value::between(1_u32, 8))]
+    slots_per_bucket: Option<u32>,
+
+    /// Disjoint buckets, or `overlapping` ones
+    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets",
+          value_parser = value::word(&LAYOUTS))]
+    layout: Layout,
+
+    /// Plan a filter that forgets what is older than LENGTH, such as 7d
+    #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
+          conflicts_with = "window_items")]
+    window: Option<u64>,
+
+    /// Plan a filter that remembers the last N items
+    #[arg(long, value_name = "N", value_parser = value::count, conflicts_with = "items")]
+    window_items: Option<u64>,
+
+    /// Generations of the window [default: 8]
+    #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
+    generations: Option<u32>,
+
+    /// Also show the memory of a filter that has grown to so many items
+    #[arg(long, conflicts_with_all = ["rate", "window", "window_items"])]
+    growing: bool,
+
+    /// Average record length, for methods that store records
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
+    record_bytes: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a picture of the comparison over all rates to FILE (SVG)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
-/// Tells how much memory a filter needs, and what others would need.
-pub(crate) fn run(job: &PlanJob) -> Result<()> {
-    if let Some(path) = &job.plot {
-        refuse_filter(path)?;
+impl PlanArgs {
+    /// Prints how much memory the filter needs, and what others would need.
+    pub(crate) fn run(&self) -> Result<()> {
+        if self.growing && self.items.is_some() && self.memory.is_some() {
+            let reason =
+                "with --items and --memory the filter has a rate, and with that a fixed size";
+            return Err(Failure::at("--growing", reason));
+        }
+        if let Some(path) = &self.plot {
+            refuse_filter(path)?;
+        }
+        let shape = self.shape()?;
+        let by_bits = self.hash_bits.map(Exactness::HashBits);
+        let exactness = self.rate.map(Exactness::Rate).or(by_bits);
+        let plan = shape.plan(self.items, exactness, self.memory)?;
+        let growing = self.growing.then(|| shape::after_growth(&plan.whole));
+        let peers = compare::peers(plan.whole.items, plan.whole.rate, self.record_bytes);
+        let report = report(&plan, growing, shape, &peers);
+        let text = if self.json {
+            report.print_as(ReportFormat::Json)
+        } else {
+            report.table() + "\n" + &compare::table(&peers)
+        };
+        if let Some(path) = &self.plot {
+            plot::write(path, &plan.whole)?;
+        }
+        print(&text)
     }
-    let shape = job.shape;
-    let plan = shape.plan(job.items, job.exactness, job.memory)?;
-    let growing = job.growing.then(|| growing::bytes(&plan.whole));
-    let peers = compare::peers(plan.whole.items, plan.whole.rate, job.record_bytes);
-    let mut text = report(&plan, growing, shape, &peers).print_as(job.format);
-    if job.format == ReportFormat::Text {
-        text = text + "\n" + &compare::table(&peers);
+
+    fn shape(&self) -> Result<Shape> {
+        let window = WindowSpec {
+            length: self.window,
+            items: self.window_items,
+            generations: self.generations,
+            has_times: false,
+        };
+        Ok(Shape {
+            layout: self.layout,
+            slots: self.slots_per_bucket.unwrap_or(usual_slots(self.layout)),
+            window: window.window()?,
+        })
     }
-    if let Some(path) = &job.plot {
-        plot::write(path, &plan.whole)?;
-    }
-    print(&text)
 }
 
 fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[Peer]) -> Report {

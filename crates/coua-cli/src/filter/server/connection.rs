@@ -7,7 +7,7 @@
 //! have come (4096 of them) the parser limits itself.
 
 use super::address::Address;
-use crate::terminal::exit;
+use crate::terminal::caught_signal;
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -145,7 +145,7 @@ impl BoundedSocket {
 
     /// A server that is silent is not waited for long if the program is to stop.
     fn check_cancelled(&mut self) {
-        if exit::caught().is_some() {
+        if caught_signal().is_some() {
             self.time = self.time.min(HICCUP);
         }
     }

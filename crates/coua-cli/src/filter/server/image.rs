@@ -175,18 +175,41 @@ fn decode(bytes: &[u8]) -> Result<Generations, String> {
 
 /// The filter of few items.
 fn few(body: &[u8], key: [u8; 16]) -> Option<Generations> {
-    let items = usize::try_from(u32_at(body, 12)).ok()?;
-    let end = items.checked_mul(size_of::<u64>())?.checked_add(FEW_FRONT)?;
-    if checksum(body.get(..end)?).to_le_bytes() != body[end..] {
+    let end = body.len().checked_sub(size_of::<u64>())?;
+    if end < FEW_FRONT || checksum(&body[..end]).to_le_bytes() != body[end..] {
         return None;
     }
-    let builder = CuckooFilter::builder().capacity(u64_at(body, 0)).hash_bits(u32_at(body, 8));
+    let (capacity, bits) = (u64_at(body, 0), u32_at(body, 8));
+    let hashes = sorted_hashes(&body[FEW_FRONT..end], bits, u64::from(u32_at(body, 12)))?;
+    let capacity = capacity.max(hashes.len() as u64);
+    let builder = CuckooFilter::builder().capacity(capacity).hash_bits(bits);
     let builder = builder.hasher(KeyHasher::siphash13(key)).when_full(WhenFull::Grow);
     let mut filter = builder.build().ok()?;
-    let hashes = (FEW_FRONT..end).step_by(size_of::<u64>()).map(|at| u64_at(body, at));
-    let hashes: Vec<_> = hashes.map(KeyHash::from_u64).collect();
     filter.insert_batch(&hashes).ok()?;
     Some(filter.into())
+}
+
+/// The smallest hash with the same first bits, of each of so many: the module's `sorted_hashes.rs` says how they lie in
+/// words.
+fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
+    let high = count.next_power_of_two().ilog2().max(1);
+    let low = bits.checked_sub(high).filter(|_| bits <= u64::BITS)?;
+    let bit = |at: u64| words.get((at / 8) as usize).map(|byte| u64::from(byte >> (at % 8) & 1));
+    let ends_at = count * u64::from(low);
+    let (mut hashes, mut range, mut at) = (Vec::new(), 0_u64, ends_at);
+    while (hashes.len() as u64) < count {
+        if bit(at)? == 0 {
+            range += 1;
+        } else {
+            let first = hashes.len() as u64 * u64::from(low);
+            let own = (0..u64::from(low))
+                .try_fold(0, |own, place| Some(own | bit(first + place)? << place))?;
+            let value = range.checked_shl(low)? | own;
+            hashes.push(KeyHash::from_u64(value << (u64::BITS - bits)));
+        }
+        at += 1;
+    }
+    Some(hashes)
 }
 
 /// The image of a filter.

@@ -13,7 +13,6 @@ mod connection;
 mod image;
 mod module_commands;
 mod remote_filter;
-mod reorder;
 mod request_queue;
 mod reserve;
 mod server_filter;

@@ -133,7 +133,7 @@ pub(super) struct Description {
     pub(super) memory_bytes: u64,
     /// Slots of all buckets.
     pub(super) slots: u64,
-    /// Slots in use, 0 to 1; none for filters of another module's layout.
+    /// Slots in use, 0 to 1.
     pub(super) load: Option<f64>,
     /// The fewest of any shard.
     pub(super) hash_bits: Option<f64>,
@@ -147,6 +147,8 @@ pub(super) struct Description {
     pub(super) most_items: u64,
     /// Of each shard, if they forget; they all have the same.
     pub(super) window: Option<Window>,
+    /// A shard has the layout of `RedisBloom`.
+    pub(super) is_of_redisbloom: bool,
 }
 
 impl Description {
@@ -166,6 +168,7 @@ impl Description {
             all.memory_bytes = all.memory_bytes.checked_add(number("Size")?)?;
             all.slots = all.slots.checked_add(slots)?;
             all.is_fixed |= number("Expansion rate")? == 0;
+            all.is_of_redisbloom |= field(shard, "Layout").is_some();
             all.fewest_items = all.fewest_items.min(items);
             all.most_items = all.most_items.max(items);
             used = used.zip(real("Load")).map(|(used, load)| used + load * slots as f64);

@@ -118,16 +118,21 @@ impl RemoteFilter {
         let Address { name, shards, .. } = &self.queue.address;
         let beyond = key(name, shards.unwrap_or(0));
         let single = shards.map(|_| name);
-        let info = |key: &String| request(key, redis::cmd("CF.INFO").arg(key).arg("FULL"));
-        let requests = self.shards.keys().iter().chain([&beyond]).chain(single).map(info).collect();
+        let keys: Vec<_> = self.shards.keys().iter().chain([&beyond]).chain(single).collect();
+        let info = |key: &&String| request(key, redis::cmd("CF.INFO").arg(key).arg("FULL"));
+        let requests = keys.iter().map(info).collect();
+        let keys: Vec<_> = keys.into_iter().cloned().collect();
         let mut found = Vec::new();
-        for request in self.run(requests)? {
-            let is_single = found.len() > self.shards.len();
+        for (place, (request, key)) in self.run(requests)?.into_iter().zip(keys).enumerate() {
+            let is_shard = place < self.shards.len();
             found.push(match request.reply {
                 Some(Ok(fields)) => Some(fields),
                 Some(Err(text)) if text == "not found" => None,
                 // What is no filter is not in the way, nor what this user may not ask about.
-                Some(Err(_)) if is_single => None,
+                Some(Err(text)) if !is_shard && is_not_ours(&text) => None,
+                Some(Err(text)) if text.starts_with("NOPERM") => {
+                    return Err(self.failure(&format!("{text} (key {key})")));
+                }
                 Some(Err(text)) => return Err(self.failure(&text)),
                 None => None,
             });
@@ -221,6 +226,11 @@ impl RemoteFilter {
         let reason = if reason == "not found" { GONE } else { reason };
         Failure::at(&self.queue.address, reason)
     }
+}
+
+/// Whether a server refuses a key because of its value, or to this user.
+fn is_not_ours(refusal: &str) -> bool {
+    ["WRONGTYPE", "NOPERM"].iter().any(|code| refusal.starts_with(code))
 }
 
 pub(super) const GONE: &str =

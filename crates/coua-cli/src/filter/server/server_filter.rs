@@ -11,7 +11,7 @@ use super::remote_filter::{Pending, RemoteFilter};
 use super::reserve::ReserveOptions;
 use crate::clock::window_text;
 use crate::filter::collisions::{self, Answered};
-use crate::filter::op::{Op, Stop};
+use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Seen, Wanted};
@@ -29,6 +29,10 @@ const MOST_ASKED: usize = 1 << 20;
 /// How long what was recorded may wait to be surely in the output, and how many bytes of it.
 const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
 const MOST_UNSYNCED: usize = 32 << 20;
+
+/// What is said of a filter that another module has made.
+const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` tells the rate); for \
+     fewer, use a filter that coua creates";
 
 /// The filter, and the questions on their way to it.
 #[derive(Debug)]
@@ -74,6 +78,9 @@ impl ServerFilter {
         } else {
             RemoteFilter::open(address, verbosity)?
         };
+        if found.is_of_redisbloom {
+            verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
+        }
         Ok(Self {
             filter,
             op,
@@ -196,7 +203,7 @@ impl RunFilter for ServerFilter {
         let (given, result) = self.filter.answers(pending);
         if self.ended == Some(Ended::Full) {
             self.record_after_full(keys, &given, 0);
-            return Err(Stop::Full { nth: 0, why: String::new() });
+            return Err(Stop::Full { nth: 0, no_room: NoRoom::default() });
         }
         // Once some are open, all others that were not taken are open as well.
         let is_full = |answer: &KeyAnswer| self.op.inserts() && answer.number == Some(FULL);
@@ -212,7 +219,8 @@ impl RunFilter for ServerFilter {
         let Some(nth) = full else { return Ok(()) };
         self.ended = Some(Ended::Full);
         self.record_after_full(keys, &given, nth);
-        Err(Stop::Full { nth, why: "the filter is full".to_owned() })
+        let remedy = "make room (`coua remove`), then give the records from that one on";
+        Err(Stop::Full { nth, no_room: NoRoom { why: "the filter is full".to_owned(), remedy } })
     }
 
     fn follows_outputs(&self) -> bool {

@@ -141,7 +141,7 @@ fn only_the_same_run_is_resumed() {
     };
     let resume = |more: &[&'static str]| with(&["add", "seen", "--resume"], more);
     refused(&resume(&["first", "-"]), "--resume: needs inputs that are files");
-    for option in ["--unique", "--trim", "--ignore-case", "--crlf", "-k1", "--on-missing=drop"] {
+    for option in ["--unique", "--null", "--no-decompress", "--crlf", "-k1", "--on-missing=drop"] {
         let words = " is not as it was in the interrupted `coua add` of ";
         refused(&resume(&[option, "first", "second"]), words);
     }

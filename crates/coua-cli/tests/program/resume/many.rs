@@ -23,7 +23,7 @@ fn a_run_of_too_many_inputs_is_not_recorded() {
     assert!(refused.code == Some(2), "{}", refused.stderr);
     assert!(refused.stderr.starts_with(&format!("coua: --resume: {reason}")), "{}", refused.stderr);
     assert!(!folder.has("seen"));
-    let told = with("--trim");
+    let told = with("--crlf");
     let words = format!("coua: this run cannot be resumed if it is interrupted: {reason}");
     assert!(told.code == Some(0) && told.stderr.starts_with(&words), "{}", told.stderr);
     assert_eq!(told.stderr.lines().count(), 1);

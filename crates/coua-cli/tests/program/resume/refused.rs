@@ -39,7 +39,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     assert!(with(&["out", "open"]).contains(remembers));
     assert!(with(&["out", "many", "open"]).contains(remembers));
     assert!(
-        with(&["out", "many", "--trim"]).contains("--trim is not as it was in the interrupted")
+        with(&["out", "many", "--crlf"]).contains("--crlf is not as it was in the interrupted")
     );
     assert!(with(&["out", "-"]).contains("--resume: needs inputs that are files"));
     let text = trial.folder.read("many");

@@ -79,7 +79,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     let changed: fn(&Folder) = |folder| fs::write(folder.join("out"), numbers(5..20)).unwrap();
     for (options, spoil, words) in [
         (
-            &["--restart", "--trim"][..],
+            &["--restart", "--crlf"][..],
             (|_| ()) as fn(&Folder),
             "cannot be undone: it had other options; with --overwrite",
         ),

@@ -8,10 +8,7 @@ fn windows_that_cannot_be() {
     for (options, message) in [
         (&["--window", "0s"][..], "is not a length of time such as 7d"),
         (&["--window", "1 month"], "is not a length of time"),
-        (
-            &["--window", "5ms"],
-            "--window: a window of length 5 cannot be divided into 8 generations",
-        ),
+        (&["--window", "5ms"], "--window: 5ms cannot be divided into 8 generations"),
         (&["--window-items", "5"], "--window-items: a window of length 5 cannot be divided"),
         (&["--window", "7d", "--generations", "0"], "is not a whole number from 1 to 1000"),
         (&["--window", "7d", "--generations", "1001"], "is not a whole number from 1 to 1000"),
@@ -98,4 +95,11 @@ fn the_help_states_how_exact_it_is() {
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("at most one generation (LENGTH / --generations) more"), "{help}");
     assert!(words.contains("[default: 8]"));
+}
+
+#[test]
+fn a_window_that_is_too_short_is_told_with_its_unit() {
+    let run = run_with(b"", ["dedup", "--window", "1ms"]);
+    let words = "coua: --window: 1ms cannot be divided into 8 generations: give a longer one, or fewer --generations\n";
+    run.failed(2, words);
 }

@@ -1,7 +1,7 @@
 //! By the records' own times: where they stand, how they are written, and which are none.
 
-use super::dedup;
-use crate::support::{Folder, json, run_with};
+use super::{dedup, info};
+use crate::support::{Folder, json, run, run_with};
 
 const EVENTS: &str = "\
     2026-01-01T10:00:00Z,a\n\
@@ -123,4 +123,133 @@ fn records_older_than_the_window_pass_and_are_not_remembered() {
     let stats = json(run.stderr.lines().last().unwrap());
     assert_eq!((&stats["outdated"], &stats["items"]), (&2.into(), &1.into()));
     assert_eq!((&stats["generations"], &stats["forgotten"]), (&1.into(), &0.into()));
+}
+
+/// Records `TIME KEY`, whose times are hours.
+fn hours(records: &[(u64, &str)]) -> String {
+    records
+        .iter()
+        .map(|(hour, key)| format!("{} {key}\n", 1_500_000_000 + hour * 3600))
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+const BY_HOUR: [&str; 4] = ["--window", "4h", "-k2", "--time-field=1"];
+
+#[test]
+fn one_record_far_ahead_forgets_nothing() {
+    let text =
+        hours(&[(0, "a"), (900, "bad"), (1, "a"), (800, "bad"), (2, "b"), (3, "a"), (3, "b")]);
+    let unique = hours(&[(0, "a"), (900, "bad"), (800, "bad"), (2, "b")]);
+    let folder = Folder::new();
+    let file = folder.file("records", &text);
+    for threads in ["1", "3"] {
+        for kept in [&[][..], &["--filter", &folder.join(threads)]] {
+            let run = run([&["dedup", "-j", threads, &file], kept, &BY_HOUR].concat());
+            let words = format!(
+                "coua: {file}: record 2: not remembered, because it is dated more than a window after the records \
+                 around it: 2 records\n"
+            );
+            assert_eq!((run.stderr.clone().as_str(), run.text()), (words.as_str(), unique.clone()));
+        }
+    }
+}
+
+#[test]
+fn the_next_record_confirms_a_jump() {
+    let text = hours(&[
+        (0, "a"),
+        (900, "c"),
+        (901, "a"),
+        (902, "c"),
+        (3000, "x"),
+        (4000, "y"),
+        (4001, "x"),
+    ]);
+    let unique = hours(&[(0, "a"), (900, "c"), (901, "a"), (3000, "x"), (4000, "y"), (4001, "x")]);
+    let run = run_with(text.as_bytes(), [&["dedup"][..], &BY_HOUR].concat());
+    assert_eq!((run.stderr.clone().as_str(), run.text()), ("", unique));
+}
+
+/// The filter holds it for the next run.
+#[test]
+fn a_run_that_ends_with_a_jump() {
+    let (begin, ahead) =
+        (hours(&[(0, "a"), (1, "b"), (900, "c")]), "is dated more than a window after");
+    for (next, unique) in [
+        (&[(901, "c"), (902, "b")][..], &[(902, "b")][..]),
+        (&[(2, "a"), (3, "c"), (3, "b")], &[(3, "c")]),
+    ] {
+        let folder = Folder::new();
+        let run = dedup(&folder, &begin, &BY_HOUR);
+        assert!(run.stderr.contains(ahead), "{}", run.stderr);
+        assert_eq!(run.stdout, begin.as_bytes());
+        assert_eq!(info(&folder, &[])["items"], 2);
+        assert_eq!(dedup(&folder, &hours(next), &BY_HOUR).text(), hours(unique));
+    }
+    let folder = Folder::new();
+    assert_eq!(dedup(&folder, &begin, &BY_HOUR).stdout, begin.as_bytes());
+    let words = "a record of an earlier run: not remembered";
+    let run = dedup(&folder, &hours(&[(1, "a")]), &BY_HOUR);
+    assert!(run.stderr.contains(words) && run.stdout.is_empty(), "{}", run.stderr);
+}
+
+/// Nobody waits for a second event to be remembered.
+#[test]
+fn the_systems_clock_confirms_a_time() {
+    let folder = Folder::new();
+    let now = ["--now", "1503240000"];
+    dedup(&folder, &hours(&[(0, "a"), (1, "b")]), &[&BY_HOUR[..], &now].concat()).good();
+    let run = dedup(&folder, &hours(&[(899, "c")]), &[&BY_HOUR[..], &now].concat());
+    assert_eq!((run.stderr.as_str(), info(&folder, &[])["items"].as_u64()), ("", Some(1)));
+}
+
+/// Where blocks end makes no difference, nor does the number of threads.
+#[test]
+fn jumps_anywhere() {
+    let mut hour = 0;
+    let records: Vec<_> = (0..40_000_u64)
+        .map(|n| {
+            let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            hour += if random.is_multiple_of(997) { 50 } else { random % 2 };
+            let ahead = if random.is_multiple_of(499) { 70 } else { 0 };
+            (hour + ahead, (random % 50).to_string())
+        })
+        .collect();
+    let (mut clock, mut held) = (None, None);
+    let mut seen: Vec<(String, u64)> = Vec::new();
+    let mut expected = Vec::new();
+    for (hour, key) in &records {
+        // Windows of 4 hours in generations of one, 4 being the default.
+        let forgets = |clock: Option<u64>| clock.is_some_and(|clock| hour - clock >= 5);
+        let before = clock.filter(|clock| hour >= clock);
+        if let Some((time, key)) = held.take().filter(|_| before.is_some() && forgets(before)) {
+            (seen, clock) = (vec![(key, time)], Some(time));
+        }
+        let before = clock.filter(|clock| hour >= clock);
+        if before.is_some() && forgets(before) {
+            held = Some((*hour, key.clone()));
+            expected.push((*hour, key.as_str()));
+            continue;
+        }
+        let now = clock.map_or(*hour, |clock| clock.max(*hour));
+        clock = Some(now);
+        seen.retain(|(_, time)| now - time < 5);
+        let is_known = seen.iter().any(|(known, _)| known == key);
+        if !is_known {
+            expected.push((*hour, key.as_str()));
+            if now - hour < 5 {
+                seen.push((key.clone(), *hour));
+            }
+        }
+    }
+    let text = hours(&records.iter().map(|(hour, key)| (*hour, key.as_str())).collect::<Vec<_>>());
+    let expected = hours(&expected);
+    let options = [&["--generations", "4"], &BY_HOUR[..]].concat();
+    for threads in ["1", "2", "5"] {
+        let options = [&["-j", threads], &options[..]].concat();
+        let in_memory = run_with(text.as_bytes(), [&["dedup"], &options[..]].concat()).text();
+        assert!(in_memory == expected, "{threads}");
+        assert!(dedup(&Folder::new(), &text, &options).text() == expected, "{threads}");
+    }
 }

@@ -1,0 +1,240 @@
+//! Options that describe a filter to be made, and what it forgets.
+
+use super::input_args::TimeSource;
+use super::value::{self, Word, word};
+use crate::clock::{self, Now, TimeFormat, TimeSyntax, zone_name};
+use crate::filter::{FilterSpec, Secret, WindowSpec};
+use crate::resume::JobSpec;
+use clap::Args;
+use coua::{Layout, WhenFull};
+use coua_store::Requirements;
+use jiff::tz::TimeZone;
+use std::path::PathBuf;
+
+/// How a new filter is to be. With a window, what is said of items is meant for all generations
+/// together. For a filter file that exists, whatever is given here must agree with
+/// it.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct FilterArgs {
+    /// False-positive rate at --max-items, such as 0.001 or 0.1%
+    ///
+    /// With fewer items the rate is lower. Without this option (and without --hash-bits) the filter remembers
+    /// all 64 bits of every key's hash.
+    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
+    rate: Option<f64>,
+
+    /// Items to make room for at once [default: few; the filter grows]
+    ///
+    /// With a window, each generation begins with its share of this room.
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
+    capacity: Option<u64>,
+
+    /// Items up to which the rate must hold [default: no limit]
+    ///
+    /// With --rate the default is --capacity, if that is given. With a window this counts the items of all
+    /// generations together; with --window-items the default is what they can hold.
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    max_items: Option<u64>,
+
+    /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
+    #[arg(long, hide_short_help = true, value_name = "BITS", value_parser = value::between(8_u32, 64))]
+    hash_bits: Option<u32>,
+
+    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 8))]
+    slots_per_bucket: Option<u32>,
+
+    /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
+    #[arg(long, hide_short_help = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
+    layout: Option<Layout>,
+
+    /// What to do if there is no room for an item
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
+    when_full: Option<WhenFull>,
+
+    /// Seed of the hash (XXH3) [default: 0]
+    #[arg(long, hide_short_help = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+}
+
+pub(crate) const LAYOUTS: [Word<Layout>; 2] = [
+    (&["buckets"], Layout::Buckets, "Disjoint buckets"),
+    (&["overlapping", "windows"], Layout::Overlapping, "Overlapping buckets of two slots"),
+];
+
+/// Slots per bucket if nothing is said about them.
+pub(crate) fn usual_slots(layout: Layout) -> u32 {
+    if layout == Layout::Overlapping { 2 } else { 4 }
+}
+
+const POLICIES: [Word<WhenFull>; 3] = [
+    (&["grow"], WhenFull::Grow, "Take more memory, up to --max-items; then stop with exit code 3"),
+    (&["error"], WhenFull::Refuse, "Never take more memory: stop with exit code 3"),
+    (
+        &["exceed"],
+        WhenFull::ExceedRate,
+        "Grow beyond --max-items too: the false-positive rate rises",
+    ),
+];
+
+impl FilterArgs {
+    /// The options in plain form.
+    pub(crate) fn spec(&self) -> FilterSpec {
+        let wanted = Requirements {
+            rate: self.rate,
+            capacity: self.capacity,
+            max_items: self.max_items,
+            hash_bits: self.hash_bits,
+            slots_per_bucket: self.slots_per_bucket,
+            layout: self.layout,
+            when_full: self.when_full,
+            hasher: None,
+        };
+        let (secret, window) = (self.secret.secret(), self.window.spec());
+        FilterSpec { wanted, seed: self.seed, secret, window, now: Now(self.now.now) }
+    }
+}
+
+/// What a filter that exists is opened with.
+#[derive(Args, Debug)]
+pub(crate) struct OpenArgs {
+    #[command(flatten)]
+    secret: SecretArgs,
+
+    #[command(flatten)]
+    now: NowArgs,
+}
+
+impl OpenArgs {
+    pub(crate) fn spec(&self) -> FilterSpec {
+        let (secret, now) = (self.secret.secret(), Now(self.now.now));
+        FilterSpec { secret, now, ..FilterSpec::default() }
+    }
+}
+
+/// The secret key of a filter's hash.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct SecretArgs {
+    /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
+    ///
+    /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
+    /// key: every command on it needs this option.
+    #[arg(long, hide_short_help = true, value_name = "FILE", alias = "key-file")]
+    secret: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    pub(crate) fn secret(&self) -> Secret {
+        Secret::in_file(self.secret.clone())
+    }
+}
+
+/// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
+/// and nothing need be given but --time-field.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct WindowArgs {
+    /// Forget records older than LENGTH, such as 7d, 36h or 1d 12h
+    ///
+    /// A record counts as seen for at least LENGTH after it was first seen, and for at most one generation
+    /// (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time. A record's time is
+    /// its arrival, unless --time-field is given. Old records are forgotten during the run, and when a filter
+    /// file is opened.
+    #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
+          conflicts_with = "window_items")]
+    pub(crate) window: Option<u64>,
+
+    /// Remember the last N different records, and forget older ones
+    ///
+    /// They are forgotten one generation at a time. A generation has N / --generations records, rounded up, and
+    /// at most one generation more than the window is remembered.
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
+    pub(crate) window_items: Option<u64>,
+
+    /// Generations of the window; each is forgotten as a whole [default: 8]
+    ///
+    /// With more generations records are forgotten more exactly, and runs take longer: a new record is looked up
+    /// in up to N + 1 generations. Each takes at least 0.1 MB.
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
+    pub(crate) generations: Option<u32>,
+
+    /// Field that holds the time of a record
+    ///
+    /// A list of fields as for -k, a column with --csv, or a JSON pointer.
+    ///
+    /// The latest time read so far is the present, so old files can be replayed, and records may be out of
+    /// order. A record that is older than the window counts as new unless it is known, and is not remembered. A
+    /// record whose time cannot be read, or is more than one generation ahead of the system's clock, counts as a
+    /// record without a key (--on-missing), and does not move the present.
+    #[arg(long, hide_short_help = true, value_name = "FIELD")]
+    pub(crate) time_field: Option<String>,
+
+    /// How the time is written [default: rfc3339, or a number]
+    ///
+    /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970; or a format such as
+    /// %d/%b/%Y:%H:%M:%S %z. By default any of these but the last: numbers below 10^11 are seconds, those below
+    /// 10^14 milliseconds, those below 10^17 microseconds. A date without a year, as in syslog, is in the last
+    /// year in which it is not in the future.
+    #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
+          allow_hyphen_values = true)]
+    time_format: Option<TimeFormat>,
+
+    /// Time zone of times without an offset, such as Europe/Berlin, +02:00 or local [default: UTC]
+    #[arg(long, hide_short_help = true, value_name = "ZONE", value_parser = clock::time_zone, requires = "time_field",
+          allow_hyphen_values = true)]
+    time_zone: Option<TimeZone>,
+}
+
+/// What to take for the present.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct NowArgs {
+    /// Use TIME as the present time, instead of the system's clock
+    ///
+    /// For filters with --window: to ask what is remembered at another time, or to make a run repeatable. TIME
+    /// is written as in records: a number means seconds since 1970, not a year (from 100,000,000,000 on,
+    /// milliseconds).
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
+    pub(crate) now: Option<u64>,
+}
+
+impl WindowArgs {
+    /// The options in plain form.
+    pub(crate) fn spec(&self) -> WindowSpec {
+        WindowSpec {
+            length: self.window,
+            items: self.window_items,
+            generations: self.generations,
+            has_times: self.time_field.is_some(),
+        }
+    }
+
+    /// Adds the options on which the result depends. The window itself is the filter's, with which the others
+    /// must agree.
+    pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
+        let format = self.time_format.as_ref();
+        let zone = self.time_zone.as_ref().map(zone_name);
+        spec.with("time-field", self.time_field.as_ref())
+            .with("time-format", format)
+            .with("time-zone", zone)
+    }
+
+    /// Where the times of records are, if they have some.
+    pub(crate) fn time_source(&self) -> Option<TimeSource<'_>> {
+        let format = self.time_format.clone().unwrap_or_default();
+        let zone = self.time_zone.clone().unwrap_or(TimeZone::UTC);
+        let syntax = TimeSyntax { format, zone };
+        self.time_field.as_deref().map(|field| TimeSource { field, syntax })
+    }
+}

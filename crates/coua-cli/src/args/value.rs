@@ -1,0 +1,230 @@
+//! Numbers, sizes, rates, words and escaped bytes as people write them.
+
+use crate::terminal::byte_of;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use encoding_rs::Encoding;
+use serde::{Serialize, Serializer};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
+pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
+    let number = text.strip_suffix(|last: char| last.is_ascii_alphabetic()).unwrap_or(text);
+    let multiplier = text[number.len()..].chars().next().map_or(Some(1), decimal_unit);
+    let count = multiplier.and_then(|m| whole(number, m));
+    count.ok_or("is not a whole number below 2^64, such as 1000, 20_000, 14M or 1e9")
+}
+
+/// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
+pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
+    let end = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim_end_matches(['B', 'b']);
+    let multiplier = match unit.as_bytes() {
+        [] => Some(1),
+        [letter] => decimal_unit(char::from(*letter)),
+        [letter, b'i'] => unit_of(1024, char::from(*letter)),
+        _ => None,
+    };
+    let bytes = multiplier.and_then(|m| whole(number, m));
+    bytes.ok_or("is not a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB")
+}
+
+/// A probability: `0.001`, `1e-6`, `0.1%`.
+pub(crate) fn rate(text: &str) -> Result<f64, &'static str> {
+    let value = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+        None => text.parse::<f64>(),
+    };
+    let rate = value.ok().filter(|rate| *rate > 0.0 && *rate < 1.0);
+    rate.ok_or("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
+}
+
+/// A number from `least` to `most`.
+pub(crate) fn between<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr + PartialOrd + Display + Copy,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("is not a whole number from {least} to {most}"))
+    }
+}
+
+/// A seed: decimal or `0x` and hexadecimal digits.
+pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    }
+    .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f")
+}
+
+/// A value with its names, of which help shows the first, and what help says about it.
+pub(crate) type Word<T> = (&'static [&'static str], T, &'static str);
+
+/// One of several words.
+pub(crate) fn word<T: Copy + Send + Sync + 'static>(
+    words: &'static [Word<T>],
+) -> impl TypedValueParser<Value = T> {
+    let value =
+        |(names, _, help): &Word<T>| PossibleValue::new(names[0]).aliases(&names[1..]).help(*help);
+    let parser = PossibleValuesParser::new(words.iter().map(value));
+    parser.map(move |text| {
+        words.iter().find(|(names, ..)| names.contains(&&*text)).expect("clap knows the words").1
+    })
+}
+
+/// An encoding of texts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextEncoding(pub(crate) &'static Encoding);
+
+impl Serialize for TextEncoding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.name().serialize(serializer)
+    }
+}
+
+/// An encoding of texts, by a name that the WHATWG knows.
+pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
+    let encoding = Encoding::for_label(name.as_bytes()).map(TextEncoding);
+    encoding.ok_or("is no encoding that is known, such as utf-16, utf-16be, latin1 or shift_jis")
+}
+
+/// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.
+pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, &'static str> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let (byte, used) = match first {
+            b'\\' => escape(after).ok_or(r"has an escape other than \t \n \r \0 \\ \xHH")?,
+            _ => (first, 0),
+        };
+        bytes.push(byte);
+        rest = &after[used..];
+    }
+    if bytes.is_empty() { Err("is empty") } else { Ok(bytes) }
+}
+
+/// Bytes as they are written with escapes.
+pub(crate) fn escape_all(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
+
+/// What the characters after a backslash mean, and how many they are.
+fn escape(after: &[u8]) -> Option<(u8, usize)> {
+    Some(match after {
+        [b't', ..] => (b'\t', 1),
+        [b'n', ..] => (b'\n', 1),
+        [b'r', ..] => (b'\r', 1),
+        [b'0', ..] => (0, 1),
+        [b'\\', ..] => (b'\\', 1),
+        [b'x', high, low, ..] => (byte_of([*high, *low])?, 3),
+        _ => return None,
+    })
+}
+
+fn decimal_unit(letter: char) -> Option<u64> {
+    if letter.eq_ignore_ascii_case(&'b') { Some(1_000_000_000) } else { unit_of(1000, letter) }
+}
+
+fn unit_of(thousand: u64, letter: char) -> Option<u64> {
+    let power = "kmgt".find(letter.to_ascii_lowercase())?;
+    Some(thousand.pow(power as u32 + 1))
+}
+
+/// `number * multiplier` if that is a whole number that fits.
+fn whole(number: &str, multiplier: u64) -> Option<u64> {
+    let number = number.replace('_', "");
+    let (decimal, exponent) = number.split_once(['e', 'E']).unwrap_or((&number, "0"));
+    let (before, after) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let figures = [before, after].concat();
+    if !figures.bytes().all(|figure| figure.is_ascii_digit()) {
+        return None;
+    }
+    // A float holds not every whole number above 2^53.
+    let value = figures.parse::<u128>().ok()?.checked_mul(multiplier.into())?;
+    let exponent = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(after.len()).ok()?)?;
+    let power = 10_u128.checked_pow(u32::try_from(exponent.unsigned_abs()).ok()?)?;
+    let value = match exponent {
+        0.. => value.checked_mul(power)?,
+        _ if value % power == 0 => value / power,
+        _ => return None,
+    };
+    u64::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        let good = [
+            ("0", 0),
+            ("20_000", 20_000),
+            ("14M", 14_000_000),
+            ("1e9", 1_000_000_000),
+            ("1.5k", 1500),
+            (".5k", 500),
+            ("1.", 1),
+            ("1.25e2", 125),
+            ("1500e-2", 15),
+            ("1e16", 10_000_000_000_000_000),
+            ("1e+18", 1_000_000_000_000_000_000),
+            ("9007199254740993e0", 9_007_199_254_740_993),
+            ("18446744073709551615", u64::MAX),
+            ("18446744073709.551615M", u64::MAX),
+        ];
+        for (text, value) in good {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in
+            ["", "-1", "1.5", "x", "M", "99999999999T", "nan", "inf", "1 000", ".", "e3", "1e-1"]
+        {
+            assert!(count(text).is_err(), "{text}");
+        }
+        for text in ["18446744073709551616", "1e20", "1e999999999999", "1e-99", "0.0000001M"] {
+            assert!(count(text).unwrap_err().contains("below 2^64"), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let good = [
+            ("4096", 4096),
+            ("64MB", 64_000_000),
+            ("1.5GiB", 3 << 29),
+            ("200k", 200_000),
+            ("1e6", 1_000_000),
+            ("2KiB", 2048),
+        ];
+        for (text, value) in good {
+            assert_eq!(bytes(text), Ok(value), "{text}");
+        }
+        for text in ["", "12XB", "MiB", "1iB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_and_seeds() {
+        assert_eq!(rate("0.1%"), Ok(0.001));
+        assert_eq!(rate("1e-6"), Ok(1e-6));
+        for text in ["0", "1", "-0.1", "nan", "x", "100%"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        assert_eq!(seed("0xff"), Ok(255));
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        assert!(seed("-1").is_err());
+    }
+
+    #[test]
+    fn escapes() {
+        assert_eq!(escaped(r"\t,\x00\\").unwrap(), b"\t,\0\\");
+        assert_eq!(escaped("\u{e4}").unwrap(), "\u{e4}".as_bytes());
+        for text in ["", r"\", r"\x1", r"\q", r"\xzz"] {
+            assert!(escaped(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The command line as a whole: which command, and what clap says instead of running one.
+
+use crate::commands::{
+    add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
+    verify,
+};
+#[cfg(feature = "server")]
+use crate::commands::{pull, push};
+use crate::filter::Location;
+use crate::terminal::{Exit, Failure, Result, message, print};
+use clap::ArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+/// Answers "have I seen this before?" for billions of records, in a few bytes each.
+#[derive(Parser, Debug)]
+#[command(name = "coua", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but \
+    fsync failed.\n\
+    `coua help COMMAND` has everything about a command."
+)]
+struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// One variant a command; the file of the same name holds its arguments.
+#[derive(Subcommand, Debug)]
+enum Command {
+    Dedup(dedup::DedupArgs),
+    Add(add::AddArgs),
+    Remove(remove::RemoveArgs),
+    Check(check::CheckArgs),
+    Count(count::CountArgs),
+    Info(info::InfoArgs),
+    Verify(verify::VerifyArgs),
+    Merge(merge::MergeArgs),
+    Compact(compact::CompactArgs),
+    Convert(convert::ConvertArgs),
+    #[cfg(feature = "server")]
+    Pull(pull::PullArgs),
+    #[cfg(feature = "server")]
+    Push(push::PushArgs),
+    Plan(plan::PlanArgs),
+    Explore(explore::ExploreArgs),
+    Generate(generate::GenerateArgs),
+}
+
+/// Does what the command line says.
+pub(crate) fn run() -> Exit {
+    let matches = Cli::command().try_get_matches_from(arguments(env::args_os()));
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(answer) => return answer_for(&answer),
+    };
+    let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
+    let allowed = refuse_options_of_files(of_command);
+    let result = allowed.and_then(|()| cli.command.run());
+    result.unwrap_or_else(|failure| failure.report())
+}
+
+impl Command {
+    fn run(self) -> Result<Exit> {
+        let done = |()| Exit::Success;
+        match self {
+            Command::Dedup(args) => args.run(),
+            Command::Add(args) => args.run(),
+            Command::Remove(args) => args.run(),
+            Command::Check(args) => args.run(),
+            Command::Count(args) => args.run(),
+            Command::Info(args) => args.run().map(done),
+            Command::Verify(args) => args.run(),
+            Command::Merge(args) => args.run().map(done),
+            Command::Compact(args) => args.run().map(done),
+            Command::Convert(args) => args.run().map(done),
+            #[cfg(feature = "server")]
+            Command::Pull(args) => args.run().map(done),
+            #[cfg(feature = "server")]
+            Command::Push(args) => args.run().map(done),
+            Command::Plan(args) => args.run().map(done),
+            Command::Explore(args) => args.run().map(done),
+            Command::Generate(args) => args.run(Cli::command()).map(done),
+        }
+    }
+}
+
+/// The options that only filter files have.
+const OF_FILES: [&str; 11] = [
+    "secret",
+    "now",
+    "resume",
+    "checkpoint_every",
+    "restart",
+    "overwrite",
+    "no_wait",
+    "time_field",
+    "slots_per_bucket",
+    "layout",
+    "seed",
+];
+
+/// Returns an error for an option for filter files with a filter that is on a server.
+fn refuse_options_of_files(of_command: &ArgMatches) -> Result<()> {
+    let Ok(Some(filter)) = of_command.try_get_one::<PathBuf>("filter_file") else { return Ok(()) };
+    let is_given = |option: &&str| {
+        of_command.ids().any(|id| id == option)
+            && of_command.value_source(option) == Some(ValueSource::CommandLine)
+    };
+    let Some(option) = OF_FILES.into_iter().find(is_given) else { return Ok(()) };
+    if Location::of(filter)?.file().is_some() {
+        return Ok(());
+    }
+    let reason = "is for filter files only, not for a filter on a server";
+    Err(Failure::at(format_args!("--{}", option.replace('_', "-")), reason))
+}
+
+/// The command line, in which `--stats json` is `--stats=json`, unless a file has this name: clap would read it as one.
+fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_format = |word: &OsStr| (word == "json" || word == "text") && !Path::new(word).exists();
+    let mut arguments: Vec<OsString> = Vec::new();
+    for argument in given {
+        match arguments.last_mut().filter(|last| *last == "--stats" && is_format(&argument)) {
+            Some(stats) => {
+                stats.push("=");
+                stats.push(argument);
+            }
+            None => arguments.push(argument),
+        }
+    }
+    arguments
+}
+
+/// What to do if an argument that is no command is a file.
+fn file_without_command(answer: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(name)) = answer.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let reason = format!(
+        "is a file, not a command; to print each of its lines once, use `coua dedup {name}`"
+    );
+    Path::new(name).is_file().then(|| Failure::at(name, reason))
+}
+
+/// Says what clap has to say instead of running a command: help, the version, what is wrong.
+fn answer_for(answer: &clap::Error) -> Exit {
+    if answer.kind() == ErrorKind::InvalidUtf8 {
+        return not_text().report();
+    }
+    if let Some(failure) = file_without_command(answer) {
+        return failure.report();
+    }
+    let text = answer.render();
+    if answer.use_stderr() {
+        let text = if has_colors() { text.ansi().to_string() } else { text.to_string() };
+        // As all messages begin; if there was nothing but the program's name, the text is its help.
+        let text = text.split_once("error:").map_or_else(
+            || format!("the command is missing\n\n{text}"),
+            |(_, rest)| rest.trim_start_matches("\x1b[0m").to_owned(),
+        );
+        message::say_colored(text.trim());
+        return Exit::Error;
+    }
+    print(&text.to_string()).map_or_else(|failure| failure.report(), |()| Exit::Success)
+}
+
+fn has_colors() -> bool {
+    let forbids = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+    io::stderr().is_terminal() && !forbids && !is_dumb
+}
+
+/// The failure to say about arguments that must be text and are not. Which of them must, clap does not tell.
+fn not_text() -> Failure {
+    let odd = env::args_os().filter(|argument| argument.to_str().is_none());
+    let odd: Vec<_> = odd.map(|argument| argument.display().to_string()).collect();
+    let reason = "is not UTF-8, as all arguments but the names of files must be";
+    Failure::at(odd.join(" or "), reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn description_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// Columns of a screen, and lines that fit on one.
+    const SCREEN: (usize, usize) = (100, 40);
+
+    #[test]
+    fn the_short_help_of_each_command_fits_a_screen() {
+        let mut all = Cli::command().term_width(SCREEN.0);
+        all.build();
+        for command in all.get_subcommands_mut() {
+            let help = command.render_help().to_string();
+            assert!(help.lines().count() <= SCREEN.1, "{} lines: {help}", help.lines().count());
+            let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+            for option in options {
+                let of_option = help.lines().skip_while(|line| *line != option).nth(1);
+                let is_wrapped = of_option.is_some_and(|next| next.starts_with("            "));
+                assert!(!is_wrapped, "more than a line: {option}\n{help}");
+            }
+        }
+    }
+}

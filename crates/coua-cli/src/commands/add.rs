@@ -1,0 +1,59 @@
+//! `coua add`.
+
+use crate::args::{FilterArgs, TargetArgs, WorkArgs};
+use crate::filter::{Location, Op};
+use crate::output::Destinations;
+use crate::resume::JobSpec;
+use crate::run::Job;
+use crate::terminal::{Exit, Result};
+
+/// Add records to a filter file
+///
+/// Each record adds one copy, so a record that was added twice must be removed twice. The file is created if it
+/// does not exist. It is saved at the end of the run and, if all inputs are files, every few seconds. After exit
+/// code 2 it is as it was before the run, or at the last checkpoint. After exit code 4 everything is written,
+/// but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block,
+/// saves, and ends by the signal.
+///
+/// A run that reads files may be interrupted at any moment, even by a crash. The same command with --resume
+/// continues it, and each record is added exactly once. (Without --resume the first records would be added
+/// twice, so that is refused.) If the filter is full (exit code 3), make room and resume.
+///
+/// On a server, records that were added stay there after exit code 2. Options that only filter files have are
+/// refused (see --filter in `coua dedup --help`). If the connection is lost, records whose answers were lost are
+/// added again, and may then have one copy too many (not with --unique).
+#[derive(clap::Args, Debug)]
+pub(crate) struct AddArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Add only records that are not there yet
+    #[arg(long, help_heading = "Output")]
+    unique: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+impl AddArgs {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let (target, window) = (&self.target, &self.filter.window);
+        let spec = window.describe(JobSpec::new("add").with("unique", self.unique));
+        Job {
+            op: if self.unique { Op::AddNew } else { Op::Add },
+            reading: target.input.reading(window.time_source())?,
+            location: Some(Location::of(&target.filter_file)?),
+            filter: self.filter.spec(),
+            to: Destinations::default(),
+            printed: None,
+            prefix: None,
+            known: Vec::new(),
+            recorded: Some(self.work.checkpoints(target.input.describe(spec))),
+            running: self.work.running(),
+        }
+        .run()
+    }
+}

@@ -1,0 +1,45 @@
+//! `coua count`.
+
+use crate::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
+use crate::filter::{Location, Op};
+use crate::output::Destinations;
+use crate::run::Job;
+use crate::terminal::{Exit, Result};
+
+/// Prefix each record with its number of copies in a filter
+///
+/// Prints the number, a tab, and the record. The number is never too low. It is too high only by the copies of a
+/// false positive. CSV headers are not printed. A record without a key has 0 copies; with --on-missing=drop it
+/// is not printed.
+#[derive(clap::Args, Debug)]
+pub(crate) struct CountArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    filter: OpenArgs,
+
+    #[command(flatten)]
+    run: RunArgs,
+
+    #[command(flatten)]
+    quiet: Quiet,
+}
+
+impl CountArgs {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        Job {
+            op: Op::Count,
+            reading: self.target.input.reading(None)?,
+            location: Some(Location::of(&self.target.filter_file)?),
+            filter: self.filter.spec(),
+            to: Destinations::standard(),
+            printed: None,
+            prefix: None,
+            known: Vec::new(),
+            recorded: None,
+            running: self.run.running(self.quiet.verbosity()),
+        }
+        .run()
+    }
+}

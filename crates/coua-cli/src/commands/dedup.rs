@@ -1,0 +1,196 @@
+//! `coua dedup`.
+
+use crate::args::value::{Word, word};
+use crate::args::{FilterArgs, InputArgs, WorkArgs};
+use crate::filter::copies::{Keep, Question};
+use crate::filter::{Location, Op};
+use crate::input::Spooling;
+use crate::key::Seen;
+use crate::output::{Destination, Destinations};
+use crate::resume::JobSpec;
+use crate::run::Job;
+use crate::terminal::{Exit, Failure, Result};
+use clap::ArgGroup;
+use std::path::PathBuf;
+
+/// Print each record the first time it is seen
+///
+/// Needs no size and no sorting, and keeps the order. Unless told otherwise, the filter remembers all 64 bits of
+/// every key's hash, so the expected number of records wrongly taken for repeats stays far below one (0.03 for a
+/// billion records; --stats prints it). If a filter takes more than 2 % of the new records for repeats, a
+/// warning says so at the end. If there is no filter file and all inputs are files, their sizes and first
+/// records tell how much room to make. Records are printed unchanged. A newline is added only between two files
+/// if the first one does not end with a newline.
+///
+/// With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after
+/// the output is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes
+/// away (| head), it is as it was before the run, or at the last checkpoint. After exit code 4 everything is
+/// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
+/// block, saves, and ends by the signal.
+///
+/// With --filter, -o and inputs that are files, a run may be interrupted at any moment, even by a crash. The
+/// same command with --resume continues it: output and filter are then the same as without the interruption. If
+/// the filter is full (exit code 3), make room and resume.
+#[derive(clap::Args, Debug)]
+#[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
+pub(crate) struct DedupArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Take what is in FILE for seen: records like those of the inputs, or a filter (again and again)
+    ///
+    /// Records whose key is in one of these files are repeats: lines of B that are not in A are `--known A B`. The files
+    /// are read first, and are not changed; nor does a filter of this run (--filter) take their records in.
+    #[arg(long, value_name = "FILE", help_heading = "Which copy")]
+    known: Vec<PathBuf>,
+
+    /// Write to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Add to the outputs that are files, instead of emptying them
+    ///
+    /// A CSV header is written only to an empty file, and must be equal to the one that is there.
+    #[arg(long, help_heading = "Output", requires = "output", conflicts_with_all = ["restart", "overwrite"])]
+    append: bool,
+
+    /// Which of several records with the same key to print: first, last or none [default: first]
+    ///
+    /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
+    /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
+    /// second pass begins. With none (also -u) those records are printed whose key no other record has.
+    #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
+          value_parser = word(&KEEP))]
+    keep: Option<Keep>,
+
+    /// Print only records whose key no other record has
+    #[arg(short = 'u', hide = true, conflicts_with = "keep")]
+    alone: bool,
+
+    /// Print the others: all that would not be printed without this option
+    #[arg(short = 'd', long, help_heading = "Which copy", conflicts_with = "tee_dups")]
+    repeats: bool,
+
+    /// Print before each record how many records have its key
+    ///
+    /// The number and a tab; with --csv the separator of columns, and `count` in the header. All inputs are read twice
+    /// (see --keep).
+    #[arg(short = 'c', long, help_heading = "Which copy")]
+    count: bool,
+
+    /// Fail if an input would have to be copied to be read twice
+    #[arg(long, help_heading = "Which copy", hide_short_help = true)]
+    no_spool: bool,
+
+    /// Also write the repeats to FILE
+    ///
+    /// With -o that may be `-`, standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    tee_dups: Option<PathBuf>,
+
+    /// Remember in FILE what was seen, for the next run
+    ///
+    /// FILE is created if it does not exist. If it exists, the options that describe a filter must agree with
+    /// it.
+    ///
+    /// The filter may also be on a server or cluster with Coua's module:
+    /// `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`, or `redis://`; for TLS `valkeys://` or
+    /// `rediss://`. The password may be in the environment variable `COUA_SERVER_PASSWORD` instead. Many
+    /// processes may share such a filter: the first process that has a record prints it. If the connection is
+    /// lost, coua tries again (&retry=SECONDS, 60). Records whose answers were lost, at most 1 MiB of them or
+    /// one longer record, are printed whether they were seen before or not, so that none is lost. A record is
+    /// added before it is printed, and removed again if it cannot be printed; only a process that is killed
+    /// outright cannot remove it. Options that only filter files have (--time-field, seeds and secret keys,
+    /// layouts, --resume and checkpoints) are refused. A new filter is described by --capacity, --rate with
+    /// --max-items, --hash-bits, --when-full, --window or --window-items, and --generations, for all shards
+    /// together.
+    #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
+    filter_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+const KEEP: [Word<Keep>; 3] = [
+    (&["first"], Keep::First, "The first one"),
+    (&["last"], Keep::Last, "The last one"),
+    (&["none"], Keep::None, "None of them: only records without repeats"),
+];
+
+impl DedupArgs {
+    /// What a second pass is to answer, if one is needed.
+    fn question(&self) -> Result<Option<Question>> {
+        let keep = if self.alone { Keep::None } else { self.keep.unwrap_or(Keep::First) };
+        let counts = self.count;
+        if keep == Keep::First && !counts {
+            return Ok(None);
+        }
+        let option = match keep {
+            Keep::First => "-c",
+            Keep::Last => "--keep last",
+            Keep::None => "--keep none",
+        };
+        if self.filter_file.is_some() {
+            let reason = "reads the inputs twice, and has a filter for itself: with --filter, only the first records can \
+                          be told";
+            return Err(Failure::at(option, reason));
+        }
+        if !self.filter.spec().leaves_all_open() {
+            let reason = "reads the inputs twice, and remembers all bits of every hash: leave options about rates, \
+                          numbers of items and windows out";
+            return Err(Failure::at(option, reason));
+        }
+        Ok(Some(Question { keep, counts }))
+    }
+
+    /// Returns an error if both outputs are standard output.
+    fn destinations(&self) -> Result<Destinations> {
+        let main = Some(Destination::of(self.output.as_deref()));
+        let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
+        if tee == Some(Destination::Standard) && main == tee {
+            let reason = "standard output has the first occurrences: give -o as well";
+            return Err(Failure::at("--tee-dups -", reason));
+        }
+        Ok(Destinations { main, tee, appends: self.append })
+    }
+
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let (window, repeats) = (&self.filter.window, self.repeats);
+        let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
+        let spec = JobSpec::new("dedup").with("repeats", repeats).with("known", known);
+        let spec = spec.with("append", self.append);
+        let spec = window.describe(spec);
+        let file = self.filter_file.as_deref();
+        let question = self.question()?;
+        let mut reading = self.input.reading(window.time_source())?;
+        let to = self.destinations()?;
+        if let Some(begun) = to.begun() {
+            reading.begin_headers(Some(begun))?;
+        }
+        if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
+            let reason = "standard input is an input as well: name a file, or another input";
+            return Err(Failure::at("--known -", reason));
+        }
+        let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
+        let job = Job {
+            op: Op::Dedup,
+            to,
+            location: file.map(Location::of).transpose()?,
+            reading,
+            filter: self.filter.spec(),
+            printed: Some(Seen::from(repeats)),
+            prefix: self.count.then_some(comma),
+            known: self.known.clone(),
+            recorded: Some(self.work.checkpoints(self.input.describe(spec))),
+            running: self.work.running(),
+        };
+        let spooling = if self.no_spool { Spooling::Refused } else { Spooling::Allowed };
+        match question {
+            Some(question) => job.run_twice(question, spooling),
+            None => job.run(),
+        }
+    }
+}

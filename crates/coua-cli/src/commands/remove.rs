@@ -1,0 +1,79 @@
+//! `coua remove`.
+
+use crate::args::{OpenArgs, TargetArgs, WorkArgs};
+use crate::filter::{Location, Op};
+use crate::key::Seen;
+use crate::output::{Destination, Destinations};
+use crate::resume::JobSpec;
+use crate::run::Job;
+use crate::terminal::{Exit, Result};
+use clap::ValueEnum;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Remove records from a filter file
+///
+/// Removes one copy of each record. Remove only records that were added: one that was never added may be
+/// mistaken for another, which is then removed instead (how often is the filter's false-positive rate). The file
+/// is saved at the end of the run, after the report is complete (and on disk, if it is a file), and every few
+/// seconds if all inputs and the report are files. After exit code 2 it is as it was before the run, or at the
+/// last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On
+/// SIGINT or SIGTERM the program finishes the current block, saves, and ends by the signal.
+///
+/// A run that reads files, without --report or with -o, may be interrupted at any moment, even by a crash. The
+/// same command with --resume continues it: one copy of each record is removed, and the report is complete.
+/// (Without --resume the first records would be removed twice, so that is refused.)
+///
+/// On a server, records that were removed stay removed after exit code 2, even those that are not yet in the
+/// report. If the connection is lost, records whose answers were lost are removed again. They may lose two
+/// copies, and the second answer counts.
+#[derive(clap::Args, Debug)]
+pub(crate) struct RemoveArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Print records: those found and removed, or those not found
+    #[arg(long, hide_possible_values = true, value_name = "WHICH", help_heading = "Output")]
+    report: Option<Which>,
+
+    /// Write the report to FILE instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output", requires = "report")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: OpenArgs,
+
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+/// Which records to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum Which {
+    /// Those that were found and removed.
+    Found,
+    /// Those that were not found.
+    NotFound,
+}
+
+impl RemoveArgs {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let (target, report) = (&self.target, self.report);
+        let main = report.map(|_| Destination::of(self.output.as_deref()));
+        let spec = JobSpec::new("remove").with("report", report);
+        Job {
+            op: Op::Remove,
+            reading: target.input.reading(None)?,
+            location: Some(Location::of(&target.filter_file)?),
+            filter: self.filter.spec(),
+            to: Destinations { main, ..Destinations::default() },
+            printed: report.map(|which| Seen::from(which == Which::Found)),
+            prefix: None,
+            known: Vec::new(),
+            recorded: Some(self.work.checkpoints(target.input.describe(spec))),
+            running: self.work.running(),
+        }
+        .run()
+    }
+}

@@ -1,0 +1,289 @@
+//! What two passes over the same records need: which keys come again, and how often.
+//!
+//! The first pass puts each key into `first`, and each copy of one that is there into `more`. So most keys take no more
+//! than `dedup` takes for them, and `more` has one item less of a key than the key has records. In the second pass the
+//! first record of a key is the one that takes the key out of `first`; the last one is that for which `more` has no
+//! copy left to take; and a key that `more` never had is alone.
+
+use crate::filter::collisions;
+use crate::filter::estimate::Forecast;
+use crate::filter::op::{NoRoom, Op, Stop};
+use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
+use crate::filter::sharded::{HASH_BITS, Sharding};
+use crate::filter::spec::FilterSpec;
+use crate::input::Survey;
+use crate::key::{Answers, BlockKeys, Group, Seen};
+use crate::pipeline::{Batch, Prefetch};
+use crate::record::BlockSize;
+use crate::terminal::{FilterFigures, Result};
+use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
+use std::iter::zip;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Which of several records with the same key is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    First,
+    Last,
+    /// Only a record whose key no other has.
+    None,
+}
+
+/// What the second pass is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    pub(crate) keep: Keep,
+    /// Also how many records have the key.
+    pub(crate) counts: bool,
+}
+
+/// The filters, in shards by the first bits of their keys.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    shards: Vec<Mutex<CopiesShard>>,
+    sharding: Sharding,
+    question: Question,
+    /// After the first pass, which needs most.
+    figures: OnceLock<Figures>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    items: u64,
+    slots: u64,
+    memory_bytes: u64,
+}
+
+#[derive(Debug)]
+struct CopiesShard {
+    first: CuckooFilter,
+    more: CuckooFilter,
+    /// What is left of `more`, where that itself must stay.
+    left: Option<CuckooFilter>,
+    forecast: Option<Forecast>,
+    /// Keys of a block that were there.
+    again: Vec<KeyHash>,
+}
+
+impl Copies {
+    /// As many shards as `threads` can use.
+    pub(crate) fn new(
+        spec: &FilterSpec,
+        inputs: &Survey,
+        threads: NonZeroUsize,
+        question: Question,
+    ) -> Result<Self> {
+        let sharding = Sharding::for_threads(threads);
+        let filter = || spec.build_with_hash_bits(HASH_BITS - sharding.bits);
+        let shard = |_| {
+            let forecast = Forecast::new(inputs.total_bytes);
+            let (first, more, left, again) = (filter()?, filter()?, None, Vec::new());
+            Ok(Mutex::new(CopiesShard { first, more, left, forecast, again }))
+        };
+        let shards = (0..sharding.shards()).map(shard).collect::<Result<_>>()?;
+        Ok(Self { shards, sharding, question, figures: OnceLock::new() })
+    }
+
+    /// Makes ready for the second pass. What it does not need goes.
+    pub(crate) fn turn(&self) -> Result<(), NoRoom> {
+        let Question { keep, counts } = self.question;
+        self.figures.get_or_init(|| self.sum());
+        for number in 0..self.shards.len() {
+            let CopiesShard { first, more, left, .. } = &mut *self.shard(number);
+            if keep != Keep::First {
+                first.clear();
+            }
+            if keep == Keep::Last && counts {
+                let copy = more.try_clone();
+                *left = Some(copy.map_err(|_| NoRoom::memory(more.len()))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn shard(&self, number: usize) -> MutexGuard<'_, CopiesShard> {
+        self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sum(&self) -> Figures {
+        let mut sum = Figures::default();
+        for number in 0..self.shards.len() {
+            let CopiesShard { first, more, .. } = &*self.shard(number);
+            for filter in [first, more] {
+                sum.items += filter.len();
+                sum.slots += filter.slots();
+                sum.memory_bytes += filter.memory_bytes() as u64;
+            }
+        }
+        sum
+    }
+
+    fn figures(&self) -> FilterFigures {
+        let Figures { items, slots, memory_bytes } = *self.figures.get_or_init(|| self.sum());
+        let hash_bits = f64::from(HASH_BITS);
+        FilterFigures {
+            items,
+            load: Some(items as f64 / slots as f64),
+            memory_bytes,
+            hash_bits: Some(hash_bits),
+            false_positive_rate: Some(items as f64 / hash_bits.exp2()),
+            window: None,
+        }
+    }
+
+    fn group(&self, keys: &BlockKeys, answers: &mut Answers) {
+        let own = |hash: KeyHash| KeyHash::from_u64(hash.to_u64() << self.sharding.bits);
+        self.sharding.group(keys, answers, own);
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        self.shard(0).first.hasher()
+    }
+}
+
+impl CopiesShard {
+    fn add(&mut self, group: &mut Group, consumed: u64) {
+        let Self { first, more, forecast, again, .. } = self;
+        group.items_before = first.len();
+        let mut result = first.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        again.clear();
+        let all = zip(&group.hashes, &group.outcomes);
+        again
+            .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
+        // Nothing of a pass that has found no room is used.
+        result = result.and_then(|()| more.insert_batch(again));
+        group.stopped = result.err();
+        if group.stopped.is_some() {
+            group.outcomes.clear();
+        }
+        if let Some(forecast) = forecast {
+            forecast.make_room(consumed, group.hashes.len(), first);
+        }
+    }
+
+    fn ask(&mut self, group: &mut Group, question: Question) {
+        let Self { first, more, left, .. } = self;
+        let (hashes, outcomes) = (&group.hashes, &mut group.outcomes);
+        let outcome =
+            |is_kept| if is_kept { Insertion::Inserted } else { Insertion::AlreadyPresent };
+        group.totals.clear();
+        if question.counts {
+            group.totals.extend(more.count_batch(hashes).into_iter().map(|copies| copies + 1));
+        }
+        outcomes.clear();
+        match question.keep {
+            Keep::First => outcomes.extend(first.remove_batch(hashes).into_iter().map(outcome)),
+            Keep::Last => {
+                let taken = left.as_mut().unwrap_or(more).remove_batch(hashes);
+                outcomes.extend(taken.into_iter().map(|is_taken| outcome(!is_taken)));
+            }
+            Keep::None => {
+                let again = more.contains_batch(hashes);
+                outcomes.extend(again.into_iter().map(|comes_again| outcome(!comes_again)));
+            }
+        }
+    }
+}
+
+/// The first pass.
+#[derive(Clone, Debug)]
+pub(crate) struct FirstPass(pub(crate) Arc<Copies>);
+
+impl RunFilter for FirstPass {
+    fn hasher(&self) -> KeyHasher {
+        self.0.hasher()
+    }
+
+    fn load(&self) -> Option<f64> {
+        Some(self.0.shard(0).first.load_factor())
+    }
+
+    fn block_size(&self) -> BlockSize {
+        BlockSize::LARGE
+    }
+
+    fn prefetch(&self) -> Arc<dyn Prefetch> {
+        Arc::new(self.clone())
+    }
+
+    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+        let Batch { keys, answers, .. } = batch;
+        let merged = self.0.sharding.merge(keys, answers);
+        let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
+        let new = answers.count(Seen::New);
+        collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
+        merged.map_err(|_| Stop::Full {
+            nth: answers.found.len(),
+            no_room: NoRoom::memory(before + new),
+        })
+    }
+
+    fn summary(&mut self, request: SummaryRequest) -> Summary {
+        Summary::of(self.0.figures(), request)
+    }
+}
+
+impl Prefetch for FirstPass {
+    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
+        self.0.group(keys, answers);
+    }
+
+    fn shards(&self) -> usize {
+        self.0.shards.len()
+    }
+
+    fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
+        self.0.shard(shard).add(group, consumed);
+    }
+}
+
+/// The second pass: a record that is kept is new.
+#[derive(Clone, Debug)]
+pub(crate) struct SecondPass(pub(crate) Arc<Copies>);
+
+impl RunFilter for SecondPass {
+    fn hasher(&self) -> KeyHasher {
+        self.0.hasher()
+    }
+
+    fn load(&self) -> Option<f64> {
+        Some(self.0.shard(0).more.load_factor())
+    }
+
+    fn block_size(&self) -> BlockSize {
+        BlockSize::LARGE
+    }
+
+    fn prefetch(&self) -> Arc<dyn Prefetch> {
+        Arc::new(self.clone())
+    }
+
+    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+        let Batch { keys, answers, .. } = batch;
+        // Nothing is inserted, so that no shard refuses a key.
+        self.0.sharding.merge(keys, answers).ok();
+        if self.0.question.counts {
+            self.0.sharding.merge_totals(keys, answers);
+        }
+        Ok(())
+    }
+
+    fn summary(&mut self, request: SummaryRequest) -> Summary {
+        Summary::of(self.0.figures(), request)
+    }
+}
+
+impl Prefetch for SecondPass {
+    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
+        self.0.group(keys, answers);
+    }
+
+    fn shards(&self) -> usize {
+        self.0.shards.len()
+    }
+
+    fn query_shard(&self, shard: usize, group: &mut Group, _consumed: u64) {
+        self.0.shard(shard).ask(group, self.0.question);
+    }
+}

@@ -1,0 +1,183 @@
+//! Records whose time is so far ahead that a window would forget everything: a wrong year, mostly.
+//!
+//! Such a record is held until the time of the next one confirms it, or until it turns out that it stands alone. It is
+//! new in either case. Times near the present need no confirmation.
+
+use crate::clock::Now;
+use crate::filter::op::Op;
+use crate::pipeline::Batch;
+use crate::terminal::{Verbosity, counted};
+use coua::window::{Clock, Generations, When, Window};
+use coua::{BatchFull, Insertion, KeyHash};
+
+/// The record that is held, and those that stood alone.
+#[derive(Debug, Default)]
+pub(super) struct Jumps {
+    held: Option<Held>,
+    left_out: u64,
+    first_left_out: Option<String>,
+}
+
+#[derive(Debug)]
+struct Held {
+    hash: KeyHash,
+    time: u64,
+    /// For messages.
+    name: String,
+}
+
+/// What is to be inserted instead of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Screened {
+    hashes: Vec<KeyHash>,
+    times: Vec<u64>,
+    /// The place of each in the batch; none of a record that was held.
+    places: Vec<Option<usize>>,
+    /// The keys of the batch.
+    keys: usize,
+}
+
+impl Jumps {
+    /// The record that an earlier run has held, as [`note`](Self::note) gives it.
+    pub(super) fn with_held(note: Option<&[u8]>) -> Self {
+        let held = note.and_then(|note| {
+            let (hash, time) = note.split_first_chunk()?;
+            Some(Held {
+                hash: u64::from_le_bytes(*hash).into(),
+                time: u64::from_le_bytes(time.try_into().ok()?),
+                name: "a record of an earlier run".to_owned(),
+            })
+        });
+        Self { held, ..Self::default() }
+    }
+
+    /// The record that is held, for the next run.
+    pub(super) fn note(&self) -> Option<[u8; 16]> {
+        let Held { hash, time, .. } = self.held.as_ref()?;
+        let mut note = [0; 16];
+        note[..8].copy_from_slice(&hash.to_u64().to_le_bytes());
+        note[8..].copy_from_slice(&time.to_le_bytes());
+        Some(note)
+    }
+
+    /// What to insert instead of the keys of a batch from the nth on; none if that is the keys as they are.
+    pub(super) fn screen(
+        &mut self,
+        filter: &Generations,
+        now: Now,
+        batch: &Batch,
+        known: usize,
+    ) -> Option<Screened> {
+        let window = filter.window().filter(|window| window.clock() == Clock::Given)?;
+        let (hashes, times) = (&batch.keys.hashes[known..], batch.keys.times.get(known..)?);
+        let (first, latest) = (*times.first()?, *times.iter().max()?);
+        let mut present = Present { clock: filter.clock(), window };
+        let mut begin = present;
+        begin.advance(if begin.clock > 0 { 0 } else { first });
+        if self.held.is_none() && !begin.forgets_all(latest) {
+            return None;
+        }
+        let believed = now.millis().saturating_sub(window.length() + window.step());
+        let mut screened = Screened { keys: hashes.len(), ..Screened::default() };
+        for (place, (hash, time)) in hashes.iter().zip(times).enumerate() {
+            let is_ahead = present.forgets_all(*time);
+            if let Some(held) = self.held.take() {
+                if is_ahead {
+                    screened.push(held.hash, held.time, None);
+                    present.advance(held.time);
+                } else {
+                    self.leave_out(held);
+                }
+            }
+            if present.forgets_all(*time) && *time < believed {
+                let name = batch.block.record_name(batch.keys.record_of_hash(known + place));
+                self.held = Some(Held { hash: *hash, time: *time, name });
+            } else {
+                screened.push(*hash, *time, Some(place));
+                present.advance(*time);
+            }
+        }
+        Some(screened)
+    }
+
+    fn leave_out(&mut self, held: Held) {
+        self.left_out += 1;
+        self.first_left_out.get_or_insert(held.name);
+    }
+
+    /// Reports the records that were not remembered.
+    pub(super) fn report(&self, verbosity: Verbosity) {
+        if let Some(first) = &self.first_left_out {
+            let records = counted(self.left_out, "record");
+            verbosity.say(format_args!(
+                "{first}: not remembered, because it is dated more than a window after the records around it: {records}"
+            ));
+        }
+    }
+
+    /// Reports the record that the next run may confirm.
+    pub(super) fn report_held(&self, verbosity: Verbosity) {
+        if let Some(Held { name, .. }) = &self.held {
+            verbosity.say(format_args!(
+                "{name}: is dated more than a window after the records before it: remembered as soon as the next record \
+                 confirms the time"
+            ));
+        }
+    }
+}
+
+/// The present of a filter that items tell the time.
+#[derive(Clone, Copy, Debug)]
+struct Present {
+    clock: u64,
+    window: Window,
+}
+
+impl Present {
+    /// Whether nothing of what the filter has is left at that time. Without items it has nothing.
+    fn forgets_all(self, time: u64) -> bool {
+        self.clock > 0
+            && time.saturating_sub(self.clock) >= self.window.length() + self.window.step()
+    }
+
+    fn advance(&mut self, time: u64) {
+        self.clock = self.clock.max(time - time % self.window.step());
+    }
+}
+
+impl Screened {
+    fn push(&mut self, hash: KeyHash, time: u64, place: Option<usize>) {
+        self.hashes.push(hash);
+        self.times.push(time);
+        self.places.push(place);
+    }
+
+    /// Hashes, and when they happened.
+    pub(super) fn parts(&self) -> (&[KeyHash], When<'_>) {
+        (&self.hashes, When::Each(&self.times))
+    }
+
+    /// Makes of what was answered what the batch is to be answered. A record that is held is new.
+    pub(super) fn restore(
+        &self,
+        outcomes: &mut Vec<Insertion>,
+        result: Result<(), BatchFull>,
+        op: Op,
+    ) -> Result<(), BatchFull> {
+        let result = result.map_err(|mut stopped| {
+            let mut rest = self.places[stopped.done..].iter().flatten();
+            stopped.done = rest.next().copied().unwrap_or(self.keys);
+            stopped
+        });
+        if op == Op::Dedup || op == Op::AddNew {
+            let mut all = vec![Insertion::Inserted; self.keys];
+            for (place, outcome) in self.places.iter().zip(&*outcomes) {
+                if let Some(place) = place {
+                    all[*place] = *outcome;
+                }
+            }
+            *outcomes = all;
+        }
+        result
+    }
+}

@@ -1,0 +1,124 @@
+//! How the keys of a filter are made, as the filter remembers it: what normalizes them belongs to the filter, what
+//! finds them to the inputs.
+
+use crate::key::Normalize;
+use crate::terminal::{Failure, Report, Result};
+use coua_store::Notes;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+
+/// How keys are made. The names are those of options; as JSON they are part of the file format.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeySpec {
+    /// The options that find keys, with their values. None if a key is a whole record.
+    pub(crate) find: BTreeMap<String, Vec<String>>,
+    /// What does not count. A filter that knows another word was made by a later version.
+    pub(crate) normalize: Normalize,
+}
+
+impl KeySpec {
+    /// The note in which a filter file has it.
+    pub(crate) const NOTE: &str = "coua/keys";
+
+    /// That of the filter with these notes, if it has one.
+    pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Option<Self>> {
+        let Some(note) = notes.get(Self::NOTE) else { return Ok(None) };
+        serde_json::from_slice(note).map(Some).map_err(|_| {
+            let reason = "a later version of coua made its keys in a way that this version does not know: use that \
+                          version";
+            Failure::at(filter, reason)
+        })
+    }
+
+    /// As a note.
+    pub(crate) fn to_note(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What is true of the keys of both filters. Returns an error if they are not normalized alike.
+    pub(crate) fn common(&self, other: &Self, name: impl Display) -> Result<Self> {
+        self.normalize.check_same(other.normalize, name)?;
+        let is_same = self.find == other.find;
+        let find = if is_same { self.find.clone() } else { BTreeMap::new() };
+        Ok(Self { find, normalize: self.normalize })
+    }
+
+    /// The options that find keys, as they are written.
+    pub(crate) fn finders(&self) -> String {
+        let options = self.find.iter().flat_map(|(option, values)| {
+            let of_value = move |value: &String| {
+                if value.is_empty() {
+                    format!("--{option}")
+                } else {
+                    format!("--{option} {}", quoted(value))
+                }
+            };
+            values.iter().map(of_value)
+        });
+        options.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Adds it to what is told about a filter.
+    pub(crate) fn write_report(&self, report: &mut Report) {
+        report.field("keys", json!(self));
+        report.row("keys", self.to_string());
+    }
+}
+
+impl Display for KeySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.finders() {
+            finders if finders.is_empty() => f.write_str("whole records")?,
+            finders => f.write_str(&finders)?,
+        }
+        if self.normalize.does_nothing() { Ok(()) } else { write!(f, ", {}", self.normalize) }
+    }
+}
+
+/// A value as shells take it.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@+%".contains(c);
+    if value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(find: &[(&str, &[&str])], normalize: Normalize) -> KeySpec {
+        let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+        let find = find.iter().map(|(option, values)| ((*option).to_owned(), owned(values)));
+        KeySpec { find: find.collect(), normalize }
+    }
+
+    #[test]
+    fn options_are_shown_as_they_are_written() {
+        let both = Normalize { trim: true, ignore_case: true, url: false };
+        let found = spec(&[("csv", &["id", "a b"]), ("no-quotes", &[""])], both);
+        assert_eq!(found.to_string(), "--csv id --csv 'a b' --no-quotes, --ignore-case --trim");
+        assert_eq!(KeySpec::default().to_string(), "whole records");
+        let regex = spec(&[("regex", &["it's (.)"])], Normalize::default());
+        assert_eq!(regex.to_string(), r"--regex 'it'\''s (.)'");
+    }
+
+    #[test]
+    fn the_note_is_kept_as_it_was() {
+        let found = spec(&[("json", &["/id"])], Normalize { url: true, ..Normalize::default() });
+        let note = r#"{"find":{"json":["/id"]},"normalize":["url"]}"#;
+        assert_eq!(String::from_utf8(found.to_note()).unwrap(), note);
+        assert_eq!(serde_json::from_str::<KeySpec>(note).unwrap(), found);
+        let later = note.replace("url", "stem");
+        assert!(
+            serde_json::from_str::<KeySpec>(&later).is_err(),
+            "keys would be made in another way"
+        );
+        let finder = note.replace("json", "xml");
+        assert!(serde_json::from_str::<KeySpec>(&finder).is_ok(), "that is only told");
+    }
+}

@@ -1,0 +1,88 @@
+//! What `--known` names: files of records, and filters.
+
+use super::job::Reading;
+use crate::filter::{FilterSpec, filter_file};
+use crate::input::BlockReader;
+use crate::key::{Hashing, Known, Mixing};
+use crate::pipeline::Batch;
+use crate::terminal::{CancelToken, Failure, Result};
+use coua::window::Generations;
+use coua::{CuckooFilter, KeyHasher};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Reading {
+    /// Sets aside from now on what these files hold: records, or the items of filters.
+    pub(super) fn know(
+        &mut self,
+        paths: &[PathBuf],
+        hasher: KeyHasher,
+        spec: &FilterSpec,
+    ) -> Result<()> {
+        let (filters, records): (Vec<_>, Vec<_>) = paths.iter().partition(|path| is_filter(path));
+        let mut known = Vec::new();
+        for path in filters {
+            known.push(self.known_filter(path, hasher, spec)?);
+        }
+        if !records.is_empty() {
+            let records: Vec<PathBuf> = records.into_iter().cloned().collect();
+            known.push(self.known_records(&records, hasher)?);
+        }
+        self.hashing.known = Known::new(known);
+        Ok(())
+    }
+
+    fn known_filter(
+        &self,
+        path: &Path,
+        hasher: KeyHasher,
+        spec: &FilterSpec,
+    ) -> Result<Generations> {
+        let mut view = filter_file::read(path, &spec.secret)?;
+        if view.filter.hasher() != hasher {
+            let reason = "--known: its keys are hashed in another way than in this run: give the same --seed or --secret";
+            return Err(Failure::at(path.display(), reason));
+        }
+        if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
+            self.hashing.keys.normalize.check_same(keys.normalize, path.display())?;
+        }
+        spec.now.advance(&mut view.filter);
+        Ok(view.filter)
+    }
+
+    fn known_records(&self, paths: &[PathBuf], hasher: KeyHasher) -> Result<Generations> {
+        let mut filter = CuckooFilter::builder().hasher(hasher).build().map_err(no_memory)?;
+        let mut hashing = Hashing { hasher, known: Known::default(), ..self.hashing.clone() };
+        let inputs = self.inputs.others(paths);
+        inputs.survey(self.until)?;
+        let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
+        let mut reader =
+            BlockReader::new(inputs, hashing.format.clone(), headers, stop, Arc::default());
+        let mut batch = Batch::default();
+        while reader.next_block(&mut batch.block)? {
+            hashing.hash(&mut batch.block, &mut batch.keys);
+            if let Some(failure) = batch.block.failure.take() {
+                return Err(failure);
+            }
+            filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
+        }
+        Ok(filter.into())
+    }
+}
+
+fn no_memory(error: impl std::fmt::Display) -> Failure {
+    Failure::at("--known", error)
+}
+
+/// Whether a file is a filter; if it cannot be read, that is said later.
+fn is_filter(path: &Path) -> bool {
+    let is_regular = path.metadata().is_ok_and(|found| found.is_file());
+    let file = File::open(path).ok().filter(|_| is_regular);
+    file.is_some_and(|file| {
+        !matches!(
+            Generations::snapshot_bytes(&file),
+            Err(coua::LoadError::NotAFilter | coua::LoadError::Io(_))
+        )
+    })
+}

@@ -1,0 +1,59 @@
+//! Records that are read twice: once to learn which of them come again, and once to print those that are wanted.
+
+use super::job::Job;
+use super::work::Pass;
+use crate::filter::copies::{Copies, FirstPass, Question, SecondPass};
+use crate::input::Spooling;
+use crate::output::Destinations;
+use crate::terminal::{Exit, Failure, Result, caught_signal};
+use std::sync::Arc;
+
+impl Job {
+    /// Works records off in two passes.
+    pub(crate) fn run_twice(mut self, question: Question, spooling: Spooling) -> Result<Exit> {
+        self.to.check_open()?;
+        self.reading.inputs.make_rereadable(spooling)?;
+        let used = self.prepare()?;
+        let before = self.reading.inputs.states()?;
+        let copies = Copies::new(&self.filter, &used.inputs, self.running.threads, question)?;
+        let copies = Arc::new(copies);
+        if !self.known.is_empty() {
+            self.reading.know(&self.known, copies.hasher(), &self.filter)?;
+            self.known.clear();
+        }
+        let first = Self {
+            reading: self.reading.clone(),
+            known: Vec::new(),
+            location: None,
+            filter: self.filter.clone(),
+            to: Destinations::default(),
+            printed: None,
+            prefix: None,
+            recorded: None,
+            ..self
+        };
+        let first = Pass::tally(first, &used, Box::new(FirstPass(copies.clone())))?;
+        let nothing = "nothing was printed";
+        if let Some(full) = first.outcome.no_room() {
+            return Err(Failure::ending(
+                Exit::Full,
+                "filter",
+                format_args!("{}; {nothing}", full.why),
+            ));
+        }
+        if caught_signal().is_some() {
+            return Ok(Exit::Success.or_signal());
+        }
+        copies.turn().map_err(|full| {
+            Failure::ending(Exit::Full, "filter", format_args!("{}; {nothing}", full.why))
+        })?;
+        self.reading.inputs.check_states(&before)?;
+        let Pass { session, counts, .. } = first;
+        let inputs = self.reading.inputs.clone();
+        let filter = Box::new(SecondPass(copies));
+        let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
+        inputs.check_states(&before)?;
+        second.counts.expect_as(&counts);
+        second.finish(Exit::Success)
+    }
+}

@@ -1,0 +1,178 @@
+//! Records that count as seen from the start (`--known`), files that a list names (`--files-from`), and outputs that are
+//! added to (`--append`).
+
+use crate::support::{Folder, json, run_in, run_with, shell};
+
+#[test]
+fn lines_of_b_that_are_not_in_a() {
+    let folder = Folder::new();
+    folder.file("a", "1\n2\n3\n");
+    folder.file("b", "3\n4\n4\n1\n5");
+    folder.file("c", "5\n");
+    for threads in ["1", "3"] {
+        let dedup = |options: &[&str]| {
+            run_in(&folder, &[&["dedup", "-j", threads], options, &["b"]].concat())
+        };
+        assert_eq!(dedup(&["--known", "a"]).text(), "4\n5");
+        assert_eq!(dedup(&["--known", "a", "--known", "c"]).text(), "4\n");
+        assert_eq!(dedup(&["--known", "a", "-d"]).text(), "3\n4\n1\n");
+        assert_eq!(dedup(&["--known", "a", "-u"]).text(), "5");
+        assert_eq!(dedup(&["--known", "a", "-c"]).text(), "2\t4\n1\t5");
+        let run = dedup(&["--known", "a", "--stats=json"]);
+        let stats = json(run.stderr.lines().last().unwrap());
+        let numbers = ["records", "unique", "repeats", "items"].map(|name| stats[name].as_u64());
+        assert_eq!(numbers, [5, 2, 3, 2].map(Some));
+    }
+}
+
+/// They may be filters, and are not changed; nor are they taken in.
+#[test]
+fn filters_may_be_known() {
+    let folder = Folder::new();
+    folder.file("b", "3\n4\n");
+    run_with(b"1\n2\n3\n", ["add", &folder.join("f")]).good();
+    let before = folder.read("f");
+    assert_eq!(run_in(&folder, &["dedup", "--known", "f", "--filter", "g", "b"]).text(), "4\n");
+    assert_eq!(run_in(&folder, &["info", "--json", "g"]).json()["items"], 1);
+    assert!(folder.read("f") == before);
+    assert_eq!(run_in(&folder, &["dedup", "--filter", "g", "b"]).text(), "3\n");
+    run_with(b"1\n", ["add", "--seed", "7", &folder.join("seeded")]).good();
+    run_in(&folder, &["dedup", "--known", "seeded", "b"]).failed(
+        2,
+        "coua: seeded: --known: its keys are hashed in another way than in this run: give the same --seed or --secret\n",
+    );
+    assert_eq!(
+        run_in(&folder, &["dedup", "--seed", "7", "--known", "seeded", "b"]).text(),
+        "3\n4\n"
+    );
+    run_with(b"x\n", ["add", "-i", &folder.join("lower")]).good();
+    let other = run_in(&folder, &["dedup", "--known", "lower", "b"]);
+    assert!(
+        other.code == Some(2)
+            && other.stderr.contains("lower: its keys are made with --ignore-case")
+    );
+    assert_eq!(run_in(&folder, &["dedup", "-i", "--known", "lower", "b"]).text(), "3\n4\n");
+}
+
+#[test]
+fn keys_of_known_files_are_found_as_those_of_inputs() {
+    let folder = Folder::new();
+    folder.file("a.csv", "x,id\nq,7\n");
+    folder.file("b.csv", "id,v\n7,a\n8,b\n");
+    let dedup = ["dedup", "--csv", "id", "--known", "a.csv", "b.csv"];
+    assert_eq!(run_in(&folder, &dedup).text(), "id,v\n8,b\n");
+    folder.file("a", "A\n");
+    assert_eq!(run_with(b"a\nb\n", ["dedup", "-i", "--known", &folder.join("a")]).text(), "b\n");
+    let missing = run_in(&folder, &["dedup", "--known", "none", "a"]);
+    missing.failed(2, "coua: none: No such file or directory\n");
+    let both = run_with(b"a\n", ["dedup", "--known", "-"]);
+    both.failed(
+        2,
+        "coua: --known -: standard input is an input as well: name a file, or another input\n",
+    );
+    assert_eq!(shell(folder.path(), "echo A | $COUA dedup --known - a").good(), b"");
+}
+
+#[test]
+fn a_resumed_run_knows_the_same() {
+    let folder = Folder::new();
+    folder.file("a", "1\n");
+    folder.file("in", "1\n2\n");
+    let dedup = ["dedup", "--known", "a", "--filter", "f", "-o", "out", "--resume", "in"];
+    run_in(&folder, &dedup).good();
+    folder.file("in", "1\n2\n1\n3\n");
+    run_in(&folder, &dedup).good();
+    assert_eq!(folder.read("out"), b"2\n3\n");
+    run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "--resume", "in"]).code.unwrap();
+}
+
+#[test]
+fn files_from_a_list() {
+    let folder = Folder::new();
+    for (name, text) in [("one", "a\n"), ("two words", "b\na\n"), ("three", "c\n")] {
+        folder.file(name, text);
+    }
+    folder.file("list", "two words\nthree\n");
+    folder.file("empty", "");
+    let dedup = |script: &str| shell(folder.path(), &format!("$COUA dedup {script}")).text();
+    assert_eq!(dedup("--files-from list one"), "a\nb\nc\n");
+    assert_eq!(shell(folder.path(), "cat list | $COUA dedup --files-from -").text(), "b\na\nc\n");
+    let found = "find . -name 't*' -print0 | sort -z | $COUA dedup --files-from -";
+    assert_eq!(shell(folder.path(), found).text(), "c\nb\na\n");
+    assert_eq!(dedup("--files-from empty"), "", "it does not wait for standard input");
+    let none = run_in(&folder, &["dedup", "--files-from", "none"]);
+    none.failed(2, "coua: none: No such file or directory\n");
+    run_in(&folder, &["dedup", "--files-from", "-", "-"]).failed(
+        2,
+        "coua: --files-from -: standard input cannot have both names of files and records\n",
+    );
+}
+
+#[test]
+fn an_output_is_added_to() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\na\n");
+    folder.file("out", "old");
+    let dedup = |options: &[&str]| {
+        run_in(&folder, &[&["dedup", "-o", "out", "--append", "in"], options].concat())
+    };
+    dedup(&[]).good();
+    assert_eq!(folder.read("out"), b"old\na\nb\n", "with the end that the last record lacked");
+    dedup(&["--known", "out"]).good();
+    assert_eq!(folder.read("out"), b"old\na\nb\n");
+    dedup(&["--keep", "last"]).good();
+    assert_eq!(folder.read("out"), b"old\na\nb\nb\na\n");
+    let new = run_in(&folder, &["dedup", "-o", "new", "--append", "in"]);
+    new.good();
+    assert_eq!(folder.read("new"), b"a\nb\n");
+    let standard = run_in(&folder, &["dedup", "--append", "in"]);
+    assert_eq!(standard.code, Some(2));
+}
+
+#[test]
+fn a_header_is_added_to_nothing_only_and_must_be_the_same() {
+    let folder = Folder::new();
+    folder.file("in", "id,v\n1,a\n2,b\n1,c\n");
+    folder.file("other", "id,w\n3,d\n");
+    let dedup =
+        |file: &str| run_in(&folder, &["dedup", "--csv", "id", "-o", "out", "--append", file]);
+    dedup("in").good();
+    dedup("in").good();
+    assert_eq!(folder.read("out"), b"id,v\n1,a\n2,b\n1,a\n2,b\n");
+    let refused = dedup("other");
+    assert!(
+        refused.code == Some(2)
+            && refused.stderr.contains("other: its header differs from that of out")
+    );
+    assert_eq!(folder.read("out"), b"id,v\n1,a\n2,b\n1,a\n2,b\n");
+    folder.file("text", "no header\n");
+    let refused = run_in(&folder, &["dedup", "--csv", "id", "-o", "text", "--append", "in"]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("text: the header has no column \"id\"")
+    );
+    assert_eq!(folder.read("text"), b"no header\n");
+}
+
+/// With a filter: the same command once more adds nothing, and an interrupted run is to be resumed.
+#[test]
+fn outputs_of_several_runs_with_one_filter() {
+    let folder = Folder::new();
+    let dedup = |options: &[&str], file: &str| {
+        run_in(
+            &folder,
+            &[&["dedup", "--filter", "f", "-o", "out", "--append"], options, &[file]].concat(),
+        )
+    };
+    folder.file("one", "a\nb\n");
+    folder.file("two", "b\nc\n");
+    dedup(&[], "one").good();
+    dedup(&[], "two").good();
+    dedup(&[], "two").good();
+    assert_eq!(folder.read("out"), b"a\nb\nc\n");
+    folder.file("two", "b\nc\nd\n");
+    dedup(&["--resume"], "two").good();
+    folder.file("two", "b\nc\nd\ne\n");
+    dedup(&["--resume"], "two").good();
+    assert_eq!(folder.read("out"), b"a\nb\nc\nd\ne\n");
+    assert_eq!(dedup(&["--restart"], "two").code, Some(2));
+}

@@ -1,0 +1,143 @@
+//! A filter remembers how its keys are made: what normalizes them holds for every later command, what finds them is told
+//! where it may have been forgotten.
+
+use crate::support::{Folder, run_in, run_with};
+use serde_json::json;
+
+fn with(folder: &Folder, text: &str, args: &[&str]) -> crate::support::Run {
+    let args: Vec<_> = args
+        .iter()
+        .map(|arg| if *arg == "f" { folder.join("f") } else { (*arg).to_owned() })
+        .collect();
+    run_with(text.as_bytes(), &args)
+}
+
+#[test]
+fn normalizers_hold_for_every_command() {
+    for (options, stored, asked) in [
+        (&["-i"][..], "Anna\n", "ANNA\n"),
+        (&["--trim"], " a\n", "a \n"),
+        (&["--url"], "http://a.example\n", "HTTP://A.example:80/#top\n"),
+        (&["--trim", "-i"], "B\n", "\tb\n"),
+    ] {
+        let folder = Folder::new();
+        with(&folder, stored, &[&["add", "f"], options].concat()).good();
+        for options in [&[][..], options] {
+            let ask = |args: &[&str]| with(&folder, asked, &[args, options].concat());
+            assert_eq!(ask(&["check", "f"]).text(), asked, "{options:?}");
+            assert_eq!(ask(&["count", "f"]).text(), format!("1\t{asked}"));
+            assert_eq!(ask(&["dedup", "--filter", "f"]).text(), "");
+            assert_eq!(ask(&["remove", "f", "--report", "found"]).text(), asked);
+            assert_eq!(ask(&["dedup", "--filter", "f"]).text(), asked);
+        }
+    }
+}
+
+#[test]
+fn other_normalizers_are_refused() {
+    let folder = Folder::new();
+    with(&folder, "a\n", &["add", "f", "-i"]).good();
+    let f = folder.join("f");
+    let before = folder.read("f");
+    for args in [
+        &["check", "f", "--trim"][..],
+        &["add", "f", "-i", "--url"],
+        &["dedup", "--trim", "--filter", "f"],
+    ] {
+        let words = format!(
+            "coua: {f}: its keys are made with --ignore-case, and not with {}: leave such options out, or name another \
+             filter\n",
+            if args[0] == "add" { "--ignore-case --url" } else { "--trim" }
+        );
+        with(&folder, "b\n", args).failed(2, &words);
+    }
+    assert!(folder.read("f") == before);
+    let folder = Folder::new();
+    with(&folder, "a\n", &["add", "f"]).good();
+    let words = format!(
+        "coua: {}: its keys are made with no option, and not with --ignore-case: leave such options out, or name \
+         another filter\n",
+        folder.join("f")
+    );
+    with(&folder, "A\n", &["check", "-i", "f"]).failed(2, &words);
+}
+
+#[test]
+fn info_tells_both() {
+    let folder = Folder::new();
+    with(&folder, "a;b\n", &["add", "f", "-k2", "-t", ";", "-i"]).good();
+    let keys = json!({"find": {"fields": ["2"], "separator": [";"]}, "normalize": ["ignore-case"]});
+    assert_eq!(run_in(&folder, &["info", "--json", "f"]).json()["keys"], keys);
+    let text = run_in(&folder, &["info", "f"]).text();
+    assert!(text.contains("--fields 2 --separator ';', --ignore-case\n"), "{text}");
+    with(&folder, "a\n", &["add", &folder.join("g")]).good();
+    assert!(run_in(&folder, &["info", "g"]).text().contains(" whole records\n"));
+}
+
+#[test]
+fn a_finder_that_was_forgotten_is_named() {
+    let folder = Folder::new();
+    with(&folder, "{\"id\":1}\n", &["add", "f", "--json", "/id"]).good();
+    let f = folder.join("f");
+    let hint = "none of 1 record: its keys were found with --json /id; give that as well, unless the records are such \
+                keys\n";
+    for args in [
+        &["check", "f"][..],
+        &["check", "-c", "f"],
+        &["check", "-v", "f"],
+        &["remove", "f"],
+        &["count", "f"],
+    ] {
+        let run = with(&folder, "{\"id\":1}\n", args);
+        assert_eq!(run.stderr, format!("coua: {f}: has {hint}"), "{args:?}");
+    }
+    let run = with(&folder, "{\"id\":2}\n", &["dedup", "--filter", "f"]);
+    assert_eq!((run.code, run.stderr), (Some(0), format!("coua: {f}: had {hint}")));
+    for (text, args) in [
+        ("1\n", &["check", "f"][..]),
+        ("{\"id\":3}\n", &["check", "-v", "--json", "/id", "f"]),
+        ("x,1\n", &["check", "--csv", "2", "f"]),
+        ("1\n2\n", &["dedup", "--filter", "f"]),
+    ] {
+        let run = with(&folder, text, args);
+        assert_eq!(run.stderr, "", "{args:?}");
+    }
+}
+
+/// Files of whole filters keep it; filters whose keys are not made alike are not merged.
+#[test]
+fn whole_files() {
+    let folder = Folder::new();
+    with(&folder, "{\"id\":\"A\"}\n", &["add", "f", "--json", "/id", "-i"]).good();
+    with(&folder, "x B\n", &["add", &folder.join("g"), "-k2", "-i"]).good();
+    with(&folder, "c\n", &["add", &folder.join("h")]).good();
+    run_in(&folder, &["compact", "-q", "f"]).good();
+    run_in(&folder, &["convert", "f", "-o", "small", "--hash-bits", "40"]).good();
+    let keys = |name: &str| run_in(&folder, &["info", "--json", name]).json()["keys"].clone();
+    assert_eq!(keys("small"), json!({"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}));
+    run_in(&folder, &["merge", "-q", "-o", "both", "f", "g"]).good();
+    assert_eq!(
+        keys("both"),
+        json!({"find": {}, "normalize": ["ignore-case"]}),
+        "found in two ways"
+    );
+    assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");
+    run_in(&folder, &["merge", "-o", "all", "f", "h"]).failed(
+        2,
+        "coua: h: its keys are made with no option, and not with --ignore-case: leave such options out, or name \
+         another filter\n",
+    );
+    assert!(!folder.has("all"));
+}
+
+/// An interrupted run is not another one because the filter knows how keys are made.
+#[test]
+fn a_run_is_resumed() {
+    let folder = Folder::new();
+    folder.file("in", "a\nA\n");
+    let command = ["dedup", "--filter", "f", "-o", "out", "--resume", "in", "-i"];
+    run_in(&folder, &command).good();
+    folder.file("in", "a\nA\nb\nB\n");
+    run_in(&folder, &command).good();
+    assert_eq!(folder.read("out"), b"a\nb\n");
+}

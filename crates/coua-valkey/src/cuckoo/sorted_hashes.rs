@@ -1,0 +1,433 @@
+//! A sorted list of hashes in few bytes, of which no more bits are kept than a table would.
+//!
+//! Elias 1974, Fano 1971: the hashes are divided into about as many ranges as there are. Of each, the lowest bits
+//! stand one after the other; then, for each range, a one for each of its hashes, and a zero. With n hashes
+//! of h bits that is about h - log2(n) + 2 bits for each.
+//!
+//! The words follow from the hashes alone, in whatever order these came and went.
+
+use coua::KeyHash;
+
+use crate::error::CommandError;
+
+/// A sorted list of hashes; equal ones are there as often as they came.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SortedHashes {
+    words: Vec<u64>,
+    len: u16,
+    /// Of each hash, the highest: 8 to 64.
+    bits: u8,
+}
+
+/// How the bits of a list lie.
+#[derive(Clone, Copy, PartialEq)]
+struct Split {
+    len: usize,
+    /// Bits that stand one after the other, and those that tell the range.
+    low: usize,
+    high: usize,
+}
+
+impl Split {
+    fn of(bits: u8, len: usize) -> Self {
+        let high = len.next_power_of_two().ilog2().max(1) as usize;
+        let high = high.min(bits.into());
+        Self { len, low: usize::from(bits) - high, high }
+    }
+
+    /// Where the ranges begin.
+    fn ranges_at(self) -> usize {
+        self.len * self.low
+    }
+
+    fn total(self) -> usize {
+        self.ranges_at() + self.len + (1 << self.high)
+    }
+}
+
+/// Where a hash is, or would be: its number, and its place among the ones and zeros.
+#[derive(Clone, Copy)]
+struct HashPlace {
+    number: usize,
+    at: usize,
+}
+
+impl SortedHashes {
+    /// An empty list of the highest `bits` bits of hashes.
+    pub(super) fn new(bits: u8) -> Self {
+        Self { words: vec![0; Self::words_for(bits, 0)], len: 0, bits }
+    }
+
+    /// The list with these words, if they are those of `len` hashes.
+    pub(super) fn from_words(bits: u8, len: usize, words: Vec<u64>) -> Option<Self> {
+        let list = Self { words, len: u16::try_from(len).ok()?, bits };
+        let (split, total) = (list.split(), list.split().total());
+        let is_whole = list.words.len() == total.div_ceil(64);
+        // Each range ends with a zero, and so do the words.
+        let ends = |at: usize| bits_at(&list.words, at, 64) == 0;
+        let ones = || -> u32 {
+            let section = (split.ranges_at()..total).step_by(64);
+            section.map(|at| bits_at(&list.words, at, 64).count_ones()).sum()
+        };
+        let is_sound =
+            is_whole && ends(total - 1) && ones() as usize == len && list.values().is_sorted();
+        is_sound.then_some(list)
+    }
+
+    /// Words that so many hashes take.
+    pub(super) fn words_for(bits: u8, len: usize) -> usize {
+        Split::of(bits, len).total().div_ceil(64)
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len.into()
+    }
+
+    pub(super) fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// The smallest hash that begins with the same bits, of each.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.values().map(|value| value << (64 - self.bits))
+    }
+
+    /// How many there are that begin with the bits of this hash.
+    pub(super) fn count(&self, hash: u64) -> usize {
+        let (value, split) = (self.value_of(hash), self.split());
+        let HashPlace { number, at } = self.place(value);
+        let is_equal = |step: &usize| {
+            self.has_hash_at(split, at + step)
+                && self.low_of(split, number + step) == low(split, value)
+        };
+        (0..self.len()).take_while(is_equal).count()
+    }
+
+    /// Takes memory for so many hashes.
+    pub(super) fn reserve(&mut self, len: usize) -> Result<(), CommandError> {
+        let more = Self::words_for(self.bits, len).saturating_sub(self.words.len());
+        self.words.try_reserve_exact(more).map_err(|_| CommandError::NoMemory)
+    }
+
+    /// Adds a hash; whether there was none with the same bits.
+    pub(super) fn insert(&mut self, hash: u64) -> Result<bool, CommandError> {
+        let value = self.value_of(hash);
+        let (before, after) = (self.split(), Split::of(self.bits, self.len() + 1));
+        self.reserve(after.len)?;
+        let HashPlace { number, at } = self.place(value);
+        let is_new =
+            !(self.has_hash_at(before, at) && self.low_of(before, number) == low(before, value));
+        if (before.low, before.high) != (after.low, after.high) {
+            let mut values = self.values_with(1)?;
+            values.insert(number, value);
+            return self.write(&values).map(|()| is_new);
+        }
+        self.words.resize(after.total().div_ceil(64), 0);
+        insert_bits(&mut self.words, number * after.low, after.low, low(after, value));
+        insert_bits(&mut self.words, after.ranges_at() + at, 1, 1);
+        self.len += 1;
+        Ok(is_new)
+    }
+
+    /// Adds all of some hashes of which `wants` one, told whether there is one with the same bits; whether it
+    /// was wanted, of each, in their order. O(hashes before and after).
+    pub(super) fn insert_all(
+        &mut self,
+        hashes: &[KeyHash],
+        wants: impl Fn(bool) -> bool,
+    ) -> Result<Vec<bool>, CommandError> {
+        let mut values = self.values_with(hashes.len())?;
+        let before = values.len();
+        let mut order: Vec<_> =
+            hashes.iter().map(|hash| self.value_of(hash.to_u64())).zip(0..).collect();
+        order.sort_unstable();
+        let mut wanted = vec![false; hashes.len()];
+        let mut present = values.clone().into_iter().peekable();
+        for &(value, place) in &order {
+            while present.next_if(|&it| it < value).is_some() {}
+            let is_there =
+                present.peek() == Some(&value) || values[before..].last() == Some(&value);
+            wanted[place] = wants(is_there);
+            if wanted[place] {
+                values.push(value);
+            }
+        }
+        values.sort_unstable();
+        self.write(&values).map(|()| wanted)
+    }
+
+    /// Removes one that begins with the bits of this hash, if there is one. Keeps memory for so many.
+    pub(super) fn remove(&mut self, hash: u64, kept: usize) -> bool {
+        if self.count(hash) == 0 {
+            return false;
+        }
+        let value = self.value_of(hash);
+        let (before, after) = (self.split(), Split::of(self.bits, self.len() - 1));
+        let HashPlace { number, at } = self.place(value);
+        if (before.low, before.high) == (after.low, after.high) {
+            remove_bits(&mut self.words, before.ranges_at() + at, 1);
+            remove_bits(&mut self.words, number * before.low, before.low);
+            self.words.truncate(after.total().div_ceil(64));
+            self.len -= 1;
+        } else {
+            let mut values: Vec<_> = self.values().collect();
+            values.remove(number);
+            // There is room for more.
+            self.write(&values).ok();
+        }
+        self.words.shrink_to(Self::words_for(self.bits, kept));
+        true
+    }
+
+    fn split(&self) -> Split {
+        Split::of(self.bits, self.len())
+    }
+
+    fn value_of(&self, hash: u64) -> u64 {
+        hash >> (64 - self.bits)
+    }
+
+    fn low_of(&self, split: Split, number: usize) -> u64 {
+        bits_at(&self.words, number * split.low, split.low)
+    }
+
+    /// Where the first value is that is no smaller.
+    fn place(&self, value: u64) -> HashPlace {
+        let split = self.split();
+        let (range, wanted) = ((value >> split.low) as usize, low(split, value));
+        let mut at = self.start_of(split, range);
+        let mut number = at - range;
+        while self.has_hash_at(split, at) && self.low_of(split, number) < wanted {
+            (at, number) = (at + 1, number + 1);
+        }
+        HashPlace { number, at }
+    }
+
+    /// Whether a one stands there, and not the zero that ends a range.
+    fn has_hash_at(&self, split: Split, at: usize) -> bool {
+        bits_at(&self.words, split.ranges_at() + at, 1) == 1
+    }
+
+    /// Where a range begins: after as many zeros.
+    fn start_of(&self, split: Split, range: usize) -> usize {
+        let (mut at, mut left) = (0, range);
+        if left == 0 {
+            return 0;
+        }
+        loop {
+            let mut zeros = !bits_at(&self.words, split.ranges_at() + at, 64);
+            let found = zeros.count_ones() as usize;
+            if found >= left {
+                for _ in 1..left {
+                    zeros &= zeros - 1;
+                }
+                return at + zeros.trailing_zeros() as usize + 1;
+            }
+            (at, left) = (at + 64, left - found);
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = u64> + '_ {
+        let split = self.split();
+        let (mut at, mut ones) = (0, bits_at(&self.words, split.ranges_at(), 64));
+        (0..self.len()).map_while(move |number| {
+            while ones == 0 {
+                at += 64;
+                if split.ranges_at() + at >= split.total() {
+                    return None;
+                }
+                ones = bits_at(&self.words, split.ranges_at() + at, 64);
+            }
+            let range = (at + ones.trailing_zeros() as usize).checked_sub(number)?;
+            ones &= ones - 1;
+            Some((range as u64).unbounded_shl(split.low as u32) | self.low_of(split, number))
+        })
+    }
+
+    fn values_with(&self, more: usize) -> Result<Vec<u64>, CommandError> {
+        let mut values = Vec::new();
+        values.try_reserve_exact(self.len() + more).map_err(|_| CommandError::NoMemory)?;
+        values.extend(self.values());
+        Ok(values)
+    }
+
+    /// Becomes the list of these values, which are sorted.
+    fn write(&mut self, values: &[u64]) -> Result<(), CommandError> {
+        self.reserve(values.len())?;
+        let split = Split::of(self.bits, values.len());
+        self.words.clear();
+        self.words.resize(split.total().div_ceil(64), 0);
+        self.len = values.len() as u16;
+        for (number, &value) in values.iter().enumerate() {
+            set_bits(&mut self.words, number * split.low, low(split, value));
+            let range = value.unbounded_shr(split.low as u32) as usize;
+            set_bits(&mut self.words, split.ranges_at() + range + number, 1);
+        }
+        Ok(())
+    }
+}
+
+fn low(split: Split, value: u64) -> u64 {
+    value & !u64::MAX.unbounded_shl(split.low as u32)
+}
+
+/// `width` bits; those beyond the end are 0.
+fn bits_at(words: &[u64], at: usize, width: usize) -> u64 {
+    let (word, shift) = (at / 64, (at % 64) as u32);
+    let here = words.get(word).map_or(0, |bits| bits >> shift);
+    let next = words.get(word + 1).map_or(0, |bits| bits.unbounded_shl(64 - shift));
+    (here | next) & !u64::MAX.unbounded_shl(width as u32)
+}
+
+/// Sets bits where all are 0.
+fn set_bits(words: &mut [u64], at: usize, value: u64) {
+    let (word, shift) = (at / 64, (at % 64) as u32);
+    if value == 0 {
+        return;
+    }
+    words[word] |= value << shift;
+    let rest = value.unbounded_shr(64 - shift);
+    if rest != 0 {
+        words[word + 1] |= rest;
+    }
+}
+
+/// Moves all bits from `at` on up by `width`, less than 64, and puts these there. What leaves the last word is lost.
+fn insert_bits(words: &mut [u64], at: usize, width: usize, value: u64) {
+    let (first, width) = (at / 64, width as u32);
+    let below = !u64::MAX.unbounded_shl((at % 64) as u32);
+    for word in (first + 1..words.len()).rev() {
+        let from = if word == first + 1 { words[first] & !below } else { words[word - 1] };
+        words[word] = words[word] << width | from.unbounded_shr(64 - width);
+    }
+    if let Some(word) = words.get_mut(first) {
+        *word = *word & below | (*word & !below) << width;
+    }
+    set_bits(words, at, value);
+}
+
+/// Takes `width` bits out, less than 64: all behind them move down.
+fn remove_bits(words: &mut [u64], at: usize, width: usize) {
+    let first = at / 64;
+    let below = !u64::MAX.unbounded_shl((at % 64) as u32);
+    let kept = words[first] & below;
+    let moved = bits_at(words, first * 64 + at % 64 + width, 64 - at % 64);
+    for word in first + 1..words.len() {
+        words[word] = bits_at(words, word * 64 + width, 64);
+    }
+    words[first] = kept | moved.unbounded_shl((at % 64) as u32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coua_dev::random::Random;
+
+    fn check(list: &SortedHashes, model: &[u64]) {
+        let mut values: Vec<_> = model.iter().map(|hash| hash >> (64 - list.bits())).collect();
+        values.sort_unstable();
+        assert_eq!(list.values().collect::<Vec<_>>(), values);
+        let words = SortedHashes::words_for(list.bits(), values.len());
+        assert_eq!((list.words().len(), list.len()), (words, values.len()));
+        let again = SortedHashes::from_words(list.bits(), list.len(), list.words().to_vec());
+        assert_eq!(again.as_ref(), Some(list));
+    }
+
+    #[test]
+    fn a_list_does_as_a_sorted_vector() {
+        for bits in [8, 9, 12, 23, 31, 40, 63, 64] {
+            let mut random = Random::new(u64::from(bits));
+            let (mut list, mut model) = (SortedHashes::new(bits), Vec::<u64>::new());
+            for step in 0..3_000_u64 {
+                let is_growing = (step / 700) % 2 == 0;
+                // Some again, and some at the ends.
+                let hash = match random.below(8) {
+                    0 => model
+                        .get(random.below(model.len().max(1) as u64) as usize)
+                        .copied()
+                        .unwrap_or(0),
+                    1 => [0, u64::MAX][random.below(2) as usize],
+                    _ => random.below(u64::MAX),
+                };
+                let same = |it: &u64| it >> (64 - bits) == hash >> (64 - bits);
+                if is_growing || random.below(3) == 0 {
+                    list.insert(hash).unwrap();
+                    model.push(hash);
+                } else {
+                    let gone = if random.below(2) == 0 {
+                        hash
+                    } else {
+                        model.first().copied().unwrap_or(hash)
+                    };
+                    let same = |it: &u64| it >> (64 - bits) == gone >> (64 - bits);
+                    let place = model.iter().position(same);
+                    assert_eq!(list.remove(gone, 0), place.is_some());
+                    place.map(|place| model.swap_remove(place));
+                }
+                assert_eq!(
+                    list.count(hash),
+                    model.iter().filter(|it| same(it)).count(),
+                    "{bits} {step}"
+                );
+                if step % 97 == 0 || model.len() < 20 {
+                    check(&list, &model);
+                }
+            }
+            check(&list, &model);
+        }
+    }
+
+    #[test]
+    fn many_at_once_are_as_one_after_the_other() {
+        let mut random = Random::new(1);
+        for bits in [8, 20, 64] {
+            let [mut many, mut one] = [SortedHashes::new(bits), SortedHashes::new(bits)];
+            for round in 0..30_u64 {
+                let count = random.below(100);
+                let hashes: Vec<_> =
+                    (0..count).map(|_| random.below(200) << 56 | random.below(2)).collect();
+                let keeps = round % 3 == 0;
+                let expected: Vec<_> = hashes
+                    .iter()
+                    .map(|&hash| {
+                        let wanted = !keeps || one.count(hash) == 0;
+                        wanted && one.insert(hash).is_ok()
+                    })
+                    .collect();
+                let hashes: Vec<_> = hashes.into_iter().map(KeyHash::from_u64).collect();
+                let wants = |is_there: bool| !keeps || !is_there;
+                assert_eq!(many.insert_all(&hashes, wants).unwrap(), expected);
+                assert_eq!(many, one);
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_takes_two_bits_for_each_hash_beside_its_own() {
+        for len in [10_usize, 100, 300, 1_000, 3_000] {
+            let bits = SortedHashes::words_for(23, len) as f64 * 64.0 / len as f64;
+            let own = 23.0 - (len as f64).log2();
+            assert!(bits < own + 2.2 + 64.0 / len as f64, "{len}: {bits}, {own}");
+        }
+    }
+
+    #[test]
+    fn words_that_no_list_has_are_refused() {
+        let mut list = SortedHashes::new(20);
+        for hash in 0..50_u64 {
+            list.insert(hash << 50).unwrap();
+        }
+        let words = list.words().to_vec();
+        assert!(SortedHashes::from_words(20, 50, words.clone()).is_some());
+        assert!(SortedHashes::from_words(20, 49, words.clone()).is_none());
+        for bit in 50 * 14..words.len() * 64 {
+            let mut forged = words.clone();
+            forged[bit / 64] ^= 1 << (bit % 64);
+            assert!(SortedHashes::from_words(20, 50, forged).is_none(), "{bit}");
+        }
+    }
+}
