@@ -22,6 +22,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct FileFilter {
     pub(crate) store: Store,
+    /// As the user calls it.
+    name: String,
     /// The runs that it remembers.
     runs: Runs,
     /// As they are in its notes.
@@ -55,10 +57,10 @@ pub(super) enum Saved {
 }
 
 impl FileFilter {
-    pub(super) fn new(store: Store, saved: Saved) -> Result<Self> {
-        let runs = Runs::of(store.notes(), store.path().display())?;
+    pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
+        let runs = Runs::of(store.notes(), &name)?;
         let (noted, jumps) = (runs.clone(), Jumps::with_held(store.note(HELD)));
-        Ok(Self { store, runs, noted, jumps, saved, sharded: None, least_items: 0 })
+        Ok(Self { store, name, runs, noted, jumps, saved, sharded: None, least_items: 0 })
     }
 
     /// Several threads may insert.
@@ -107,7 +109,7 @@ impl FileFilter {
 
 impl RunFilter for FileFilter {
     fn name(&self) -> String {
-        self.store.path().display().to_string()
+        self.name.clone()
     }
 
     fn hasher(&self) -> KeyHasher {

@@ -26,7 +26,17 @@ impl Location {
     pub(crate) fn of(argument: &Path) -> Result<Self> {
         let text = argument.to_string_lossy();
         let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
-        if is_address { Self::on_server(&text) } else { Ok(Self::File(argument.to_owned())) }
+        let is_there = argument.parent().is_some_and(Path::exists);
+        match (is_address, text.split_once("://")) {
+            (true, _) => Self::on_server(&text),
+            (false, Some((scheme, _))) if !is_there => {
+                let reason = format!(
+                    "{scheme}:// leads to no filter: expected a file, or valkey://HOST/NAME"
+                );
+                Err(Failure::at(without_password(&text), reason))
+            }
+            _ => Ok(Self::File(argument.to_owned())),
+        }
     }
 
     #[cfg(feature = "server")]

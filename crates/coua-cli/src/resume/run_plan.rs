@@ -101,7 +101,8 @@ impl<'a> ResumeJob<'a> {
             StoredJob::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
-        let is_overwritten = |run: &Remembered<'_>| self.overwritten(run).is_some();
+        let is_overwritten =
+            |run: &Remembered<'_>| self.outputs.iter().any(|path| run.has_written(path));
         let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
         plan.replaced.extend(overwritten);
         plan

@@ -3,6 +3,9 @@
 use crate::support::{Folder, Repeats, expected, json, lines, run, run_in, run_with, shell};
 use serde_json::Value;
 
+const NOT_A_FILTER: &str =
+    "is not a filter (add, check, count and remove take the filter first, then files of records)";
+
 #[test]
 fn add_check_count_remove() {
     let folder = Folder::new();
@@ -225,7 +228,7 @@ fn verify_in_json() {
     let text = String::from_utf8(run.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(json).collect();
     assert_eq!((lines[0]["intact"].as_bool(), lines[0]["items"].as_u64()), (Some(true), Some(1)));
-    assert_eq!(lines[1]["error"].as_str(), Some("not a Coua filter"));
+    assert_eq!(lines[1]["error"].as_str(), Some(NOT_A_FILTER));
 }
 
 #[test]
@@ -491,9 +494,9 @@ fn a_full_filter_says_what_to_do() {
     let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
     forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
         3,
-        "coua: filter: the filter is full: it holds 3 items and was made for at most 3; stopped before standard \
+        "coua: filter: is full: it holds 3 items and was made for at most 3; stopped before standard \
          input: record 4: all records before it are in the output, it and those after it are neither; give a higher \
-         --max-items, or --when-full exceed\n",
+         --max-items or --capacity, or --when-full exceed\n",
     );
     run_with(b"1\n2\n3\n", ["add", &folder.join("small"), "--max-items=3", "--rate=0.01"]).good();
     run_with(b"4\n", ["add", &folder.join("open")]).good();
@@ -505,7 +508,7 @@ fn a_full_filter_says_what_to_do() {
     );
     run_in(&folder, &["merge", "-o", "small", "small", "open"]).failed(
         2,
-        "coua: small: the filter is full: it holds 3 items and was made for at most 3; nothing was written: make room \
+        "coua: small: is full: it holds 3 items and was made for at most 3; nothing was written: make room \
          in it (`coua remove`), or add the records of open to a filter with a higher --max-items\n",
     );
 }
