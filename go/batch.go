@@ -45,6 +45,8 @@ type packed struct {
 	bytes    []byte
 	offsets  []int64
 	integers []uint64
+	// Answers that nobody wants.
+	answers []bool
 }
 
 var spaces = sync.Pool{New: func() any { return new(packed) }}
@@ -69,19 +71,22 @@ func (k Hashes) pack(from int, into *packed) int {
 
 func packBytes[K ~string | ~[]byte](keys []K, into *packed) int {
 	into.form = formOffsets64
-	bytes, offsets := into.bytes[:0], append(into.offsets[:0], 0)
-	for _, key := range keys[:min(len(keys), chunkKeys)] {
-		bytes = append(bytes, key...)
-		offsets = append(offsets, int64(len(bytes)))
+	keys = keys[:min(len(keys), chunkKeys)]
+	bytes, offsets := into.bytes[:0], sized(into.offsets, chunkKeys+1)
+	for i, key := range keys {
 		if len(bytes) >= chunkBytes {
+			keys = keys[:i]
 			break
 		}
+		offsets[i] = int64(len(bytes))
+		bytes = append(bytes, key...)
 	}
+	offsets[len(keys)] = int64(len(bytes))
 	into.bytes, into.offsets = bytes, offsets
-	return len(offsets) - 1
+	return len(keys)
 }
 
-// batch works through the keys. answers has a byte for each, or copies a number.
+// batch works through the keys. answers has a byte for each, or is nil; or copies has a number.
 func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error {
 	e, err := f.use()
 	if err != nil {
@@ -96,10 +101,16 @@ func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error
 		if copies != nil {
 			err = e.batchCount(space, copies[from:to])
 		} else {
-			err = e.batch(v, space, unsafe.Slice((*byte)(unsafe.Pointer(&answers[from])), count))
-		}
-		if errors.Is(err, ErrFull) {
-			return refused(answers, from, to, err)
+			space.answers = sized(space.answers, chunkKeys)
+			chunk := space.answers
+			if answers != nil {
+				chunk = answers[from:to]
+			}
+			bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(chunk))), count)
+			if err = e.batch(v, space, bytes); errors.Is(err, ErrFull) {
+				err = refused(bytes, from, keys.Len(), err)
+				clear(answers[min(to, len(answers)):])
+			}
 		}
 		if err != nil {
 			return err
@@ -110,15 +121,18 @@ func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error
 	return nil
 }
 
-// refused tells the keys that were not inserted, and makes their answers false. In a byte of C they are 2.
-func refused(answers []bool, from, to int, cause error) error {
+// refused tells the keys that were not inserted: those of this chunk whose byte is 2 in C, which becomes false, and all
+// later ones.
+func refused(chunk []byte, from, all int, cause error) error {
 	e := &FullError{cause: cause}
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(answers))), len(answers))
-	for i := from; i < len(bytes); i++ {
-		if i >= to || bytes[i] == 2 {
-			bytes[i] = 0
-			e.Refused = append(e.Refused, i)
+	for i, answer := range chunk {
+		if answer == 2 {
+			chunk[i] = 0
+			e.Refused = append(e.Refused, from+i)
 		}
+	}
+	for i := from + len(chunk); i < all; i++ {
+		e.Refused = append(e.Refused, i)
 	}
 	return e
 }
@@ -144,8 +158,7 @@ func (f *Filter) InsertMany(keys Keys, isNew []bool) ([]bool, error) {
 
 // AddMany is Add for many keys.
 func (f *Filter) AddMany(keys Keys) error {
-	_, err := f.answers(verbInsert, keys, nil)
-	return err
+	return f.batch(verbInsert, keys, nil, nil)
 }
 
 // ContainsMany is Contains for many keys. The answers go into found if it is large enough; it may be nil.

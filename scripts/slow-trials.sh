@@ -48,6 +48,8 @@ check 'orders of threads' env RUSTFLAGS='--cfg loom' \
 
 check "the README's first command, as written" scripts/first-command
 check 'Python: engines for many machines, source distribution' crates/coua-python/test --all
+check_if 'the Go module: races, fuzzing, the comparison' go go/test --all
+check_if 'the package for Java' 'mvn' java/test
 check 'packages are built' scripts/dist
 check 'packages are installed and tried' scripts/try-dist
 

@@ -21,7 +21,7 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
 }
 
-fn in_crate(name: &str) -> PathBuf {
+pub(crate) fn in_crate(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 

@@ -1,5 +1,5 @@
-//! Filters that the program `coua` and a program in C make for each other, with 100,000 keys of all kinds. COUA_PROGRAM
-//! names the program.
+//! Filters that the program `coua` and a program in C make for each other, with 100,000 keys of all kinds.
+//! `COUA_PROGRAM` names the program.
 
 use std::ffi::OsString;
 use std::fs;

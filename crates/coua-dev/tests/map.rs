@@ -13,7 +13,7 @@ const WALKS: [(&str, usize); 6] = [
     ("a batch insert", 12),
     ("a commit", 9),
     ("a record through `coua dedup`", 21),
-    ("`CF.ADD`", 9),
+    ("`CF.ADD`", 10),
 ];
 
 fn page() -> String {

@@ -1,0 +1,362 @@
+package coua;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import coua.Library.Verb;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * A set of keys, or a multiset, in a few bytes a key.
+ *
+ * <p>A key is any bytes, a string (its UTF-8), or a {@code long} (the key of its eight bytes, little endian). The same key
+ * has the same hash in every language, and a filter the same bytes. All calls but {@link #close} may be made by many
+ * threads. A call that fails throws a {@link CouaException}.
+ */
+public final class Filter implements AutoCloseable {
+    private final AtomicReference<MemorySegment> handle;
+    private final boolean isFile;
+
+    private Filter(MemorySegment handle, boolean isFile) {
+        this.handle = new AtomicReference<>(handle);
+        this.isFile = isFile;
+    }
+
+    /** Makes a filter that grows, and stores 64 bits of every key's hash. */
+    public Filter() {
+        this(new Options());
+    }
+
+    /** Makes a filter in memory. */
+    public Filter(Options options) {
+        this(made((arena, created) -> (int) Library.CREATE.invokeExact(options.inMemory(arena), created)), false);
+    }
+
+    /** Makes a filter whose parts have a lock each, for threads that change it side by side. */
+    public static Filter shared(Options options) {
+        return inMemory((arena, created) -> (int) Library.SHARED_CREATE.invokeExact(options.inMemory(arena), created));
+    }
+
+    /** Opens the filter in a file, or makes a new one there. {@link #close} commits. */
+    public static Filter open(Path path, Options options) {
+        return new Filter(made((arena, created) -> (int) Library.STORE_OPEN.invokeExact(
+                Library.text(arena, path.toString()), options.inMemory(arena), 0, created)), true);
+    }
+
+    /** Reads the filter in a file into memory, whoever wrote it. Of the options only the key counts. */
+    public static Filter load(Path path, Options options) {
+        return inMemory((arena, created) -> (int) Library.LOAD.invokeExact(
+                Library.text(arena, path.toString()), Library.keyIn(arena, options.key), created));
+    }
+
+    /** The filter in the bytes of {@link #toBytes}, or of a file. Of the options only the key counts. */
+    public static Filter fromBytes(byte[] bytes, Options options) {
+        return inMemory((arena, created) -> (int) Library.FROM_BYTES.invokeExact(
+                arena.allocateFrom(JAVA_BYTE, bytes), (long) bytes.length, Library.keyIn(arena, options.key), created));
+    }
+
+    /** Makes a copy in memory. */
+    public Filter copy() {
+        return inMemory((arena, created) -> (int) Library.CLONE.invokeExact(handle(), created));
+    }
+
+    private interface Maker {
+        int make(Arena arena, MemorySegment created) throws Throwable;
+    }
+
+    private static MemorySegment made(Maker maker) {
+        try (var arena = Arena.ofConfined()) {
+            var created = arena.allocate(ADDRESS);
+            Library.check(() -> maker.make(arena, created));
+            return created.get(ADDRESS, 0);
+        }
+    }
+
+    private static Filter inMemory(Maker maker) {
+        return new Filter(made(maker), false);
+    }
+
+    private MemorySegment handle() {
+        var handle = this.handle.get();
+        if (handle == null) {
+            throw new IllegalStateException("the filter is closed");
+        }
+        return handle;
+    }
+
+    /** Frees the memory, after it has committed what {@link #open} opened. No other call may be at work. */
+    @Override
+    public void close() {
+        var handle = this.handle.getAndSet(null);
+        if (handle == null) {
+            return;
+        }
+        try {
+            if (isFile) {
+                Library.check(() -> (int) Library.STORE_CLOSE.invokeExact(handle));
+            }
+        } finally {
+            Library.statusOf(() -> {
+                Library.FREE.invokeExact(handle);
+                return 0;
+            });
+        }
+    }
+
+    /** Memory for a key and its answer, one for each thread. */
+    private static final class Space {
+        MemorySegment key = Arena.ofAuto().allocate(1024, 8);
+        final MemorySegment answer = Arena.ofAuto().allocate(8, 8);
+    }
+
+    private static final ThreadLocal<Space> SPACES = ThreadLocal.withInitial(Space::new);
+
+    private long one(Verb verb, byte[] key) {
+        var space = SPACES.get();
+        if (space.key.byteSize() < key.length) {
+            space.key = Arena.ofAuto().allocate(2L * key.length, 8);
+        }
+        MemorySegment.copy(key, 0, space.key, JAVA_BYTE, 0, key.length);
+        space.answer.set(JAVA_LONG, 0, 0);
+        Library.check(() -> verb == Verb.INSERT
+                ? (int) verb.bytes.invokeExact(handle(), space.key, (long) key.length)
+                : (int) verb.bytes.invokeExact(handle(), space.key, (long) key.length, space.answer));
+        return space.answer.get(JAVA_LONG, 0);
+    }
+
+    private long one(Verb verb, long key) {
+        var space = SPACES.get();
+        space.answer.set(JAVA_LONG, 0, 0);
+        Library.check(() -> verb == Verb.INSERT
+                ? (int) verb.integer.invokeExact(handle(), key)
+                : (int) verb.integer.invokeExact(handle(), key, space.answer));
+        return space.answer.get(JAVA_LONG, 0);
+    }
+
+    private static byte[] utf8(String key) {
+        return key.getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** Adds the key if it is absent, and returns whether it was. */
+    public boolean insert(byte[] key) {
+        return one(Verb.INSERT_UNIQUE, key) != 0;
+    }
+
+    /** Adds the key if it is absent, and returns whether it was. */
+    public boolean insert(String key) {
+        return insert(utf8(key));
+    }
+
+    /** Adds the key if it is absent, and returns whether it was. */
+    public boolean insert(long key) {
+        return one(Verb.INSERT_UNIQUE, key) != 0;
+    }
+
+    /** Whether the key is there. For one that is not, true with the probability of the rate. */
+    public boolean contains(byte[] key) {
+        return one(Verb.CONTAINS, key) != 0;
+    }
+
+    /** Whether the key is there. For one that is not, true with the probability of the rate. */
+    public boolean contains(String key) {
+        return contains(utf8(key));
+    }
+
+    /** Whether the key is there. For one that is not, true with the probability of the rate. */
+    public boolean contains(long key) {
+        return one(Verb.CONTAINS, key) != 0;
+    }
+
+    /** Removes one copy of the key, and returns whether there was one. Remove only what was inserted. */
+    public boolean remove(byte[] key) {
+        return one(Verb.REMOVE, key) != 0;
+    }
+
+    /** Removes one copy of the key, and returns whether there was one. Remove only what was inserted. */
+    public boolean remove(String key) {
+        return remove(utf8(key));
+    }
+
+    /** Removes one copy of the key, and returns whether there was one. Remove only what was inserted. */
+    public boolean remove(long key) {
+        return one(Verb.REMOVE, key) != 0;
+    }
+
+    /** Adds a copy of the key. */
+    public void add(byte[] key) {
+        one(Verb.INSERT, key);
+    }
+
+    /** Counts the copies of the key. */
+    public long count(byte[] key) {
+        return one(Verb.COUNT, key);
+    }
+
+    /** {@link #insert} for many keys: true where a key is new. */
+    public boolean[] insertMany(byte[][] keys) {
+        return batch(Verb.INSERT_UNIQUE, keys);
+    }
+
+    /** {@link #insert} for many keys: true where a key is new. */
+    public boolean[] insertMany(long[] keys) {
+        return batch(Verb.INSERT_UNIQUE, keys);
+    }
+
+    /** {@link #contains} for many keys. */
+    public boolean[] containsMany(byte[][] keys) {
+        return batch(Verb.CONTAINS, keys);
+    }
+
+    /** {@link #contains} for many keys. */
+    public boolean[] containsMany(long[] keys) {
+        return batch(Verb.CONTAINS, keys);
+    }
+
+    /** {@link #remove} for many keys. */
+    public boolean[] removeMany(byte[][] keys) {
+        return batch(Verb.REMOVE, keys);
+    }
+
+    /** {@link #remove} for many keys. */
+    public boolean[] removeMany(long[] keys) {
+        return batch(Verb.REMOVE, keys);
+    }
+
+    /** Keys that one call takes. */
+    private static final int CHUNK = 1 << 16;
+
+    private boolean[] batch(Verb verb, long[] keys) {
+        var answers = new boolean[keys.length];
+        for (int from = 0; from < keys.length; from += CHUNK) {
+            int begin = from;
+            int count = Math.min(CHUNK, keys.length - from);
+            try (var arena = Arena.ofConfined()) {
+                var data = arena.allocate(8L * count, 8);
+                MemorySegment.copy(keys, begin, data, JAVA_LONG, 0, count);
+                chunk(verb, arena, 3, count, data, MemorySegment.NULL, answers, begin);
+            }
+        }
+        return answers;
+    }
+
+    private boolean[] batch(Verb verb, byte[][] keys) {
+        var answers = new boolean[keys.length];
+        for (int from = 0; from < keys.length; from += CHUNK) {
+            int count = Math.min(CHUNK, keys.length - from);
+            long bytes = 0;
+            for (int i = 0; i < count; i++) {
+                bytes += keys[from + i].length;
+            }
+            try (var arena = Arena.ofConfined()) {
+                var data = arena.allocate(Math.max(bytes, 1));
+                var offsets = arena.allocate(8L * (count + 1), 8);
+                long end = 0;
+                for (int i = 0; i < count; i++) {
+                    var key = keys[from + i];
+                    MemorySegment.copy(key, 0, data, JAVA_BYTE, end, key.length);
+                    end += key.length;
+                    offsets.setAtIndex(JAVA_LONG, i + 1, end);
+                }
+                chunk(verb, arena, 2, count, data, offsets, answers, from);
+            }
+        }
+        return answers;
+    }
+
+    /** One call for many keys, as the struct coua_keys describes them. */
+    private void chunk(Verb verb, Arena arena, int kind, int count, MemorySegment data, MemorySegment sizes,
+            boolean[] answers, int from) {
+        var keys = arena.allocate(32, 8);
+        keys.set(JAVA_INT, 0, kind);
+        keys.set(JAVA_LONG, 8, count);
+        keys.set(ADDRESS, 16, data);
+        keys.set(ADDRESS, 24, sizes);
+        var found = arena.allocate(count);
+        Library.check(() -> (int) verb.batch.invokeExact(handle(), keys, found));
+        for (int i = 0; i < count; i++) {
+            answers[from + i] = found.get(JAVA_BYTE, i) == 1;
+        }
+    }
+
+    /** Removes all keys. */
+    public void clear() {
+        Library.check(() -> (int) Library.CLEAR.invokeExact(handle()));
+    }
+
+    /** Adds the keys of another filter that are absent here. */
+    public void merge(Filter other) {
+        Library.check(() -> (int) Library.MERGE.invokeExact(handle(), other.handle()));
+    }
+
+    /** Makes the changes to an open file so far durable. */
+    public void commit() {
+        Library.check(() -> (int) Library.STORE_COMMIT.invokeExact(handle()));
+    }
+
+    /** Writes the filter to a file, which it replaces in one step. */
+    public void save(Path path) {
+        try (var arena = Arena.ofConfined()) {
+            var text = Library.text(arena, path.toString());
+            Library.check(() -> (int) Library.SAVE.invokeExact(handle(), text));
+        }
+    }
+
+    /** What {@link #save} writes: the same bytes on every machine. */
+    public byte[] toBytes() {
+        return written(Library.TO_BYTES);
+    }
+
+    /** A JSON object with the fields of {@code coua info --json}. */
+    public String describe() {
+        return new String(written(Library.DESCRIBE), StandardCharsets.UTF_8);
+    }
+
+    /** Asks for the length, and again while the filter grows in between. */
+    private byte[] written(MethodHandle call) {
+        final int tooSmall = CouaException.Status.TOO_SMALL.ordinal();
+        for (long capacity = 0;;) {
+            try (var arena = Arena.ofConfined()) {
+                var length = arena.allocate(JAVA_LONG);
+                var bytes = arena.allocate(Math.max(capacity, 1));
+                long size = capacity;
+                int status = Library.statusOf(() -> (int) call.invokeExact(handle(), bytes, size, length));
+                if (status == 0) {
+                    return bytes.asSlice(0, length.get(JAVA_LONG, 0)).toArray(JAVA_BYTE);
+                }
+                if (status != tooSmall) {
+                    throw Library.failure(status);
+                }
+                capacity = length.get(JAVA_LONG, 0) + 1;
+            }
+        }
+    }
+
+    private MemorySegment measured(MethodHandle call) {
+        var answer = SPACES.get().answer;
+        Library.check(() -> (int) call.invokeExact(handle(), answer));
+        return answer;
+    }
+
+    /** Keys in the filter, every copy counted. */
+    public long size() {
+        return measured(Library.LEN).get(JAVA_LONG, 0);
+    }
+
+    /** Bytes of its memory. */
+    public long memory() {
+        return measured(Library.MEMORY).get(JAVA_LONG, 0);
+    }
+
+    /** Its rate of wrong answers now. */
+    public double rate() {
+        return measured(Library.RATE).get(JAVA_DOUBLE, 0);
+    }
+}

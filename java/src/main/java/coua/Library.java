@@ -1,0 +1,120 @@
+package coua;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.charset.StandardCharsets;
+
+/** The functions of coua.h. The property {@code coua.library} is the path of libcoua, if it is not installed. */
+final class Library {
+    private static final Linker LINKER = Linker.nativeLinker();
+    private static final SymbolLookup SYMBOLS =
+            SymbolLookup.libraryLookup(System.getProperty("coua.library", System.mapLibraryName("coua")), Arena.global());
+
+    static final MethodHandle LAST_ERROR = handle("coua_last_error", FunctionDescriptor.of(ADDRESS));
+    static final MethodHandle FREE = handle("coua_free", FunctionDescriptor.ofVoid(ADDRESS));
+    static final MethodHandle CREATE = status("coua_create", ADDRESS, ADDRESS);
+    static final MethodHandle SHARED_CREATE = status("coua_shared_create", ADDRESS, ADDRESS);
+    static final MethodHandle STORE_OPEN = status("coua_store_open", ADDRESS, ADDRESS, JAVA_INT, ADDRESS);
+    static final MethodHandle STORE_COMMIT = status("coua_store_commit", ADDRESS);
+    static final MethodHandle STORE_CLOSE = status("coua_store_close", ADDRESS);
+    static final MethodHandle LOAD = status("coua_load", ADDRESS, ADDRESS, ADDRESS);
+    static final MethodHandle SAVE = status("coua_save", ADDRESS, ADDRESS);
+    static final MethodHandle FROM_BYTES = status("coua_from_bytes", ADDRESS, JAVA_LONG, ADDRESS, ADDRESS);
+    static final MethodHandle TO_BYTES = status("coua_to_bytes", ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
+    static final MethodHandle DESCRIBE = status("coua_describe", ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
+    static final MethodHandle CLONE = status("coua_clone", ADDRESS, ADDRESS);
+    static final MethodHandle CLEAR = status("coua_clear", ADDRESS);
+    static final MethodHandle MERGE = status("coua_merge_unique", ADDRESS, ADDRESS);
+    static final MethodHandle LEN = status("coua_len", ADDRESS, ADDRESS);
+    static final MethodHandle MEMORY = status("coua_memory", ADDRESS, ADDRESS);
+    static final MethodHandle RATE = status("coua_rate", ADDRESS, ADDRESS);
+
+    private Library() {}
+
+    /** A call for one key, in its forms. */
+    enum Verb {
+        INSERT("coua_insert"),
+        INSERT_UNIQUE("coua_insert_unique"),
+        CONTAINS("coua_contains"),
+        REMOVE("coua_remove"),
+        COUNT("coua_count");
+
+        final MethodHandle bytes;
+        final MethodHandle integer;
+        final MethodHandle batch;
+
+        Verb(String name) {
+            // Only coua_insert() has no answer.
+            var answer = name.equals("coua_insert") ? new MemoryLayout[] {} : new MemoryLayout[] {ADDRESS};
+            bytes = status(name, join(answer, ADDRESS, ADDRESS, JAVA_LONG));
+            integer = status(name + "_u64", join(answer, ADDRESS, JAVA_LONG));
+            batch = status(name + "_batch", ADDRESS, ADDRESS, ADDRESS);
+        }
+
+        private static MemoryLayout[] join(MemoryLayout[] last, MemoryLayout... first) {
+            var all = java.util.Arrays.copyOf(first, first.length + last.length);
+            System.arraycopy(last, 0, all, first.length, last.length);
+            return all;
+        }
+    }
+
+    private static MethodHandle handle(String name, FunctionDescriptor type) {
+        var symbol = SYMBOLS.find(name);
+        return LINKER.downcallHandle(symbol.orElseThrow(() -> new UnsatisfiedLinkError(name)), type);
+    }
+
+    private static MethodHandle status(String name, MemoryLayout... arguments) {
+        return handle(name, FunctionDescriptor.of(JAVA_INT, arguments));
+    }
+
+    /** A call that is checked. */
+    interface Call {
+        int invoke() throws Throwable;
+    }
+
+    /** Makes a call of the library, and throws what it fails with. */
+    static void check(Call call) {
+        int status = statusOf(call);
+        if (status != 0) {
+            throw failure(status);
+        }
+    }
+
+    static int statusOf(Call call) {
+        try {
+            return call.invoke();
+        } catch (RuntimeException refused) {
+            throw refused; // such as that of a closed filter
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    /** Of the last call of this thread. */
+    static CouaException failure(int status) {
+        try {
+            var message = ((MemorySegment) LAST_ERROR.invokeExact()).reinterpret(Long.MAX_VALUE);
+            return new CouaException(status, message.getString(0));
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    static MemorySegment keyIn(Arena arena, byte[] key) {
+        return key == null ? MemorySegment.NULL : arena.allocateFrom(ValueLayout.JAVA_BYTE, key);
+    }
+
+    static MemorySegment text(Arena arena, String text) {
+        return arena.allocateFrom(text, StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,106 @@
+package coua;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+
+/** How a filter is to be. What is not set is left to the library. */
+public final class Options {
+    private long capacity;
+    private double rate;
+    private long maxItems;
+    private long seed;
+    private long windowLength;
+    private int windowClock;
+    private int hashBits;
+    private int layout;
+    private int whenFull;
+    byte[] key;
+
+    /** Options of which none is set. */
+    public Options() {}
+
+    /** Keys to make room for at once. */
+    public Options capacity(long keys) {
+        capacity = keys;
+        return this;
+    }
+
+    /** The highest rate of wrong answers with as many keys as maxItems, or capacity, says. */
+    public Options rate(double rate) {
+        this.rate = rate;
+        return this;
+    }
+
+    /** Keys up to which the rate holds, and a filter grows. */
+    public Options maxItems(long keys) {
+        maxItems = keys;
+        return this;
+    }
+
+    /** The seed of the hash. */
+    public Options seed(long seed) {
+        this.seed = seed;
+        return this;
+    }
+
+    /** A secret key of 16 bytes instead of a seed. */
+    public Options key(byte[] key) {
+        if (key.length != 16) {
+            throw new IllegalArgumentException("a secret key has " + key.length + " bytes: expected 16");
+        }
+        this.key = key.clone();
+        return this;
+    }
+
+    /** Forgets what is older, by the system's clock. */
+    public Options window(Duration length) {
+        windowClock = 1;
+        windowLength = length.toMillis();
+        return this;
+    }
+
+    /** Forgets all but about the last keys. */
+    public Options windowItems(long keys) {
+        windowClock = 3;
+        windowLength = keys;
+        return this;
+    }
+
+    /** Bits of every key's hash to store, instead of a rate. */
+    public Options hashBits(int bits) {
+        hashBits = bits;
+        return this;
+    }
+
+    /** Buckets that overlap: smaller, slower. */
+    public Options overlapping() {
+        layout = 1;
+        return this;
+    }
+
+    /** Never grows: a key without room is refused. */
+    public Options refuse() {
+        whenFull = 1;
+        return this;
+    }
+
+    /** Grows beyond maxItems too, where the rate rises. */
+    public Options exceed() {
+        whenFull = 2;
+        return this;
+    }
+
+    /** The struct coua_options. */
+    MemorySegment inMemory(Arena arena) {
+        var options = arena.allocate(80, 8);
+        long[] wide = {
+            80, capacity, Double.doubleToRawLongBits(rate), maxItems, seed, Library.keyIn(arena, key).address(), windowLength
+        };
+        int[] narrow = {windowClock, 0, hashBits, layout, whenFull};
+        MemorySegment.copy(wide, 0, options, ValueLayout.JAVA_LONG, 0, wide.length);
+        MemorySegment.copy(narrow, 0, options, ValueLayout.JAVA_INT, 56, narrow.length);
+        return options;
+    }
+}

@@ -1,0 +1,237 @@
+package coua;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import coua.CouaException.Status;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
+
+class FilterTest {
+    private static final int MANY = 100_000;
+
+    @TempDir
+    Path folder;
+
+    private static void fails(Status status, Executable call) {
+        var error = assertThrows(CouaException.class, call);
+        assertEquals(status, error.status);
+        assertFalse(error.getMessage().isEmpty());
+    }
+
+    private static int trues(boolean[] mask) {
+        int sum = 0;
+        for (boolean yes : mask) {
+            sum += yes ? 1 : 0;
+        }
+        return sum;
+    }
+
+    @Test
+    void singleCalls() {
+        for (var filter : List.of(new Filter(), Filter.shared(new Options()))) {
+            try (filter) {
+                assertTrue(filter.insert("kestrel"));
+                assertFalse(filter.insert("kestrel".getBytes(StandardCharsets.UTF_8)));
+                assertTrue(filter.insert(new byte[0]));
+                assertTrue(filter.insert(new byte[5000]));
+                assertTrue(filter.contains("kestrel") && !filter.contains("osprey"));
+                filter.add("kestrel".getBytes(StandardCharsets.UTF_8));
+                assertEquals(2, filter.count("kestrel".getBytes(StandardCharsets.UTF_8)));
+                assertTrue(filter.remove("kestrel") && filter.remove("kestrel"));
+                assertFalse(filter.remove("kestrel"));
+                assertTrue(filter.insert(7L) && filter.contains(7L));
+                assertTrue(filter.contains(new byte[] {7, 0, 0, 0, 0, 0, 0, 0}));
+                assertEquals(3, filter.size());
+                filter.clear();
+                assertEquals(0, filter.size());
+            }
+        }
+    }
+
+    @Test
+    void batches() {
+        try (var filter = new Filter()) {
+            var integers = LongStream.range(0, MANY).toArray();
+            var texts = IntStream.range(0, MANY).mapToObj(i -> i == 0 ? new byte[0] : ("key " + i).getBytes(StandardCharsets.UTF_8));
+            var keys = texts.toArray(byte[][]::new);
+            assertEquals(MANY, trues(filter.insertMany(integers)));
+            assertEquals(MANY, trues(filter.insertMany(keys)));
+            assertEquals(0, trues(filter.insertMany(keys)));
+            assertEquals(MANY, trues(filter.containsMany(keys)));
+            assertEquals(MANY, trues(filter.containsMany(integers)));
+            assertEquals(MANY, trues(filter.removeMany(integers)));
+            assertEquals(MANY, trues(filter.removeMany(keys)));
+            assertEquals(0, filter.size());
+        }
+    }
+
+    @Test
+    void fullAndDescribed() {
+        try (var filter = new Filter(new Options().capacity(1000).rate(0.001))) {
+            filter.insertMany(LongStream.range(0, 900).toArray());
+            fails(Status.FULL, () -> filter.insertMany(LongStream.range(1000, 3000).toArray()));
+            assertEquals(900, trues(filter.containsMany(LongStream.range(0, 900).toArray())));
+            assertTrue(filter.rate() <= 0.001 && filter.memory() > 1000);
+            assertTrue(filter.describe().contains("\"capacity\":1000"));
+        }
+    }
+
+    @Test
+    void bytesAreAPromise() throws Exception {
+        try (var filter = new Filter(new Options().capacity(MANY).rate(0.001).seed(42))) {
+            LongStream.range(0, MANY).forEach(key -> {
+                var bytes = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(key).array();
+                filter.add(bytes);
+            });
+            var hash = MessageDigest.getInstance("SHA-256").digest(filter.toBytes());
+            assertEquals("d051abcd6e61774a959c2735f5e6b5fbac02f5cff2f63b3061d55d63934e6ce7", HexFormat.of().formatHex(hash));
+        }
+    }
+
+    @Test
+    void filesAndBytes() {
+        var secret = new Options().key("0123456789abcdef".getBytes(StandardCharsets.UTF_8));
+        for (var options : List.of(new Options(), secret)) {
+            var path = folder.resolve("seen.coua");
+            try (var filter = new Filter(options)) {
+                filter.insert("kestrel");
+                filter.save(path);
+                try (var loaded = Filter.load(path, options);
+                        var copied = Filter.fromBytes(filter.toBytes(), options);
+                        var other = copied.copy()) {
+                    assertTrue(loaded.contains("kestrel") && copied.contains("kestrel"));
+                    other.insert("osprey");
+                    loaded.merge(other);
+                    assertEquals(2, loaded.size());
+                    assertEquals(1, copied.size());
+                }
+            }
+        }
+        fails(Status.NOT_A_FILTER, () -> Filter.load(folder.resolve("seen.coua"), new Options()));
+        fails(Status.IO, () -> Filter.load(folder.resolve("missing.coua"), new Options()));
+        fails(Status.NOT_A_FILTER, () -> Filter.fromBytes(new byte[100], new Options()));
+        fails(Status.INVALID, () -> new Filter(new Options().rate(2)));
+        assertThrows(IllegalArgumentException.class, () -> new Options().key(new byte[3]));
+    }
+
+    @Test
+    void opened() {
+        var path = folder.resolve("open.coua");
+        try (var filter = Filter.open(path, new Options())) {
+            filter.insert("kept");
+            filter.commit();
+            fails(Status.BUSY, () -> Filter.open(path, new Options()));
+            filter.insert("later");
+        }
+        fails(Status.MISMATCH, () -> Filter.open(path, new Options().seed(3)));
+        var filter = Filter.open(path, new Options());
+        assertEquals(2, filter.size());
+        filter.close();
+        filter.close();
+        assertThrows(IllegalStateException.class, () -> filter.insert("a"));
+    }
+
+    @Test
+    void windows() {
+        try (var last = new Filter(new Options().windowItems(1000))) {
+            for (long key = 0; key < 5000; key++) {
+                assertTrue(last.insert(key));
+            }
+            assertTrue(last.size() >= 1000 && last.size() < 1300);
+        }
+    }
+
+    @Test
+    void threads() throws Exception {
+        try (var filter = Filter.shared(new Options())) {
+            var firsts = new int[4];
+            var threads = IntStream.range(0, 4).mapToObj(number -> Thread.ofPlatform().start(() -> {
+                for (long from = 0; from < 50_000; from += 1000) {
+                    firsts[number] += trues(filter.insertMany(LongStream.range(from, from + 1000).toArray()));
+                    filter.contains("kestrel " + from);
+                }
+            })).toList();
+            for (var thread : threads) {
+                thread.join();
+            }
+            assertEquals(50_000, Arrays.stream(firsts).sum());
+        }
+    }
+
+    /** Keys of every kind: the empty one, texts, integers, and any bytes. */
+    private static byte[] keyOf(long number) {
+        long mixed = number * 0x9e37_79b9_7f4a_7c15L;
+        mixed ^= mixed >>> 29;
+        var integer = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(mixed).array();
+        return number == 0 ? new byte[0] : switch ((int) (number % 5)) {
+            case 1 -> ("key " + number).getBytes(StandardCharsets.UTF_8);
+            case 3 -> Arrays.copyOf(integer, 8 + (int) (number % 9));
+            case 4 -> Arrays.copyOf(integer, 200);
+            default -> integer;
+        };
+    }
+
+    /** The environment variable COUA_PROGRAM names the program coua. */
+    @Test
+    void theProgramAndThisPackageReadEachOther() throws Exception {
+        var program = System.getenv("COUA_PROGRAM");
+        Assumptions.assumeTrue(program != null, "COUA_PROGRAM does not name the program coua");
+        // No key has these bytes.
+        var end = new byte[] {(byte) 0xff, 0, '|', 'e', 'n', 'd', '|', '\n'};
+        var all = new ByteArrayOutputStream();
+        var some = new ByteArrayOutputStream();
+        var keys = new ArrayList<byte[]>();
+        for (long i = 0; i < MANY; i++) {
+            var key = keyOf(i);
+            keys.add(key);
+            for (var records : i % 2 == 0 ? List.of(all, some) : List.of(all)) {
+                records.writeBytes(key);
+                records.writeBytes(end);
+            }
+        }
+        Files.write(folder.resolve("all"), all.toByteArray());
+        Files.write(folder.resolve("some"), some.toByteArray());
+        run(program, "add", "made-by-coua", "some");
+        try (var filter = Filter.load(folder.resolve("made-by-coua"), new Options())) {
+            var found = filter.containsMany(keys.toArray(byte[][]::new));
+            for (int i = 0; i < MANY; i++) {
+                assertEquals(i % 2 == 0, found[i]);
+                assertEquals(found[i], filter.contains(keys.get(i)));
+            }
+        }
+        try (var filter = new Filter()) {
+            for (int i = 0; i < MANY; i += 2) {
+                assertTrue(filter.insert(keys.get(i)));
+            }
+            filter.save(folder.resolve("made-by-java"));
+        }
+        assertArrayEquals(some.toByteArray(), run(program, "check", "made-by-java", "all"));
+    }
+
+    private byte[] run(String program, String command, String filter, String records) throws Exception {
+        var builder = new ProcessBuilder(program, command, "--delimiter", "\\xff\\x00|end|\\n", filter, records);
+        var process = builder.directory(folder.toFile()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        var output = process.getInputStream().readAllBytes();
+        assertTrue(process.waitFor() <= 1);
+        return output;
+    }
+}
