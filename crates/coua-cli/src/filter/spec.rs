@@ -338,7 +338,8 @@ mod tests {
         for file in ["seen.coua", "valkey:/h/x", "./valkey"] {
             assert!(Location::of(Path::new(file)).unwrap().file().is_some(), "{file}");
         }
-        assert!(Location::of(Path::new("http://h/x")).is_err());
+        let other = Location::of(Path::new("http://me:secret@h/x")).unwrap_err();
+        assert!(other.reason().starts_with("http:// leads to no filter"), "{other:?}");
     }
 
     #[cfg(feature = "server")]
