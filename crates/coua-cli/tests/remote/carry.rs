@@ -246,6 +246,12 @@ fn the_rights_to_the_key_are_enough(kind: Kind) {
     assert_eq!(run_with(b"a\n", ["check", &back]).good(), b"a\n");
     let said = refusal(&["push", &file, &mine("other")]);
     assert!(said.contains("NOPERM") && said.contains("(key other)"), "{said}");
+    let rights =
+        "~only +cf.reserve +cf.info +cf.insert +cf.insertnx +cf.mexists +cf.mcount +cf.mdel";
+    client.good(&format!("ACL SETUSER me resetkeys {rights}"));
+    run_with(b"a\nb\n", ["dedup", "--filter", &mine("only")]).good();
+    assert_eq!(run_with(b"a\nc\n", ["check", &mine("only")]).good(), b"a\n");
+    run(["info", &mine("only")]).good();
 }
 
 fn shards_with_different_keys_are_refused(kind: Kind) {
