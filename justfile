@@ -34,11 +34,11 @@ doc:
 
 # Times: batch, build, shared, line or stall, then numbers (see bench/src/main.rs)
 bench *arguments="batch":
-    cargo run --release -p coua-bench -- {{arguments}}
+    cargo run --profile published -p coua-bench -- {{arguments}}
 
 # The module on real servers: redisbloom, latency or dedup, then numbers (see bench/servers.py)
 bench-servers *arguments:
-    cargo build --release -p coua-valkey -p coua-cli -p coua-bench
+    cargo build --profile published -p coua-valkey -p coua-cli -p coua-bench
     bench/servers.py {{arguments}}
 
 # Coua beside its peers: all that docs/benchmarks.md says, in 35 minutes. `just measure --quick` shows that it runs
@@ -48,7 +48,7 @@ measure *arguments="--full":
 
 # Have the filter's calls become more expensive? Counts instructions; with `record` these are the new record
 guard *arguments:
-    CARGO_INCREMENTAL=0 cargo run --release -p coua-bench --bin guard -- {{arguments}}
+    CARGO_INCREMENTAL=0 cargo run --profile published -p coua-bench --bin guard -- {{arguments}}
 
 # Install the program from this folder
 install:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The module on real servers, on loopback. docs/valkey.md has results of the first two.
 
-    cargo build --release -p coua-valkey -p coua-cli -p coua-bench
+    cargo build --profile published -p coua-valkey -p coua-cli -p coua-bench
     bench/servers.py redisbloom MODULE [ITEMS]
     bench/servers.py latency [ITEMS [ROUNDS]]
     bench/servers.py dedup [LINES [ROUNDS]]
@@ -29,7 +29,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-BUILT = Path(__file__).resolve().parents[1] / "target/release"
+BUILT = Path(__file__).resolve().parents[1] / "target/published"
 PROGRAMS = [program for program in ("redis-server", "valkey-server") if shutil.which(program)]
 ROUNDS = 3
 SINGLE = ["CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "CF.DEL f", "BF.ADD b", "BF.EXISTS b"]

@@ -1,5 +1,6 @@
 //! The command line as a whole: which command, and what clap says instead of running one.
 
+use crate::clock::read_environment;
 use crate::commands::{
     add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
     verify,
@@ -7,19 +8,18 @@ use crate::commands::{
 #[cfg(feature = "server")]
 use crate::commands::{pull, push};
 use crate::filter::Location;
-use crate::terminal::{Exit, Failure, Result, message, print};
+use crate::terminal::{Exit, Failure, Result, Stream};
 use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
-#[command(name = "coua", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "coua", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but \
     fsync failed.\n\
@@ -57,13 +57,12 @@ enum Command {
 pub(crate) fn run() -> Exit {
     let matches = Cli::command().try_get_matches_from(arguments(env::args_os()));
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let (cli, matches) = match parsed {
-        Ok(parsed) => parsed,
-        Err(answer) => return answer_for(&answer),
+    let result = match parsed {
+        Err(answer) => print_answer(&answer),
+        Ok((cli, matches)) => read_environment()
+            .and_then(|()| refuse_options_of_files(&matches))
+            .and_then(|()| cli.command.run()),
     };
-    let Some((_, of_command)) = matches.subcommand() else { return Exit::Error };
-    let allowed = refuse_options_of_files(of_command);
-    let result = allowed.and_then(|()| cli.command.run());
     result.unwrap_or_else(|failure| failure.report())
 }
 
@@ -93,9 +92,8 @@ impl Command {
 }
 
 /// The options that only filter files have.
-const OF_FILES: [&str; 11] = [
+const OF_FILES: [&str; 10] = [
     "secret",
-    "now",
     "resume",
     "checkpoint_every",
     "restart",
@@ -108,7 +106,8 @@ const OF_FILES: [&str; 11] = [
 ];
 
 /// Returns an error for an option for filter files with a filter that is on a server.
-fn refuse_options_of_files(of_command: &ArgMatches) -> Result<()> {
+fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
+    let Some((_, of_command)) = matches.subcommand() else { return Ok(()) };
     let Ok(Some(filter)) = of_command.try_get_one::<PathBuf>("filter_file") else { return Ok(()) };
     let is_given = |option: &&str| {
         of_command.ids().any(|id| id == option)
@@ -149,32 +148,22 @@ fn file_without_command(answer: &clap::Error) -> Option<Failure> {
     Path::new(name).is_file().then(|| Failure::at(name, reason))
 }
 
-/// Says what clap has to say instead of running a command: help, the version, what is wrong.
-fn answer_for(answer: &clap::Error) -> Exit {
+/// Has clap print what there is to say instead of running a command: help, the version, what is wrong.
+fn print_answer(answer: &clap::Error) -> Result<Exit> {
     if answer.kind() == ErrorKind::InvalidUtf8 {
-        return not_text().report();
+        return Err(not_text());
     }
     if let Some(failure) = file_without_command(answer) {
-        return failure.report();
+        return Err(failure);
     }
-    let text = answer.render();
     if answer.use_stderr() {
-        let text = if has_colors() { text.ansi().to_string() } else { text.to_string() };
-        // As all messages begin; if there was nothing but the program's name, the text is its help.
-        let text = text.split_once("error:").map_or_else(
-            || format!("the command is missing\n\n{text}"),
-            |(_, rest)| rest.trim_start_matches("\x1b[0m").to_owned(),
-        );
-        message::say_colored(text.trim());
-        return Exit::Error;
+        // If standard error is closed, the exit code says it.
+        answer.print().ok();
+        return Ok(Exit::Error);
     }
-    print(&text.to_string()).map_or_else(|failure| failure.report(), |()| Exit::Success)
-}
-
-fn has_colors() -> bool {
-    let forbids = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
-    io::stderr().is_terminal() && !forbids && !is_dumb
+    Stream::Output.check_open()?;
+    answer.print().map_err(|error| Failure::write(Stream::Output.name(), &error))?;
+    Ok(Exit::Success)
 }
 
 /// The failure to say about arguments that must be text and are not. Which of them must, clap does not tell.

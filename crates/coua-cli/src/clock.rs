@@ -8,6 +8,8 @@ use jiff::fmt::{strtime, temporal::DateTimeParser};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, SpanRound, Timestamp, Unit};
 use serde::Serialize;
+use std::env;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 static PARSER: DateTimeParser = DateTimeParser::new();
@@ -19,40 +21,40 @@ const UNITS: [(f64, f64); 4] = [(1e11, 1e-3), (1e14, 1.0), (1e17, 1e3), (f64::IN
 /// Years that a date without one may lie back: a 29th of February is at most eight years old.
 const YEARS_BACK: i16 = 8;
 
-/// What the program takes for the present: a moment that the user states, in milliseconds since 1970, or else what the
-/// system's clock says.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Now(pub(crate) Option<u64>);
+/// The environment variable with the time that tests have taken for the present.
+const STATED_TIME: &str = "COUA_NOW";
 
-impl Now {
-    /// Milliseconds since 1970.
-    pub(crate) fn millis(self) -> u64 {
-        self.0.unwrap_or_else(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        })
-    }
+static STATED: OnceLock<u64> = OnceLock::new();
 
-    /// The time to be told to a filter, if it goes by the system's clock.
-    pub(crate) fn time_for(self, filter: &Generations) -> Option<u64> {
-        let clock = filter.window()?.clock();
-        (clock == Clock::Arrival).then(|| self.millis())
-    }
+/// Takes the time in the environment for the present, if there is one.
+pub(crate) fn read_environment() -> Result<()> {
+    let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
+    let time = TimeSyntax::default().parse(text.as_encoded_bytes(), u64::MAX).ok_or_else(|| {
+        let reason = "is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970";
+        Failure::at(STATED_TIME, reason)
+    })?;
+    STATED.get_or_init(|| time);
+    Ok(())
+}
 
-    /// Tells a filter that is not kept what time it is: what its window has left goes.
-    pub(crate) fn advance(self, filter: &mut Generations) {
-        if let Some(time) = self.time_for(filter) {
-            filter.advance(time);
-        }
-    }
+/// The present in milliseconds since 1970: what the system's clock says, unless a test states it.
+pub(crate) fn present() -> u64 {
+    STATED.get().copied().unwrap_or_else(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
 
-    /// Returns an error if it is stated, and makes no difference to a filter with this window.
-    pub(crate) fn check_for(self, window: Option<Window>) -> Result<()> {
-        let is_timed = window.is_some_and(|window| window.clock() != Clock::Count);
-        if self.0.is_none() || is_timed {
-            return Ok(());
-        }
-        Err(Failure::at("--now", "is only for filters with a window"))
+/// The time to be told to a filter, if it goes by the system's clock.
+pub(crate) fn time_for(filter: &Generations) -> Option<u64> {
+    let clock = filter.window()?.clock();
+    (clock == Clock::Arrival).then(present)
+}
+
+/// Tells a filter that is not kept what time it is: what its window has left goes.
+pub(crate) fn advance(filter: &mut Generations) {
+    if let Some(time) = time_for(filter) {
+        filter.advance(time);
     }
 }
 
@@ -214,12 +216,6 @@ pub(crate) fn duration(text: &str) -> Result<u64, &'static str> {
     )
 }
 
-/// A moment in milliseconds, as records write it.
-pub(crate) fn moment(text: &str) -> Result<u64, &'static str> {
-    let moment = TimeSyntax::default().parse(text.as_bytes(), u64::MAX);
-    moment.ok_or("is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970")
-}
-
 /// A moment for people and programs.
 pub(crate) fn moment_text(millis: u64) -> String {
     let time =
@@ -334,7 +330,7 @@ mod tests {
         assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00", 0), Some(3_600_000));
         assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00Z", 0), Some(0));
         assert!(time_zone("Mars/Olympus").is_err() && time_zone("").is_err());
-        let latest = moment("2026-03-01T00:00:00Z").unwrap();
+        let latest = TimeSyntax::default().parse(b"2026-03-01T00:00:00Z", u64::MAX).unwrap();
         let syslog = syntax("%b %d %H:%M:%S", "+00:00");
         for (text, time) in [
             ("Feb 28 23:59:59", "2026-02-28T23:59:59Z"),
@@ -343,7 +339,11 @@ mod tests {
             ("Dec 31 10:00:00", "2025-12-31T10:00:00Z"),
             ("Feb 29 10:00:00", "2024-02-29T10:00:00Z"),
         ] {
-            assert_eq!(syslog.parse(text.as_bytes(), latest), moment(time).ok(), "{text}");
+            assert_eq!(
+                syslog.parse(text.as_bytes(), latest),
+                TimeSyntax::default().parse(time.as_bytes(), u64::MAX),
+                "{text}"
+            );
         }
         assert_eq!(syslog.parse(b"Feb 30 10:00:00", latest), None);
     }

@@ -1,8 +1,8 @@
 //! Cuckoo and Bloom filters as a module for Valkey and Redis.
 //!
-//! A command passes each module once: `server` (the C interface) -> a file of `cuckoo::commands` or
-//! `bloom::commands` (words to a checked request, and to an answer) -> the value of the key -> the
-//! library. `docs/valkey.md` describes the commands.
+//! A command passes each module once: `server` (the C interface) -> `cuckoo::cf_commands` or
+//! `bloom::bf_commands` (words to a checked request, and to an answer) -> the `value` of the key ->
+//! the library. `docs/valkey.md` describes the commands, `tests/texts.txt` has all texts.
 
 mod bloom;
 mod cuckoo;

@@ -2,8 +2,8 @@
 
 use super::input_args::TimeSource;
 use super::value::{self, Word, word};
-use crate::clock::{self, Now, TimeFormat, TimeSyntax, zone_name};
-use crate::filter::{FilterSpec, Secret, WindowSpec};
+use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
+use crate::filter::{FilterSpec, Secret, WindowLength, WindowSpec};
 use crate::resume::JobSpec;
 use clap::Args;
 use coua::{Layout, WhenFull};
@@ -11,11 +11,15 @@ use coua_store::Requirements;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
+/// What the help of commands that make filters says about options that are for few.
+pub(crate) const HIDDEN: &str = "A new filter may also have --hash-bits, --slots-per-bucket and --layout, as `coua help plan` \
+    describes them, and --seed, a number for its hash (XXH3).";
+
 /// How a new filter is to be. With a window, what is said of items is meant for all generations
 /// together. For a filter file that exists, whatever is given here must agree with
 /// it.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = "Memory")]
 pub(crate) struct FilterArgs {
     /// False-positive rate at --max-items, such as 0.001 or 0.1%
     ///
@@ -33,20 +37,20 @@ pub(crate) struct FilterArgs {
     /// Items up to which the rate must hold [default: no limit]
     ///
     /// With --rate the default is --capacity, if that is given. With a window this counts the items of all
-    /// generations together; with --window-items the default is what they can hold.
+    /// generations together; with a window of items the default is what they can hold.
     #[arg(long, value_name = "N", value_parser = value::count)]
     max_items: Option<u64>,
 
     /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
-    #[arg(long, hide_short_help = true, value_name = "BITS", value_parser = value::between(8_u32, 64))]
+    #[arg(long, hide = true, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
     /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 8))]
+    #[arg(long, hide = true, value_name = "N", value_parser = value::between(1_u32, 8))]
     slots_per_bucket: Option<u32>,
 
     /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
-    #[arg(long, hide_short_help = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
+    #[arg(long, hide = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
     layout: Option<Layout>,
 
     /// What to do if there is no room for an item
@@ -54,7 +58,7 @@ pub(crate) struct FilterArgs {
     when_full: Option<WhenFull>,
 
     /// Seed of the hash (XXH3) [default: 0]
-    #[arg(long, hide_short_help = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
+    #[arg(long, hide = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
     seed: Option<u64>,
 
     #[command(flatten)]
@@ -62,9 +66,6 @@ pub(crate) struct FilterArgs {
 
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
 }
 
 pub(crate) const LAYOUTS: [Word<Layout>; 2] = [
@@ -101,30 +102,13 @@ impl FilterArgs {
             hasher: None,
         };
         let (secret, window) = (self.secret.secret(), self.window.spec());
-        FilterSpec { wanted, seed: self.seed, secret, window, now: Now(self.now.now) }
-    }
-}
-
-/// What a filter that exists is opened with.
-#[derive(Args, Debug)]
-pub(crate) struct OpenArgs {
-    #[command(flatten)]
-    secret: SecretArgs,
-
-    #[command(flatten)]
-    now: NowArgs,
-}
-
-impl OpenArgs {
-    pub(crate) fn spec(&self) -> FilterSpec {
-        let (secret, now) = (self.secret.secret(), Now(self.now.now));
-        FilterSpec { secret, now, ..FilterSpec::default() }
+        FilterSpec { wanted, seed: self.seed, secret, window }
     }
 }
 
 /// The secret key of a filter's hash.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = "Memory")]
 pub(crate) struct SecretArgs {
     /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
@@ -138,29 +122,30 @@ impl SecretArgs {
     pub(crate) fn secret(&self) -> Secret {
         Secret::in_file(self.secret.clone())
     }
+
+    /// With what a filter that exists is opened.
+    pub(crate) fn spec(&self) -> FilterSpec {
+        FilterSpec { secret: self.secret(), ..FilterSpec::default() }
+    }
 }
 
 /// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
 /// and nothing need be given but --time-field.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = "Memory")]
 pub(crate) struct WindowArgs {
-    /// Forget records older than LENGTH, such as 7d, 36h or 1d 12h
+    /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///
-    /// A record counts as seen for at least LENGTH after it was first seen, and for at most one generation
+    /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most one generation
     /// (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time. A record's time is
     /// its arrival, unless --time-field is given. Old records are forgotten during the run, and when a filter
     /// file is opened.
-    #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
-          conflicts_with = "window_items")]
-    pub(crate) window: Option<u64>,
-
-    /// Remember the last N different records, and forget older ones
     ///
-    /// They are forgotten one generation at a time. A generation has N / --generations records, rounded up, and
-    /// at most one generation more than the window is remembered.
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
-    pub(crate) window_items: Option<u64>,
+    /// With a number such as 1M-items, the last so many different records are remembered. They are forgotten one
+    /// generation at a time. A generation has its share of them, rounded up, and at most one generation more
+    /// than the window is remembered.
+    #[arg(long, value_name = "LENGTH", value_parser = value::window)]
+    pub(crate) window: Option<WindowLength>,
 
     /// Generations of the window; each is forgotten as a whole [default: 8]
     ///
@@ -196,25 +181,11 @@ pub(crate) struct WindowArgs {
     time_zone: Option<TimeZone>,
 }
 
-/// What to take for the present.
-#[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Filter")]
-pub(crate) struct NowArgs {
-    /// Use TIME as the present time, instead of the system's clock
-    ///
-    /// For filters with --window: to ask what is remembered at another time, or to make a run repeatable. TIME
-    /// is written as in records: a number means seconds since 1970, not a year (from 100,000,000,000 on,
-    /// milliseconds).
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = clock::moment)]
-    pub(crate) now: Option<u64>,
-}
-
 impl WindowArgs {
     /// The options in plain form.
     pub(crate) fn spec(&self) -> WindowSpec {
         WindowSpec {
             length: self.window,
-            items: self.window_items,
             generations: self.generations,
             has_times: self.time_field.is_some(),
         }

@@ -5,6 +5,6 @@ mod input_args;
 mod run_args;
 pub(crate) mod value;
 
-pub(crate) use filter_args::{FilterArgs, LAYOUTS, OpenArgs, SecretArgs, usual_slots};
+pub(crate) use filter_args::{FilterArgs, HIDDEN, LAYOUTS, SecretArgs, usual_slots};
 pub(crate) use input_args::{InputArgs, TargetArgs};
 pub(crate) use run_args::{FileArgs, ProgressArgs, Quiet, RunArgs, WorkArgs};

@@ -45,7 +45,7 @@ pub(crate) struct ProgressArgs {
     /// Show progress even if standard error is not a terminal
     ///
     /// On a terminal it is shown anyway, unless records or reports are printed there.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     progress: bool,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct WorkArgs {
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
     /// counts as another record, and its first part stays where it was printed or added.
-    #[arg(long, help_heading = "Filter", requires = "filter_file")]
+    #[arg(long, help_heading = "Memory", requires = "filter_file")]
     resume: bool,
 
     /// Undo what the same run has done before, and start over
@@ -160,7 +160,7 @@ pub(crate) struct WorkArgs {
     /// filter remembers.
     #[arg(
         long,
-        help_heading = "Filter",
+        help_heading = "Memory",
         hide_short_help = true,
         conflicts_with_all = ["resume", "overwrite"],
         requires = "filter_file"
@@ -172,7 +172,7 @@ pub(crate) struct WorkArgs {
     /// Records that were in an output will not be printed again; those that were added count twice.
     #[arg(
         long,
-        help_heading = "Filter",
+        help_heading = "Memory",
         hide_short_help = true,
         conflicts_with = "resume",
         requires = "filter_file"
@@ -184,7 +184,7 @@ pub(crate) struct WorkArgs {
     /// Runs that can be resumed have checkpoints, and so has `dedup` on streams: if it is killed, the filter has
     /// what was printed before the last checkpoint. The others save at the end. Checkpoints are rarer if they
     /// would take more than a tenth of the time. With 0 they are as frequent as possible.
-    #[arg(long, help_heading = "Filter", hide_short_help = true, value_name = "SECONDS",
+    #[arg(long, help_heading = "Memory", hide_short_help = true, value_name = "SECONDS",
           value_parser = clock::seconds, requires = "filter_file")]
     checkpoint_every: Option<Duration>,
 

@@ -1,5 +1,7 @@
 //! Numbers, sizes, rates, words and escaped bytes as people write them.
 
+use crate::clock;
+use crate::filter::WindowLength;
 use crate::terminal::byte_of;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use encoding_rs::Encoding;
@@ -13,6 +15,20 @@ pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
     let multiplier = text[number.len()..].chars().next().map_or(Some(1), decimal_unit);
     let count = multiplier.and_then(|m| whole(number, m));
     count.ok_or("is not a whole number below 2^64, such as 1000, 20_000, 14M or 1e9")
+}
+
+/// How much a window remembers: a length of time such as `7d`, or a number such as `1M-items`.
+pub(crate) fn window(text: &str) -> Result<WindowLength, String> {
+    if let Some(number) = text.strip_suffix("items") {
+        let number = number.trim_end_matches(['-', ' ']);
+        return match count(number) {
+            Ok(items) => Ok(WindowLength::Items(items)),
+            Err(reason) => Err(format!("its number of items {reason}")),
+        };
+    }
+    clock::duration(text)
+        .map(WindowLength::Time)
+        .map_err(|reason| format!("{reason}; or a number of items, such as 1M-items"))
 }
 
 /// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.

@@ -1,6 +1,6 @@
 //! `coua add`.
 
-use crate::args::{FilterArgs, TargetArgs, WorkArgs};
+use crate::args::{FilterArgs, HIDDEN, TargetArgs, WorkArgs};
 use crate::filter::{Location, Op};
 use crate::output::Destinations;
 use crate::resume::JobSpec;
@@ -23,6 +23,7 @@ use crate::terminal::{Exit, Result};
 /// refused (see --filter in `coua dedup --help`). If the connection is lost, records whose answers were lost are
 /// added again, and may then have one copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = HIDDEN)]
 pub(crate) struct AddArgs {
     #[command(flatten)]
     target: TargetArgs,

@@ -1,12 +1,12 @@
 //! `coua check`.
 
-use crate::args::{OpenArgs, RunArgs, TargetArgs};
+use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
 use crate::filter::{Location, Op};
 use crate::input::Until;
 use crate::key::Seen;
 use crate::output::Destinations;
 use crate::run::{Job, Pass};
-use crate::terminal::{Exit, Result, Stream, Verbosity, print};
+use crate::terminal::{Exit, Result, Stream, print};
 
 /// Print the records that are in a filter file
 ///
@@ -26,33 +26,36 @@ pub(crate) struct CheckArgs {
     count: bool,
 
     /// Print nothing: stop with exit code 0 at the first record that would be printed
-    #[arg(short = 'q', long, help_heading = "Output", conflicts_with = "count")]
-    quiet: bool,
+    #[arg(long, help_heading = "Output", conflicts_with = "count")]
+    any: bool,
 
     #[command(flatten)]
-    filter: OpenArgs,
+    filter: SecretArgs,
 
     #[command(flatten)]
     run: RunArgs,
+
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 impl CheckArgs {
     fn job(&self) -> Result<Job> {
-        let Self { invert, count, quiet, .. } = *self;
+        let Self { invert, count, any, .. } = *self;
         let mut reading = self.target.input.reading(None)?;
-        // With -q a record that is there ends the run before the inputs after it are opened.
-        reading.until = if quiet { Until::FirstPrinted } else { Until::End };
+        // With --any a record that is there ends the run before the inputs after it are opened.
+        reading.until = if any { Until::FirstPrinted } else { Until::End };
         Ok(Job {
             op: Op::Check,
             reading,
             location: Some(Location::of(&self.target.filter_file)?),
             filter: self.filter.spec(),
-            to: if count || quiet { Destinations::default() } else { Destinations::standard() },
+            to: if count || any { Destinations::default() } else { Destinations::standard() },
             printed: Some(Seen::from(!invert)),
             prefix: None,
             known: Vec::new(),
             recorded: None,
-            running: self.run.running(if quiet { Verbosity::Quiet } else { Verbosity::Normal }),
+            running: self.run.running(self.quiet.verbosity()),
         })
     }
 

@@ -1,6 +1,6 @@
 //! `coua compact`.
 
-use crate::args::{FileArgs, OpenArgs};
+use crate::args::{FileArgs, SecretArgs};
 use crate::filter::{FilterFile, check_files};
 use crate::terminal::{Result, Stream, Verbosity, print, size};
 use coua::window::Generations;
@@ -17,7 +17,7 @@ pub(crate) struct CompactArgs {
     file: PathBuf,
 
     #[command(flatten)]
-    filter: OpenArgs,
+    filter: SecretArgs,
 
     #[command(flatten)]
     work: FileArgs,

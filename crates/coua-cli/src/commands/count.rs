@@ -1,6 +1,6 @@
 //! `coua count`.
 
-use crate::args::{OpenArgs, Quiet, RunArgs, TargetArgs};
+use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
 use crate::filter::{Location, Op};
 use crate::output::Destinations;
 use crate::run::Job;
@@ -17,7 +17,7 @@ pub(crate) struct CountArgs {
     target: TargetArgs,
 
     #[command(flatten)]
-    filter: OpenArgs,
+    filter: SecretArgs,
 
     #[command(flatten)]
     run: RunArgs,

@@ -1,7 +1,7 @@
 //! `coua dedup`.
 
 use crate::args::value::{Word, word};
-use crate::args::{FilterArgs, InputArgs, WorkArgs};
+use crate::args::{FilterArgs, HIDDEN, InputArgs, WorkArgs};
 use crate::filter::copies::{Keep, Question};
 use crate::filter::{Location, Op};
 use crate::input::Spooling;
@@ -32,12 +32,13 @@ use std::path::PathBuf;
 /// same command with --resume continues it: output and filter are then the same as without the interruption. If
 /// the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = HIDDEN)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Take what is in FILE for seen: records like those of the inputs, or a filter (again and again)
+    /// Take what is in FILE for seen: records, or a filter; may be given several times
     ///
     /// Records whose key is in one of these files are repeats: lines of B that are not in A are `--known A B`. The files
     /// are read first, and are not changed; nor does a filter of this run (--filter) take their records in.
@@ -51,10 +52,11 @@ pub(crate) struct DedupArgs {
     /// Add to the outputs that are files, instead of emptying them
     ///
     /// A CSV header is written only to an empty file, and must be equal to the one that is there.
-    #[arg(long, help_heading = "Output", requires = "output", conflicts_with_all = ["restart", "overwrite"])]
+    #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
+          conflicts_with_all = ["restart", "overwrite"])]
     append: bool,
 
-    /// Which of several records with the same key to print: first, last or none [default: first]
+    /// Of records with the same key print the first (the default), the last or none
     ///
     /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
     /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
@@ -85,7 +87,7 @@ pub(crate) struct DedupArgs {
     /// Also write the repeats to FILE
     ///
     /// With -o that may be `-`, standard output.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     tee_dups: Option<PathBuf>,
 
     /// Remember in FILE what was seen, for the next run
@@ -102,9 +104,9 @@ pub(crate) struct DedupArgs {
     /// added before it is printed, and removed again if it cannot be printed; only a process that is killed
     /// outright cannot remove it. Options that only filter files have (--time-field, seeds and secret keys,
     /// layouts, --resume and checkpoints) are refused. A new filter is described by --capacity, --rate with
-    /// --max-items, --hash-bits, --when-full, --window or --window-items, and --generations, for all shards
+    /// --max-items, --hash-bits, --when-full, --window and --generations, for all shards
     /// together.
-    #[arg(long = "filter", value_name = "FILE", help_heading = "Filter")]
+    #[arg(long = "filter", value_name = "FILE", help_heading = "Memory")]
     filter_file: Option<PathBuf>,
 
     #[command(flatten)]

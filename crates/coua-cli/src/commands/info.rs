@@ -1,7 +1,7 @@
 //! `coua info`.
 
-use crate::args::OpenArgs;
-use crate::clock::{moment_text, window_text};
+use crate::args::SecretArgs;
+use crate::clock::{self, moment_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server;
 use crate::filter::spec::{when_full_name, write_layout};
@@ -37,7 +37,7 @@ pub(crate) struct InfoArgs {
     json: bool,
 
     #[command(flatten)]
-    filter: OpenArgs,
+    filter: SecretArgs,
 }
 
 impl InfoArgs {
@@ -57,8 +57,7 @@ fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     check_files(&spec.secret, [path], None)?;
     // Of a large one, little more than the header is read.
     let mut state = filter_file::view(path, Options::new().expecting(0), &spec.secret)?;
-    spec.now.check_for(state.filter.window())?;
-    spec.now.advance(&mut state.filter);
+    clock::advance(&mut state.filter);
     let mut report = Report::default();
     write_file(&state, path, &mut report)?;
     write_filter(&state.filter, &mut report);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Copies add up: a record that is in two of them is in the result twice. All must remember the same
 /// number of hash bits and use the same hash and seed. Filters with a window must have the same one
-/// (and no --window-items); each record keeps its age, and the latest clock counts.
+/// (and none of items); each record keeps its age, and the latest clock counts.
 ///
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
 /// inputs, or else those of the only input. Other runs are left out, with a note.

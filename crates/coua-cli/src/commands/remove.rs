@@ -1,6 +1,6 @@
 //! `coua remove`.
 
-use crate::args::{OpenArgs, TargetArgs, WorkArgs};
+use crate::args::{SecretArgs, TargetArgs, WorkArgs};
 use crate::filter::{Location, Op};
 use crate::key::Seen;
 use crate::output::{Destination, Destinations};
@@ -41,7 +41,7 @@ pub(crate) struct RemoveArgs {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    filter: OpenArgs,
+    filter: SecretArgs,
 
     #[command(flatten)]
     work: WorkArgs,

@@ -65,6 +65,7 @@ fn line_of(file: &str, view: &View) -> String {
         "snapshot_bytes": view.snapshot_bytes,
         "transactions": view.transactions,
         "log_bytes": view.log_bytes,
+        "uncommitted_bytes": view.uncommitted,
     });
     format!("{line}\n")
 }
@@ -72,5 +73,9 @@ fn line_of(file: &str, view: &View) -> String {
 fn summary_text(view: &View) -> String {
     let (items, snapshot) = (counted(view.filter.len(), "item"), size(view.snapshot_bytes));
     let (transactions, log) = (counted(view.transactions, "transaction"), size(view.log_bytes));
-    format!("{items}, snapshot {snapshot}, {transactions} of {log} after it")
+    let rest = match view.uncommitted {
+        0 => String::new(),
+        bytes => format!("; {} after that were never committed, and do not count", size(bytes)),
+    };
+    format!("{items}, snapshot {snapshot}, {transactions} of {log} after it{rest}")
 }

@@ -1,6 +1,6 @@
 //! A filter in a file, to be changed.
 
-use crate::clock::Now;
+use crate::clock;
 use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
@@ -22,11 +22,12 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct FileFilter {
     pub(crate) store: Store,
+    /// As the user calls it.
+    name: String,
     /// The runs that it remembers.
     runs: Runs,
     /// As they are in its notes.
     noted: Runs,
-    now: Now,
     jumps: Jumps,
     /// What its file has without what was not saved yet.
     saved: Saved,
@@ -56,10 +57,10 @@ pub(super) enum Saved {
 }
 
 impl FileFilter {
-    pub(super) fn new(store: Store, saved: Saved, now: Now) -> Result<Self> {
-        let runs = Runs::of(store.notes(), store.path().display())?;
+    pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
+        let runs = Runs::of(store.notes(), &name)?;
         let (noted, jumps) = (runs.clone(), Jumps::with_held(store.note(HELD)));
-        Ok(Self { store, runs, noted, now, jumps, saved, sharded: None, least_items: 0 })
+        Ok(Self { store, name, runs, noted, jumps, saved, sharded: None, least_items: 0 })
     }
 
     /// Several threads may insert.
@@ -73,7 +74,7 @@ impl FileFilter {
 
     /// Tells the filter what time it is: what its window has left goes.
     pub(super) fn advance_clock(&mut self) {
-        if let Some(time) = self.now.time_for(self.content()) {
+        if let Some(time) = clock::time_for(self.content()) {
             self.store.advance(time);
         }
     }
@@ -108,7 +109,7 @@ impl FileFilter {
 
 impl RunFilter for FileFilter {
     fn name(&self) -> String {
-        self.store.path().display().to_string()
+        self.name.clone()
     }
 
     fn hasher(&self) -> KeyHasher {
@@ -141,11 +142,8 @@ impl RunFilter for FileFilter {
         }
         self.advance_clock();
         self.store.join();
-        let screened = if op.inserts() {
-            self.jumps.screen(self.store.filter(), self.now, batch, known)
-        } else {
-            None
-        };
+        let screened =
+            if op.inserts() { self.jumps.screen(self.store.filter(), batch, known) } else { None };
         let Batch { keys, answers, .. } = batch;
         let as_they_are = (&keys.hashes[known..], keys.when_from(known));
         let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);

@@ -2,7 +2,7 @@
 //!
 //! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
 
-use crate::clock::{Now, moment_text};
+use crate::clock::{moment_text, time_for};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
 use crate::filter::run_filter::RunFilter as _;
 use crate::filter::spec::FilterSpec;
@@ -32,20 +32,16 @@ pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View> {
 pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<View> {
     check_there(path)?;
     platform::explain_shortened(path);
-    let mut view = with_key(options, secret)?.read(path);
-    if let Err(StoreError { path: told, reason: Reason::Load(_), .. }) = &mut view {
-        // As the user calls it.
-        path.clone_into(told);
-    }
-    let view = view?;
+    let view = with_key(options, secret)?.read(path);
+    let view = view.map_err(|error| failed(path.display().to_string(), &error))?;
     check_key(secret, &view.filter, &path.display().to_string())?;
     Ok(view)
 }
 
 /// Returns an error for a clock so far behind the filter's that one of them must be wrong. A little behind is
 /// nothing: the filter's waits.
-fn check_clock(now: Now, filter: &Generations, name: &str) -> Result<()> {
-    let (Some(time), Some(window)) = (now.time_for(filter), filter.window()) else { return Ok(()) };
+fn check_clock(filter: &Generations, name: &str) -> Result<()> {
+    let (Some(time), Some(window)) = (time_for(filter), filter.window()) else { return Ok(()) };
     if filter.clock() <= time.saturating_add(window.length()) {
         return Ok(());
     }
@@ -144,6 +140,8 @@ pub(crate) struct WriteOptions {
 #[derive(Debug)]
 pub(crate) struct FilterFile {
     lock: Lock,
+    /// As the user calls it.
+    name: String,
 }
 
 /// How a filter file is locked.
@@ -165,17 +163,18 @@ impl FilterFile {
     }
 
     fn lock_by(take: Take, path: &Path, options: WriteOptions) -> Result<Self> {
+        let name = path.display().to_string();
         let taken = match take(path, Wait::No) {
-            Err(StoreError { reason: Reason::Busy, path: name, .. })
-                if options.wait == Wait::UntilFree =>
-            {
-                let name = name.display();
+            Err(StoreError { reason: Reason::Busy, .. }) if options.wait == Wait::UntilFree => {
                 options.verbosity.say(format_args!("{name}: waiting for another process"));
                 take(path, Wait::UntilFree)
             }
             taken => taken,
         };
-        Ok(Self { lock: taken? })
+        match taken {
+            Ok(lock) => Ok(Self { lock, name }),
+            Err(error) => Err(failed(name, &error)),
+        }
     }
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
@@ -184,8 +183,9 @@ impl FilterFile {
         if self.lock.is_new() {
             let filter = wanted.build()?;
             let options = with_key(Options::new(), &wanted.secret)?;
-            let store = options.write_locked(self.lock, Some(move || filter))?;
-            return FileFilter::new(store, Saved::Nothing, wanted.now);
+            let store = options.write_locked(self.lock, Some(move || filter));
+            let store = store.map_err(|error| failed(self.name.clone(), &error))?;
+            return FileFilter::new(store, self.name, Saved::Nothing);
         }
         let filter = self.open(expecting(inputs), wanted)?;
         wanted.agree_with(filter.content(), &filter.name())?;
@@ -196,12 +196,12 @@ impl FilterFile {
     pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<FileFilter> {
         platform::explain_shortened(self.lock.target());
         let options = with_key(options, &spec.secret)?;
-        let store = options.write_locked(self.lock, None::<fn() -> Generations>)?;
-        let mut filter = FileFilter::new(store, Saved::Before, spec.now)?;
-        let name = filter.name();
+        let (store, name) =
+            (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
+        let store = store.map_err(|error| failed(name.clone(), &error))?;
+        let mut filter = FileFilter::new(store, name.clone(), Saved::Before)?;
         check_key(&spec.secret, filter.content(), &name)?;
-        spec.now.check_for(filter.content().window())?;
-        check_clock(spec.now, filter.content(), &name)?;
+        check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)
     }
@@ -216,7 +216,14 @@ impl FilterFile {
 
     /// Returns an error if something is there that a filter must not replace: to be asked before the work.
     pub(crate) fn check_replaceable(&self) -> Result<()> {
-        Ok(self.lock.check_replaceable()?)
+        self.lock.check_replaceable().map_err(|error| match error.reason {
+            Reason::Load(LoadError::NotAFilter) => {
+                let reason =
+                    "is not a filter, and would be lost: name another output, or remove it first";
+                Failure::at(&self.name, reason)
+            }
+            _ => failed(self.name.clone(), &error),
+        })
     }
 
     /// Returns an error if anything is there.
@@ -233,20 +240,33 @@ impl FilterFile {
     }
 
     pub(crate) fn name(&self) -> String {
-        self.lock.target().display().to_string()
+        self.name.clone()
+    }
+}
+
+/// What is said about a filter that cannot be opened, by the name that the user gives it.
+fn failed(name: String, error: &StoreError) -> Failure {
+    match &error.reason {
+        Reason::Load(LoadError::Io(source)) => Failure::io(name, source),
+        Reason::Load(needed @ LoadError::KeyNeeded) => {
+            Failure::at(name, format_args!("{needed} (--secret)"))
+        }
+        Reason::Load(LoadError::NotAFilter) => {
+            let reason = "is not a filter (add, check, count and remove take the filter first, then files of records)";
+            Failure::at(name, reason)
+        }
+        // Another file of the filter, or its folder.
+        Reason::Io { .. } | Reason::Folder(_) | Reason::Replaced
+            if fs::canonicalize(&name).map_or(true, |path| path != error.path) =>
+        {
+            Failure::at(error.path.display(), store_reason(error))
+        }
+        _ => Failure::at(name, store_reason(error)),
     }
 }
 
 impl From<StoreError> for Failure {
-    /// What is said about a filter that cannot be opened.
     fn from(error: StoreError) -> Self {
-        let name = error.path.display();
-        match &error.reason {
-            Reason::Load(LoadError::Io(source)) => Self::io(name, source),
-            Reason::Load(needed @ LoadError::KeyNeeded) => {
-                Self::at(name, format_args!("{needed} (--secret)"))
-            }
-            _ => Self::at(name, store_reason(&error)),
-        }
+        failed(error.path.display().to_string(), &error)
     }
 }

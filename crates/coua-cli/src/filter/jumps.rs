@@ -3,7 +3,7 @@
 //! Such a record is held until the time of the next one confirms it, or until it turns out that it stands alone. It is
 //! new in either case. Times near the present need no confirmation.
 
-use crate::clock::Now;
+use crate::clock::present as present_time;
 use crate::filter::op::Op;
 use crate::pipeline::Batch;
 use crate::terminal::{Verbosity, counted};
@@ -64,7 +64,6 @@ impl Jumps {
     pub(super) fn screen(
         &mut self,
         filter: &Generations,
-        now: Now,
         batch: &Batch,
         known: usize,
     ) -> Option<Screened> {
@@ -77,7 +76,7 @@ impl Jumps {
         if self.held.is_none() && !begin.forgets_all(latest) {
             return None;
         }
-        let believed = now.millis().saturating_sub(window.length() + window.step());
+        let believed = present_time().saturating_sub(window.length() + window.step());
         let mut screened = Screened { keys: hashes.len(), ..Screened::default() };
         for (place, (hash, time)) in hashes.iter().zip(times).enumerate() {
             let is_ahead = present.forgets_all(*time);

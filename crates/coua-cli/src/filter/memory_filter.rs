@@ -1,6 +1,6 @@
 //! A filter in memory alone, which one thread changes, and which is forgotten at the end.
 
-use crate::clock::Now;
+use crate::clock;
 use crate::filter::collisions;
 use crate::filter::estimate::Forecast;
 use crate::filter::jumps::{Jumps, Screened};
@@ -20,7 +20,6 @@ pub(super) struct MemoryFilter {
     filter: Generations,
     forecast: Option<Forecast>,
     outcomes: Vec<Insertion>,
-    now: Now,
     jumps: Jumps,
 }
 
@@ -32,7 +31,7 @@ impl MemoryFilter {
         let is_open = is_resizable && spec.leaves_capacity_open();
         let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
         let (outcomes, jumps) = (Vec::new(), Jumps::default());
-        Ok(Self { filter, forecast, outcomes, now: spec.now, jumps })
+        Ok(Self { filter, forecast, outcomes, jumps })
     }
 }
 
@@ -51,8 +50,8 @@ impl RunFilter for MemoryFilter {
 
     /// Only `dedup` has a filter that is forgotten.
     fn answer(&mut self, op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        self.now.advance(&mut self.filter);
-        let screened = self.jumps.screen(&self.filter, self.now, batch, 0);
+        clock::advance(&mut self.filter);
+        let screened = self.jumps.screen(&self.filter, batch, 0);
         let Batch { block, keys, answers } = batch;
         let before = self.filter.len();
         let as_they_are = (keys.hashes.as_slice(), keys.when_from(0));

@@ -18,7 +18,7 @@ pub(crate) mod spec;
 pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
-pub(crate) use spec::{FilterSpec, Location, Secret, WindowSpec};
+pub(crate) use spec::{FilterSpec, Location, Secret, WindowLength, WindowSpec};
 
 use crate::input::Survey;
 use crate::terminal::Result;
@@ -55,8 +55,7 @@ pub(crate) fn open(
         }
         Some(Location::File(path)) => {
             let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;
-            spec.now.check_for(view.filter.window())?;
-            Box::new(Arc::new(ReadOnlyFile::new(path.display().to_string(), view, spec.now, op)))
+            Box::new(Arc::new(ReadOnlyFile::new(path.display().to_string(), view, op)))
         }
     })
 }

@@ -57,7 +57,10 @@ impl NoRoom {
     /// Without memory for more.
     pub(crate) fn memory(items: u64) -> Self {
         Self {
-            why: format!("not enough memory for more than {}", counted(items, "item")),
+            why: format!(
+                "takes no more than {}: there is not enough memory",
+                counted(items, "item")
+            ),
             remedy: "give a --rate with --max-items: such a filter takes less memory",
         }
     }
@@ -67,13 +70,11 @@ impl NoRoom {
         let (items, limit) = (counted(*items, "item"), grouped(*max_items));
         match reason {
             FullReason::MaxItems => Self {
-                why: format!(
-                    "the filter is full: it holds {items} and was made for at most {limit}"
-                ),
-                remedy: "give a higher --max-items, or --when-full exceed",
+                why: format!("is full: it holds {items} and was made for at most {limit}"),
+                remedy: "give a higher --max-items or --capacity, or --when-full exceed",
             },
             FullReason::NoRoom => Self {
-                why: format!("the filter is full: it holds {items} and may not grow"),
+                why: format!("is full: it holds {items} and may not grow"),
                 remedy: "give a higher --capacity, or --when-full grow",
             },
             _ => Self::memory(full.items),

@@ -1,6 +1,6 @@
 //! A filter file that is only asked, by one thread or several.
 
-use crate::clock::Now;
+use crate::clock;
 use crate::filter::op::Op;
 use crate::filter::op::Stop;
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
@@ -17,13 +17,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 pub(super) struct ReadOnlyFile {
     name: String,
     view: RwLock<View>,
-    now: Now,
     op: Op,
 }
 
 impl ReadOnlyFile {
-    pub(super) fn new(name: String, view: View, now: Now, op: Op) -> Self {
-        Self { name, view: RwLock::new(view), now, op }
+    pub(super) fn new(name: String, view: View, op: Op) -> Self {
+        Self { name, view: RwLock::new(view), op }
     }
 
     fn view(&self) -> RwLockReadGuard<'_, View> {
@@ -37,7 +36,7 @@ impl ReadOnlyFile {
             return;
         }
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        self.now.advance(&mut view.filter);
+        clock::advance(&mut view.filter);
         let filter = view.asked(&keys.hashes);
         self.record(filter, keys, answers);
     }

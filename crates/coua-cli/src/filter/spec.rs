@@ -1,6 +1,6 @@
 //! Where a filter is, and how it is to be: what the command line says.
 
-use crate::clock::{Now, duration_text, window_text};
+use crate::clock::{duration_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server::address::{Address, FORM};
 use crate::terminal::{Failure, Report, Result, counted};
@@ -26,7 +26,17 @@ impl Location {
     pub(crate) fn of(argument: &Path) -> Result<Self> {
         let text = argument.to_string_lossy();
         let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
-        if is_address { Self::on_server(&text) } else { Ok(Self::File(argument.to_owned())) }
+        let is_there = argument.parent().is_some_and(Path::exists);
+        match (is_address, text.split_once("://")) {
+            (true, _) => Self::on_server(&text),
+            (false, Some((scheme, _))) if !is_there => {
+                let reason = format!(
+                    "{scheme}:// leads to no filter: expected a file, or valkey://HOST/NAME"
+                );
+                Err(Failure::at(without_password(&text), reason))
+            }
+            _ => Ok(Self::File(argument.to_owned())),
+        }
     }
 
     #[cfg(feature = "server")]
@@ -143,12 +153,19 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
 
 /// Generations of a window if nothing is said: an item's age is told to 12.5 %.
 const GENERATIONS: u32 = 8;
+
+/// How much a window remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowLength {
+    /// In milliseconds.
+    Time(u64),
+    Items(u64),
+}
+
 /// What is said of a filter's window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowSpec {
-    /// In milliseconds.
-    pub(crate) length: Option<u64>,
-    pub(crate) items: Option<u64>,
+    pub(crate) length: Option<WindowLength>,
     pub(crate) generations: Option<u32>,
     /// Records have times of their own, by which the filter goes; else by those of their arrival.
     pub(crate) has_times: bool,
@@ -157,15 +174,15 @@ pub(crate) struct WindowSpec {
 impl WindowSpec {
     /// The window of a new filter.
     pub(crate) fn window(&self) -> Result<Option<Window>> {
-        if self.items.is_some() && self.has_times {
-            let reason = "cannot be used with --window-items, which counts records";
-            return Err(Failure::at("--time-field", reason));
-        }
-        let (option, clock, length) = match (self.length, self.items) {
-            (Some(millis), _) if self.has_times => ("--window", Clock::Given, millis),
-            (Some(millis), _) => ("--window", Clock::Arrival, millis),
-            (None, Some(items)) => ("--window-items", Clock::Count, items),
-            (None, None) => return self.no_window().map(|()| None),
+        let (clock, length) = match self.length {
+            Some(WindowLength::Items(_)) if self.has_times => {
+                let reason = "cannot be used with a --window of items, which counts records";
+                return Err(Failure::at("--time-field", reason));
+            }
+            Some(WindowLength::Items(items)) => (Clock::Count, items),
+            Some(WindowLength::Time(millis)) if self.has_times => (Clock::Given, millis),
+            Some(WindowLength::Time(millis)) => (Clock::Arrival, millis),
+            None => return self.no_window().map(|()| None),
         };
         let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
         window.map(Some).map_err(|error| match error {
@@ -174,9 +191,9 @@ impl WindowSpec {
                     "{} cannot be divided into {generations} generations: give a longer one, or fewer --generations",
                     duration_text(found)
                 );
-                Failure::at(option, reason)
+                Failure::at("--window", reason)
             }
-            error => Failure::at(option, error),
+            error => Failure::at("--window", error),
         })
     }
 
@@ -184,7 +201,7 @@ impl WindowSpec {
     fn no_window(&self) -> Result<()> {
         match (self.has_times, self.generations) {
             (true, _) => Err(Failure::at("--time-field", "needs --window")),
-            (_, Some(_)) => Err(Failure::at("--generations", "needs --window or --window-items")),
+            (_, Some(_)) => Err(Failure::at("--generations", "needs --window")),
             _ => Ok(()),
         }
     }
@@ -192,7 +209,7 @@ impl WindowSpec {
     /// Returns an error if `filter`, which exists already, does not forget as described.
     pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         let Some(window) = filter.window() else {
-            if self.length.is_none() && self.items.is_none() {
+            if self.length.is_none() {
                 return self.no_window();
             }
             let reason = "the filter exists, and never forgets: leave the window out, or name another \
@@ -208,12 +225,12 @@ impl WindowSpec {
             };
             return Err(Failure::at(name, reason));
         }
-        let is_counted = window.clock() == Clock::Count;
-        let wanted = if is_counted { self.items } else { self.length };
-        let other = if is_counted { self.length } else { self.items };
-        let generations = self.generations.unwrap_or(window.generations());
-        let wanted = Window::new(window.clock(), wanted.unwrap_or(window.length()), generations);
-        if other.is_some() || wanted.ok() != Some(window) {
+        let found = match window.clock() {
+            Clock::Count => WindowLength::Items(window.length()),
+            Clock::Arrival | Clock::Given => WindowLength::Time(window.length()),
+        };
+        let has_length = self.length.is_none_or(|length| length == found);
+        if !has_length || self.generations.is_some_and(|wanted| wanted != window.generations()) {
             let found = window_text(window);
             let reason = format!(
                 "the filter exists, and its window is {found}, not what the options say: leave them \
@@ -234,8 +251,6 @@ pub(crate) struct FilterSpec {
     pub(crate) seed: Option<u64>,
     pub(crate) secret: Secret,
     pub(crate) window: WindowSpec,
-    /// What time it is for the filter, whether that is new or not.
-    pub(crate) now: Now,
 }
 
 impl FilterSpec {

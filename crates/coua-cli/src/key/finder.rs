@@ -2,7 +2,7 @@
 
 use super::block_keys::{Missing, Parts};
 use super::{csv, fields, json, regex};
-use crate::clock::{Now, TimeSyntax};
+use crate::clock::{self, TimeSyntax};
 
 /// Where the key is in a record.
 #[derive(Clone, Debug)]
@@ -57,7 +57,6 @@ pub(crate) struct Times {
     syntax: TimeSyntax,
     parts: Parts,
     text: Vec<u8>,
-    now: Now,
     /// How much later than the present a time may be, in milliseconds.
     ahead: u64,
     /// The latest time that is believed.
@@ -70,13 +69,13 @@ impl Times {
     }
 
     /// Times up to `ahead` milliseconds after the present are believed.
-    pub(crate) fn believe(&mut self, now: Now, ahead: u64) {
-        (self.now, self.ahead) = (now, ahead);
+    pub(crate) fn believe(&mut self, ahead: u64) {
+        self.ahead = ahead;
     }
 
     /// Looks at the clock.
     pub(crate) fn look_up(&mut self) {
-        self.latest = self.now.millis().saturating_add(self.ahead);
+        self.latest = clock::present().saturating_add(self.ahead);
     }
 
     /// The time of a record, of which the key's finder has found `parts`.

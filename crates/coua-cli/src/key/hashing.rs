@@ -4,7 +4,7 @@ use crate::key::Keys;
 use crate::key::block_keys::Missing;
 use crate::key::block_keys::{BlockKeys, MissingKey, Reason};
 use crate::key::finder::Finder;
-use crate::key::known::Known;
+use crate::key::known_keys::Known;
 use crate::record::{Block, BlockEnd, Header, RecordFormat, no_memory, unmarked};
 use crate::terminal::Failure;
 use coua::{KeyHash, KeyHasher};

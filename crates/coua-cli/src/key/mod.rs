@@ -12,7 +12,7 @@ mod hashing;
 mod header;
 mod json;
 mod key_spec;
-mod known;
+mod known_keys;
 mod normalize;
 mod regex;
 
@@ -26,7 +26,7 @@ pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
 pub(crate) use key_spec::KeySpec;
-pub(crate) use known::Known;
+pub(crate) use known_keys::Known;
 pub(crate) use normalize::Normalize;
 pub(crate) use regex::Pattern;
 

@@ -15,16 +15,15 @@ pub(crate) use counts::Counts;
 pub(crate) use job_spec::JobSpec;
 pub(crate) use recorder::{CheckpointTimer, Recorder, RunEnd};
 pub(crate) use remembered::{list, write_report};
-pub(crate) use run_plan::{Mode, Undo};
+pub(crate) use run_plan::{Mode, ResumeJob, Undo};
 
-use crate::output::{OutputSpec, Outputs};
+use crate::output::Outputs;
 use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use coua_store::Notes as FilterNotes;
 use recorder::{AfterEnd, SavedState};
 use remembered::{JobFile, Remembered};
-use run_plan::{Plan, ResumeJob};
-use std::path::PathBuf;
+use run_plan::Plan;
 use std::time::Duration;
 
 /// A run at its beginning, or where it is resumed.
@@ -62,37 +61,18 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Begins a run of the filter of this name, or resumes the one that was interrupted: `runs` are those that it
-    /// remembers. `inputs` is `None` if one of them is not a file with a name.
-    pub(crate) fn begin(
-        &self,
-        runs: &mut Runs,
-        filter: String,
-        inputs: Option<Vec<PathBuf>>,
-        output_spec: OutputSpec<'_>,
-        verbosity: Verbosity,
-    ) -> Result<Started> {
-        let job = ResumeJob::new(filter, &self.spec, inputs, output_spec, verbosity);
+    /// Begins a run, or resumes the one that was interrupted: `runs` are those that the filter remembers.
+    pub(crate) fn begin(&self, runs: &mut Runs, job: &ResumeJob<'_>) -> Result<Started> {
         let plan = job.plan(self.mode, runs)?;
         match (plan.resumed, &job.files) {
-            (Some(number), Ok(files)) => self.resume(runs, number, files, &job),
-            _ => self.begin_new(runs, plan, &job),
+            (Some(number), Ok(files)) => self.resume(runs, number, files, job),
+            _ => self.begin_new(runs, plan, job),
         }
     }
 
     /// What to undo before the run begins.
-    pub(crate) fn to_undo(
-        &self,
-        runs: &Runs,
-        filter: String,
-        inputs: Option<Vec<PathBuf>>,
-        output_spec: OutputSpec<'_>,
-        verbosity: Verbosity,
-    ) -> Result<Vec<Undo>> {
-        if self.mode != Mode::Restart {
-            return Ok(Vec::new());
-        }
-        ResumeJob::new(filter, &self.spec, inputs, output_spec, verbosity).to_undo(runs)
+    pub(crate) fn to_undo(&self, runs: &Runs, job: &ResumeJob<'_>) -> Result<Vec<Undo>> {
+        if self.mode == Mode::Restart { job.to_undo(runs) } else { Ok(Vec::new()) }
     }
 
     fn begin_new(&self, runs: &mut Runs, plan: Plan, job: &ResumeJob<'_>) -> Result<Started> {

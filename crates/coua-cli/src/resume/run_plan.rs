@@ -42,7 +42,7 @@ pub(super) struct Plan {
 
 /// What a run does to which files, as that is compared with remembered runs.
 #[derive(Debug)]
-pub(super) struct ResumeJob<'a> {
+pub(crate) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
     pub(super) spec: &'a JobSpec,
@@ -56,7 +56,7 @@ pub(super) struct ResumeJob<'a> {
 
 impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
-    pub(super) fn new(
+    pub(crate) fn new(
         filter: String,
         spec: &'a JobSpec,
         inputs: Option<Vec<PathBuf>>,
@@ -101,7 +101,8 @@ impl<'a> ResumeJob<'a> {
             StoredJob::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
-        let is_overwritten = |run: &Remembered<'_>| self.overwritten(run).is_some();
+        let is_overwritten =
+            |run: &Remembered<'_>| self.outputs.iter().any(|path| run.has_written(path));
         let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
         plan.replaced.extend(overwritten);
         plan

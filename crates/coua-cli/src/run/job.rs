@@ -6,7 +6,7 @@ use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::{Block, Header};
-use crate::resume::{Checkpoints, Started, Undo};
+use crate::resume::{Checkpoints, ResumeJob, Started, Undo};
 use crate::runs::Place;
 use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
 use std::collections::BTreeMap;
@@ -79,32 +79,24 @@ impl Job {
         }
     }
 
-    /// What the run is to undo before it begins.
-    pub(super) fn to_undo(
-        &self,
-        filter: &mut dyn RunFilter,
-        spec: OutputSpec<'_>,
-    ) -> Result<Vec<Undo>> {
-        let name = filter.name();
-        let (Some(runs), Some(checkpoints)) = (filter.runs(), &self.recorded) else {
-            return Ok(Vec::new());
-        };
-        let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
-        checkpoints.to_undo(runs, name, inputs, spec, verbosity)
-    }
-
-    /// Begins the run, or resumes it, and opens its outputs. From here on the filter knows that they are being written.
+    /// Undoes what the run is to undo, begins it, or resumes it, and opens its outputs. From here on the filter knows
+    /// that they are being written.
     pub(super) fn begin(
         &self,
         filter: &mut dyn RunFilter,
         spec: OutputSpec<'_>,
     ) -> Result<Started> {
         let name = filter.name();
-        let (Some(runs), Some(checkpoints)) = (filter.runs(), &self.recorded) else {
+        let (Some(checkpoints), Some(runs)) = (&self.recorded, filter.runs()) else {
             return Ok(Started::new(Outputs::open(spec)?));
         };
         let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
-        let started = checkpoints.begin(runs, name, inputs, spec, verbosity)?;
+        let job = ResumeJob::new(name, &checkpoints.spec, inputs, spec, verbosity);
+        for undo in checkpoints.to_undo(runs, &job)? {
+            self.reading.undo(filter, &undo)?;
+        }
+        let runs = filter.runs().expect("a filter has its runs as long as it is open");
+        let started = checkpoints.begin(runs, &job)?;
         if started.has_records {
             filter.mark_resumed();
         }
@@ -207,7 +199,7 @@ impl Reading {
     }
 
     /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
-    pub(super) fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo) -> Result<()> {
+    fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo) -> Result<()> {
         if let Some(output) = &undo.output {
             self.remove(filter, output)?;
         }

@@ -1,6 +1,7 @@
 //! What `--known` names: files of records, and filters.
 
 use super::job::Reading;
+use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::input::BlockReader;
 use crate::key::{Hashing, Known, Mixing};
@@ -47,7 +48,7 @@ impl Reading {
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
             self.hashing.keys.normalize.check_same(keys.normalize, path.display())?;
         }
-        spec.now.advance(&mut view.filter);
+        clock::advance(&mut view.filter);
         Ok(view.filter)
     }
 

@@ -41,18 +41,14 @@ impl Pass {
         mut filter: Box<dyn RunFilter>,
         session: Option<Session>,
     ) -> Result<Self> {
-        let (now, window) = (job.filter.now, filter.window());
-        now.check_for(window)?;
+        let window = filter.window();
         job.reading.agree_with(&mut *filter)?;
         if !job.known.is_empty() {
             job.reading.know(&job.known, filter.hasher(), &job.filter)?;
         }
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
             // Times up to a generation after the present are believed: clocks differ.
-            times.believe(now, window.step());
-        }
-        for undo in job.to_undo(&mut *filter, job.output_spec(used))? {
-            job.reading.undo(&mut *filter, &undo)?;
+            times.believe(window.step());
         }
         let started = job.begin(&mut *filter, job.output_spec(used))?;
         let Started { recorder, mut outputs, counts, .. } = started;

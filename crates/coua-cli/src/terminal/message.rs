@@ -146,12 +146,7 @@ impl Failure {
 
 /// Prints a message on standard error. If that is closed, nothing is printed.
 pub(crate) fn say(text: impl Display) {
-    say_colored(printable_lines(&text.to_string()));
-}
-
-/// Prints a message that may have the colors of a terminal in it.
-pub(crate) fn say_colored(text: impl Display) {
-    writeln!(io::stderr().lock(), "coua: {text}").ok();
+    writeln!(io::stderr().lock(), "coua: {}", printable_lines(&text.to_string())).ok();
 }
 
 /// Whether people are told what they have not asked for.

@@ -3,6 +3,9 @@
 use crate::support::{Folder, Repeats, expected, json, lines, run, run_in, run_with, shell};
 use serde_json::Value;
 
+const NOT_A_FILTER: &str =
+    "is not a filter (add, check, count and remove take the filter first, then files of records)";
+
 #[test]
 fn add_check_count_remove() {
     let folder = Folder::new();
@@ -28,31 +31,34 @@ fn check_exits_like_grep() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
     run_with(b"a\n", ["add", &f]).good();
-    for (args, code) in
-        [(&["check"][..], 0), (&["check", "-c"], 0), (&["check", "-q"], 0), (&["check", "-v"], 0)]
-    {
+    for (args, code) in [
+        (&["check"][..], 0),
+        (&["check", "-c"], 0),
+        (&["check", "--any"], 0),
+        (&["check", "-v"], 0),
+    ] {
         let run = run_with(b"a\nb\n", args.iter().chain(&[f.as_str()]));
         assert_eq!(run.code, Some(code), "{args:?}");
     }
     run_with(b"b\n", ["check", &f]).failed(1, &format!("coua: {f}: has none of 1 record\n"));
     run_with(b"b\n", ["remove", &f]).failed(0, &format!("coua: {f}: has none of 1 record\n"));
     run_with(b"a\n", ["check", "-v", &f]).failed(1, "");
-    run_with(b"b\n", ["check", "-q", &f]).failed(1, "");
+    run_with(b"b\n", ["check", "--any", &f]).failed(1, "");
     let none = run_with(b"b\n", ["check", "-c", &f]);
     none.failed(1, "");
     assert_eq!(none.stdout, b"0\n");
     assert_eq!(run_with(b"", ["check", &folder.join("missing")]).code, Some(2));
-    assert_eq!(run_with(b"a\n", ["check", "-q", &f]).good(), b"");
+    assert_eq!(run_with(b"a\n", ["check", "--any", &f]).good(), b"");
     // What comes after the first record that is there does not matter, whatever it is.
     let (good, missing) = (folder.file("good", "b\na\n"), folder.join("missing"));
     let text = format!("coua: {missing}: No such file or directory\n");
     for threads in ["1", "2", "3", "4"] {
-        run(["check", "-q", "-j", threads, &f, &good, &missing]).good();
-        run(["check", "-q", "-j", threads, &f, &missing, &good]).failed(2, &text);
-        run(["check", "-qv", "-j", threads, &f, &good, &missing]).good();
+        run(["check", "--any", "-j", threads, &f, &good, &missing]).good();
+        run(["check", "--any", "-j", threads, &f, &missing, &good]).failed(2, &text);
+        run(["check", "--any", "-v", "-j", threads, &f, &good, &missing]).good();
     }
     folder.file("good", "b\n");
-    run(["check", "-q", &f, &good, &missing]).failed(2, &text);
+    run(["check", "--any", &f, &good, &missing]).failed(2, &text);
     let both = run(["check", &f, &good, &missing]);
     both.failed(2, &text);
     assert_eq!(both.stdout, b"", "without -q it is found first");
@@ -106,7 +112,7 @@ fn any_number_of_threads_finds_the_same() {
             assert!(with(&["check", "-v"]) == others, "{options:?}, {threads} threads");
             assert!(with(&["count"]) == counted, "{options:?}, {threads} threads");
             assert_eq!(with(&["check", "-c"]), b"800000\n");
-            assert_eq!(with(&["check", "-q"]), b"");
+            assert_eq!(with(&["check", "--any"]), b"");
         }
     }
 }
@@ -222,7 +228,7 @@ fn verify_in_json() {
     let text = String::from_utf8(run.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(json).collect();
     assert_eq!((lines[0]["intact"].as_bool(), lines[0]["items"].as_u64()), (Some(true), Some(1)));
-    assert_eq!(lines[1]["error"].as_str(), Some("not a Coua filter"));
+    assert_eq!(lines[1]["error"].as_str(), Some(NOT_A_FILTER));
 }
 
 #[test]
@@ -453,7 +459,7 @@ fn check_stops_before_a_record_that_is_wrong() {
     let folder = Folder::new();
     let filter = folder.join("seen");
     run_with(b"a\n", ["add", &filter]).good();
-    let check = ["check", &filter, "-k", "2", "--on-missing", "error", "-q"];
+    let check = ["check", &filter, "-k", "2", "--on-missing", "error", "--any"];
     let run = run_with(b"1 a\nx\n", check);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(run_with(b"1 b\nx\n", check).code, Some(2));
@@ -468,10 +474,17 @@ fn the_help_of_each_command_is_its_own() {
     let (dedup, add, convert) = (words("dedup"), words("add"), words("convert"));
     let room = "their sizes and first records tell how much room to make";
     assert!(dedup.contains(room) && !add.contains("how much room"), "add has a filter always");
-    for help in [&dedup, &add, &convert] {
+    let plan = words("plan");
+    for help in [&convert, &plan] {
         assert!(help.contains(", 8 to 64"), "{help}");
     }
-    assert!(dedup.contains("a number means seconds since 1970, not a year"), "{dedup}");
+    // What few need is told where filters are planned.
+    for option in ["--hash-bits", "--slots-per-bucket", "--layout"] {
+        assert!(plan.contains(&format!("{option} <")), "{plan}");
+        for help in [&dedup, &add] {
+            assert!(help.contains(option) && !help.contains(&format!("{option} <")), "{help}");
+        }
+    }
 }
 
 /// The message names the filter that is full, and options that help.
@@ -481,9 +494,9 @@ fn a_full_filter_says_what_to_do() {
     let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
     forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
         3,
-        "coua: filter: the filter is full: it holds 3 items and was made for at most 3; stopped before standard \
+        "coua: filter: is full: it holds 3 items and was made for at most 3; stopped before standard \
          input: record 4: all records before it are in the output, it and those after it are neither; give a higher \
-         --max-items, or --when-full exceed\n",
+         --max-items or --capacity, or --when-full exceed\n",
     );
     run_with(b"1\n2\n3\n", ["add", &folder.join("small"), "--max-items=3", "--rate=0.01"]).good();
     run_with(b"4\n", ["add", &folder.join("open")]).good();
@@ -495,7 +508,7 @@ fn a_full_filter_says_what_to_do() {
     );
     run_in(&folder, &["merge", "-o", "small", "small", "open"]).failed(
         2,
-        "coua: small: the filter is full: it holds 3 items and was made for at most 3; nothing was written: make room \
+        "coua: small: is full: it holds 3 items and was made for at most 3; nothing was written: make room \
          in it (`coua remove`), or add the records of open to a filter with a higher --max-items\n",
     );
 }

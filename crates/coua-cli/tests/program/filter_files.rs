@@ -161,11 +161,7 @@ fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let script = "trap '' XFSZ; ulimit -f 400; $COUA dedup --filter seen.coua many > /dev/null";
     let run = shell(folder.path(), script);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    let path = fs::canonicalize(folder.join("seen.coua")).unwrap();
-    let message = format!(
-        "coua: {}: not saved; the file is as it was before: File too large\n",
-        path.display()
-    );
+    let message = "coua: seen.coua: not saved; the file is as it was before: File too large\n";
     assert_eq!(run.stderr, message);
     assert!(folder.read("seen.coua") == before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");

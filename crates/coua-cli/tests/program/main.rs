@@ -13,6 +13,7 @@ mod json;
 mod keys;
 mod keys_as_they_come;
 mod known;
+mod messages;
 mod moved;
 mod needs_awk;
 mod no_trace;

@@ -64,7 +64,7 @@ fn what_is_no_filter_is_refused_and_left_alone() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     for (name, content, words) in [
-        ("text", b"this is a text\n".repeat(100), "not a Coua filter"),
+        ("text", b"this is a text\n".repeat(100), "is not a filter"),
         ("later", later, "version 99"),
         ("damaged", damaged, "damaged"),
         ("cut", filter[..filter.len() / 2].to_vec(), "cut"),
@@ -147,23 +147,24 @@ fn only_filters_and_empty_files_are_replaced() {
     let folder = Folder::new();
     folder.file("input", "a\n");
     run_in(&folder, &["add", "other", "input"]).good();
-    let path = |name| fs::canonicalize(folder.join(name)).unwrap().display().to_string();
+    let lost = "is not a filter, and would be lost: name another output, or remove it first";
+    let taken = "is not a filter (add, check, count and remove take the filter first, then files of records)";
     for (content, name) in
         [(&b"a,b\n1,2\n"[..], "table"), (b"\x89PNG\r\n\x1a\n", "png"), (&[0; 600], "zeros")]
     {
         folder.file(name, content);
-        let message = format!("coua: {}: not a Coua filter\n", path(name));
         for args in [
             &["merge", "-o", name, "other"][..],
             &["convert", "--hash-bits=40", "-o", name, "other"],
             &["add", name, "input"],
         ] {
-            run_in(&folder, args).failed(2, &message);
+            let reason = if args[0] == "add" { taken } else { lost };
+            run_in(&folder, args).failed(2, &format!("coua: {name}: {reason}\n"));
             assert!(folder.read(name) == content, "{args:?}");
         }
     }
     // Before the filters are read, which may take a while.
-    let message = format!("coua: {}: not a Coua filter\n", path("table"));
+    let message = format!("coua: table: {lost}\n");
     run_in(&folder, &["merge", "-o", "table", "input"]).failed(2, &message);
     folder.file("empty", "");
     run_in(&folder, &["merge", "-o", "empty", "other"]).good();

@@ -112,7 +112,7 @@ fn what_is_no_shard_is_refused() {
         let run = run(["dedup", "--shard", shard]);
         assert_eq!(run.code, Some(2));
         let reason = format!(
-            "coua: invalid value '{shard}' for '--shard <I/N>': expected I/N with I from 1 to N, \
+            "error: invalid value '{shard}' for '--shard <I/N>': expected I/N with I from 1 to N, \
              such as 2/8\n"
         );
         assert!(run.stderr.starts_with(&reason), "{}", run.stderr);

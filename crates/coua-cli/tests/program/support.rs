@@ -16,13 +16,22 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// The user who owns nothing, by Linux's and BSD's custom.
 const NOBODY: u32 = 65_534;
 
-/// The program, with no terminal in sight.
+/// The program, with no terminal in sight. `COUA_NOW` among its arguments, and the time after it, are for its
+/// environment.
 pub(crate) fn coua<I: IntoIterator>(args: I) -> Command
 where
     I::Item: AsRef<std::ffi::OsStr>,
 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coua"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut args = args.into_iter();
+    while let Some(arg) = args.next() {
+        if arg.as_ref() == "COUA_NOW" {
+            command.env("COUA_NOW", args.next().expect("a time"));
+        } else {
+            command.arg(arg);
+        }
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 

@@ -96,18 +96,24 @@ fn progress_is_shown_wherever_it_is_asked_for() {
 
 #[test]
 fn colours_are_for_terminals_that_want_them() {
-    for (no_color, coloured) in [(None, true), (Some("1"), false)] {
-        let (mut own, program) = terminal();
-        let mut command = coua(["dedup", "--no-such-option"]);
-        command.stderr(program).env("TERM", "xterm").env_remove("NO_COLOR");
-        command.envs(no_color.map(|value| ("NO_COLOR", value)));
-        let mut child = command.spawn().unwrap();
-        drop(command);
-        assert_eq!(wait(&mut child).code(), Some(2));
-        let mut text = Vec::new();
-        own.read_to_end(&mut text).ok();
-        let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("--no-such-option"), "{text:?}");
-        assert_eq!(text.contains('\x1b'), coloured, "{text:?}");
+    for (args, code) in [(["dedup", "--no-such-option"], 2), (["dedup", "--help"], 0)] {
+        for (no_color, coloured) in [(None, true), (Some("1"), false)] {
+            let (mut own, program) = terminal();
+            let mut command = coua(args);
+            command.stdout(program.try_clone().unwrap()).stderr(program);
+            command.env("TERM", "xterm").env_remove("NO_COLOR");
+            command.envs(no_color.map(|value| ("NO_COLOR", value)));
+            let mut child = command.spawn().unwrap();
+            drop(command);
+            let reading = thread::spawn(move || {
+                let mut text = Vec::new();
+                own.read_to_end(&mut text).ok();
+                String::from_utf8(text).unwrap()
+            });
+            assert_eq!(wait(&mut child).code(), Some(code));
+            let text = reading.join().unwrap();
+            assert!(text.contains("dedup"), "{text:?}");
+            assert_eq!(text.contains('\x1b'), coloured, "{text:?}");
+        }
     }
 }

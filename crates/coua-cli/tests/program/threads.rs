@@ -39,7 +39,7 @@ fn outputs_without_a_filter_are_equal() {
     depends_on_no_threads(&[], &["dedup"]);
     depends_on_no_threads(&[], &["dedup", "-d"]);
     depends_on_no_threads(&[], &["dedup", "--hash-bits", "20"]);
-    depends_on_no_threads(&[], &["dedup", "--window-items", "5000"]);
+    depends_on_no_threads(&[], &["dedup", "--window", "5000-items"]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn outputs_and_new_filters_are_equal() {
     for command in [
         &["dedup", "--filter", "seen"][..],
         &["dedup", "--filter", "seen", "--rate", "0.01", "--max-items", "20000"],
-        &["dedup", "--filter", "seen", "--window-items", "5000"],
+        &["dedup", "--filter", "seen", "--window", "5000-items"],
         &["add", "seen"],
         &["add", "seen", "--unique", "--layout", "overlapping"],
     ] {

@@ -308,7 +308,7 @@ fn windows_are_made_and_carried(kind: Kind) {
     assert_eq!(run_with(&text, dedup).good(), text, "all of it is new again");
     assert_eq!(run_with(&text, ["check", &address(&server, "copy")]).stdout, b"");
     let at = address(&server, "items?shards=4");
-    run_with(&text, ["dedup", "--filter", &at, "--window-items", "400"]).good();
+    run_with(&text, ["dedup", "--filter", &at, "--window", "400-items"]).good();
     assert!(client.call(&["CF.INFO", "{items:0}", "Window items"]).integer() >= 100);
     let [file, key] = ["items.coua", "key2"].map(|name| folder.join(name));
     let said = refusal(&["pull", &at, &file, "--key-file", &key]);

@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options};
 use crate::redisbloom::{InsertError, Limits, PeerBloom};
 use crate::server::TypeSlot;
-use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Rest, Value};
+use crate::value::{Defaults, FilterKind, Outcome, Rest, Value};
 
 pub(crate) use bf_commands::FAMILY;
 pub(crate) use bloom_request::BloomRequest;
@@ -47,19 +47,6 @@ impl FilterKind for Bloom {
 
     type Copies = ();
     const ADDED: &'static CStr = c"bloom.add";
-
-    fn insert_item(native: &mut NativeBloom, item: &[u8], (): (), limit: Option<u64>) -> Outcome {
-        native.insert_absent(item, limit)
-    }
-
-    fn insert_items(
-        native: &mut NativeBloom,
-        items: &[&[u8]],
-        (): (),
-        limit: Option<u64>,
-    ) -> Outcomes {
-        native.insert(items, limit)
-    }
 
     fn insert_imported(imported: &mut PeerBloom, item: &[u8], (): (), limits: &Limits) -> Outcome {
         match imported.insert(item, limits) {

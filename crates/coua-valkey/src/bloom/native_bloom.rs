@@ -154,13 +154,6 @@ impl NativeBloom {
         present
     }
 
-    /// Inserts an item that is absent, and tells what became of it.
-    pub(super) fn insert_absent(&mut self, item: &[u8], limit: Option<u64>) -> Outcome {
-        let outcome = self.insert_hash(self.hasher().hash(item), limit);
-        self.after_insertion(slice::from_ref(&outcome));
-        outcome
-    }
-
     /// Inserts items that are absent, in order, and tells what became of each.
     pub(crate) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Outcomes {
         let mut outcomes = Outcomes::with_capacity(items.len());
@@ -244,6 +237,18 @@ impl NativeBloom {
 }
 
 impl NativeFilter for NativeBloom {
+    type Copies = ();
+
+    fn insert_item(&mut self, item: &[u8], (): (), limit: Option<u64>) -> Outcome {
+        let outcome = self.insert_hash(self.hasher().hash(item), limit);
+        self.after_insertion(slice::from_ref(&outcome));
+        outcome
+    }
+
+    fn insert_items(&mut self, items: &[&[u8]], (): (), limit: Option<u64>) -> Outcomes {
+        self.insert(items, limit)
+    }
+
     fn contains(&self, item: &[u8]) -> bool {
         self.contains_hash(self.hasher().hash(item))
     }

@@ -21,7 +21,7 @@ use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
 use crate::server::{Call, Key, TypeSlot, Word};
-use crate::value::{Defaults, FilterKind, Outcome, Outcomes, Rest, Value, release};
+use crate::value::{Defaults, FilterKind, Outcome, Rest, Value, release};
 use compaction::{Compaction, CompactionPosition};
 
 pub(crate) use cf_commands::FAMILY;
@@ -58,24 +58,6 @@ impl FilterKind for Cuckoo {
 
     type Copies = Copies;
     const ADDED: &'static CStr = c"cuckoo.add";
-
-    fn insert_item(
-        native: &mut NativeCuckoo,
-        item: &[u8],
-        copies: Copies,
-        limit: Option<u64>,
-    ) -> Outcome {
-        native.insert_item(item, copies, limit)
-    }
-
-    fn insert_items(
-        native: &mut NativeCuckoo,
-        items: &[&[u8]],
-        copies: Copies,
-        limit: Option<u64>,
-    ) -> Outcomes {
-        native.insert(items, copies, limit)
-    }
 
     fn insert_imported(
         imported: &mut PeerCuckoo,

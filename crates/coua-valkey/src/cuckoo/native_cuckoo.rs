@@ -100,21 +100,6 @@ impl NativeCuckoo {
         }
     }
 
-    /// Inserts an item.
-    pub(crate) fn insert_item(
-        &mut self,
-        item: &[u8],
-        copies: Copies,
-        limit: Option<u64>,
-    ) -> Outcome {
-        let hash = self.hasher().hash(item);
-        let outcome = self.insert_hash(hash, copies, limit);
-        if outcome.is_in() {
-            self.after_change();
-        }
-        outcome
-    }
-
     /// Inserts items in order, and tells what became of each.
     pub(crate) fn insert(
         &mut self,
@@ -317,6 +302,21 @@ impl NativeCuckoo {
 }
 
 impl NativeFilter for NativeCuckoo {
+    type Copies = Copies;
+
+    fn insert_item(&mut self, item: &[u8], copies: Copies, limit: Option<u64>) -> Outcome {
+        let hash = self.hasher().hash(item);
+        let outcome = self.insert_hash(hash, copies, limit);
+        if outcome.is_in() {
+            self.after_change();
+        }
+        outcome
+    }
+
+    fn insert_items(&mut self, items: &[&[u8]], copies: Copies, limit: Option<u64>) -> Outcomes {
+        self.insert(items, copies, limit)
+    }
+
     fn len(&self) -> u64 {
         match &self.form {
             Form::List(list) => list.len() as u64,

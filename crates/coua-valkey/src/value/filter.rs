@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use coua::KeyHasher;
 
 use crate::error::{CommandError, RdbError};
+use crate::redisbloom::InsertError;
 use crate::server::random_bytes;
 
 /// What a filter begins to count its changes from: another number each time that one is made or
@@ -61,6 +62,20 @@ pub(crate) trait FilterImage: Sized {
 
 /// A filter of this module as the value of a key.
 pub(crate) trait NativeFilter: FilterImage + Send + 'static {
+    /// Which items an insert takes.
+    type Copies: Copy;
+
+    /// Inserts an item, and tells what became of it.
+    fn insert_item(&mut self, item: &[u8], copies: Self::Copies, limit: Option<u64>) -> Outcome;
+
+    /// Inserts items in order, and tells what became of each.
+    fn insert_items(
+        &mut self,
+        items: &[&[u8]],
+        copies: Self::Copies,
+        limit: Option<u64>,
+    ) -> Outcomes;
+
     /// Whether the item seems to be there.
     fn contains(&self, item: &[u8]) -> bool;
 
@@ -115,3 +130,38 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// It is in.
+    Inserted,
+    /// It was there.
+    Present,
+    /// It is not in.
+    Refused(CommandError),
+}
+
+impl Outcome {
+    /// Of an insert into a filter of the other module: whether it was absent.
+    pub(crate) fn of_imported(inserted: Result<bool, InsertError>) -> Self {
+        match inserted {
+            Ok(true) => Self::Inserted,
+            Ok(false) => Self::Present,
+            Err(error) => Self::Refused(CommandError::of_insert(&error)),
+        }
+    }
+
+    /// Whether it went in.
+    pub(crate) fn is_in(&self) -> bool {
+        matches!(self, Self::Inserted)
+    }
+
+    /// Whether it was refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+}
+
+/// What became of each item of a batch, in order.
+pub(crate) type Outcomes = Vec<Outcome>;

@@ -15,21 +15,21 @@ use std::mem::size_of;
 
 use crate::error::{CommandError, RdbError};
 use crate::parse::{ArgumentList, Options};
-use crate::redisbloom::{InsertError, Limits, PeerFilter};
+use crate::redisbloom::{Limits, PeerFilter};
 use crate::server::{AppendOnly, Call, Key, RdbReader, TypeSlot, ValueType, block_bytes};
 use crate::settings::{key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
 
 pub(crate) use filter::{
-    FRONT, FilterImage, MAGIC, MOST_PARTS, NativeFilter, PART, SIPHASH_1_3, XXH3, checksum,
-    first_change, u32_at, u64_at,
+    FRONT, FilterImage, MAGIC, MOST_PARTS, NativeFilter, Outcome, Outcomes, PART, SIPHASH_1_3,
+    XXH3, checksum, first_change, u32_at, u64_at,
 };
 pub(crate) use memory::{MemoryCharge, release};
 
 /// A kind of filters: cuckoo filters, or Bloom filters.
 pub(crate) trait FilterKind: Send + Sized + 'static {
     /// Those of this module.
-    type Native: NativeFilter;
+    type Native: NativeFilter<Copies = Self::Copies>;
     /// Those of the other module.
     type Imported: PeerFilter + Send + 'static;
     /// What the words of a command say about a new filter.
@@ -62,22 +62,6 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
     type Copies: Copy;
     /// The event of items that went in.
     const ADDED: &'static CStr;
-
-    /// Inserts an item, and tells what became of it.
-    fn insert_item(
-        native: &mut Self::Native,
-        item: &[u8],
-        copies: Self::Copies,
-        limit: Option<u64>,
-    ) -> Outcome;
-
-    /// Inserts items in order, and tells what became of each.
-    fn insert_items(
-        native: &mut Self::Native,
-        items: &[&[u8]],
-        copies: Self::Copies,
-        limit: Option<u64>,
-    ) -> Outcomes;
 
     /// Inserts an item into a filter of the other module, and tells what became of it.
     fn insert_imported(
@@ -233,7 +217,7 @@ impl<K: FilterKind> Value<K> {
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcome, CommandError> {
         self.change(
-            |native| K::insert_item(native, item, copies, limit),
+            |native| native.insert_item(item, copies, limit),
             |imported| K::insert_imported(imported, item, copies, &limits()),
         )
     }
@@ -247,7 +231,7 @@ impl<K: FilterKind> Value<K> {
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcomes, CommandError> {
         self.change(
-            |native| K::insert_items(native, items, copies, limit),
+            |native| native.insert_items(items, copies, limit),
             |imported| {
                 let limits = limits();
                 let insert = |item: &&[u8]| K::insert_imported(imported, item, copies, &limits);
@@ -367,38 +351,3 @@ impl Read for LimitedReader<'_> {
         if self.exceeded { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
     }
 }
-
-/// What became of an item.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
-    /// It is in.
-    Inserted,
-    /// It was there.
-    Present,
-    /// It is not in.
-    Refused(CommandError),
-}
-
-impl Outcome {
-    /// Of an insert into a filter of the other module: whether it was absent.
-    pub(crate) fn of_imported(inserted: Result<bool, InsertError>) -> Self {
-        match inserted {
-            Ok(true) => Self::Inserted,
-            Ok(false) => Self::Present,
-            Err(error) => Self::Refused(CommandError::of_insert(&error)),
-        }
-    }
-
-    /// Whether it went in.
-    pub(crate) fn is_in(&self) -> bool {
-        matches!(self, Self::Inserted)
-    }
-
-    /// Whether it was refused.
-    pub(crate) fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused(_))
-    }
-}
-
-/// What became of each item of a batch, in order.
-pub(crate) type Outcomes = Vec<Outcome>;

@@ -169,7 +169,9 @@ mod tests {
             }
             assert!(bytes_of(&filter) == bytes_of(&alone));
             let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
-            assert!((0.9..1.1).contains(&(bytes[0] / bytes[1])), "{bytes:?}");
+            // Tables take memory by a huge page from some size on.
+            let most = bytes[1] / 10.0 + f64::from(2 << 20);
+            assert!((bytes[0] - bytes[1]).abs() < most, "{bytes:?}");
         }
     }
 

@@ -14,9 +14,8 @@ mod plot {
 mod shape;
 
 use crate::args::{LAYOUTS, usual_slots, value};
-use crate::clock;
 use crate::filter::spec::write_layout;
-use crate::filter::{WindowSpec, collisions};
+use crate::filter::{WindowLength, WindowSpec, collisions};
 use crate::output::refuse_filter;
 use crate::terminal::{Failure, Report, ReportFormat, Result, counted, print, significant, size};
 use compare::Peer;
@@ -68,21 +67,16 @@ pub(crate) struct PlanArgs {
           value_parser = value::word(&LAYOUTS))]
     layout: Layout,
 
-    /// Plan a filter that forgets what is older than LENGTH, such as 7d
-    #[arg(long, value_name = "LENGTH", value_parser = clock::duration,
-          conflicts_with = "window_items")]
-    window: Option<u64>,
-
-    /// Plan a filter that remembers the last N items
-    #[arg(long, value_name = "N", value_parser = value::count, conflicts_with = "items")]
-    window_items: Option<u64>,
+    /// Plan a filter that forgets: what is older than 7d, or all but the last 1M-items
+    #[arg(long, value_name = "LENGTH", value_parser = value::window)]
+    window: Option<WindowLength>,
 
     /// Generations of the window [default: 8]
     #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
     generations: Option<u32>,
 
     /// Also show the memory of a filter that has grown to so many items
-    #[arg(long, conflicts_with_all = ["rate", "window", "window_items"])]
+    #[arg(long, conflicts_with_all = ["rate", "window"])]
     growing: bool,
 
     /// Average record length, for methods that store records
@@ -106,6 +100,10 @@ impl PlanArgs {
                 "with --items and --memory the filter has a rate, and with that a fixed size";
             return Err(Failure::at("--growing", reason));
         }
+        if self.items.is_some() && matches!(self.window, Some(WindowLength::Items(_))) {
+            let reason = "cannot be used with a --window of items, which says how many there are";
+            return Err(Failure::at("--items", reason));
+        }
         if let Some(path) = &self.plot {
             refuse_filter(path)?;
         }
@@ -128,12 +126,8 @@ impl PlanArgs {
     }
 
     fn shape(&self) -> Result<Shape> {
-        let window = WindowSpec {
-            length: self.window,
-            items: self.window_items,
-            generations: self.generations,
-            has_times: false,
-        };
+        let window =
+            WindowSpec { length: self.window, generations: self.generations, has_times: false };
         Ok(Shape {
             layout: self.layout,
             slots: self.slots_per_bucket.unwrap_or(usual_slots(self.layout)),

@@ -1,5 +1,6 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
+use crate::clock;
 use percent_encoding::percent_decode_str;
 use std::env;
 use std::fmt;
@@ -127,12 +128,8 @@ impl Address {
             "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
             "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
             "retry" => {
-                let seconds = value.strip_suffix('s').unwrap_or(value).parse().ok();
-                let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                let wrong = || {
-                    format!("says retry={value}: it is not a number of seconds, such as 5 or 0.5")
-                };
-                self.patience = time.ok_or_else(wrong)?;
+                let wrong = |reason| format!("says retry={value}: it {reason}");
+                self.patience = clock::seconds(value).map_err(wrong)?;
             }
             _ => return Err(format!("says {name}={value}: expected shards, db or retry")),
         }

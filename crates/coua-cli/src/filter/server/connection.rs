@@ -7,7 +7,7 @@
 //! have come (4096 of them) the parser limits itself.
 
 use super::address::Address;
-use crate::terminal::caught_signal;
+use crate::terminal::{caught_signal, printable};
 use redis::{Cmd, ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -309,15 +309,9 @@ fn plain(text: &str) -> String {
 
 /// The words of a server, so that they cannot play with a terminal.
 fn shown(text: &str) -> String {
-    let is_long = text.chars().nth(MOST_WORDS).is_some();
-    let mut shown = String::new();
-    for c in text.chars().take(MOST_WORDS) {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    if is_long {
-        shown.push_str(" ...");
-    }
-    shown
+    let end = text.char_indices().nth(MOST_WORDS).map(|(end, _)| end);
+    let shown = printable(&text[..end.unwrap_or(text.len())]);
+    if end.is_some() { format!("{shown} ...") } else { shown.into_owned() }
 }
 
 /// `host:port`, where the host may have colons, or be missing.

@@ -6,7 +6,7 @@ use super::connection::Request;
 use super::module_commands::{Description, KeyAnswer, KeyBatch, LONGEST_KEY, Operation, window};
 use super::request_queue::RequestQueue;
 use crate::key::BlockKeys;
-use crate::terminal::{Failure, Result, Verbosity};
+use crate::terminal::{Failure, Result, Verbosity, hexadecimal};
 use redis::{Cmd, Value};
 use std::time::{Duration, Instant};
 use std::{mem, slice, thread};
@@ -328,6 +328,6 @@ impl RemoteFilter {
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
         filled
             .map_err(|_| self.failure("the system has no random numbers for the filter's key"))?;
-        Ok(format!("{:032x}", u128::from_le_bytes(key).swap_bytes()))
+        Ok(hexadecimal(key))
     }
 }

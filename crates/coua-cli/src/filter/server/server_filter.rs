@@ -220,7 +220,7 @@ impl RunFilter for ServerFilter {
         self.ended = Some(Ended::Full);
         self.record_after_full(keys, &given, nth);
         let remedy = "make room (`coua remove`), then give the records from that one on";
-        Err(Stop::Full { nth, no_room: NoRoom { why: "the filter is full".to_owned(), remedy } })
+        Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
     }
 
     fn follows_outputs(&self) -> bool {

@@ -200,8 +200,7 @@ fn names_of_outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
 fn what_the_disk_says_is_told_needs_cc() {
     let place = Place::new(ADD);
     run_in(&place.folder, &["add", "seen", "many"]).good();
-    let path = fs::canonicalize(place.folder.join("seen")).unwrap();
-    let path = path.to_str().unwrap();
+    let path = "seen";
     let before = place.folder.read("seen");
     for (call, name, error, words) in [
         ("l", "seen", ENOLCK, ": No locks available"),

@@ -107,7 +107,7 @@ const WINDOWS: [Kind; 4] = [
     Kind {
         name: "items",
         command: DEDUP,
-        options: &["--window-items", "1000", "-j", "2"],
+        options: &["--window", "1000-items", "-j", "2"],
         inputs: &["many", "open"],
         filled: &[],
     },
@@ -121,7 +121,7 @@ const WINDOWS: [Kind; 4] = [
     Kind {
         name: "one moment",
         command: DEDUP,
-        options: &["--window", "7d", "--now", "2026-11-21T04:00:00Z"],
+        options: &["--window", "7d", "COUA_NOW", "2026-11-21T04:00:00Z"],
         inputs: &["many"],
         filled: &[],
     },

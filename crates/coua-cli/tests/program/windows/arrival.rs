@@ -10,7 +10,7 @@ use std::time::Duration;
 fn what_is_old_is_new_again() {
     let folder = Folder::new();
     let at = |now: &str, text: &str| {
-        dedup(&folder, text, &["--window", "7d", "--generations", "7", "--now", now]).text()
+        dedup(&folder, text, &["--window", "7d", "--generations", "7", "COUA_NOW", now]).text()
     };
     assert_eq!(at("2026-01-01T12:00:00Z", "a\nb\na\n"), "a\nb\n");
     assert_eq!(at("2026-01-04T00:00:00Z", "b\nc\n"), "c\n");
@@ -24,21 +24,22 @@ fn what_is_old_is_new_again() {
 #[test]
 fn opening_forgets() {
     let folder = Folder::new();
-    let early = ["--window", "1h", "--generations", "2", "--now", "2026-01-01T00:00:00Z"];
+    let early = ["--window", "1h", "--generations", "2", "COUA_NOW", "2026-01-01T00:00:00Z"];
     dedup(&folder, "a\nb\n", &early).good();
-    assert_eq!(info(&folder, &["--now", "2026-01-01T01:00:00Z"])["items"], 2);
-    assert_eq!(info(&folder, &["--now", "2026-01-01T01:30:00Z"])["items"], 0);
+    assert_eq!(info(&folder, &["COUA_NOW", "2026-01-01T01:00:00Z"])["items"], 2);
+    assert_eq!(info(&folder, &["COUA_NOW", "2026-01-01T01:30:00Z"])["items"], 0);
     assert_eq!(info(&folder, &[])["items"], 0, "long ago, by the system's clock");
     for command in ["check", "count"] {
-        let asked = |now: &str| run_with(b"a\n", [command, &folder.join("f.coua"), "--now", now]);
+        let asked =
+            |now: &str| run_with(b"a\n", [command, &folder.join("f.coua"), "COUA_NOW", now]);
         let (there, gone) = if command == "check" { ("a\n", "") } else { ("1\ta\n", "0\ta\n") };
         assert_eq!(String::from_utf8(asked("2026-01-01T01:29:59Z").stdout).unwrap(), there);
         assert_eq!(String::from_utf8(asked("2026-01-01T01:30:00Z").stdout).unwrap(), gone);
     }
     // Asking has changed nothing; writing does, also without records.
-    assert_eq!(info(&folder, &["--now", "2026-01-01T01:00:00Z"])["items"], 2);
-    dedup(&folder, "", &["--now", "2026-01-01T01:30:00Z"]).good();
-    let later = info(&folder, &["--now", "2026-01-01T01:00:00Z"]);
+    assert_eq!(info(&folder, &["COUA_NOW", "2026-01-01T01:00:00Z"])["items"], 2);
+    dedup(&folder, "", &["COUA_NOW", "2026-01-01T01:30:00Z"]).good();
+    let later = info(&folder, &["COUA_NOW", "2026-01-01T01:00:00Z"]);
     assert_eq!(
         (&later["items"], &later["window"]["present"]),
         (&0.into(), &1_767_231_000_000_u64.into())
@@ -65,7 +66,7 @@ fn day_by_day() {
         let now = (20_000 + day) * 86_400 + 1_000 * (day % 80);
         let now = now.to_string();
         let printed =
-            dedup(&folder, &text.concat(), &[&window[..], &["--now", &now]].concat()).text();
+            dedup(&folder, &text.concat(), &[&window[..], &["COUA_NOW", &now]].concat()).text();
         let printed: Vec<u64> = printed.lines().map(|line| line.parse().unwrap()).collect();
         for item in &items {
             let is_printed = printed.contains(item);
@@ -89,17 +90,17 @@ fn day_by_day() {
 #[test]
 fn time_that_goes_back() {
     let folder = Folder::new();
-    let window = ["--window", "1h", "--now", "2026-01-01T12:00:00Z"];
+    let window = ["--window", "1h", "COUA_NOW", "2026-01-01T12:00:00Z"];
     dedup(&folder, "a\n", &window).good();
     // A little: the filter's clock waits.
-    assert_eq!(dedup(&folder, "a\nb\n", &["--now", "2026-01-01T11:10:00Z"]).text(), "b\n");
+    assert_eq!(dedup(&folder, "a\nb\n", &["COUA_NOW", "2026-01-01T11:10:00Z"]).text(), "b\n");
     assert_eq!(
-        info(&folder, &["--now", "2026-01-01T11:10:00Z"])["window"]["present"],
+        info(&folder, &["COUA_NOW", "2026-01-01T11:10:00Z"])["window"]["present"],
         1_767_268_800_000_u64
     );
     // More than a window: nobody knows which clock was wrong.
     let before = folder.read("f.coua");
-    let late = dedup(&folder, "c\n", &["--now", "2026-01-01T10:00:00Z"]);
+    let late = dedup(&folder, "c\n", &["COUA_NOW", "2026-01-01T10:00:00Z"]);
     assert_eq!((late.code, late.stdout.as_slice()), (Some(2), &b""[..]));
     assert!(
         late.stderr.contains(
@@ -110,7 +111,7 @@ fn time_that_goes_back() {
     );
     assert!(folder.read("f.coua") == before);
     let removal =
-        run_with(b"a\n", ["remove", &folder.join("f.coua"), "--now", "2026-01-01T10:00:00Z"]);
+        run_with(b"a\n", ["remove", &folder.join("f.coua"), "COUA_NOW", "2026-01-01T10:00:00Z"]);
     assert_eq!(removal.code, Some(2));
 }
 

@@ -6,9 +6,9 @@ use crate::support::{Folder, run_in, run_with};
 #[test]
 fn info_tells_the_generations() {
     let folder = Folder::new();
-    dedup(&folder, "a\n", &["--window", "2h", "--generations", "2", "--now", "7200"]).good();
-    dedup(&folder, "b\nc\n", &["--now", "10800"]).good();
-    let info = info(&folder, &["--now", "10801"]);
+    dedup(&folder, "a\n", &["--window", "2h", "--generations", "2", "COUA_NOW", "7200"]).good();
+    dedup(&folder, "b\nc\n", &["COUA_NOW", "10800"]).good();
+    let info = info(&folder, &["COUA_NOW", "10801"]);
     let window = serde_json::json!({
         "clock": "arrival", "length": 7_200_000, "generation_length": 3_600_000,
         "generations": 2, "present": 10_800_000,
@@ -23,7 +23,7 @@ fn info_tells_the_generations() {
         (of("from"), of("until")),
         (vec![7_200_000, 10_800_000], vec![10_800_000, 14_400_000])
     );
-    let text = run_in(&folder, &["info", "f.coua", "--now", "10801"]).text();
+    let text = run_in(&folder, &["info", "f.coua", "COUA_NOW", "10801"]).text();
     assert!(text.contains("2h in 2 generations"), "{text}");
     assert!(text.contains("1970-01-01T02:00:00Z to 1970-01-01T03:00:00Z"), "{text}");
     // Others have neither.
@@ -35,8 +35,8 @@ fn info_tells_the_generations() {
 #[test]
 fn a_filter_that_has_forgotten_all_is_empty_and_not_less() {
     let folder = Folder::new();
-    dedup(&folder, "a\n", &["--window", "1h", "--now", "0"]).good();
-    let args = ["info", "f.coua", "--now", "9000"];
+    dedup(&folder, "a\n", &["--window", "1h", "COUA_NOW", "0"]).good();
+    let args = ["info", "f.coua", "COUA_NOW", "9000"];
     let text = run_in(&folder, &args).text();
     assert!(text.contains(" 0.0 %") && !text.contains("-0.0"), "{text}");
     let text = run_in(&folder, &[&args[..], &["--json"]].concat()).text();
@@ -46,24 +46,24 @@ fn a_filter_that_has_forgotten_all_is_empty_and_not_less() {
 #[test]
 fn compacting_forgets_what_is_old() {
     let folder = Folder::new();
-    dedup(&folder, "a\n", &["--window", "1h", "--now", "0"]).good();
-    dedup(&folder, "b\n", &["--now", "3000"]).good();
+    dedup(&folder, "a\n", &["--window", "1h", "COUA_NOW", "0"]).good();
+    dedup(&folder, "b\n", &["COUA_NOW", "3000"]).good();
     let size = folder.read("f.coua").len();
-    run_in(&folder, &["compact", "f.coua", "--now", "5000"]).text();
-    assert_eq!(info(&folder, &["--now", "0"])["items"], 1);
+    run_in(&folder, &["compact", "f.coua", "COUA_NOW", "5000"]).text();
+    assert_eq!(info(&folder, &["COUA_NOW", "0"])["items"], 1);
     assert!(folder.read("f.coua").len() < size);
 }
 
 #[test]
 fn marks_can_be_taken_back() {
     let folder = Folder::new();
-    dedup(&folder, "a\nb\n", &["--window", "1h", "--now", "0"]).good();
-    dedup(&folder, "c\n", &["--now", "1800"]).good();
+    dedup(&folder, "a\nb\n", &["--window", "1h", "COUA_NOW", "0"]).good();
+    dedup(&folder, "c\n", &["COUA_NOW", "1800"]).good();
     let filter = folder.join("f.coua");
     let report =
-        run_with(b"c\na\na\nx\n", ["remove", &filter, "--report", "found", "--now", "1801"]);
+        run_with(b"c\na\na\nx\n", ["remove", &filter, "--report", "found", "COUA_NOW", "1801"]);
     assert_eq!(report.text(), "c\na\n");
-    assert_eq!(dedup(&folder, "a\nb\nc\n", &["--now", "1802"]).text(), "a\nc\n");
+    assert_eq!(dedup(&folder, "a\nb\nc\n", &["COUA_NOW", "1802"]).text(), "a\nc\n");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn a_few_records_leave_most_of_a_large_file_alone() {
     let half = text.len() / 2;
     let half = half + text[half..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for (now, part) in [("0", &text[..half]), ("3600", &text[half..])] {
-        let options = ["--window", "2h", "--generations", "2", "--now", now];
+        let options = ["--window", "2h", "--generations", "2", "COUA_NOW", now];
         run_with(part, [&["add", &filter], &options[..]].concat()).good();
     }
     // Some bits of the old generation, of which nothing is said below.
@@ -20,12 +20,12 @@ fn a_few_records_leave_most_of_a_large_file_alone() {
     let quarter = bytes.len() / 4;
     bytes[quarter] ^= 0x55;
     folder.file("f.coua", &bytes);
-    assert_eq!(dedup(&folder, "x\ny\nx\n", &["--now", "7200"]).text(), "x\ny\n");
-    assert_eq!(dedup(&folder, "y\nz\n", &["--now", "7201"]).text(), "z\n");
+    assert_eq!(dedup(&folder, "x\ny\nx\n", &["COUA_NOW", "7200"]).text(), "x\ny\n");
+    assert_eq!(dedup(&folder, "y\nz\n", &["COUA_NOW", "7201"]).text(), "z\n");
     let after = folder.read("f.coua");
     assert!(after.starts_with(&bytes), "what changed is in the log");
     assert!(after.len() - bytes.len() < 3_000);
-    let checked = run_with(b"w\nx\ny\n", ["check", &filter, "--now", "7202"]);
+    let checked = run_with(b"w\nx\ny\n", ["check", &filter, "COUA_NOW", "7202"]);
     assert_eq!(checked.stdout, b"x\ny\n");
     let verified = run_in(&folder, &["verify", "f.coua"]);
     assert_eq!(verified.code, Some(2));

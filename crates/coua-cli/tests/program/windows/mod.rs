@@ -31,8 +31,8 @@ fn threads_change_nothing() {
         .concat();
     for options in [
         &["--window", "5m", "-k2", "--time-field", "1"][..],
-        &["--window-items", "3000", "-k2"],
-        &["--window", "5m", "-k2", "--now", "1780000000"],
+        &["--window", "3000-items", "-k2"],
+        &["--window", "5m", "-k2", "COUA_NOW", "1780000000"],
     ] {
         let results: Vec<_> = ["1", "2", "3", "5"]
             .iter()

@@ -23,7 +23,7 @@ fn a_filter_takes_what_was_planned() {
         (&["--generations", "5"], &["--rate", "0.01", "--layout", "windows"]),
         (&["--generations", "1"], &["--hash-bits", "40", "--slots-per-bucket", "8"]),
     ] {
-        let options = [&["--window-items", "600k"], window, shape].concat();
+        let options = [&["--window", "600k-items"], window, shape].concat();
         let planned = plan(&options);
         let (folder, step) = (Folder::new(), planned["window"]["generation_items"].as_u64());
         let count = 2 * 600_000 + step.unwrap() - 1;
@@ -65,7 +65,7 @@ fn the_items_of_a_time_are_shared() {
 
 #[test]
 fn memory_gives_the_rate_or_the_items() {
-    let rate = plan(&["--window-items", "1M", "--memory", "4MB"]);
+    let rate = plan(&["--window", "1M-items", "--memory", "4MB"]);
     assert_eq!(rate["items"], 1_125_000);
     assert!((3_600_000..=4_000_000).contains(&rate["bytes"].as_u64().unwrap()), "{rate}");
     let items = plan(&["--window", "7d", "--rate", "0.1%", "--memory", "4MB"]);
@@ -79,16 +79,13 @@ fn memory_gives_the_rate_or_the_items() {
 #[test]
 fn windows_that_cannot_be_planned() {
     for (options, message) in [
-        (
-            &["--items", "9", "--generations", "3"][..],
-            "--generations: needs --window or --window-items",
-        ),
-        (&["--window-items", "3"], "--window-items: a window of length 3 cannot be divided"),
+        (&["--items", "9", "--generations", "3"][..], "--generations: needs --window"),
+        (&["--window", "3-items"], "--window: a window of length 3 cannot be divided"),
         (&["--window", "1h"], "plan: needs --items, or --memory together with"),
-        (&["--window-items", "9", "--items", "9"], "cannot be used with"),
-        (&["--window-items", "9", "--window", "1h"], "cannot be used with"),
-        (&["--window-items", "9", "--rate", "0.1", "--memory", "1G"], "give two of them"),
-        (&["--window-items", "5M", "--memory", "1MB"], "no filter of 1.0 MB holds 5,625,000 items"),
+        (&["--window", "9-items", "--items", "9"], "cannot be used with"),
+        (&["--window", "9-items", "--window", "1h"], "cannot be used multiple times"),
+        (&["--window", "9-items", "--rate", "0.1", "--memory", "1G"], "give two of them"),
+        (&["--window", "5M-items", "--memory", "1MB"], "no filter of 1.0 MB holds 5,625,000 items"),
     ] {
         let run = run([&["plan"], options].concat());
         assert_eq!(run.code, Some(2), "{options:?}");

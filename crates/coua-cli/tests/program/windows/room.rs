@@ -8,7 +8,7 @@ fn the_last_items() {
     let numbers =
         |from: u32, to: u32| (from..to).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
     let folder = Folder::new();
-    let window = ["--window-items", "100", "--generations", "10", "--rate", "0.001"];
+    let window = ["--window", "100-items", "--generations", "10", "--rate", "0.001"];
     assert_eq!(dedup(&folder, &numbers(0, 150), &window).text(), numbers(0, 150));
     assert_eq!(dedup(&folder, &numbers(50, 150), &[]).text(), "", "the last hundred");
     let again = dedup(&folder, &numbers(0, 40), &window).text();
@@ -33,9 +33,9 @@ fn the_last_items() {
 #[test]
 fn capacity_is_shared() {
     let folder = Folder::new();
-    let asked = ["--window", "8h", "--capacity", "800000", "--rate", "0.001", "--now", "0"];
+    let asked = ["--window", "8h", "--capacity", "800000", "--rate", "0.001", "COUA_NOW", "0"];
     dedup(&folder, "a\n", &asked).good();
-    let one = info(&folder, &["--now", "0"]);
+    let one = info(&folder, &["COUA_NOW", "0"]);
     let capacity = one["capacity"].as_u64().unwrap();
     assert!((100_000..150_000).contains(&capacity), "{capacity}");
     assert_eq!(one["max_items"], 800_000);
@@ -46,7 +46,18 @@ fn capacity_is_shared() {
 fn a_full_window_has_room_again() {
     let folder = Folder::new();
     let options = |now| {
-        ["--window", "1h", "--generations", "4", "--rate", "0.01", "--max-items", "4", "--now", now]
+        [
+            "--window",
+            "1h",
+            "--generations",
+            "4",
+            "--rate",
+            "0.01",
+            "--max-items",
+            "4",
+            "COUA_NOW",
+            now,
+        ]
     };
     let full = dedup(&folder, "a\nb\na\nc\nd\ne\nf\n", &options("0"));
     assert_eq!((full.code, full.stdout.as_slice()), (Some(3), &b"a\nb\nc\nd\n"[..]));

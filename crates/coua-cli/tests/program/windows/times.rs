@@ -102,7 +102,7 @@ fn times_a_little_ahead() {
         "1",
         "--on-missing",
         "drop",
-        "--now",
+        "COUA_NOW",
         "2026-01-01T10:00:00Z",
     ];
     assert_eq!(run_with(text.as_bytes(), options).text(), "2026-01-01T10:15:00Z a\n");
@@ -198,7 +198,7 @@ fn a_run_that_ends_with_a_jump() {
 #[test]
 fn the_systems_clock_confirms_a_time() {
     let folder = Folder::new();
-    let now = ["--now", "1503240000"];
+    let now = ["COUA_NOW", "1503240000"];
     dedup(&folder, &hours(&[(0, "a"), (1, "b")]), &[&BY_HOUR[..], &now].concat()).good();
     let run = dedup(&folder, &hours(&[(899, "c")]), &[&BY_HOUR[..], &now].concat());
     assert_eq!((run.stderr.as_str(), info(&folder, &[])["items"].as_u64()), ("", Some(1)));
