@@ -17,7 +17,7 @@ const ROWS: [&[&str]; 9] = [
 ];
 
 /// Not a dependency: the library's `Load` has a method `key` as `Options` has.
-const KNOWN: [(&str, &str); 1] = [("memory", "store/options")];
+const KNOWN: [(&str, &str); 2] = [("memory", "store/options"), ("recover", "store/options")];
 
 /// Names that still stand twice.
 const TWICE: [&str; 2] = ["Missing", "write"];

@@ -335,9 +335,11 @@ mod tests {
 
     #[test]
     fn files_are_files() {
-        for file in ["seen.coua", "valkey:/h/x", "http://h/x", "./valkey"] {
+        for file in ["seen.coua", "valkey:/h/x", "./valkey"] {
             assert!(Location::of(Path::new(file)).unwrap().file().is_some(), "{file}");
         }
+        let other = Location::of(Path::new("http://me:secret@h/x")).unwrap_err();
+        assert!(other.reason().starts_with("http:// leads to no filter"), "{other:?}");
     }
 
     #[cfg(feature = "server")]

@@ -106,8 +106,8 @@ pub(super) struct Site {
 impl Site {
     /// The page, with a filter if one is named, on this port or (0) on a free one.
     pub(super) fn open(filter: Option<&Path>, verbosity: Verbosity, port: u16) -> Result<Self> {
-        check_made()?;
         let subject = filter.map(|filter| Subject::of(filter, verbosity)).transpose()?;
+        check_made()?;
         let refused = |error| Failure::at(format!("127.0.0.1:{port}"), error);
         let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(refused)?;
         let port = server.server_addr().to_ip().map_or(port, |found| found.port());
