@@ -3,8 +3,9 @@
 use std::ffi::c_char;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter::{Asked, coua_filter, with};
+use crate::filter::{coua_filter, with};
 use crate::pointer;
+use crate::state::Asked;
 use crate::status::coua_status::{self, COUA_TOO_SMALL};
 
 /// # Safety
