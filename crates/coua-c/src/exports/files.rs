@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use coua_store::{Access, Lock, Notes, Options, View, Wait};
 
-use super::measures::too_small;
+use super::measures::{Buffer, too_small};
 use crate::filter::{coua_filter, make, with};
 use crate::options::coua_options;
 use crate::pointer;
@@ -47,11 +47,10 @@ pub unsafe extern "C" fn coua_to_bytes(
     length: *mut usize,
 ) -> coua_status {
     with(filter, |filter| {
-        let length = pointer::result(length, "length")?;
-        let place = pointer::results(bytes.cast::<u8>(), capacity, "bytes")?;
-        let written = filter.ask(&[], |asked| asked.write(place))?;
+        let buffer = Buffer::of(bytes.cast(), capacity, "bytes", length)?;
+        let written = filter.ask(&[], |asked| asked.write(buffer.place))?;
         let written = usize::try_from(written).unwrap_or(usize::MAX);
-        length.write(written);
+        buffer.length.write(written);
         if capacity < written { Err(too_small("bytes", capacity, written)) } else { Ok(()) }
     })
 }
