@@ -31,6 +31,14 @@ use std::path::PathBuf;
 /// With --filter, -o and inputs that are files, a run may be interrupted at any moment, even by a crash. The
 /// same command with --resume continues it: output and filter are then the same as without the interruption. If
 /// the filter is full (exit code 3), make room and resume.
+///
+/// Examples:
+///
+///     coua dedup -o unique.jsonl --json /id part-*.jsonl.zst    one record for each id, of many files
+///     coua dedup --known a b                                    lines of b that are not in a
+///     coua dedup --keep none log                                only lines that occur once
+///     coua dedup -c log                                         each line once, after the number of its occurrences
+///     coua dedup --keep last --csv id changes.csv               the last row of each id
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HIDDEN)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
