@@ -168,8 +168,10 @@ mod tests {
                 assert!(outcomes == expected);
             }
             assert!(bytes_of(&filter) == bytes_of(&alone));
-            let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
-            assert!((0.9..1.1).contains(&(bytes[0] / bytes[1])), "{bytes:?}");
+            // Memory is taken in whole huge pages, here or there one more.
+            let bytes = [&filter, &alone].map(CuckooFilter::memory_bytes);
+            let most = (bytes[1] / 10).max(2 << 20);
+            assert!(bytes[0].abs_diff(bytes[1]) < most, "{bytes:?}");
         }
     }
 

@@ -5,15 +5,23 @@
 use std::arch::x86_64 as x86;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
+use super::instructions::{InstructionSet, available};
 use super::{Isa, Kernel, Vector};
 
 /// The proof that the processor has the instructions.
-#[derive(Clone, Copy)]
-struct Avx2(());
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(pub(super) ());
+
+impl Avx2 {
+    /// If this processor has the instructions, and tests allow them.
+    pub(super) fn available() -> Option<Self> {
+        (available() >= InstructionSet::Avx2).then_some(Self(()))
+    }
+}
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
-struct Four(x86::__m256i);
+pub(super) struct Four(pub(super) x86::__m256i);
 
 /// Runs a kernel.
 ///
