@@ -3,7 +3,7 @@
 use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Encoding, InQuads, Known, Levels, Place, with_levels};
+use crate::kernel::{AnyLevel, Encoding, Known, Levels, Place, with_levels};
 use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
@@ -41,19 +41,12 @@ impl CuckooFilter {
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        match self.segments.uniform() {
-            Some(level) if level.codec.encoding == Encoding::Narrow => {
+        match self.segments.single() {
+            Some((level, Encoding::Narrow, _)) => {
                 self.insert_in(&Known::<false>(*level), hash, if_present)
             }
-            _ => self.insert_in_any(hash, if_present),
-        }
-    }
-
-    #[inline(never)]
-    fn insert_in_any(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
-        match self.segments.quads() {
-            Some((_, quads)) => quads.run(InsertOne { filter: self, hash, if_present }),
-            None => self.insert_in_words(hash, if_present),
+            Some((_, _, Some(quads))) => quads.run(InsertOne { filter: self, hash, if_present }),
+            _ => self.insert_in_words(hash, if_present),
         }
     }
 
@@ -216,13 +209,6 @@ impl Kernel for InsertOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> Result<Insertion, Full> {
-        let Self { filter, hash, if_present } = self;
-        match filter.segments.quads() {
-            Some((level, quads)) => {
-                let level = InQuads(*level, quads);
-                filter.insert_in(&level, hash, if_present)
-            }
-            None => filter.insert_in_words(hash, if_present),
-        }
+        self.filter.insert_in(&self.filter.segments.in_quads(), self.hash, self.if_present)
     }
 }

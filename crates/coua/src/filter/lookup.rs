@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, InQuads, Known, Levels, Place, with_levels};
+use crate::kernel::{Encoding, Known, Levels, Place, with_levels};
 use crate::segments::{Lookups, Segments};
 use crate::simd::{Isa, Kernel};
 
@@ -24,8 +24,7 @@ impl CuckooFilter {
     /// Whether the key is there. Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        let level = self.segments.uniform().filter(|_| !self.overflow.has_overflowed());
-        match level.map(|level| (level, level.codec.encoding, level.codec.quads)) {
+        match self.segments.single().filter(|_| !self.overflow.has_overflowed()) {
             Some((level, Encoding::Narrow, _)) => self.contains_in(&Known::<false>(*level), hash),
             Some((_, _, Some(quads))) => quads.run(LookUpOne { segments: &self.segments, hash }),
             _ => self.contains_in_words(hash),
@@ -98,9 +97,8 @@ impl Kernel for LookUpOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        let Self { segments, hash } = self;
-        let (level, quads) = segments.quads().expect("they run this");
-        let levels = &InQuads(*level, quads);
-        segments.holds(levels, &segments.locate_by(levels, hash)) == Some(true)
+        let levels = &self.segments.in_quads();
+        let place = self.segments.locate_by(levels, self.hash);
+        self.segments.holds(levels, &place) == Some(true)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, InQuads, Known, Levels, Place, with_levels};
+use crate::kernel::{AnyLevel, Encoding, Known, Levels, Place, with_levels};
 use crate::segments::{KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
@@ -27,19 +27,10 @@ impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn remove_one(&mut self, hash: KeyHash) -> bool {
-        match self.segments.uniform() {
-            Some(level) if level.codec.encoding == Encoding::Narrow => {
-                self.remove_in(&Known::<false>(*level), hash)
-            }
-            _ => self.remove_in_any(hash),
-        }
-    }
-
-    #[inline(never)]
-    fn remove_in_any(&mut self, hash: KeyHash) -> bool {
-        match self.segments.quads() {
-            Some((_, quads)) => quads.run(RemoveOne { filter: self, hash }),
-            None => self.remove_in_words(hash),
+        match self.segments.single() {
+            Some((level, Encoding::Narrow, _)) => self.remove_in(&Known::<false>(*level), hash),
+            Some((_, _, Some(quads))) => quads.run(RemoveOne { filter: self, hash }),
+            _ => self.remove_in_words(hash),
         }
     }
 
@@ -95,7 +86,7 @@ impl CuckooFilter {
 
     #[cold]
     fn remove_beside_overflow(&mut self, place: Place) -> bool {
-        let is_in_slot = self.segments.holds(self.segments.level_of(place.segment), &place);
+        let is_in_slot = self.segments.holds(AnyLevel, &place);
         // Extra copies always have one in a slot.
         if is_in_slot == Some(false) && self.segments.get(place.segment).overflowed() == 0 {
             return false;
@@ -127,13 +118,6 @@ impl Kernel for RemoveOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        let Self { filter, hash } = self;
-        match filter.segments.quads() {
-            Some((level, quads)) => {
-                let level = InQuads(*level, quads);
-                filter.remove_in(&level, hash)
-            }
-            None => filter.remove_in_words(hash),
-        }
+        self.filter.remove_in(&self.filter.segments.in_quads(), self.hash)
     }
 }

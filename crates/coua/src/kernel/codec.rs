@@ -172,7 +172,7 @@ impl SlotCodec {
     #[inline(always)]
     pub(super) fn with_quads(self) -> Self {
         let known = Self { slots: 4, lane_bits: 16, lane_of_bit: 1 << 12, ..self };
-        Self { bucket_bits: self.bucket_bits & !7, ..known.with_encoding(Encoding::Wide) }
+        known.with_encoding(Encoding::Wide)
     }
 
     /// Each of these slots of a segment once: buckets, each with positions in it. Disjoint buckets come

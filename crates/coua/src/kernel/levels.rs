@@ -30,14 +30,6 @@ impl Levels for AnyLevel {
     }
 }
 
-/// The level of all segments that are touched. Passed on by reference: copies of it cost more than reading it.
-impl Levels for &LevelGeometry {
-    #[inline(always)]
-    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        *self
-    }
-}
-
 /// All segments have this level, and their buckets are wide or narrow. Right until one splits.
 pub(crate) struct Known<const WIDE: bool>(pub(crate) LevelGeometry);
 

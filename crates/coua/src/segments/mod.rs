@@ -13,7 +13,7 @@ mod uniform;
 
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{AnyLevel, Geometry, LevelGeometry, Levels, Pair, Place};
+use crate::kernel::{AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place};
 use crate::simd::Quads;
 use crate::table::{Directory, Segment, Table};
 
@@ -156,10 +156,17 @@ impl Segments {
         self.uniform.as_ref()
     }
 
-    /// The level of all segments, and what compares single keys with their buckets, if something does.
+    /// The level of all segments, while they have the same, and how single keys are compared there.
     #[inline(always)]
-    pub(crate) fn quads(&self) -> Option<(&LevelGeometry, &'static Quads)> {
-        self.uniform.as_ref().and_then(|level| Some((level, level.codec.quads?)))
+    pub(crate) fn single(&self) -> Option<(&LevelGeometry, Encoding, Option<&'static Quads>)> {
+        self.uniform.as_ref().map(|level| (level, level.codec.encoding, level.codec.quads))
+    }
+
+    /// That level, where single keys are compared with whole buckets.
+    #[inline(always)]
+    pub(crate) fn in_quads(&self) -> InQuads {
+        let level = *self.uniform.as_ref().expect("a uniform table");
+        InQuads(level, level.codec.quads.expect("buckets of that kind"))
     }
 
     /// The table, while all its segments have the same level.

@@ -5,19 +5,11 @@
 use std::arch::x86_64 as x86;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-use super::instructions::{InstructionSet, available};
 use super::{Isa, Kernel, Vector};
 
 /// The proof that the processor has the instructions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(pub(super) ());
-
-impl Avx2 {
-    /// If this processor has the instructions, and tests allow them.
-    pub(super) fn available() -> Option<Self> {
-        (available() >= InstructionSet::Avx2).then_some(Self(()))
-    }
-}
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]

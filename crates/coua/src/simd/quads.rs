@@ -16,6 +16,7 @@ mod vectors {
     use std::sync::LazyLock;
 
     use super::super::avx2::{Avx2, Four};
+    use super::super::instructions::{InstructionSet, available};
     use super::super::{Isa, Kernel, Vector, Words};
 
     /// Bits of each slot that a bucket begins with.
@@ -49,7 +50,7 @@ mod vectors {
         /// Those of slots with so many bits.
         pub(crate) fn of(slot_bits: u32) -> Option<&'static Self> {
             static ALL: LazyLock<Vec<Quads>> = LazyLock::new(|| {
-                let isa = Avx2::available();
+                let isa = (available() >= InstructionSet::Avx2).then_some(Avx2(()));
                 isa.map_or_else(Vec::new, |isa| WIDTHS.map(|bits| Quads::new(isa, bits)).collect())
             });
             ALL.get((slot_bits as usize).checked_sub(*WIDTHS.start())?)
@@ -89,10 +90,16 @@ mod vectors {
             unsafe { compiled_for_them(kernel) }
         }
 
-        /// The byte of a segment that a bucket begins at, and how many are read from there on.
+        /// The byte of its segment that a bucket begins at.
         #[inline(always)]
-        pub(crate) fn bytes_of(&self, bucket: u64) -> (u64, usize) {
-            (bucket * self.step, self.bytes)
+        pub(crate) fn first_byte(&self, bucket: u64) -> u64 {
+            bucket * self.step
+        }
+
+        /// How many are read from there on.
+        #[inline(always)]
+        pub(crate) fn bytes(&self) -> usize {
+            self.bytes
         }
 
         /// Whether a slot of one bucket holds a value, or one of another bucket holds it with its lowest bit set.
@@ -160,7 +167,11 @@ mod none {
             match *self {}
         }
 
-        pub(crate) fn bytes_of(&self, _bucket: u64) -> (u64, usize) {
+        pub(crate) fn first_byte(&self, _bucket: u64) -> u64 {
+            match *self {}
+        }
+
+        pub(crate) fn bytes(&self) -> usize {
             match *self {}
         }
 
