@@ -10,7 +10,6 @@ pub(crate) use vectors::Quads;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "vector instructions")]
 mod vectors {
-
     use std::arch::x86_64 as x86;
     use std::array;
     use std::sync::LazyLock;
