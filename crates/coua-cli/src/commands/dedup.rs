@@ -43,6 +43,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,

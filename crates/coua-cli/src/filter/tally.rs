@@ -136,7 +136,9 @@ mod tests {
         for _ in 0..50 {
             let batch = keys(10_000);
             tally.add(&batch).unwrap();
-            batch.iter().for_each(|key| *model.entry(key.to_u64()).or_insert(0_u64) += 1);
+            for key in &batch {
+                *model.entry(key.to_u64()).or_insert(0_u64) += 1;
+            }
             let batch = keys(10_000);
             let number = |key: &KeyHash| model.get(&key.to_u64()).copied().unwrap_or(0);
             assert_eq!(tally.count(&batch), batch.iter().map(number).collect::<Vec<_>>());
