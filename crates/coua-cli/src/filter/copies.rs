@@ -96,7 +96,7 @@ impl Copies {
                 first.clear();
             }
             if keep == Keep::Last && counts {
-                let copy = more.try_clone();
+                let copy = more.copied();
                 *left = Some(copy.map_err(|_| NoRoom::memory(items))?);
             }
         }

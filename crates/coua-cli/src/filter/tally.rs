@@ -15,7 +15,7 @@ pub(super) struct Tally {
 
 /// The records of one key in a block.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct KeyRecords {
     key: KeyHash,
     records: u64,
     /// The place of the last of them.
@@ -32,7 +32,7 @@ impl Tally {
         self.bits.iter()
     }
 
-    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
+    pub(super) fn copied(&self) -> Result<Self, BuildError> {
         let clone = |filter: &CuckooFilter| filter.try_clone().map_err(BuildError::from);
         let bits = self.bits.iter().map(clone).collect::<Result<_, _>>()?;
         Ok(Self { bits, empty: clone(&self.empty)? })
@@ -108,13 +108,13 @@ impl Tally {
 }
 
 /// The keys of a block, each once.
-fn groups(keys: &[KeyHash]) -> Vec<Group> {
+fn groups(keys: &[KeyHash]) -> Vec<KeyRecords> {
     let mut all: Vec<(u64, usize)> = keys.iter().map(|key| key.to_u64()).zip(0..).collect();
     all.sort_unstable();
     let same = all.chunk_by(|left, right| left.0 == right.0);
     let group = |same: &[(u64, usize)]| {
         let (key, last) = same[same.len() - 1];
-        Group { key: KeyHash::from_u64(key), records: same.len() as u64, last }
+        KeyRecords { key: KeyHash::from_u64(key), records: same.len() as u64, last }
     };
     same.map(group).collect()
 }

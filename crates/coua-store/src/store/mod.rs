@@ -174,7 +174,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Reason::NoteTooLarge`]: nothing has changed then.
+    /// [`Reason::NoteTooLarge`](crate::Reason::NoteTooLarge): nothing has changed then.
     ///
     /// ```
     /// # use coua::CuckooFilter;
