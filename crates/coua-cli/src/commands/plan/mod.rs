@@ -67,7 +67,7 @@ pub(crate) struct PlanArgs {
           value_parser = value::word(&LAYOUTS))]
     layout: Layout,
 
-    /// Plan a filter that forgets: what is older than 7d, or all but the last 1M-items
+    /// Plan a filter that forgets all but the last 7d, or the last 1M-items
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     window: Option<WindowLength>,
 
