@@ -40,8 +40,9 @@ pub(crate) struct DedupArgs {
 
     /// Take what is in FILE for seen: records, or the items of a filter
     ///
-    /// The option may be given several times. Records whose key is in one of these files are repeats: lines of B that are not in A are `--known A B`. The files
-    /// are read first, and are not changed; nor does a filter of this run (--filter) take their records in.
+    /// The option may be given several times. Records whose key is in one of these files are repeats: lines of B that
+    /// are not in A are `--known A B`. The files are read first, and are not changed; nor does a filter of this run
+    /// (--filter) take their records in.
     #[arg(long, value_name = "FILE", help_heading = "Which copy")]
     known: Vec<PathBuf>,
 
