@@ -26,6 +26,8 @@ pub(crate) struct Pass {
     pub(super) outcome: Outcome,
     /// Records selected for the main output.
     pub(super) printed: u64,
+    /// Which outputs, the main one first, had records before.
+    pub(super) begun: Vec<bool>,
     /// Where the outputs end, once all is in them.
     pub(super) synced: Synced,
 }
@@ -37,10 +39,15 @@ impl Pass {
         let keys = &batch.keys;
         let Answers { found, selected, also_selected, .. } = &mut batch.answers;
         let also_wanted = self.job.to.tee.as_ref().map(|_| Seen::Repeat);
+        let mut begun = self.begun.iter();
         for (wanted, all) in [(self.job.printed, &mut *selected), (also_wanted, also_selected)] {
+            let is_begun = begun.next() == Some(&true);
             let Some(wanted) = wanted else { continue };
             let found = found.iter().map(|found| *found == wanted);
-            let passes = |reason: &Reason| self.job.reading.passes(reason, wanted);
+            let passes = |reason: &Reason| {
+                let has_it = is_begun && matches!(reason, Reason::Header(_));
+                !has_it && self.job.reading.passes(reason, wanted)
+            };
             keys.spread(repeat_n(false, known).chain(found), passes, all);
             all.iter_mut().take(over).for_each(|selected| *selected = false);
         }
