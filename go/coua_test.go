@@ -140,7 +140,7 @@ func TestBatches(t *testing.T) {
 			equal(t, trues(must(f.RemoveMany(keys, mask))), many)
 			equal(t, trues(must(f.RemoveMany(keys, mask))), many)
 			equal(t, must(f.Len()), 0)
-			ok(t, f.Compact2())
+			ok(t, compacted(f))
 		}
 		must(f.InsertMany(texts, nil))
 		equal(t, trues(must(f.ContainsMany(bytes, nil))), many)
@@ -149,8 +149,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// Compact2 is Compact for kinds that have it.
-func (f *Filter) Compact2() error {
+// compacted calls Compact for kinds that have it.
+func compacted(f *Filter) error {
 	if err := f.Compact(); !errors.Is(err, ErrUnsupported) {
 		return err
 	}

@@ -4,7 +4,7 @@ use coua::{CuckooFilter, HashAlgorithm, KeyHasher, Layout, WhenFull};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Outcome;
-use crate::filter::Asked;
+use crate::state::Asked;
 
 impl Asked<'_> {
     /// A JSON object.

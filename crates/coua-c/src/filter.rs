@@ -1,17 +1,14 @@
-//! What a handle points to: a filter, wherever it is, and the lock that lets any thread use it.
+//! What a handle points to: a filter, and the lock that lets any thread use it.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use coua::bloom::BlockedBloomFilter;
-use coua::window::{Clock, Generations};
 use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
-use coua_store::{Store, View};
 
-use crate::clock;
 use crate::failure::{Failure, Outcome, caught, report};
 use crate::pointer;
+use crate::state::{Asked, Changed, Held, State, no_file};
 use crate::status::coua_status::{self, COUA_PANIC, COUA_POISONED};
 use crate::verbs::Union;
 
@@ -31,116 +28,17 @@ enum Place {
     Locked(RwLock<State>),
 }
 
-/// Where the filter is.
-#[expect(clippy::large_enum_variant, reason = "there is one for a filter, behind its handle")]
-pub(crate) enum State {
-    Memory(Generations),
-    /// In a file that this process writes.
-    Written(Box<Store>),
-    /// In a file that is only asked.
-    Read(Box<View>),
-    Bloom(BlockedBloomFilter),
-    /// Its file was closed.
-    Closed,
-}
-
-/// A filter that is asked.
-pub(crate) enum Asked<'a> {
-    Items(&'a Generations),
-    Shared(&'a SharedCuckooFilter),
-    Bloom(&'a BlockedBloomFilter),
-}
-
-/// A filter that is changed.
-pub(crate) enum Changed<'a> {
-    Memory(&'a mut Generations),
-    Written(&'a mut Store),
-    Shared(&'a SharedCuckooFilter),
-    Bloom(&'a mut BlockedBloomFilter),
-}
-
-impl State {
-    fn items(&self) -> Option<&Generations> {
-        match self {
-            Self::Memory(filter) => Some(filter),
-            Self::Written(store) => Some(store.filter()),
-            Self::Read(view) => Some(&view.filter),
-            Self::Bloom(_) | Self::Closed => None,
-        }
-    }
-
-    fn asked(&self) -> Outcome<Asked<'_>> {
-        match (self, self.items()) {
-            (Self::Bloom(bloom), _) => Ok(Asked::Bloom(bloom)),
-            (_, Some(filter)) => Ok(Asked::Items(filter)),
-            (_, None) => Err(closed()),
-        }
-    }
-
-    /// Asked for these keys, by one thread.
-    fn asked_alone(&mut self, hashes: &[KeyHash]) -> Outcome<Asked<'_>> {
-        match self {
-            Self::Read(view) => Ok(Asked::Items(view.asked(hashes))),
-            state => state.asked(),
-        }
-    }
-
-    fn changed(&mut self) -> Outcome<Changed<'_>> {
-        match self {
-            Self::Memory(filter) => Ok(Changed::Memory(filter)),
-            Self::Written(store) => Ok(Changed::Written(store)),
-            Self::Bloom(bloom) => Ok(Changed::Bloom(bloom)),
-            Self::Read(_) => Err(Failure::unsupported(
-                "the file was opened by coua_store_read(): coua_store_open() opens it for changes",
-            )),
-            Self::Closed => Err(closed()),
-        }
-    }
-
-    /// Tells a window by the system's clock what time it is; nothing else has such a clock.
-    fn tell_time(&mut self) {
-        let is_timed = |window: coua::Window| window.clock() == Clock::Arrival;
-        if !self.items().and_then(Generations::window).is_some_and(is_timed) {
-            return;
-        }
-        let time = clock::now();
-        match self {
-            Self::Memory(filter) => filter.advance(time),
-            Self::Written(store) => store.advance(time),
-            Self::Read(view) => view.filter.advance(time),
-            Self::Bloom(_) | Self::Closed => {}
-        }
-    }
-}
-
-fn closed() -> Failure {
-    Failure::invalid("the file of this filter was closed: open it again")
-}
-
 impl coua_filter {
-    fn new(hasher: KeyHasher, place: Place) -> Self {
-        Self { is_poisoned: AtomicBool::new(false), hasher, is_asked_alone: false, place }
-    }
-
-    pub(crate) fn of_items(state: State) -> Outcome<Self> {
-        let filter = state.items().ok_or_else(closed)?;
-        let is_timed = filter.window().is_some_and(|window| window.clock() == Clock::Arrival);
-        let is_asked_alone = is_timed || matches!(state, State::Read(_));
-        let filter = Self::new(filter.hasher(), Place::Locked(RwLock::new(state)));
-        Ok(Self { is_asked_alone, ..filter })
-    }
-
-    pub(crate) fn in_memory(filter: Generations) -> Outcome<Self> {
-        Self::of_items(State::Memory(filter))
-    }
-
-    pub(crate) fn of_bloom(bloom: BlockedBloomFilter) -> Self {
-        let hasher = bloom.hasher();
-        Self::new(hasher, Place::Locked(RwLock::new(State::Bloom(bloom))))
-    }
-
-    pub(crate) fn of_shared(filter: SharedCuckooFilter) -> Self {
-        Self::new(filter.hasher(), Place::Shared(filter))
+    fn holding(held: Held) -> Self {
+        let (hasher, is_asked_alone) = match &held {
+            Held::Shared(filter) => (filter.hasher(), false),
+            Held::Alone(state) => (state.hasher(), state.is_asked_alone()),
+        };
+        let place = match held {
+            Held::Shared(filter) => Place::Shared(filter),
+            Held::Alone(state) => Place::Locked(RwLock::new(state)),
+        };
+        Self { is_poisoned: AtomicBool::new(false), hasher, is_asked_alone, place }
     }
 
     /// What a handle points to.
@@ -236,11 +134,6 @@ impl coua_filter {
     }
 }
 
-/// Of what has no file.
-pub(crate) fn no_file() -> Failure {
-    Failure::unsupported("the filter has no file: coua_store_open() makes one that has")
-}
-
 /// Runs a call with a handle.
 ///
 /// # Safety
@@ -263,13 +156,13 @@ pub(crate) unsafe fn with(
 /// As [`pointer::results`].
 pub(crate) unsafe fn make(
     handle: *mut *mut coua_filter,
-    work: impl FnOnce() -> Outcome<coua_filter>,
+    work: impl FnOnce() -> Outcome<Held>,
 ) -> coua_status {
     // SAFETY: the caller's promise.
     let place = unsafe { pointer::result(handle, "created") };
     report(place.and_then(|place| {
         place.write(std::ptr::null_mut());
-        let made = caught(work)?;
+        let made = coua_filter::holding(caught(work)?);
         place.write(Box::into_raw(Box::new(made)));
         Ok(())
     }))
@@ -277,12 +170,14 @@ pub(crate) unsafe fn make(
 
 #[cfg(test)]
 mod tests {
+    use coua::window::Generations;
+
     use super::*;
     use crate::status::coua_status::COUA_OK;
 
     #[test]
     fn a_panic_poisons_the_filter_and_is_a_status() {
-        let filter = coua_filter::in_memory(Generations::default()).expect("a filter");
+        let filter = coua_filter::holding(Generations::default().into());
         // SAFETY: it is a filter that lives.
         let call = |work: fn(&coua_filter) -> Outcome| unsafe { with(&raw const filter, work) };
         assert_eq!(call(|_| Ok(())), COUA_OK);

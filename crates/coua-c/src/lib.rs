@@ -1,9 +1,9 @@
 //! `libcoua`: the library and the store for C, and for whatever speaks C.
 //!
 //! This crate only translates. A function of `exports` is one call of a helper: `pointer` turns what C points to into
-//! slices, `keys` keys into hashes, `filter` is what a handle points to, and `failure` turns errors and panics into a
-//! status and a message. `coua.h` is written from the documentation of `exports`, `options`, `keys` and `status`; a
-//! test compares.
+//! slices, and `keys` keys into hashes; `state` is a filter, `verbs` what all kinds of filters do, `filter` what a handle
+//! points to; `failure` turns errors and panics into a status and a message. `coua.h` is written from the documentation
+//! of `exports`, `options`, `keys` and `status`; a test compares.
 
 #![expect(non_camel_case_types, reason = "C sees these names")]
 #![expect(
@@ -21,5 +21,6 @@ pub mod filter;
 pub mod keys;
 pub mod options;
 mod pointer;
+mod state;
 pub mod status;
 mod verbs;

@@ -7,7 +7,7 @@ use coua::window::{Clock, Generations, When};
 use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter};
 
 use crate::failure::{Failure, Outcome};
-use crate::filter::{Asked, Changed, coua_filter, no_file};
+use crate::state::{Asked, Changed, Held, no_file};
 
 /// One answer for each key of a batch, and why it stopped if it did.
 pub(crate) struct Answers<A> {
@@ -95,25 +95,22 @@ impl Asked<'_> {
     }
 
     /// A copy in memory.
-    pub(crate) fn copied(&self) -> Outcome<coua_filter> {
-        match self {
-            Self::Items(filter) => coua_filter::in_memory(filter.try_clone()?),
-            Self::Shared(filter) => {
-                let copy = SharedCuckooFilter::from_filter(&filter.snapshot()?)?;
-                Ok(coua_filter::of_shared(copy))
-            }
-            Self::Bloom(bloom) => Ok(coua_filter::of_bloom((*bloom).clone())),
-        }
+    pub(crate) fn copied(&self) -> Outcome<Held> {
+        Ok(match self {
+            Self::Items(filter) => filter.try_clone()?.into(),
+            Self::Shared(filter) => SharedCuckooFilter::from_filter(&filter.snapshot()?)?.into(),
+            Self::Bloom(bloom) => (*bloom).clone().into(),
+        })
     }
 
     /// A copy in memory, for many threads.
-    pub(crate) fn shared(&self) -> Outcome<coua_filter> {
+    pub(crate) fn shared(&self) -> Outcome<Held> {
         match self {
             Self::Items(filter) => {
                 let plain = filter.unbounded().ok_or_else(|| {
                     Failure::unsupported("a filter that forgets cannot be shared by shards")
                 })?;
-                Ok(coua_filter::of_shared(SharedCuckooFilter::from_filter(plain)?))
+                Ok(SharedCuckooFilter::from_filter(plain)?.into())
             }
             Self::Shared(_) => self.copied(),
             Self::Bloom(_) => Err(no_bloom("be shared by shards")),
@@ -332,7 +329,7 @@ impl Changed<'_> {
         }
     }
 
-    pub(crate) fn advance(self, time: u64) -> Outcome {
+    pub(crate) fn advance_to(self, time: u64) -> Outcome {
         self.check_times()?;
         match self {
             Self::Memory(filter) => filter.advance(time),

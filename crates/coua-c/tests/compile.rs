@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
@@ -25,9 +26,20 @@ pub(crate) fn in_crate(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Where cargo puts the library under test: beside this program.
-pub(crate) fn library_folder() -> PathBuf {
-    std::env::current_exe().expect("a program").parent().expect("a folder").to_owned()
+/// Where the library under test is: where `COUA_LIBRARIES` says, or where cargo puts it. Tests do not depend on what only
+/// C links, so cargo is asked for it.
+pub(crate) fn library_folder() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        std::env::var_os("COUA_LIBRARIES").map_or_else(
+            || {
+                output(Command::new(env!("CARGO")).args(["build", "--quiet", "-p", "coua-c"]));
+                let test = std::env::current_exe().expect("a program");
+                test.parent().and_then(Path::parent).expect("target/debug").to_owned()
+            },
+            PathBuf::from,
+        )
+    });
+    &FOLDER
 }
 
 /// What a command prints. It must succeed.

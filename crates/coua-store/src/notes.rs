@@ -178,7 +178,7 @@ mod tests {
     fn large_notes_have_frames_of_their_own() {
         let mut notes = Notes::default();
         for name in ["a", "b", "c"] {
-            notes.set(name, &vec![7; MOST_PAYLOAD as usize / 2 - 13]);
+            notes.put(name, &vec![7; MOST_PAYLOAD as usize / 2 - 13]);
         }
         let payloads = notes.encode_all();
         assert_eq!(payloads.len(), 2);

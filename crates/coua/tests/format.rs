@@ -112,11 +112,22 @@ impl Segment {
         if file.u32(40) == 1 || bits + odd <= 64 {
             return file.bits(offset, slot * width, width);
         }
-        let (bucket, slot) = (slot / in_bucket * bits, slot % in_bucket);
-        let (low, rest) = (57 / in_bucket, width - 57 / in_bucket);
+        let (bucket, slot) = (slot / in_bucket * self.bucket_bits(file), slot % in_bucket);
+        let first = if self.bucket_bits(file).is_multiple_of(8) { 64 } else { 57 };
+        let (low, rest) = (first / in_bucket, width - first / in_bucket);
         let rests = bucket + in_bucket * low;
         file.bits(offset, bucket + slot * low, low)
             | file.bits(offset, rests + slot * rest, rest) << low
+    }
+
+    /// From one disjoint bucket to the next, or from one slot of overlapping ones.
+    fn bucket_bits(&self, file: &File) -> u64 {
+        if file.u32(40) == 1 {
+            return self.slot_bits(file);
+        }
+        let bits = file.u32(44) * self.slot_bits(file);
+        let padded = bits.next_multiple_of(8);
+        if bits > 64 && 34 * (padded - bits) <= bits { padded } else { bits }
     }
 
     fn slot_bits(&self, file: &File) -> u64 {
@@ -151,8 +162,8 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
         let row = 256 + 32 * number;
         let segment = Segment::of(file, file.u32(row), prefix);
         assert_eq!((file.u64(row + 16), file.u32(row + 12)), (offset, 0));
-        let slots = slots(file);
-        let bytes = ((slots * segment.slot_bits(file)).div_ceil(8) + 8).next_multiple_of(64);
+        let buckets = file.u64(200) + file.u32(40);
+        let bytes = ((buckets * segment.bucket_bits(file)).div_ceil(8) + 8).next_multiple_of(64);
         assert_eq!(file.u64(row + 24), checksum(file.part(offset, bytes)));
         let found = (segment, offset);
         offset += bytes;

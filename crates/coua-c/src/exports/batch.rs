@@ -7,9 +7,10 @@ use coua::window::When;
 use coua::{Insertion, KeyHash};
 
 use crate::failure::{Failure, Outcome};
-use crate::filter::{Changed, coua_filter, with};
+use crate::filter::{coua_filter, with};
 use crate::keys::{Keys, coua_keys};
 use crate::pointer::{self, Extent};
+use crate::state::Changed;
 use crate::status::coua_status;
 use crate::verbs::Answers;
 
@@ -174,7 +175,7 @@ pub unsafe extern "C" fn coua_count_batch(
 /// earlier time than the last one changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_window_advance(filter: *mut coua_filter, time: u64) -> coua_status {
-    with(filter, |filter| filter.change(|changed| changed.advance(time)))
+    with(filter, |filter| filter.change(|changed| changed.advance_to(time)))
 }
 
 /// coua_insert_unique_batch() for a filter with COUA_CLOCK_GIVEN and keys with times of their own: one for each key, in

@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_void};
 
 use coua_store::{Access, Lock, Notes, Options, View, Wait};
 
-use super::measures::too_small;
-use crate::filter::{State, coua_filter, make, with};
+use super::measures::{Buffer, too_small};
+use crate::filter::{coua_filter, make, with};
 use crate::options::coua_options;
 use crate::pointer;
+use crate::state::{Held, State};
 use crate::status::coua_status;
 
 /// Writes the filter to a file, which it replaces in one step. Every coua reads it.
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn coua_load(
     make(created, || {
         // Read, not mapped: what happens to the file later must not end this process.
         let options = keyed(Options::new().access(Access::Load), pointer::secret(key)?);
-        coua_filter::in_memory(options.read(pointer::path(path, "path")?)?.filter)
+        Ok(options.read(pointer::path(path, "path")?)?.filter.into())
     })
 }
 
@@ -46,11 +47,10 @@ pub unsafe extern "C" fn coua_to_bytes(
     length: *mut usize,
 ) -> coua_status {
     with(filter, |filter| {
-        let length = pointer::result(length, "length")?;
-        let place = pointer::results(bytes.cast::<u8>(), capacity, "bytes")?;
-        let written = filter.ask(&[], |asked| asked.write(place))?;
+        let buffer = Buffer::of(bytes.cast(), capacity, "bytes", length)?;
+        let written = filter.ask(&[], |asked| asked.write(buffer.place))?;
         let written = usize::try_from(written).unwrap_or(usize::MAX);
-        length.write(written);
+        buffer.length.write(written);
         if capacity < written { Err(too_small("bytes", capacity, written)) } else { Ok(()) }
     })
 }
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn coua_from_bytes(
 ) -> coua_status {
     make(created, || {
         let bytes = pointer::values(bytes.cast::<u8>(), length, "bytes")?;
-        coua_filter::in_memory(View::of_bytes(bytes, pointer::secret(key)?)?.filter)
+        Ok(View::of_bytes(bytes, pointer::secret(key)?)?.filter.into())
     })
 }
 
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn coua_store_open(
         let new = if lock.is_new() { Some(wanted.build()?) } else { None };
         let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
         wanted.check(store.filter())?;
-        coua_filter::of_items(State::Written(Box::new(store)))
+        Ok(Held::Alone(State::Written(Box::new(store))))
     })
 }
 
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn coua_store_read(
     make(created, || {
         let options = keyed(Options::new(), pointer::secret(key)?);
         let view: View = options.read(pointer::path(path, "path")?)?;
-        coua_filter::of_items(State::Read(Box::new(view)))
+        Ok(Held::Alone(State::Read(Box::new(view))))
     })
 }
 

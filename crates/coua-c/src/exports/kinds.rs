@@ -23,7 +23,7 @@ pub unsafe extern "C" fn coua_shared_create(
         let wanted = coua_options::of(options)?;
         wanted.check_no_window("a shared filter")?;
         let plain = wanted.requirements().builder().build()?;
-        Ok(coua_filter::of_shared(SharedCuckooFilter::from_filter(&plain)?))
+        Ok(SharedCuckooFilter::from_filter(&plain)?.into())
     })
 }
 
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn coua_bloom_create(
             return Err(Failure::invalid("a Bloom filter needs a capacity and a rate: set both"));
         };
         let plan = BlockedBloomPlan::for_rate(capacity, rate)?;
-        Ok(coua_filter::of_bloom(BlockedBloomFilter::from_plan(plan, wanted.hasher())?))
+        Ok(BlockedBloomFilter::from_plan(plan, wanted.hasher())?.into())
     })
 }
 
@@ -67,6 +67,6 @@ pub unsafe extern "C" fn coua_bloom_from_bytes(
     make(created, || {
         let wanted: Wanted = coua_options::of(options)?;
         let bytes = pointer::values(bytes.cast::<u8>(), length, "bytes")?;
-        Ok(coua_filter::of_bloom(BlockedBloomFilter::from_bytes(bytes, wanted.hasher())?))
+        Ok(BlockedBloomFilter::from_bytes(bytes, wanted.hasher())?.into())
     })
 }

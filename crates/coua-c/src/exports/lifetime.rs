@@ -28,7 +28,7 @@ pub unsafe extern "C" fn coua_create(
     options: *const coua_options,
     created: *mut *mut coua_filter,
 ) -> coua_status {
-    make(created, || coua_filter::in_memory(coua_options::of(options)?.build()?))
+    make(created, || Ok(coua_options::of(options)?.build()?.into()))
 }
 
 /// Makes a copy in memory. The copy of a filter in a file is in no file.

@@ -1,10 +1,12 @@
 //! What a filter says of itself.
 
 use std::ffi::c_char;
+use std::mem::MaybeUninit;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter::{Asked, coua_filter, with};
-use crate::pointer;
+use crate::filter::{coua_filter, with};
+use crate::pointer::{self, Extent};
+use crate::state::Asked;
 use crate::status::coua_status::{self, COUA_TOO_SMALL};
 
 /// # Safety
@@ -58,17 +60,39 @@ pub unsafe extern "C" fn coua_describe(
     length: *mut usize,
 ) -> coua_status {
     with(filter, |filter| {
-        let length = pointer::result(length, "length")?;
-        let place = pointer::results(text.cast::<u8>(), capacity, "text")?;
+        let buffer = Buffer::of(text.cast(), capacity, "text", length)?;
         let mut said = filter.ask(&[], |asked| asked.describe(filter.hasher))?;
-        length.write(said.len());
+        buffer.length.write(said.len());
         said.push('\0');
-        if capacity < said.len() {
-            return Err(too_small("text", capacity, said.len()));
-        }
-        place[..said.len()].write_copy_of_slice(said.as_bytes());
+        let place = buffer.place.get_mut(..said.len());
+        let place = place.ok_or_else(|| too_small("text", capacity, said.len()))?;
+        place.write_copy_of_slice(said.as_bytes());
         Ok(())
     })
+}
+
+/// Where bytes go, and how many they are.
+pub(super) struct Buffer<'a> {
+    pub(super) place: &'a mut [MaybeUninit<u8>],
+    pub(super) length: &'a mut MaybeUninit<usize>,
+}
+
+impl Buffer<'_> {
+    /// # Safety
+    ///
+    /// As [`pointer::results`], of both.
+    pub(super) unsafe fn of(
+        bytes: *mut u8,
+        capacity: usize,
+        name: &'static str,
+        length: *mut usize,
+    ) -> Outcome<Self> {
+        Extent::of(bytes, capacity, name)?.check_apart(&Extent::of(length, 1, "length")?)?;
+        Ok(Self {
+            place: pointer::results(bytes, capacity, name)?,
+            length: pointer::result(length, "length")?,
+        })
+    }
 }
 
 /// Of a buffer of C.

@@ -91,6 +91,11 @@ int main(void) {
     FAILS(COUA_INVALID, coua_len(filter, NULL));
     FAILS(COUA_INVALID, coua_describe(filter, NULL, 10, &length));
     FAILS(COUA_INVALID, coua_to_bytes(filter, NULL, 10, &length));
+    size_t both[100];
+    FAILS(COUA_INVALID, coua_to_bytes(filter, both, sizeof both, &both[3]));
+    SAYS("bytes and length overlap");
+    FAILS(COUA_INVALID, coua_describe(filter, (char *)both, sizeof both, &both[99]));
+    SAYS("overlap");
     FAILS(COUA_INVALID, coua_merge(filter, NULL));
     FAILS(COUA_INVALID, coua_save(filter, NULL));
     FAILS(COUA_INVALID, coua_clone(filter, NULL));

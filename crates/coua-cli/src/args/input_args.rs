@@ -297,14 +297,15 @@ impl InputArgs {
             let reason = "standard input cannot have both names of files and records";
             return Err(Failure::at("--files-from -", reason));
         }
-        let mut names = Vec::new();
-        let read = match is_stdin {
-            true => io::stdin().lock().read_to_end(&mut names),
-            false => File::open(list).and_then(|mut file| file.read_to_end(&mut names)),
+        let mut text = Vec::new();
+        let read = if is_stdin {
+            io::stdin().lock().read_to_end(&mut text)
+        } else {
+            File::open(list).and_then(|mut file| file.read_to_end(&mut text))
         };
         read.map_err(|error| Failure::io(list.display(), &error))?;
-        let end = if names.contains(&0) { 0 } else { b'\n' };
-        let named = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
+        let end = if text.contains(&0) { 0 } else { b'\n' };
+        let named = text.split(|byte| *byte == end).filter(|name| !name.is_empty());
         let named = named.map(|name| path_of(name).ok_or(name));
         let named = named.collect::<Result<Vec<_>, _>>().map_err(|name| {
             let name = String::from_utf8_lossy(name);

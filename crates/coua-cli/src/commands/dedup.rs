@@ -13,6 +13,15 @@ use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  coua dedup --json /id -o unique.jsonl part-*.jsonl.zst  one record of each id, of many files
+  coua dedup --known a b                                  lines of b that are not in a
+  coua dedup --keep none log                              only lines that occur once
+  coua dedup -c log                                       each line once, after how often it occurs
+  coua dedup --keep last --csv id changes.csv             the last row of each id
+";
+
 /// Print each record the first time it is seen
 ///
 /// Needs no size and no sorting, and keeps the order. Unless told otherwise, the filter remembers all 64 bits of
@@ -32,8 +41,9 @@ use std::path::PathBuf;
 /// same command with --resume continues it: output and filter are then the same as without the interruption. If
 /// the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = HIDDEN)]
+#[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,

@@ -1,9 +1,8 @@
 //! What two passes over the same records need: which keys come again, and how often.
 //!
-//! The first pass puts each key into `first`, and each copy of one that is there into `more`. So most keys take no more
-//! than `dedup` takes for them, and `more` has one item less of a key than the key has records. In the second pass the
-//! first record of a key is the one that takes the key out of `first`; the last one is that for which `more` has no
-//! copy left to take; and a key that `more` never had is alone.
+//! The first pass puts each key into `first`, and counts in `more` the records whose key is there. So most keys take no
+//! more than `dedup` takes for them. In the second pass the first record of a key is the one that takes the key out of
+//! `first`; the last one is that for which `more` has nothing left to take; and a key that `more` never had is alone.
 
 use crate::filter::collisions;
 use crate::filter::estimate::Forecast;
@@ -11,6 +10,7 @@ use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::sharded::{HASH_BITS, Sharding};
 use crate::filter::spec::FilterSpec;
+use crate::filter::tally::Tally;
 use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Group, Known, Seen};
 use crate::pipeline::{Batch, Prefetch};
@@ -58,9 +58,9 @@ struct Figures {
 #[derive(Debug)]
 struct CopiesShard {
     first: CuckooFilter,
-    more: CuckooFilter,
+    more: Tally,
     /// What is left of `more`, where that itself must stay.
-    left: Option<CuckooFilter>,
+    left: Option<Tally>,
     forecast: Option<Forecast>,
     /// Keys of a block that were there.
     again: Vec<KeyHash>,
@@ -78,7 +78,8 @@ impl Copies {
         let filter = || spec.build_with_hash_bits(HASH_BITS - sharding.bits);
         let shard = |_| {
             let forecast = Forecast::new(inputs.total_bytes);
-            let (first, more, left, again) = (filter()?, filter()?, None, Vec::new());
+            let (first, more) = (filter()?, Tally::new(filter()?));
+            let (left, again) = (None, Vec::new());
             Ok(Mutex::new(CopiesShard { first, more, left, forecast, again }))
         };
         let shards = (0..sharding.shards()).map(shard).collect::<Result<_>>()?;
@@ -88,7 +89,7 @@ impl Copies {
     /// Makes ready for the second pass. What it does not need goes.
     pub(crate) fn turn(&self) -> Result<(), NoRoom> {
         let Question { keep, counts } = self.question;
-        self.figures.get_or_init(|| self.sum());
+        let items = self.figures.get_or_init(|| self.sum()).items;
         for number in 0..self.shards.len() {
             let CopiesShard { first, more, left, .. } = &mut *self.shard(number);
             if keep != Keep::First {
@@ -96,7 +97,7 @@ impl Copies {
             }
             if keep == Keep::Last && counts {
                 let copy = more.try_clone();
-                *left = Some(copy.map_err(|_| NoRoom::memory(more.len()))?);
+                *left = Some(copy.map_err(|_| NoRoom::memory(items))?);
             }
         }
         Ok(())
@@ -110,7 +111,7 @@ impl Copies {
         let mut sum = Figures::default();
         for number in 0..self.shards.len() {
             let CopiesShard { first, more, .. } = &*self.shard(number);
-            for filter in [first, more] {
+            for filter in [first].into_iter().chain(more.filters()) {
                 sum.items += filter.len();
                 sum.slots += filter.slots();
                 sum.memory_bytes += filter.memory_bytes() as u64;
@@ -143,7 +144,7 @@ impl Copies {
 }
 
 impl CopiesShard {
-    fn add(&mut self, group: &mut Group, consumed: u64) {
+    fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
         let Self { first, more, forecast, again, .. } = self;
         group.items_before = first.len();
         let mut result = first.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
@@ -152,7 +153,10 @@ impl CopiesShard {
         again
             .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
         // Nothing of a pass that has found no room is used.
-        result = result.and_then(|()| more.insert_batch(again));
+        result = result.and_then(|()| match question.keep {
+            Keep::None if !question.counts => more.mark(again),
+            _ => more.add(again),
+        });
         group.stopped = result.err();
         if group.stopped.is_some() {
             group.outcomes.clear();
@@ -169,18 +173,18 @@ impl CopiesShard {
             |is_kept| if is_kept { Insertion::Inserted } else { Insertion::AlreadyPresent };
         group.totals.clear();
         if question.counts {
-            group.totals.extend(more.count_batch(hashes).into_iter().map(|copies| copies + 1));
+            group.totals.extend(more.count(hashes).into_iter().map(|again| again + 1));
         }
         outcomes.clear();
         match question.keep {
             Keep::First => outcomes.extend(first.remove_batch(hashes).into_iter().map(outcome)),
             Keep::Last => {
-                let taken = left.as_mut().unwrap_or(more).remove_batch(hashes);
-                outcomes.extend(taken.into_iter().map(|is_taken| outcome(!is_taken)));
+                let is_last = left.as_mut().unwrap_or(more).take(hashes);
+                outcomes.extend(is_last.into_iter().map(outcome));
             }
             Keep::None => {
-                let again = more.contains_batch(hashes);
-                outcomes.extend(again.into_iter().map(|comes_again| outcome(!comes_again)));
+                let again = more.count(hashes);
+                outcomes.extend(again.into_iter().map(|again| outcome(again == 0)));
             }
         }
     }
@@ -234,7 +238,7 @@ impl Prefetch for FirstPass {
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
-        self.0.shard(shard).add(group, consumed);
+        self.0.shard(shard).add(group, consumed, self.0.question);
     }
 }
 
@@ -252,7 +256,7 @@ impl RunFilter for SecondPass {
     }
 
     fn load(&self) -> Option<f64> {
-        Some(self.copies.shard(0).more.load_factor())
+        Some(self.copies.shard(0).first.load_factor())
     }
 
     fn block_size(&self) -> BlockSize {

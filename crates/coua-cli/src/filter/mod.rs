@@ -14,6 +14,7 @@ mod run_filter;
 pub(crate) mod server;
 mod sharded;
 pub(crate) mod spec;
+mod tally;
 
 pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
 pub(crate) use op::{NoRoom, Op, Stop};

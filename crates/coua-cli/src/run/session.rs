@@ -52,7 +52,7 @@ impl Session {
 
     fn at_work(counters: Arc<Counters>, progress: Option<Progress>) -> Result<Self> {
         let stop = Arc::new(CancelToken::new()?);
-        signals::listen(stop.clone(), counters.clone())?;
+        signals::listen(&stop, counters.clone())?;
         Ok(Self {
             stop,
             progress,

@@ -66,8 +66,8 @@ fn work() -> MutexGuard<'static, Option<Work>> {
 }
 
 /// From now on signals are answered by a thread of their own, and are about this work.
-pub(crate) fn listen(stop: Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
-    let before = work().replace((stop.clone(), counters));
+pub(crate) fn listen(stop: &Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
+    let before = work().replace((Arc::clone(stop), counters));
     if before.is_some() {
         // One that came in between has ended nothing.
         if caught_signal().is_some() {

@@ -46,8 +46,8 @@ fn example(text: &str) -> String {
         code => format!("[exit {}]\n", code.unwrap_or(-1)),
     };
     let comments = text.lines().take_while(|line| line.starts_with("# "));
-    let head: String = comments.map(|line| format!("{line}\n")).collect();
-    let commands: String = script.iter().map(|line| format!("$ {line}\n")).collect();
+    let head = comments.flat_map(|line| [line, "\n"]).collect::<String>();
+    let commands = script.iter().flat_map(|line| ["$ ", line, "\n"]).collect::<String>();
     let said = if said.is_empty() || said.ends_with('\n') { said } else { format!("{said}\n") };
     format!("{head}{commands}{said}{code}")
 }

@@ -14,6 +14,7 @@ use crate::support::{Folder, Run, coua, run, run_with};
 
 on_both!(
     what_is_pulled_answers_as_the_server,
+    small_filters_are_pulled,
     the_page_gets_what_is_pulled,
     a_filter_of_a_cluster_becomes_one_file,
     a_pull_during_writes_has_all_that_was_there_before,
@@ -52,6 +53,30 @@ fn what_is_pulled_answers_as_the_server(kind: Kind) {
         let there = run_with(&text, ["check", &at]).good();
         assert_eq!(run_with(&text, ["check", &file, "--key-file", &key]).good(), there);
         run(["verify", &file, "--key-file", &key]).good();
+    }
+}
+
+/// As the server keeps them: few items of few bits, or as many as there may be.
+fn small_filters_are_pulled(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let mut client = server.client();
+    for (name, words, count) in [
+        ("one", "100 HASHBITS 64", 1),
+        ("coarse", "100 HASHBITS 12", 90),
+        ("fixed", "1000 EXPANSION 0", 900),
+        ("default", "1024", 4_000),
+    ] {
+        client.good(&format!("CF.RESERVE {name} {words}"));
+        let text = different(count);
+        run_with(&text, ["add", &address(&server, name)]).good();
+        let [file, key] = ["coua", "key"].map(|end| folder.join(&format!("{name}.{end}")));
+        run(["pull", &address(&server, name), &file, "--key-file", &key]).good();
+        let asked = ["check", &file, "--key-file", &key];
+        assert_eq!(run_with(&text, asked).good(), text, "{name}");
+        let info = run(["info", "--json", &file, "--key-file", &key]).json();
+        let when_full = if name == "fixed" { "error" } else { "grow" };
+        assert_eq!(info["when_full"], when_full, "{name}");
     }
 }
 
@@ -246,6 +271,12 @@ fn the_rights_to_the_key_are_enough(kind: Kind) {
     assert_eq!(run_with(b"a\n", ["check", &back]).good(), b"a\n");
     let said = refusal(&["push", &file, &mine("other")]);
     assert!(said.contains("NOPERM") && said.contains("(key other)"), "{said}");
+    let rights =
+        "~only +cf.reserve +cf.info +cf.insert +cf.insertnx +cf.mexists +cf.mcount +cf.mdel";
+    client.good(&format!("ACL SETUSER me resetkeys {rights}"));
+    run_with(b"a\nb\n", ["dedup", "--filter", &mine("only")]).good();
+    assert_eq!(run_with(b"a\nc\n", ["check", &mine("only")]).good(), b"a\n");
+    run(["info", &mine("only")]).good();
 }
 
 fn shards_with_different_keys_are_refused(kind: Kind) {

@@ -55,7 +55,7 @@ impl FilterImage for NativeCuckoo {
         let mut front = Head::of(self)?.encode();
         match self.form() {
             Form::List(list) => {
-                front.extend(list_bytes_of(list));
+                front.extend_from_slice(&list_bytes_of(list));
                 let rest = usize::try_from(start).ok().and_then(|start| front.get(start..));
                 out.write_all(rest.ok_or(io::ErrorKind::InvalidInput)?)
             }
@@ -188,7 +188,8 @@ impl Head {
 /// What stands after the head of a filter with few items.
 fn list_bytes_of(list: &HashList) -> Vec<u8> {
     let hashes = list.hashes();
-    let mut bytes = (list.capacity() as u64).to_le_bytes().to_vec();
+    let mut bytes = Vec::with_capacity(LIST_FRONT + hashes.words().len() * 8 + LIST_SUM);
+    bytes.extend_from_slice(&(list.capacity() as u64).to_le_bytes());
     let counts = [u32::from(hashes.bits()), list.len() as u32];
     bytes.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
     bytes.extend(hashes.words().iter().flat_map(|word| word.to_le_bytes()));
@@ -218,7 +219,10 @@ impl ListFront {
 }
 
 fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
-    let mut bytes = vec![0; LIST_FRONT];
+    /// Most lists have fewer bytes.
+    const ROOM: usize = 512;
+    let mut bytes = Vec::with_capacity(ROOM);
+    bytes.resize(LIST_FRONT, 0);
     input.read_exact(&mut bytes)?;
     let front = ListFront::decode(&bytes)?;
     let end = front.end();

@@ -22,7 +22,7 @@ pub(super) struct HashList {
     hash_key: [u8; 16],
     hashes: SortedHashes,
     capacity: u16,
-    /// Hashes that are told apart.
+    /// Hashes that are told apart, if the filter does not grow.
     distinct: u16,
     hints: Hints,
 }
@@ -51,11 +51,12 @@ impl HashList {
     pub(super) fn new(spec: &CuckooSpec, hashes: SortedHashes) -> Result<Self, CommandError> {
         let mut list = Self {
             hash_key: spec.hash_key,
-            distinct: distinct_of(&hashes),
+            distinct: 0,
             hashes,
             capacity: spec.capacity as u16,
             hints: spec.hints,
         };
+        list.count_distinct();
         list.hashes.reserve(list.reserved())?;
         Ok(list)
     }
@@ -64,6 +65,14 @@ impl HashList {
     pub(super) fn empty(spec: &CuckooSpec) -> Result<Self, CommandError> {
         let Precision::HashBits(bits) = spec.precision else { return Err(CommandError::Defect) };
         Self::new(spec, SortedHashes::new(bits as u8))
+    }
+
+    fn count_distinct(&mut self) {
+        if self.hints.expansion == 0 {
+            let mut last = None;
+            let is_new = |hash: &u64| last.replace(*hash) != Some(*hash);
+            self.distinct = self.hashes.hashes().filter(is_new).count() as u16;
+        }
     }
 
     /// Hashes that there is memory for. A filter of fixed size has it from the start.
@@ -123,7 +132,7 @@ impl HashList {
             return Err(ListFull::Bytes);
         }
         let is_new = self.hashes.insert(hash.to_u64()).map_err(|_| ListFull::Bytes)?;
-        self.distinct += u16::from(is_new);
+        self.distinct += u16::from(is_new && self.hints.expansion == 0);
         Ok(())
     }
 
@@ -145,7 +154,7 @@ impl HashList {
         }
         let wants = |is_there: bool| copies == Copies::Add || !is_there;
         let pushed = self.hashes.insert_all(hashes, wants).ok()?;
-        self.distinct = distinct_of(&self.hashes);
+        self.count_distinct();
         Some(pushed)
     }
 
@@ -159,8 +168,9 @@ impl HashList {
         let is_fixed = self.hints.expansion == 0;
         let kept = if is_fixed { self.capacity() } else { self.len().saturating_sub(1) };
         let removed = self.hashes.remove(hash.to_u64(), kept);
-        if removed && self.count_hash(hash) == 0 {
-            self.distinct -= 1;
+        if removed && is_fixed && self.count_hash(hash) == 0 {
+            // A dump may state hashes that are not sorted.
+            self.distinct = self.distinct.saturating_sub(1);
         }
         removed
     }
@@ -204,14 +214,8 @@ impl HashList {
         }
         let hashes: Vec<_> = other.hashes.hashes().map(KeyHash::from_u64).collect();
         self.hashes.insert_all(&hashes, |_| true)?;
-        self.distinct = distinct_of(&self.hashes);
         Ok(true)
     }
-}
-
-fn distinct_of(hashes: &SortedHashes) -> u16 {
-    let mut last = None;
-    hashes.hashes().filter(|&hash| last.replace(hash) != Some(hash)).count() as u16
 }
 
 fn bytes_of(bits: u8, len: usize) -> u64 {

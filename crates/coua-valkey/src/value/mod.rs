@@ -272,7 +272,8 @@ impl<K: FilterKind> ValueType for Value<K> {
     }
 
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError> {
-        let limit = if input.is_request() { key_memory_limit() } else { None };
+        // Asked in this order: most servers have no limit, and the second question costs.
+        let limit = key_memory_limit().filter(|_| input.is_request());
         if encoding != ENCODING {
             let known = u32::try_from(encoding).map_err(|_| RdbError::Encoding(encoding))?;
             return Ok(Self::Imported(K::Imported::read(input, known, &limits(limit))?));

@@ -87,7 +87,7 @@ const REFUSED: &str = "
     CF.LOADCHUNK f2 2 x
     CF.LOADCHUNK odd 1 HEADER
     CF.LOADCHUNK large 1 HEADER
-    CF.LOADCHUNK peer 5 x
+    CF.LOADCHUNK peer 9999 x
     CF.INFO half
     CF.ADD limited a
     BF.INSERT limited2 VALIDATESCALETO 1000000 ITEMS a

@@ -3,8 +3,9 @@
 use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Encoding, LevelGeometry, Levels, Place};
+use crate::kernel::{AnyLevel, Encoding, Known, Levels, Place, with_levels};
 use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
+use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
     /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
@@ -40,31 +41,31 @@ impl CuckooFilter {
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        match self.segments.uniform() {
-            Some(level) if level.codec.encoding == Encoding::Narrow => {
-                self.insert_at_level(level.with_encoding(Encoding::Narrow), hash, if_present)
+        match self.segments.single() {
+            Some((level, Encoding::Narrow, _)) => {
+                self.insert_in(&Known::<false>(*level), hash, if_present)
             }
-            Some(level) if level.codec.encoding == Encoding::Wide => {
-                self.insert_at_level(level.with_encoding(Encoding::Wide), hash, if_present)
-            }
-            _ => self.insert_in_any(hash, if_present),
+            Some((_, _, Some(quads))) => quads.run(InsertOne { filter: self, hash, if_present }),
+            _ => self.insert_in_words(hash, if_present),
         }
     }
 
     #[inline(never)]
-    fn insert_in_any(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
-        self.insert_at_level(*self.segments.level_for(hash), hash, if_present)
+    fn insert_in_words(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
+        let level = *self.segments.level_for(hash);
+        with_levels!(Some(level), |levels| self.insert_in(levels, hash, if_present))
     }
 
+    /// Inserts a key whose segment has this level.
     #[inline(always)]
-    fn insert_at_level(
+    fn insert_in(
         &mut self,
-        level: LevelGeometry,
+        levels: impl Levels,
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        let place = self.segments.locate_in(&level, hash);
-        match self.try_place(&level, &place, if_present)? {
+        let place = self.segments.locate_by(levels, hash);
+        match self.try_place(levels, &place, if_present)? {
             Some(insertion) => Ok(insertion),
             None => self.insert_blocked(hash, place),
         }
@@ -193,5 +194,21 @@ impl CuckooFilter {
             self.stored += 1;
         }
         is_placed
+    }
+}
+
+/// An insert of one key in buckets that are compared whole.
+struct InsertOne<'a> {
+    filter: &'a mut CuckooFilter,
+    hash: KeyHash,
+    if_present: IfPresent,
+}
+
+impl Kernel for InsertOne<'_> {
+    type Output = Result<Insertion, Full>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) -> Result<Insertion, Full> {
+        self.filter.insert_in(&self.filter.segments.in_quads(), self.hash, self.if_present)
     }
 }

@@ -6,6 +6,9 @@ use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
 use crate::kernel::{Geometry, LevelGeometry};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, OVERFLOW_ENTRY_BYTES, fitted};
 
+/// Bytes of the overflow table for items that find no slot in the halves of a segment: few do.
+pub(super) const UNPLACED_BYTES: u64 = 64 * OVERFLOW_ENTRY_BYTES as u64;
+
 impl CuckooFilter {
     /// What an insert does in a segment where both its buckets are full.
     #[inline(always)]
@@ -62,7 +65,7 @@ impl CuckooFilter {
             segments: self.segments.len() as u64,
             segments_if_all_as_deep: 1 << (geometry.base_depth + u32::from(level)),
             split_bytes: if is_limited && !self.segments.is_last_level(index) {
-                self.segments.bytes_to_split(index)
+                self.segments.bytes_to_split(index).saturating_add(UNPLACED_BYTES)
             } else {
                 0
             },

@@ -2,8 +2,9 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, LevelGeometry, Levels, Place};
-use crate::segments::Lookups;
+use crate::kernel::{Encoding, Known, Levels, Place, with_levels};
+use crate::segments::{Lookups, Segments};
+use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
     /// Whether the key was inserted and not removed; true for another key with the false-positive
@@ -23,58 +24,35 @@ impl CuckooFilter {
     /// Whether the key is there. Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        match self.segments.uniform() {
-            Some(level) if self.is_plain(level, Encoding::Narrow) => {
-                self.contains_in_slots(&level.with_encoding(Encoding::Narrow), hash)
-            }
-            Some(level) if self.is_plain(level, Encoding::Wide) => {
-                self.contains_in_wide_slots(level, hash)
-            }
-            _ => self.contains_slow(hash),
+        match self.segments.single().filter(|_| !self.overflow.has_overflowed()) {
+            Some((level, Encoding::Narrow, _)) => self.contains_in(&Known::<false>(*level), hash),
+            Some((_, _, Some(quads))) => quads.run(LookUpOne { segments: &self.segments, hash }),
+            _ => self.contains_in_words(hash),
         }
     }
 
-    /// Whether buckets have this encoding, and no item is overflowed.
-    #[inline(always)]
-    fn is_plain(&self, level: &LevelGeometry, encoding: Encoding) -> bool {
-        level.codec.encoding == encoding && !self.overflow.has_overflowed()
-    }
-
-    /// Where all segments have this level, and no item is overflowed.
-    #[inline(always)]
-    fn contains_in_slots(&self, level: &LevelGeometry, hash: KeyHash) -> bool {
-        let place = self.segments.locate_in(level, hash);
-        self.segments.holds(level, &place).unwrap_or_else(|| self.contains_slow(hash))
-    }
-
     #[inline(never)]
-    fn contains_in_wide_slots(&self, level: &LevelGeometry, hash: KeyHash) -> bool {
-        self.contains_in_slots(&level.with_encoding(Encoding::Wide), hash)
-    }
-
-    #[inline(never)]
-    fn contains_slow(&self, hash: KeyHash) -> bool {
+    fn contains_in_words(&self, hash: KeyHash) -> bool {
         let level = self.segments.level_for(hash);
-        let place = &self.segments.locate_in(level, hash);
-        match level.codec.encoding {
-            Encoding::Narrow => self.contains_at(&level.with_encoding(Encoding::Narrow), place),
-            Encoding::Wide => self.contains_at(&level.with_encoding(Encoding::Wide), place),
-            Encoding::WideOverlapping => self.contains_at(level, place),
-        }
+        with_levels!(Some(*level), |levels| self.contains_in(levels, hash))
+    }
+
+    /// Whether the key is there, whose segment has this level.
+    #[inline(always)]
+    fn contains_in(&self, levels: impl Levels, hash: KeyHash) -> bool {
+        self.contains_at(levels, &self.segments.locate_by(levels, hash))
     }
 
     /// Whether a key is at its place.
     #[inline(always)]
     pub(crate) fn contains_at(&self, levels: impl Levels, place: &Place) -> bool {
-        let level = self.segments.level_in(levels, place.segment);
-        let is_held = match self.segments.holds(&level, place) {
+        let is_held = match self.segments.holds(levels, place) {
             Some(is_held) => is_held,
             None => self.is_in_slots(*place),
         };
         // Whether it is held is unpredictable: no branch on it, but in filters with overflowed items.
         if self.overflow.has_overflowed() {
-            let has_overflowed = self.segments.get(place.segment).overflowed() > 0;
-            return is_held || has_overflowed && self.is_in_overflow(*place);
+            return is_held || self.is_in_overflow(*place);
         }
         is_held
     }
@@ -82,7 +60,7 @@ impl CuckooFilter {
     /// By value: a reference would force callers to spill the place.
     #[cold]
     fn is_in_overflow(&self, place: Place) -> bool {
-        self.overflow_copies(&place) > 0
+        self.segments.get(place.segment).overflowed() > 0 && self.overflow_copies(&place) > 0
     }
 
     #[cold]
@@ -105,5 +83,22 @@ impl CuckooFilter {
             contains: |hash| self.contains_hash(hash),
         };
         self.segments.contains_in_vectors(&lookups, present)
+    }
+}
+
+/// A lookup of one key in buckets that are compared whole.
+struct LookUpOne<'a> {
+    segments: &'a Segments,
+    hash: KeyHash,
+}
+
+impl Kernel for LookUpOne<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) -> bool {
+        let levels = &self.segments.in_quads();
+        let place = self.segments.locate_by(levels, self.hash);
+        self.segments.holds(levels, &place) == Some(true)
     }
 }

@@ -1,6 +1,7 @@
 //! Putting items back that are counted already, after a split or when the filter is rebuilt; and what becomes of those
 //! for which no slot is found.
 
+use super::limits::UNPLACED_BYTES;
 use super::{CuckooFilter, OverflowEntry};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
@@ -48,8 +49,11 @@ impl CuckooFilter {
 
     /// Splits a segment. Places that were found before are stale.
     pub(super) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
-        let Split { prefix, depth, halves, unplaced } =
-            self.segments.split(index, self.memory_left())?;
+        let most = match self.memory_left() {
+            u64::MAX => u64::MAX,
+            left => left.saturating_sub(UNPLACED_BYTES),
+        };
+        let Split { prefix, depth, halves, unplaced } = self.segments.split(index, most)?;
         for half in halves {
             self.count_overflow(half);
         }

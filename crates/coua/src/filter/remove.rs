@@ -2,8 +2,9 @@
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, LevelGeometry, Levels, Place};
+use crate::kernel::{AnyLevel, Encoding, Known, Levels, Place, with_levels};
 use crate::segments::{KeyGroup, Preview};
+use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
     /// Removes one copy of the key; false if there is none. O(1).
@@ -26,28 +27,24 @@ impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn remove_one(&mut self, hash: KeyHash) -> bool {
-        match self.segments.uniform() {
-            Some(level) if level.codec.encoding == Encoding::Narrow => {
-                self.remove_at_level(level.with_encoding(Encoding::Narrow), hash)
-            }
-            _ => self.remove_in_any(hash),
+        match self.segments.single() {
+            Some((level, Encoding::Narrow, _)) => self.remove_in(&Known::<false>(*level), hash),
+            Some((_, _, Some(quads))) => quads.run(RemoveOne { filter: self, hash }),
+            _ => self.remove_in_words(hash),
         }
     }
 
     #[inline(never)]
-    fn remove_in_any(&mut self, hash: KeyHash) -> bool {
-        match self.segments.uniform() {
-            Some(level) if level.codec.encoding == Encoding::Wide => {
-                self.remove_at_level(level.with_encoding(Encoding::Wide), hash)
-            }
-            _ => self.remove_at_level(*self.segments.level_for(hash), hash),
-        }
+    fn remove_in_words(&mut self, hash: KeyHash) -> bool {
+        let level = *self.segments.level_for(hash);
+        with_levels!(Some(level), |levels| self.remove_in(levels, hash))
     }
 
+    /// Removes a key whose segment has this level.
     #[inline(always)]
-    fn remove_at_level(&mut self, level: LevelGeometry, hash: KeyHash) -> bool {
-        let place = self.segments.locate_in(&level, hash);
-        self.remove_at(&level, &place)
+    fn remove_in(&mut self, levels: impl Levels, hash: KeyHash) -> bool {
+        let place = self.segments.locate_by(levels, hash);
+        self.remove_at(levels, &place)
     }
 
     /// Takes one copy away, from the overflow table first: slots are the cheaper place.
@@ -89,7 +86,7 @@ impl CuckooFilter {
 
     #[cold]
     fn remove_beside_overflow(&mut self, place: Place) -> bool {
-        let is_in_slot = self.segments.holds(self.segments.level_of(place.segment), &place);
+        let is_in_slot = self.segments.holds(AnyLevel, &place);
         // Extra copies always have one in a slot.
         if is_in_slot == Some(false) && self.segments.get(place.segment).overflowed() == 0 {
             return false;
@@ -107,5 +104,20 @@ impl CuckooFilter {
         };
         self.count_removed(u64::from(is_taken));
         is_taken
+    }
+}
+
+/// A removal of one key from buckets that are compared whole.
+struct RemoveOne<'a> {
+    filter: &'a mut CuckooFilter,
+    hash: KeyHash,
+}
+
+impl Kernel for RemoveOne<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) -> bool {
+        self.filter.remove_in(&self.filter.segments.in_quads(), self.hash)
     }
 }

@@ -5,11 +5,12 @@
 //! so it stores its position in that bucket: one bit, for buckets of two.
 //!
 //! A bucket that fits into one 8-byte load is `b` values side by side. A wider one begins with the low
-//! bits of all its values, as many as fit into one load. The rests of the values follow:
+//! bits of all its values, as many as fit into one load. The rests of the values follow, and zeros up to a whole
+//! byte, where these are at most 3 % of the bucket (`docs/decisions/0019-wide-buckets.md`):
 //!
 //! ```text
 //! narrow   value 0 | value 1 | value 2 | value 3
-//! wide     low 0 | low 1 | low 2 | low 3 | rest 0 | rest 1 | rest 2 | rest 3
+//! wide     low 0 | low 1 | low 2 | low 3 | rest 0 | rest 1 | rest 2 | rest 3 | zeros
 //! ```
 //!
 //! What one load holds of a slot is its *lane*. All lanes of a bucket are compared at once
@@ -19,6 +20,7 @@
 
 use std::ops::Range;
 
+use crate::simd::Quads;
 use crate::table::{Segment, WORD};
 
 /// How slots are shared between buckets.
@@ -71,6 +73,8 @@ pub(crate) struct SlotCodec {
     pub(super) positions: u64,
     /// 2^16 / `lane_bits`, rounded up: turns a bit number into a lane number.
     pub(super) lane_of_bit: u32,
+    /// Compares the slots of a bucket with a single key, if the processor and the buckets are of that kind.
+    pub(crate) quads: Option<&'static Quads>,
 }
 
 /// How a bucket is laid out in words.
@@ -92,6 +96,8 @@ const LINE_BITS: u64 = 512;
 pub(super) const WORD_BITS: u64 = 8 * WORD as u64;
 /// Bits that one load reaches whatever its misalignment within the first byte.
 pub(super) const LOAD_BITS: u32 = MAX_SLOT_BITS;
+/// A wide bucket begins at a byte if it is at least this many times as long as the bits that this adds.
+const LEAST_PER_PADDING: u32 = 34;
 
 impl SlotCodec {
     /// `None` if such a slot is too narrow or too wide.
@@ -111,13 +117,22 @@ impl SlotCodec {
             Layout::Buckets => Encoding::Wide,
             Layout::Overlapping => Encoding::WideOverlapping,
         };
-        let lane_bits = if encoding == Encoding::Wide { LOAD_BITS / slots } else { slot_bits };
-        debug_assert!(encoding != Encoding::Wide || lane_bits > LOW_BITS);
+        let packed_bits = stride * slot_bits;
+        let padding = packed_bits.next_multiple_of(8) - packed_bits;
+        let begins_at_byte =
+            encoding == Encoding::Wide && padding * LEAST_PER_PADDING <= packed_bits;
+        let bucket_bits = packed_bits + if begins_at_byte { padding } else { 0 };
+        let lane_bits = match encoding {
+            Encoding::Wide if begins_at_byte => WORD_BITS as u32 / slots,
+            Encoding::Wide => LOAD_BITS / slots,
+            _ => slot_bits,
+        };
+        debug_assert!(encoding != Encoding::Wide || (LOW_BITS + 1..slot_bits).contains(&lane_bits));
         let lanes = if encoding == Encoding::WideOverlapping { 1 } else { slots };
         let ones = (0..lanes).fold(0, |ones, lane| ones | 1u64 << (lane * lane_bits));
         let lane_mask = (1 << lane_bits) - 1;
         let rest_bits = slot_bits - lane_bits;
-        let bucket_bits = u64::from(stride * slot_bits);
+        let bucket_bits = u64::from(bucket_bits);
         let last_bit = u64::from(slots * slot_bits - 1).max(WORD_BITS - 8);
         let may_cross = last_bit >= bucket_bits || !LINE_BITS.is_multiple_of(bucket_bits);
         Some(Self {
@@ -138,6 +153,7 @@ impl SlotCodec {
             last_lane: lane_mask << ((lanes - 1) * lane_bits),
             positions: if layout == Layout::Overlapping { POSITION << slot_bits } else { 0 },
             lane_of_bit: (1u32 << 16).div_ceil(lane_bits),
+            quads: if begins_at_byte && slots == 4 { Quads::of(slot_bits) } else { None },
         })
     }
 
@@ -150,6 +166,13 @@ impl SlotCodec {
         debug_assert_eq!(self.tag_bits, tag_bits);
         let tag_factor = if encoding == Encoding::Wide { 2 } else { self.tag_factor };
         Self { tag_bits, tag_factor, encoding, ..self }
+    }
+
+    /// The same, with what the compiler knows of buckets with [`quads`](Self::quads).
+    #[inline(always)]
+    pub(super) fn with_quads(self) -> Self {
+        let known = Self { slots: 4, lane_bits: 16, lane_of_bit: 1 << 12, ..self };
+        known.with_encoding(Encoding::Wide)
     }
 
     /// Each of these slots of a segment once: buckets, each with positions in it. Disjoint buckets come

@@ -67,7 +67,7 @@ impl Geometry {
     /// Bytes of the slots of all segments, before any splits; `u64::MAX` if more.
     pub(crate) fn slot_bytes(&self) -> u64 {
         let level = self.level(self.base_depth);
-        let segment = level.map_or(u64::MAX, |level| level.bytes(self.segment_slots()));
+        let segment = level.map_or(u64::MAX, |level| level.bytes());
         u64::try_from(u128::from(segment) << self.base_depth).unwrap_or(u64::MAX)
     }
 

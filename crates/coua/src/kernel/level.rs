@@ -91,8 +91,9 @@ impl LevelGeometry {
         }
     }
 
-    /// Bytes of a segment with so many slots, with the tail that lets every load read eight bytes.
-    pub(crate) fn bytes(&self, slots: u64) -> u64 {
-        ((slots * u64::from(self.codec.slot_bits)).div_ceil(8) + 8).next_multiple_of(64)
+    /// Bytes of a segment, with the tail that lets every load read eight bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let buckets = self.buckets + u64::from(self.codec.overlap());
+        ((buckets * self.codec.bucket_bits).div_ceil(8) + 8).next_multiple_of(64)
     }
 }

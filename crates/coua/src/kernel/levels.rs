@@ -5,11 +5,18 @@
 
 use super::codec::Encoding;
 use super::level::LevelGeometry;
+use crate::simd::Quads;
 
 /// What is known of the levels of all segments that a loop touches.
 pub(crate) trait Levels: Copy {
     /// The one level of all segments, or what the segment's own level is.
     fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry;
+
+    /// What compares single keys with whole buckets, where that is known.
+    #[inline(always)]
+    fn quads(self) -> Option<&'static Quads> {
+        None
+    }
 }
 
 /// Nothing is known: always right.
@@ -23,14 +30,6 @@ impl Levels for AnyLevel {
     }
 }
 
-/// The level of all segments that are touched. Passed on by reference: copies of it cost more than reading it.
-impl Levels for &LevelGeometry {
-    #[inline(always)]
-    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        *self
-    }
-}
-
 /// All segments have this level, and their buckets are wide or narrow. Right until one splits.
 pub(crate) struct Known<const WIDE: bool>(pub(crate) LevelGeometry);
 
@@ -38,6 +37,21 @@ impl<const WIDE: bool> Levels for &Known<WIDE> {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
         self.0.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
+    }
+}
+
+/// The segment that is touched has this level, and what compares single keys with its buckets.
+pub(crate) struct InQuads(pub(crate) LevelGeometry, pub(crate) &'static Quads);
+
+impl Levels for &InQuads {
+    #[inline(always)]
+    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
+        LevelGeometry { codec: self.0.codec.with_quads(), ..self.0 }
+    }
+
+    #[inline(always)]
+    fn quads(self) -> Option<&'static Quads> {
+        Some(self.1)
     }
 }
 

@@ -19,7 +19,7 @@ pub use codec::Layout;
 pub(crate) use codec::{Encoding, LOW_BITS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, SlotCodec};
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub(crate) use level::{ALTERNATE, LevelGeometry, Place};
-pub(crate) use levels::{AnyLevel, Known, Levels, with_levels};
+pub(crate) use levels::{AnyLevel, InQuads, Known, Levels, with_levels};
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

@@ -37,6 +37,9 @@ impl SlotCodec {
             if self.encoding == Encoding::Wide {
                 self.append_rests(stream, values);
             }
+            if self.bucket_bits.is_multiple_of(8) {
+                stream.skip_to_byte();
+            }
         }
     }
 
@@ -66,6 +69,12 @@ struct Stream<'a, 'table> {
 }
 
 impl Stream<'_, '_> {
+    /// Goes on at the next byte, unless it is at one.
+    #[inline(always)]
+    fn skip_to_byte(&mut self) {
+        (self.bit, self.word) = (self.bit.next_multiple_of(8), 0);
+    }
+
     /// Writes a field that ends within the word in whose first byte it begins.
     #[inline(always)]
     fn append(&mut self, field: u64, bits: u32) {
@@ -81,6 +90,7 @@ impl Stream<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::super::codec::tests::{all_codecs, level_with};
+    use crate::kernel::LevelGeometry;
     use crate::simd::{Isa, Words};
     use crate::table::Table;
 
@@ -95,9 +105,8 @@ mod tests {
             let values: Vec<u64> = (0..37 * codec.slots)
                 .map(|_| if random() % 4 == 0 { 0 } else { random() >> (64 - codec.slot_bits) })
                 .collect();
-            let bytes = ((values.len() as u64 * u64::from(codec.slot_bits)).div_ceil(8) + 8)
-                .next_multiple_of(64);
-            let level = level_with(codec).on_words();
+            let level = LevelGeometry { buckets: 37 * u64::from(codec.slots), ..level_with(codec) };
+            let (bytes, level) = (level.bytes(), level.on_words());
             let [mut filled, mut packed] = [(); 2].map(|()| Table::new(0, bytes).unwrap());
             let places = codec.runs(0..values.len() as u64);
             let places = places.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));

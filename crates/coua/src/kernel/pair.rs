@@ -6,7 +6,7 @@ use super::codec::Encoding;
 use super::level::LevelGeometry;
 use super::level::{ALTERNATE, Place};
 use super::vectors::{Buckets, LevelVectors, LookupResult, SlotChange};
-use crate::simd::{Isa, Vector, Word, Words};
+use crate::simd::{Isa, Quads, Vector, Word, Words};
 use crate::table::{Segment, SegmentMut};
 
 /// Whether it is the alternate bucket.
@@ -16,24 +16,40 @@ type Mask = <Word as Vector>::Mask;
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     level: LevelVectors<Words>,
+    quads: Option<&'static Quads>,
     primary: Buckets<Word>,
     alternate: Buckets<Word>,
-    /// The slot value in the primary bucket.
-    value: Word,
+    place: Place,
 }
 
 impl Pair {
     #[inline(always)]
-    pub(crate) fn read(level: &LevelGeometry, segment: &Segment, place: &Place) -> Self {
+    pub(crate) fn read(
+        level: &LevelGeometry,
+        quads: Option<&'static Quads>,
+        segment: &Segment,
+        place: &Place,
+    ) -> Self {
         let level = level.on_words();
-        let bucket = |bucket: u64| level.read(segment, level.first_bits(Words.splat(bucket)));
+        let bucket = |number| match quads {
+            Some(quads) => quads.bucket(segment, number),
+            None => level.bucket(segment, number),
+        };
         let (primary, alternate) = (bucket(place.primary), bucket(place.alternate));
-        Self { level, primary, alternate, value: Words.splat(place.value) }
+        Self { level, quads, primary, alternate, place: *place }
     }
 
     #[inline(always)]
     fn lookup(&self, segment: &Segment) -> LookupResult<Word> {
-        self.level.lookup(segment, &self.primary, &self.alternate, self.value)
+        let Self { level, primary, alternate, place, .. } = self;
+        let value = Words.splat(place.value);
+        let Some(quads) = self.quads else {
+            return level.lookup(segment, primary, alternate, value);
+        };
+        let [here, there] = quads.slots_with(quads.read(segment, place), place.value);
+        let in_alternate = here == 0;
+        let marks = level.marks(Words.splat(u64::from(if in_alternate { there } else { here })));
+        LookupResult { found: u8::from(here | there != 0), doubtful: 0, in_alternate, marks }
     }
 
     /// One of the buckets, and the key's value there.
@@ -42,14 +58,15 @@ impl Pair {
         // Which it is is unpredictable: no branch on it.
         let bucket = Buckets::select(in_alternate, &self.alternate, &self.primary);
         let choice = u64::from(in_alternate) * ALTERNATE;
-        (bucket, Words.splat(self.value.number() | choice))
+        (bucket, Words.splat(self.place.value | choice))
     }
 
     /// Whether a slot holds the key; `None` where [`count`](Self::count) must tell.
     #[inline(always)]
     pub(crate) fn contains(&self, segment: &Segment) -> Option<bool> {
         if self.level.codec().encoding == Encoding::Narrow {
-            let found = self.level.any_candidate(&self.primary, &self.alternate, self.value);
+            let value = Words.splat(self.place.value);
+            let found = self.level.any_candidate(&self.primary, &self.alternate, value);
             return Some(found != 0);
         }
         let LookupResult { found, doubtful, .. } = self.lookup(segment);
@@ -123,6 +140,30 @@ impl Pair {
         let source: &Segment = segment;
         let change = self.level.change(source, &bucket, position, stored);
         self.level.write(segment, &change);
+    }
+}
+
+impl Quads {
+    /// The bytes of both buckets of a key.
+    #[inline(always)]
+    fn read<'a>(&self, segment: &'a Segment, place: &Place) -> [&'a [u8]; 2] {
+        let read = |bucket| segment.bytes_at(self.first_byte(bucket), self.bytes());
+        [place.primary, place.alternate].map(read)
+    }
+
+    /// Reads a bucket.
+    #[inline(always)]
+    fn bucket(&self, segment: &Segment, number: u64) -> Buckets<Word> {
+        let at = self.first_byte(number);
+        let bytes = segment.bytes_at(at, self.bytes());
+        let word = u64::from_le_bytes(*bytes.first_chunk().expect("more than a word"));
+        Buckets { at: Words.splat(at), shift: Words.splat(0), word: Words.splat(word) }
+    }
+
+    /// Whether a slot of its two buckets holds a key.
+    #[inline(always)]
+    pub(crate) fn contain(&self, segment: &Segment, place: &Place) -> bool {
+        self.has(self.read(segment, place), place.value)
     }
 }
 
@@ -203,5 +244,52 @@ impl LevelVectors<Words> {
             segment.set_word_at(rest_at, rest);
         }
         segment.set_word_at(change.at.number(), change.word.number());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::codec::tests::{all_codecs, level_with};
+    use super::*;
+    use crate::table::Table;
+
+    /// Each slot holds the value that is looked for, or one that differs in one bit.
+    #[test]
+    fn whole_buckets_are_compared_bit_by_bit() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state >> 20
+        };
+        let mut widths = 0;
+        for (_, codec) in all_codecs() {
+            let Some(quads) = codec.quads else { continue };
+            let level = level_with(codec);
+            let value = random() & ((1 << codec.slot_bits) - 1) & !ALTERNATE;
+            let values: Vec<u64> = (0..level.slots())
+                .map(|_| value ^ (random() % 2) << (random() % u64::from(codec.slot_bits)))
+                .collect();
+            let mut table = Table::new(0, level.bytes()).unwrap();
+            codec.pack(&mut table.segment_mut(0), &values);
+            let holding = |bucket: u64, value: u64| {
+                let slots = &values[4 * bucket as usize..][..4];
+                (0..4).map(|slot| u8::from(slots[slot] == value) << slot).sum::<u8>()
+            };
+            for (primary, alternate) in
+                (0..level.buckets).flat_map(|one| (0..level.buckets).map(move |it| (one, it)))
+            {
+                let place = Place { segment: 0, primary, alternate, value };
+                let expected = [holding(primary, value), holding(alternate, value | ALTERNATE)];
+                let buckets = quads.read(table.segment(0), &place);
+                assert_eq!(quads.slots_with(buckets, value), expected, "{codec:?}");
+                assert_eq!(quads.contain(table.segment(0), &place), expected != [0; 2]);
+            }
+            widths += 1;
+        }
+        if Quads::of(43).is_some() {
+            assert!(widths > 30, "{widths}");
+        } else {
+            println!("skipped: whole buckets are not compared");
+        }
     }
 }

@@ -425,6 +425,14 @@ impl<I: Isa> LevelVectors<I> {
         self.zero_lanes(bucket.lanes())
     }
 
+    /// Marks the lanes of the slots for which a bit is set, in buckets of four lanes of 16 bits.
+    #[inline(always)]
+    pub(crate) fn marks(&self, slots: I::Vector) -> I::Vector {
+        // Four copies, of which each has the bit of one slot at the highest bit of its lane.
+        slots.multiply(self.splat(1 << 15 | 1 << 30 | 1 << 45 | 1 << 60))
+            & self.splat(self.codec().high)
+    }
+
     /// Marks the slots whose lanes have none of these bits.
     #[inline(always)]
     pub(crate) fn lanes_without(&self, bucket: &Buckets<I::Vector>, bits: u64) -> I::Vector {
@@ -541,9 +549,13 @@ mod tests {
         assert_eq!(positions(&level, found), expected, "{geometry:?}");
         // No value here is one in its alternate bucket.
         let place = Place { segment: 0, primary: bucket, alternate: bucket, value: wanted };
-        let is_held = Pair::read(geometry, source, &place).contains(source);
+        let pair = |quads| Pair::read(geometry, quads, source, &place);
+        let is_held = pair(None).contains(source);
         assert!(is_held.is_none_or(|is_held| is_held != expected.is_empty()));
-        let count = Pair::read(geometry, source, &place).count(source);
+        if let Some(quads) = geometry.codec.quads {
+            assert_eq!(pair(Some(quads)).contains(source), Some(!expected.is_empty()));
+        }
+        let count = pair(None).count(source);
         assert_eq!(count as usize, expected.len());
         let free_slots = level.free_slots(source, &read);
         assert_eq!(positions(&level, free_slots), marks(&|_| 0));
@@ -568,9 +580,7 @@ mod tests {
             let level = geometry.on_words();
             let buckets = 9;
             let slots = if layout == Layout::Overlapping { 10 } else { 9 * codec.slots as usize };
-            let bytes =
-                ((slots as u64 * u64::from(codec.slot_bits)).div_ceil(8) + 8).next_multiple_of(64);
-            let mut table = Table::new(0, bytes).unwrap();
+            let mut table = Table::new(0, geometry.bytes()).unwrap();
             let segment = &mut table.segment_mut(0);
             let stride = if layout == Layout::Overlapping { 1 } else { codec.slots as usize };
             let mut plain = vec![0u64; slots];

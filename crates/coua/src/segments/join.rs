@@ -31,7 +31,7 @@ impl Segments {
             (self.table.segment(lower).prefix(), self.table.segment(lower).level());
         let lowered = if level == 0 { self.lowered() } else { None };
         let parent = lowered.map_or_else(|| self.levels[usize::from(level) - 1], |(_, base)| base);
-        let bytes = parent.bytes(self.geometry.segment_slots());
+        let bytes = parent.bytes();
         reserve(&mut self.levels, 1)?;
         self.table.reserve_segment(bytes, u64::MAX)?;
         if let Some((geometry, base)) = lowered {

@@ -13,7 +13,8 @@ mod uniform;
 
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{Geometry, LevelGeometry, Levels, Pair, Place};
+use crate::kernel::{AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place};
+use crate::simd::Quads;
 use crate::table::{Directory, Segment, Table};
 
 pub(crate) use evict::{EvictionChain, Step};
@@ -61,7 +62,7 @@ impl Segments {
     pub(crate) fn empty(geometry: Geometry) -> Result<Self, OutOfMemory> {
         // More than 2^64 slots have no level.
         let level = geometry.level(geometry.base_depth).ok_or(OutOfMemory { bytes: u64::MAX })?;
-        let bytes = level.bytes(geometry.segment_slots());
+        let bytes = level.bytes();
         Self::of_table(geometry, Table::new(geometry.base_depth, bytes)?)
     }
 
@@ -105,13 +106,7 @@ impl Segments {
 impl Segments {
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash) -> Place {
-        self.locate_in(self.level_for(hash), hash)
-    }
-
-    /// Locates a key whose segment has this level.
-    #[inline(always)]
-    pub(crate) fn locate_in(&self, level: &LevelGeometry, hash: KeyHash) -> Place {
-        level.locate(hash, self.directory.segment_of(hash))
+        self.level_for(hash).locate(hash, self.directory.segment_of(hash))
     }
 
     /// Locates a key by what a loop knows of all levels.
@@ -161,6 +156,19 @@ impl Segments {
         self.uniform.as_ref()
     }
 
+    /// The level of all segments, while they have the same, and how single keys are compared there.
+    #[inline(always)]
+    pub(crate) fn single(&self) -> Option<(&LevelGeometry, Encoding, Option<&'static Quads>)> {
+        self.uniform.as_ref().map(|level| (level, level.codec.encoding, level.codec.quads))
+    }
+
+    /// That level, where single keys are compared with whole buckets.
+    #[inline(always)]
+    pub(crate) fn in_quads(&self) -> InQuads {
+        let level = *self.uniform.as_ref().expect("a uniform table");
+        InQuads(level, level.codec.quads.expect("buckets of that kind"))
+    }
+
     /// The table, while all its segments have the same level.
     #[inline(always)]
     pub(crate) fn uniform_table(&self) -> Option<UniformTable<'_>> {
@@ -196,15 +204,24 @@ impl Segments {
 impl Segments {
     /// Whether a slot holds the key; `None` where [`copies`](Self::copies) must tell.
     #[inline(always)]
-    pub(crate) fn holds(&self, level: &LevelGeometry, place: &Place) -> Option<bool> {
+    pub(crate) fn holds(&self, levels: impl Levels, place: &Place) -> Option<bool> {
         let segment = self.table.segment(place.segment);
-        Pair::read(level, segment, place).contains(segment)
+        match levels.quads() {
+            Some(quads) => Some(quads.contain(segment, place)),
+            None => self.pair(levels, place).contains(segment),
+        }
+    }
+
+    /// Reads both buckets of a key.
+    #[inline(always)]
+    fn pair(&self, levels: impl Levels, place: &Place) -> Pair {
+        let level = self.level_in(levels, place.segment);
+        Pair::read(&level, levels.quads(), self.table.segment(place.segment), place)
     }
 
     /// How many slots hold the key.
     pub(crate) fn copies(&self, place: &Place) -> u32 {
-        let segment = self.table.segment(place.segment);
-        Pair::read(self.level_of(place.segment), segment, place).count(segment)
+        self.pair(AnyLevel, place).count(self.table.segment(place.segment))
     }
 
     /// Puts a key that is in no slot into a free slot of the emptier of its buckets; not where items of its segment are in
@@ -216,9 +233,8 @@ impl Segments {
         place: &Place,
         if_absent: IfAbsent,
     ) -> Attempt {
-        let level = self.level_in(levels, place.segment);
+        let pair = self.pair(levels, place);
         let segment = &mut self.table.segment_mut(place.segment);
-        let pair = Pair::read(&level, segment, place);
         let Some(is_held) = pair.contains(segment) else { return Attempt::Unclear };
         if is_held {
             Attempt::Held
@@ -234,25 +250,19 @@ impl Segments {
     /// Puts an item into a free slot of the emptier of its buckets; false if both are full.
     #[inline(always)]
     pub(crate) fn place(&mut self, levels: impl Levels, place: &Place) -> bool {
-        let level = self.level_in(levels, place.segment);
-        let segment = &mut self.table.segment_mut(place.segment);
-        Pair::read(&level, segment, place).insert(segment)
+        self.pair(levels, place).insert(&mut self.table.segment_mut(place.segment))
     }
 
     /// Takes a copy of the key out of its slot; `None` where [`take_slow`](Self::take_slow) must look.
     #[inline(always)]
     pub(crate) fn take(&mut self, levels: impl Levels, place: &Place) -> Option<bool> {
-        let level = self.level_in(levels, place.segment);
-        let segment = &mut self.table.segment_mut(place.segment);
-        Pair::read(&level, segment, place).remove(segment)
+        self.pair(levels, place).remove(&mut self.table.segment_mut(place.segment))
     }
 
     /// [`take`](Self::take) that looks at every candidate.
     #[cold]
     pub(crate) fn take_slow(&mut self, place: Place) -> bool {
-        let level = *self.level_of(place.segment);
-        let segment = &mut self.table.segment_mut(place.segment);
-        Pair::read(&level, segment, &place).remove_slow(segment)
+        self.pair(AnyLevel, &place).remove_slow(&mut self.table.segment_mut(place.segment))
     }
 
     /// Puts a key into the free slot that its preview found; false if it found none or is stale, or items of its
@@ -366,7 +376,7 @@ impl Segments {
 
     /// Bytes of a segment's slots.
     pub(crate) fn bytes_of(&self, segment: &Segment) -> u64 {
-        self.levels[usize::from(segment.level())].bytes(self.geometry.segment_slots())
+        self.levels[usize::from(segment.level())].bytes()
     }
 
     /// A segment's packed slots.

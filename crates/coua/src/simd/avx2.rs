@@ -8,12 +8,12 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 use super::{Isa, Kernel, Vector};
 
 /// The proof that the processor has the instructions.
-#[derive(Clone, Copy)]
-struct Avx2(());
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(pub(super) ());
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
-struct Four(x86::__m256i);
+pub(super) struct Four(pub(super) x86::__m256i);
 
 /// Runs a kernel.
 ///

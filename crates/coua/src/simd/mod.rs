@@ -47,11 +47,13 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 mod instructions;
+mod quads;
 mod word;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
 pub(crate) use instructions::{with_avx2, with_bit_instructions, with_vectors};
+pub(crate) use quads::Quads;
 pub(crate) use word::{Word, Words};
 
 /// Most numbers of a vector.

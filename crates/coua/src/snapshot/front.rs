@@ -158,7 +158,7 @@ impl PartFront {
             return wrong("segment flags", flags);
         }
         expect("segment offset", offset, found)?;
-        let bytes = level.bytes(row.geometry.segment_slots());
+        let bytes = level.bytes();
         let level = (depth - row.geometry.base_depth) as u8;
         let overfull = flags == 1;
         Ok(SegmentRow { prefix, depth, level, offset, bytes, occupied, overfull, checksum })
@@ -216,7 +216,7 @@ mod tests {
             for &depth in depths {
                 put_u32(&mut bytes, &[depth, 0, 0, 0]);
                 put_u64(&mut bytes, &[offset, 0]);
-                offset += part.levels[depth as usize].bytes(row.geometry.segment_slots());
+                offset += part.levels[depth as usize].bytes();
             }
             let end = part.read_rows(&mut &bytes[..], 4096, &mut Vec::new())?;
             Ok::<_, LoadError>((part.segments.len(), end == offset))

@@ -96,7 +96,7 @@ mod tests {
             let segment = &mut table.segment_mut(0);
             assert_eq!(in_use(&level, segment), Some(u64::from(segment.occupied())));
             let mut sound = 0;
-            let bytes = (level.slots() * u64::from(level.codec.slot_bits)) as usize / 8;
+            let bytes = (level.buckets * level.codec.bucket_bits) as usize / 8;
             for at in few_in_miri(0..bytes, 300) {
                 for damage in [1, 2, 0x80, 0xff] {
                     segment.bytes_mut(bytes)[at] ^= damage;

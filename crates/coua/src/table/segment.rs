@@ -126,6 +126,17 @@ impl Segment {
         self.last + WORD
     }
 
+    /// `count` bytes from this one on.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "a part of the segment as a slice; the bound is checked")]
+    pub(crate) fn bytes_at(&self, byte: u64, count: usize) -> &[u8] {
+        let byte = byte as usize;
+        let last = self.len().checked_sub(count).expect("a segment is long enough");
+        assert!(byte <= last);
+        // SAFETY: as in `word_at`.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(byte), count) }
+    }
+
     /// The packed slots, first `len` bytes.
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes(&self, len: usize) -> &[u8] {

@@ -145,6 +145,8 @@ const XXH3: u32 = 1;
 const SIPHASH_1_3: u32 = 2;
 /// BUCKETSIZE and MAXITERATIONS of a filter for which nothing else was said.
 const HINTS: [u32; 2] = [2, 20];
+/// Where the head has EXPANSION: 0 if the filter does not grow.
+const EXPANSION_AT: usize = 40;
 /// Bytes before the hashes of few items.
 const FEW_FRONT: usize = 16;
 
@@ -168,13 +170,17 @@ fn decode(bytes: &[u8]) -> Result<Generations, String> {
         FILTER | WINDOW => {
             Load::new().key(key).bytes(body).map_err(|error| format!("{NO_IMAGE}: {error}"))
         }
-        FEW => few(body, key.ok_or(NO_IMAGE)?).ok_or_else(|| NO_IMAGE.to_owned()),
+        FEW => {
+            let grows = u32_at(head, EXPANSION_AT) > 0;
+            let when_full = if grows { WhenFull::Grow } else { WhenFull::Refuse };
+            few(body, key.ok_or(NO_IMAGE)?, when_full).ok_or_else(|| NO_IMAGE.to_owned())
+        }
         _ => Err(NO_IMAGE.to_owned()),
     }
 }
 
 /// The filter of few items.
-fn few(body: &[u8], key: [u8; 16]) -> Option<Generations> {
+fn few(body: &[u8], key: [u8; 16], when_full: WhenFull) -> Option<Generations> {
     let end = body.len().checked_sub(size_of::<u64>())?;
     if end < FEW_FRONT || checksum(&body[..end]).to_le_bytes() != body[end..] {
         return None;
@@ -183,7 +189,7 @@ fn few(body: &[u8], key: [u8; 16]) -> Option<Generations> {
     let hashes = sorted_hashes(&body[FEW_FRONT..end], bits, u64::from(u32_at(body, 12)))?;
     let capacity = capacity.max(hashes.len() as u64);
     let builder = CuckooFilter::builder().capacity(capacity).hash_bits(bits);
-    let builder = builder.hasher(KeyHasher::siphash13(key)).when_full(WhenFull::Grow);
+    let builder = builder.hasher(KeyHasher::siphash13(key)).when_full(when_full);
     let mut filter = builder.build().ok()?;
     filter.insert_batch(&hashes).ok()?;
     Some(filter.into())
@@ -192,8 +198,8 @@ fn few(body: &[u8], key: [u8; 16]) -> Option<Generations> {
 /// The smallest hash with the same first bits, of each of so many: the module's `sorted_hashes.rs` says how they lie in
 /// words.
 fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
-    let high = count.next_power_of_two().ilog2().max(1);
-    let low = bits.checked_sub(high).filter(|_| bits <= u64::BITS)?;
+    let high = count.next_power_of_two().ilog2().max(1).min(bits);
+    let low = Some(bits - high).filter(|_| (8..=u64::BITS).contains(&bits))?;
     let bit = |at: u64| words.get((at / 8) as usize).map(|byte| u64::from(byte >> (at % 8) & 1));
     let ends_at = count * u64::from(low);
     let (mut hashes, mut range, mut at) = (Vec::new(), 0_u64, ends_at);

@@ -12,6 +12,13 @@ on_both!(
     every_call_needs_valkey_py,
     its_own_tests_needs_redis_py_suite,
     every_call_needs_node_redis,
+    every_call_needs_go_redis,
+    #[ignore = "takes long"]
+    every_call_of_jedis_needs_java,
+    #[ignore = "takes long"]
+    every_call_of_lettuce_needs_java,
+    #[ignore = "takes long"]
+    every_call_of_redisson_needs_java,
 );
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server/clients");
@@ -72,4 +79,29 @@ fn every_call_needs_node_redis(kind: Kind) {
     check(
         Command::new("node").args([&script, &server.port().to_string()]).env("NODE_PATH", modules),
     );
+}
+
+fn every_call_needs_go_redis(kind: Kind) {
+    let server = Server::start(kind);
+    let calls = installed("go-redis").join("calls");
+    check(Command::new(calls).arg(server.port().to_string()));
+}
+
+fn every_call_of_java(kind: Kind, client: &str) {
+    let server = Server::start(kind);
+    let folder = installed("java");
+    let path = format!("{0}:{0}/*", folder.display());
+    check(Command::new("java").args(["-cp", &path, "Clients", &server.port().to_string(), client]));
+}
+
+fn every_call_of_jedis_needs_java(kind: Kind) {
+    every_call_of_java(kind, "jedis");
+}
+
+fn every_call_of_lettuce_needs_java(kind: Kind) {
+    every_call_of_java(kind, "lettuce");
+}
+
+fn every_call_of_redisson_needs_java(kind: Kind) {
+    every_call_of_java(kind, "redisson");
 }

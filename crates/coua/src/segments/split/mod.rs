@@ -33,7 +33,7 @@ impl Segments {
         let (prefix, level) = (parent.segment.prefix(), parent.segment.level());
         let (depth, child) = (parent.level.depth, parent.child);
         let upper = prefix | (1 << (63 - depth));
-        let bytes = child.bytes(self.geometry.segment_slots());
+        let bytes = child.bytes();
         // All memory is taken first: where there is none, each insert that needs it tries again.
         let most = most.saturating_sub(self.directory.bytes_to_split(depth));
         self.table.reserve_segment(bytes, most)?;
@@ -55,7 +55,7 @@ impl Segments {
     /// Bytes that a split of a segment takes at least.
     pub(crate) fn bytes_to_split(&self, index: u32) -> u64 {
         let level = usize::from(self.table.segment(index).level());
-        let bytes = self.levels[level + 1].bytes(self.geometry.segment_slots());
+        let bytes = self.levels[level + 1].bytes();
         let directory = self.directory.bytes_to_split(self.levels[level].depth);
         let is_deepest = level + 2 == self.levels.len();
         let list = if is_deepest { size_of::<LevelGeometry>() as u64 } else { 0 };
@@ -65,8 +65,7 @@ impl Segments {
     /// Bytes of a segment's slots before a split, and of one of its halves.
     pub(crate) fn bytes_before_and_after(&self, index: u32) -> [u64; 2] {
         let level = usize::from(self.table.segment(index).level());
-        let slots = self.geometry.segment_slots();
-        [level, level + 1].map(|level| self.levels[level].bytes(slots))
+        [level, level + 1].map(|level| self.levels[level].bytes())
     }
 
     /// Whether a segment has no level below it.

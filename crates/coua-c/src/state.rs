@@ -1,0 +1,142 @@
+//! What a filter is, wherever it is, and how it is asked and changed.
+
+use coua::bloom::BlockedBloomFilter;
+use coua::window::{Clock, Generations, Window};
+use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
+use coua_store::{Store, View};
+
+use crate::clock;
+use crate::failure::{Failure, Outcome};
+
+/// A filter that no lock guards yet.
+#[expect(clippy::large_enum_variant, reason = "there is one for a filter, while it is made")]
+pub(crate) enum Held {
+    /// Its parts have locks of their own.
+    Shared(SharedCuckooFilter),
+    Alone(State),
+}
+
+impl From<SharedCuckooFilter> for Held {
+    fn from(filter: SharedCuckooFilter) -> Self {
+        Self::Shared(filter)
+    }
+}
+
+impl From<Generations> for Held {
+    fn from(filter: Generations) -> Self {
+        Self::Alone(State::Memory(filter))
+    }
+}
+
+impl From<BlockedBloomFilter> for Held {
+    fn from(bloom: BlockedBloomFilter) -> Self {
+        Self::Alone(State::Bloom(bloom))
+    }
+}
+
+/// Where the filter is.
+#[expect(clippy::large_enum_variant, reason = "there is one for a filter, behind its handle")]
+pub(crate) enum State {
+    Memory(Generations),
+    /// In a file that this process writes.
+    Written(Box<Store>),
+    /// In a file that is only asked.
+    Read(Box<View>),
+    Bloom(BlockedBloomFilter),
+    /// Its file was closed.
+    Closed,
+}
+
+/// A filter that is asked.
+pub(crate) enum Asked<'a> {
+    Items(&'a Generations),
+    Shared(&'a SharedCuckooFilter),
+    Bloom(&'a BlockedBloomFilter),
+}
+
+/// A filter that is changed.
+pub(crate) enum Changed<'a> {
+    Memory(&'a mut Generations),
+    Written(&'a mut Store),
+    Shared(&'a SharedCuckooFilter),
+    Bloom(&'a mut BlockedBloomFilter),
+}
+
+impl State {
+    fn items(&self) -> Option<&Generations> {
+        match self {
+            Self::Memory(filter) => Some(filter),
+            Self::Written(store) => Some(store.filter()),
+            Self::Read(view) => Some(&view.filter),
+            Self::Bloom(_) | Self::Closed => None,
+        }
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        match (self, self.items()) {
+            (Self::Bloom(bloom), _) => bloom.hasher(),
+            (_, filter) => filter.map_or_else(KeyHasher::default, Generations::hasher),
+        }
+    }
+
+    fn is_timed(&self) -> bool {
+        let is_timed = |window: Window| window.clock() == Clock::Arrival;
+        self.items().and_then(Generations::window).is_some_and(is_timed)
+    }
+
+    /// Whether asking it changes it, too: its time, or what of its file is in memory.
+    pub(crate) fn is_asked_alone(&self) -> bool {
+        self.is_timed() || matches!(self, Self::Read(_))
+    }
+
+    pub(crate) fn asked(&self) -> Outcome<Asked<'_>> {
+        match (self, self.items()) {
+            (Self::Bloom(bloom), _) => Ok(Asked::Bloom(bloom)),
+            (_, Some(filter)) => Ok(Asked::Items(filter)),
+            (_, None) => Err(closed()),
+        }
+    }
+
+    /// Asked for these keys, by one thread.
+    pub(crate) fn asked_alone(&mut self, hashes: &[KeyHash]) -> Outcome<Asked<'_>> {
+        match self {
+            Self::Read(view) => Ok(Asked::Items(view.asked(hashes))),
+            state => state.asked(),
+        }
+    }
+
+    pub(crate) fn changed(&mut self) -> Outcome<Changed<'_>> {
+        match self {
+            Self::Memory(filter) => Ok(Changed::Memory(filter)),
+            Self::Written(store) => Ok(Changed::Written(store)),
+            Self::Bloom(bloom) => Ok(Changed::Bloom(bloom)),
+            Self::Read(_) => Err(Failure::unsupported(
+                "the file was opened by coua_store_read(): coua_store_open() opens it for changes",
+            )),
+            Self::Closed => Err(closed()),
+        }
+    }
+
+    /// Tells a window by the system's clock what time it is; nothing else has such a clock.
+    pub(crate) fn tell_time(&mut self) {
+        if !self.is_timed() {
+            return;
+        }
+        let time = clock::now();
+        match self {
+            Self::Memory(filter) => filter.advance(time),
+            Self::Written(store) => store.advance(time),
+            Self::Read(view) => view.filter.advance(time),
+            Self::Bloom(_) | Self::Closed => {}
+        }
+    }
+}
+
+fn closed() -> Failure {
+    Failure::invalid("the file of this filter was closed: open it again")
+}
+
+/// Of what has no file.
+pub(crate) fn no_file() -> Failure {
+    Failure::unsupported("the filter has no file: coua_store_open() makes one that has")
+}

@@ -1,0 +1,163 @@
+//! How often keys have come, in binary: a filter for each bit, which has the keys in whose number the bit is set.
+//!
+//! A filter with copies would take a slot for each of the first copies. Here a key takes a slot for each bit that is set,
+//! and one more copy changes two filters on average.
+
+use coua::{BatchFull, BuildError, CuckooFilter, KeyHash};
+
+/// The numbers of keys, which are 0 of nearly all.
+#[derive(Debug)]
+pub(super) struct Tally {
+    bits: Vec<CuckooFilter>,
+    /// What a filter for one more bit begins as.
+    empty: CuckooFilter,
+}
+
+/// The records of one key in a block.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    key: KeyHash,
+    records: u64,
+    /// The place of the last of them.
+    last: usize,
+}
+
+impl Tally {
+    pub(super) fn new(mut empty: CuckooFilter) -> Self {
+        empty.compact();
+        Self { bits: Vec::new(), empty }
+    }
+
+    pub(super) fn filters(&self) -> impl Iterator<Item = &CuckooFilter> {
+        self.bits.iter()
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
+        let clone = |filter: &CuckooFilter| filter.try_clone().map_err(BuildError::from);
+        let bits = self.bits.iter().map(clone).collect::<Result<_, _>>()?;
+        Ok(Self { bits, empty: clone(&self.empty)? })
+    }
+
+    /// The number of each key.
+    pub(super) fn count(&self, keys: &[KeyHash]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        for (bit, filter) in self.bits.iter().enumerate() {
+            for (count, is_set) in counts.iter_mut().zip(filter.contains_batch(keys)) {
+                *count |= u64::from(is_set) << bit;
+            }
+        }
+        counts
+    }
+
+    /// Notes that keys have come at least once: their number is 1 from then on.
+    pub(super) fn mark(&mut self, keys: &[KeyHash]) -> Result<(), BatchFull> {
+        self.filter_of(0).insert_unique_batch(keys).map(drop)
+    }
+
+    /// Adds 1 to the number of each key, as often as it comes.
+    pub(super) fn add(&mut self, keys: &[KeyHash]) -> Result<(), BatchFull> {
+        let groups = groups(keys);
+        let keys: Vec<_> = groups.iter().map(|group| group.key).collect();
+        let old = self.count(&keys);
+        let new = old.iter().zip(&groups).map(|(count, group)| count + group.records);
+        self.change(&keys, &old, &new.collect::<Vec<_>>())
+    }
+
+    /// Takes 1 from the number of each key, as often as it comes. Says of each whether its number was 0.
+    pub(super) fn take(&mut self, keys: &[KeyHash]) -> Vec<bool> {
+        let groups = groups(keys);
+        let different: Vec<_> = groups.iter().map(|group| group.key).collect();
+        let old = self.count(&different);
+        let mut was_zero = vec![false; keys.len()];
+        let mut new = Vec::with_capacity(old.len());
+        for (count, group) in old.iter().zip(&groups) {
+            // Of more records than the number the last one has found 0.
+            was_zero[group.last] = group.records > *count;
+            new.push(count.saturating_sub(group.records));
+        }
+        // What has been inserted has room.
+        self.change(&different, &old, &new).ok();
+        was_zero
+    }
+
+    /// Gives keys, which are different, new numbers for the old ones.
+    fn change(&mut self, keys: &[KeyHash], old: &[u64], new: &[u64]) -> Result<(), BatchFull> {
+        let most = new.iter().chain(old).copied().max().unwrap_or(0);
+        for bit in 0..(u64::BITS - most.leading_zeros()) as usize {
+            let [mut set, mut cleared] = [Vec::new(), Vec::new()];
+            for ((key, old), new) in keys.iter().zip(old).zip(new) {
+                match (old >> bit & 1, new >> bit & 1) {
+                    (0, 1) => set.push(*key),
+                    (1, 0) => cleared.push(*key),
+                    _ => {}
+                }
+            }
+            let filter = self.filter_of(bit);
+            filter.remove_batch(&cleared);
+            filter.insert_unique_batch(&set)?;
+        }
+        Ok(())
+    }
+
+    fn filter_of(&mut self, bit: usize) -> &mut CuckooFilter {
+        while self.bits.len() <= bit {
+            self.bits.push(self.empty.clone());
+        }
+        &mut self.bits[bit]
+    }
+}
+
+/// The keys of a block, each once.
+fn groups(keys: &[KeyHash]) -> Vec<Group> {
+    let mut all: Vec<(u64, usize)> = keys.iter().map(|key| key.to_u64()).zip(0..).collect();
+    all.sort_unstable();
+    let same = all.chunk_by(|left, right| left.0 == right.0);
+    let group = |same: &[(u64, usize)]| {
+        let (key, last) = same[same.len() - 1];
+        Group { key: KeyHash::from_u64(key), records: same.len() as u64, last }
+    };
+    same.map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coua_dev::random::Random;
+    use std::collections::HashMap;
+
+    #[test]
+    fn numbers_are_those_of_a_map() {
+        let mut random = Random::new(3);
+        let (mut tally, mut model) = (Tally::new(CuckooFilter::new()), HashMap::new());
+        let mut keys = |most: u64| -> Vec<KeyHash> {
+            let key = |number: u64| KeyHash::from_u64(coua_dev::random::nth(number));
+            (0..500).map(|_| key(random.magnitude(most))).collect()
+        };
+        for _ in 0..50 {
+            let batch = keys(10_000);
+            tally.add(&batch).unwrap();
+            for key in &batch {
+                *model.entry(key.to_u64()).or_insert(0_u64) += 1;
+            }
+            let batch = keys(10_000);
+            let number = |key: &KeyHash| model.get(&key.to_u64()).copied().unwrap_or(0);
+            assert_eq!(tally.count(&batch), batch.iter().map(number).collect::<Vec<_>>());
+        }
+        let all: u64 = model.values().sum();
+        let (mut taken, mut zero) = (0, 0);
+        let mut left: Vec<KeyHash> = model
+            .iter()
+            .flat_map(|(key, number)| vec![KeyHash::from_u64(*key); *number as usize + 1])
+            .collect();
+        left.sort_unstable_by_key(|key| key.to_u64().rotate_left(17));
+        for batch in left.chunks(333) {
+            let before = tally.count(batch);
+            for (was_zero, before) in tally.take(batch).iter().zip(before) {
+                (taken, zero) = (taken + u64::from(!was_zero), zero + u64::from(*was_zero));
+                assert!(*was_zero || before > 0);
+            }
+        }
+        assert_eq!((taken, zero), (all, model.len() as u64));
+        assert!(tally.filters().all(CuckooFilter::is_empty));
+    }
+}
