@@ -112,7 +112,10 @@ impl BlockHandler for Pass {
         self.session.record(batch, batch.block.len());
         self.outcome.record(0, &batch.block);
         self.session.show(self.counts.shown(self.job.op).1, self.filter.load());
-        let is_enough = self.job.reading.until == Until::FirstPrinted && self.printed > 0;
+        // While no record has a key, it may be that the option that finds keys is wrong.
+        let is_enough = self.job.reading.until == Until::FirstPrinted
+            && self.printed > 0
+            && self.session.check_keys(&self.job).is_ok();
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 

@@ -33,7 +33,10 @@ impl World {
             4 => Act::Add { is_unique: random.once_in(2) },
             5 => Act::Count,
             6 => Act::Remove { report: random.pick(&[None, Some("found"), Some("not-found")]) },
-            _ => Act::Check { is_inverted: random.once_in(2), is_counted: random.once_in(2) },
+            _ => Act::Check {
+                is_inverted: random.once_in(2),
+                answer: random.pick(&[None, Some("-c"), Some("--any")]),
+            },
         }
     }
 
@@ -51,9 +54,9 @@ impl World {
         };
         let has_output = random.once_in(2);
         dedup.appends = has_output && random.once_in(2);
-        let named = |name: &str| match dedup.appends && !self.blocked.contains(name) {
-            true => name.to_owned(),
-            false => format!("{name}{nth}"),
+        let named = |name: &str| {
+            let is_old = dedup.appends && !self.blocked.contains(name);
+            if is_old { name.to_owned() } else { format!("{name}{nth}") }
         };
         if has_output {
             dedup.output = Some(if random.once_in(10) { "-".to_owned() } else { named("out") });
@@ -67,15 +70,15 @@ impl World {
     }
 
     /// The options of an act, each with its value.
-    fn options(&self, random: &mut Random, act: &Act) -> Vec<String> {
+    fn options(random: &mut Random, act: &Act) -> Vec<String> {
         let mut options = Vec::new();
         let mut given =
             |is_given: bool, option: &str| options.extend(is_given.then(|| option.to_owned()));
         match act {
             Act::Add { is_unique } => given(*is_unique, "--unique"),
-            Act::Check { is_inverted, is_counted } => {
+            Act::Check { is_inverted, answer } => {
                 given(*is_inverted, "-v");
-                given(*is_counted, "-c");
+                given(answer.is_some(), answer.unwrap_or_default());
             }
             Act::Remove { report: Some(report) } => options = strings(&["--report", report]),
             Act::Remove { report: None } | Act::Count => {}
@@ -145,7 +148,7 @@ impl World {
             Act::Count => "count",
         }]);
         args.extend((args[0] != "dedup").then(|| "f".to_owned()));
-        args.extend(self.options(random, &act));
+        args.extend(Self::options(random, &act));
         args.extend(self.model.format.options.iter().cloned());
         let normalize = match random.below(4) {
             0 if self.model.copies.is_some() => {
@@ -161,15 +164,12 @@ impl World {
             empty_is_key: random.once_in(3),
             part_may_lack: random.once_in(3),
         };
+        args.extend(rules.options());
         let on_missing = random.pick(&[None, None, Some("keep"), Some("drop"), Some("error")]);
         let threads = random.pick(&["1", "2", "3", "4"]);
         let (has_threads, has_figures) = (random.once_in(2), random.once_in(3));
         for (is_given, option) in [
-            (normalize.trim, &["--trim"][..]),
-            (normalize.ignore_case, &["-i"]),
-            (rules.empty_is_key, &["--empty=key"]),
-            (rules.part_may_lack, &["--missing-part", "empty"]),
-            (on_missing.is_some(), &["--on-missing", on_missing.unwrap_or_default()]),
+            (on_missing.is_some(), &["--on-missing", on_missing.unwrap_or_default()][..]),
             (has_threads, &["-j", threads]),
             (has_figures, &["--stats=json"]),
         ] {
@@ -181,6 +181,7 @@ impl World {
                 .map(|input| self.model.format.input(random, format!("{nth}in{input}")))
                 .collect(),
             known: None,
+            knows_filter: false,
             reads_stdin: false,
             is_spoiled: random.once_in(15),
             rules,
@@ -215,16 +216,39 @@ impl World {
         }
         if let Some(known) = &step.known {
             let is_stdin = stdin.is_none() && random.once_in(3);
-            let bytes = self.model.format.bytes(known);
             step.args.extend(strings(&["--known", if is_stdin { "-" } else { &known.name }]));
-            if is_stdin { step.stdin = bytes } else { drop(self.folder.file(&known.name, bytes)) }
+            let bytes = self.model.format.bytes(known);
+            if is_stdin {
+                step.stdin = bytes;
+            } else if random.once_in(3) {
+                step.knows_filter = true;
+                let mut args = strings(&["add", &known.name, "--on-missing=drop"]);
+                args.extend(
+                    self.model
+                        .format
+                        .options
+                        .iter()
+                        .cloned()
+                        .chain(self.model.rules(step).options()),
+                );
+                let add = fed(coua(args).current_dir(self.folder.path()), &bytes);
+                assert_eq!(add.code, Some(0), "COUA_TEST_SEED={}: {}", self.seed, add.stderr);
+            } else {
+                self.folder.file(&known.name, bytes);
+            }
         }
         if random.once_in(5) {
             let listed = names.split_off(random.below(all as u64 + 1) as usize);
             let end = random.pick(&["\n", "\0"]);
             let list: String = listed.iter().map(|name| name.clone() + end).collect();
-            self.folder.file(&format!("{nth}list"), list);
-            step.args.extend(["--files-from".to_owned(), format!("{nth}list")]);
+            let is_stdin = !step.reads_stdin && step.known.is_none() && random.once_in(2);
+            let name = if is_stdin { "-".to_owned() } else { format!("{nth}list") };
+            step.args.extend(["--files-from".to_owned(), name.clone()]);
+            if is_stdin {
+                step.stdin = list.into_bytes();
+            } else {
+                self.folder.file(&name, list);
+            }
         } else if names == ["-"] && random.once_in(2) {
             names.clear();
         }

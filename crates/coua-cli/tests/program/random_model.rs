@@ -7,9 +7,17 @@ use std::iter::zip;
 #[derive(Debug)]
 pub(crate) enum Act {
     Dedup(Dedup),
-    Add { is_unique: bool },
-    Remove { report: Option<&'static str> },
-    Check { is_inverted: bool, is_counted: bool },
+    Add {
+        is_unique: bool,
+    },
+    Remove {
+        report: Option<&'static str>,
+    },
+    /// The answer is asked with `-c`, `--any`, or in full.
+    Check {
+        is_inverted: bool,
+        answer: Option<&'static str>,
+    },
     Count,
 }
 
@@ -31,6 +39,8 @@ pub(crate) struct Step {
     pub(crate) act: Act,
     pub(crate) inputs: Vec<Input>,
     pub(crate) known: Option<Input>,
+    /// It is a filter.
+    pub(crate) knows_filter: bool,
     pub(crate) reads_stdin: bool,
     /// Something was added that cannot be.
     pub(crate) is_spoiled: bool,
@@ -87,6 +97,12 @@ struct Items<'s> {
     code: i32,
 }
 
+impl Step {
+    fn uses_filter(&self) -> bool {
+        !matches!(&self.act, Act::Dedup(dedup) if !dedup.has_filter)
+    }
+}
+
 impl Sink {
     fn push(&mut self, prefix: &str, item: &Item, end: &str) {
         let owed = if self.owes_end { end } else { "" };
@@ -114,31 +130,29 @@ fn refused() -> Outcome {
 
 impl Model {
     pub(crate) fn expected(&self, step: &Step) -> Outcome {
-        let uses_filter = !matches!(&step.act, Act::Dedup(dedup) if !dedup.has_filter);
+        let uses_filter = step.uses_filter();
         let makes_filter = matches!(step.act, Act::Dedup(_) | Act::Add { .. });
         if step.is_spoiled || uses_filter && self.copies.is_none() && !makes_filter {
             return refused();
         }
-        let mut rules = step.rules;
-        if uses_filter && self.copies.is_some() {
-            if ![Normalize::default(), self.normalize].contains(&rules.normalize) {
-                return refused();
-            }
-            rules.normalize = self.normalize;
+        let rules = self.rules(step);
+        if ![Normalize::default(), rules.normalize].contains(&step.rules.normalize) {
+            return refused();
         }
         let items = self.read(&step.inputs, step.on_missing, rules);
         let copies = self.copies.clone().filter(|_| uses_filter).unwrap_or_default();
         let mut outcome = match &step.act {
             Act::Dedup(dedup) => {
-                let known = self.read(step.known.as_slice(), step.on_missing, rules);
-                let known_fails = step.on_missing == Some("error") && known.code == 2;
+                let on_missing = if step.knows_filter { Some("drop") } else { step.on_missing };
+                let known = self.read(step.known.as_slice(), on_missing, rules);
+                let known_fails = on_missing == Some("error") && known.code == 2;
                 let is_twice = dedup.keep.is_some_and(|keep| keep != "first") || dedup.counts;
                 let fails =
                     dedup.has_filter || dedup.no_spool && step.reads_stdin || items.code == 2;
                 if known_fails || is_twice && fails {
                     return refused();
                 }
-                let Some(sinks) = self.opened(dedup) else { return refused() };
+                let Some(sinks) = self.opened(dedup, &items) else { return refused() };
                 let (seen, copies) = seen(dedup, &items, &known.keys().collect(), copies);
                 self.printed(dedup, &items, &seen, step.on_missing, sinks, copies)
             }
@@ -148,10 +162,25 @@ impl Model {
         outcome
             .figures
             .extend([("records", items.data().count() as u64), ("without_key", without_key)]);
-        outcome.code = outcome.code.max(items.code);
+        let is_any = matches!(step.act, Act::Check { answer: Some("--any"), .. });
+        if is_any {
+            // Of what comes after the first record that is found, nothing is known.
+            outcome.figures.clear();
+        }
+        if !(is_any && outcome.code == 0 && step.on_missing == Some("error")) {
+            outcome.code = outcome.code.max(items.code);
+        }
         outcome.copies =
             if uses_filter && outcome.code != 2 { outcome.copies } else { self.copies.clone() };
         outcome
+    }
+
+    /// Normalizers are those of the filter, once there is one.
+    pub(crate) fn rules(&self, step: &Step) -> KeyRules {
+        match self.copies {
+            Some(_) if step.uses_filter() => KeyRules { normalize: self.normalize, ..step.rules },
+            _ => step.rules,
+        }
     }
 
     fn read<'s>(
@@ -219,8 +248,8 @@ impl Model {
         };
         let number = format!("{printed}\n").into_bytes();
         let bytes = match step.act {
-            Act::Check { is_counted: true, .. } if items.code == 0 => number,
-            Act::Check { is_counted: false, .. } | Act::Remove { report: Some(_) } | Act::Count => {
+            Act::Check { answer: Some("-c"), .. } if items.code == 0 => number,
+            Act::Check { answer: None, .. } | Act::Remove { report: Some(_) } | Act::Count => {
                 sink.bytes
             }
             _ => Vec::new(),
@@ -231,13 +260,13 @@ impl Model {
     }
 
     /// The outputs of `dedup` before anything is printed; none if records cannot be added to one of them.
-    fn opened(&self, dedup: &Dedup) -> Option<HashMap<String, Sink>> {
+    fn opened(&self, dedup: &Dedup, items: &Items) -> Option<HashMap<String, Sink>> {
+        let has_header = items.all.iter().any(|item| item.row.kind == Kind::Header);
         let open = |name: &String| {
             let before = self.sinks.get(name).filter(|_| dedup.appends && name != "-");
-            let sink = before.cloned().unwrap_or_default();
-            let is_other = sink.is_counted != dedup.counts && !sink.bytes.is_empty();
-            let is_refused = is_other && self.format.has_header;
-            (!is_refused).then(|| (name.clone(), Sink { is_counted: dedup.counts, ..sink }))
+            let sink = before.cloned().filter(|sink| !sink.bytes.is_empty());
+            let sink = sink.unwrap_or(Sink { is_counted: dedup.counts, ..Sink::default() });
+            (!has_header || sink.is_counted == dedup.counts).then(|| (name.clone(), sink))
         };
         [Some(dedup.main()), dedup.tee.clone()].iter().flatten().map(open).collect()
     }

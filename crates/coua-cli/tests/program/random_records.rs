@@ -260,6 +260,17 @@ pub(crate) struct KeyRules {
 }
 
 impl KeyRules {
+    /// As options.
+    pub(crate) fn options(self) -> impl Iterator<Item = String> {
+        let all = [
+            (self.normalize.trim, "--trim"),
+            (self.normalize.ignore_case, "-i"),
+            (self.empty_is_key, "--empty=key"),
+            (self.part_may_lack, "--missing-part=empty"),
+        ];
+        all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, option)| option.to_owned())
+    }
+
     /// The key of a record, if it has one.
     pub(crate) fn key(self, format: &Format, row: &Row) -> Option<Key> {
         let mut columns = format.wanted.clone();
