@@ -282,7 +282,7 @@ impl InputArgs {
         let find = self.keys.finders();
         let mut reading =
             Reading { inputs, hashing, until: Until::End, comment, begun: None, find };
-        reading.begin_headers(None)?;
+        reading.begin_headers(&[])?;
         Ok(reading)
     }
 

@@ -5,7 +5,7 @@ use crate::args::{FilterArgs, HIDDEN, InputArgs, WorkArgs};
 use crate::filter::copies::{Keep, Question};
 use crate::filter::{Location, Op};
 use crate::input::Spooling;
-use crate::key::Seen;
+use crate::key::{COUNT, Seen};
 use crate::output::{Destination, Destinations};
 use crate::resume::JobSpec;
 use crate::run::Job;
@@ -180,8 +180,9 @@ impl DedupArgs {
         let question = self.question()?;
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations()?;
-        if let Some(begun) = to.begun() {
-            reading.begin_headers(Some(begun))?;
+        reading.begin_headers(&to.begun().into_iter().flatten().collect::<Vec<_>>())?;
+        if let Some(headers) = &mut reading.begun {
+            headers.added = self.count.then_some(COUNT);
         }
         if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
             let reason = "standard input is an input as well: name a file, or another input";

@@ -12,7 +12,7 @@ use crate::filter::sharded::{HASH_BITS, Sharding};
 use crate::filter::spec::FilterSpec;
 use crate::filter::tally::Tally;
 use crate::input::Survey;
-use crate::key::{Answers, BlockKeys, Group, Seen};
+use crate::key::{Answers, BlockKeys, Group, Known, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BlockSize;
 use crate::terminal::{FilterFigures, Result};
@@ -244,15 +244,19 @@ impl Prefetch for FirstPass {
 
 /// The second pass: a record that is kept is new.
 #[derive(Clone, Debug)]
-pub(crate) struct SecondPass(pub(crate) Arc<Copies>);
+pub(crate) struct SecondPass {
+    pub(crate) copies: Arc<Copies>,
+    /// Keys that are counted like others, and count as seen.
+    pub(crate) known: Known,
+}
 
 impl RunFilter for SecondPass {
     fn hasher(&self) -> KeyHasher {
-        self.0.hasher()
+        self.copies.hasher()
     }
 
     fn load(&self) -> Option<f64> {
-        Some(self.0.shard(0).first.load_factor())
+        Some(self.copies.shard(0).first.load_factor())
     }
 
     fn block_size(&self) -> BlockSize {
@@ -266,28 +270,29 @@ impl RunFilter for SecondPass {
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
         // Nothing is inserted, so that no shard refuses a key.
-        self.0.sharding.merge(keys, answers).ok();
-        if self.0.question.counts {
-            self.0.sharding.merge_totals(keys, answers);
+        self.copies.sharding.merge(keys, answers).ok();
+        if self.copies.question.counts {
+            self.copies.sharding.merge_totals(keys, answers);
         }
+        self.known.mark(keys, &mut answers.found);
         Ok(())
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(self.0.figures(), request)
+        Summary::of(self.copies.figures(), request)
     }
 }
 
 impl Prefetch for SecondPass {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.0.group(keys, answers);
+        self.copies.group(keys, answers);
     }
 
     fn shards(&self) -> usize {
-        self.0.shards.len()
+        self.copies.shards.len()
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group, _consumed: u64) {
-        self.0.shard(shard).ask(group, self.0.question);
+        self.copies.shard(shard).ask(group, self.copies.question);
     }
 }

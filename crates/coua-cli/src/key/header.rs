@@ -26,13 +26,22 @@ pub(crate) struct Headers {
     pub(crate) mixing: Mixing,
     /// How lines begin that may stand before a header and are none.
     comment: Option<Arc<[u8]>>,
-    /// The first input with a header, and the names in it.
-    first: Option<(Arc<str>, Names)>,
+    /// The name of the column that is printed before those of the inputs, if there is one.
+    pub(crate) added: Option<&'static str>,
+    /// The first file with a header, and the names in it.
+    expected: Option<(Arc<str>, Names)>,
+    /// An input had a header.
+    has_met: bool,
 }
 
 impl Headers {
     pub(crate) fn new(columns: Columns, mixing: Mixing, comment: Option<Arc<[u8]>>) -> Self {
-        Self { columns, mixing, comment, first: None }
+        Self { columns, mixing, comment, added: None, expected: None, has_met: false }
+    }
+
+    /// Those of inputs, after those of files to which records are added.
+    pub(crate) fn of_inputs(self) -> Self {
+        Self { has_met: false, ..self }
     }
 
     /// Whether a record is one of the lines that may stand before a header: an empty one, a comment, or the line that
@@ -56,7 +65,7 @@ impl Headers {
 
     /// With which header the lines before the next one go.
     pub(crate) fn next(&self) -> Header {
-        if self.first.is_some() { Header::Repeated } else { Header::First }
+        if self.has_met { Header::Repeated } else { Header::First }
     }
 
     /// Where the columns of the key are in an input with this first record, and which header it is; none if it is no
@@ -67,6 +76,7 @@ impl Headers {
         first: &[u8],
     ) -> Result<Option<(Vec<usize>, Header)>> {
         let mut names = Names::default();
+        self.added.iter().for_each(|name| names.add(name.as_bytes()));
         let places = match self.columns.resolve(first, |name| names.add(name)) {
             Ok(FirstRecord::Data) => return Ok(None),
             Ok(FirstRecord::Header(places)) => places,
@@ -83,9 +93,11 @@ impl Headers {
                 return Err(Failure::at(input, reason));
             }
         };
-        let Some((first, expected)) = &self.first else {
-            self.first = Some((input.clone(), names));
-            return Ok(Some((places, Header::First)));
+        let header = self.next();
+        self.has_met = true;
+        let Some((first, expected)) = &self.expected else {
+            self.expected = Some((input.clone(), names));
+            return Ok(Some((places, header)));
         };
         if self.mixing == Mixing::Refused && names.digest != expected.digest {
             let reason = format_args!(
@@ -94,7 +106,7 @@ impl Headers {
             );
             return Err(Failure::at(input, reason));
         }
-        Ok(Some((places, Header::Repeated)))
+        Ok(Some((places, header)))
     }
 }
 

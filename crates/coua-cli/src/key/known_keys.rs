@@ -1,8 +1,9 @@
 //! Keys that count as seen from the start, whatever the filter of the run says.
 
-use crate::key::block_keys::{BlockKeys, MissingKey, Reason};
+use crate::key::block_keys::{BlockKeys, MissingKey, Reason, Seen};
 use coua::KeyHash;
 use coua::window::Generations;
+use std::iter::zip;
 use std::sync::Arc;
 
 /// Filters of such keys, all of which hash as the run does.
@@ -21,6 +22,15 @@ impl Known {
             if known.contains(&true) {
                 keys.set_aside(&known);
             }
+        }
+    }
+
+    /// Notes that the known keys of a block were seen, whatever was found.
+    pub(crate) fn mark(&self, keys: &BlockKeys, found: &mut [Seen]) {
+        for filter in &*self.0 {
+            let known = filter.contains_batch(&keys.hashes);
+            let known = zip(found.iter_mut(), known).filter(|(_, is_known)| *is_known);
+            known.for_each(|(found, _)| *found = Seen::Repeat);
         }
     }
 }

@@ -38,6 +38,9 @@ use std::mem;
 /// Bytes beyond the record that a key may have, for the lengths of its parts.
 const PARTS_LENGTHS: usize = 1 << 20;
 
+/// The name in a CSV header of the number of records with the same key.
+pub(crate) const COUNT: &str = "count";
+
 /// What counts as a key although the record has little of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lenience {

@@ -1,7 +1,7 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::output_spec::OutputSpec;
-use crate::key::{Answers, BlockKeys, MissingKey, Reason};
+use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
 use crate::platform::{self, Identity};
 use crate::record::{Block, BlockEnd, Separator};
 use crate::runs::{Place, Role};
@@ -224,8 +224,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the selected records after the numbers of those with their keys. A header's number has a name, and a record
-    /// without a key is one.
+    /// Writes the selected records after the numbers of those with their keys. A header's number has a name, the lines
+    /// before a header have none, and a record without a key is one.
     pub(super) fn write_prefixed(
         &mut self,
         block: &Block,
@@ -245,11 +245,15 @@ impl Output {
             if !selected {
                 continue;
             }
-            match without_key.map(|it| &it.reason) {
-                Some(Reason::Header(_)) => self.write(b"count")?,
-                _ => self.write(total.to_string().as_bytes())?,
+            let number = match without_key.map(|it| &it.reason) {
+                Some(Reason::Header(_)) if block.has_header_at(place) => COUNT.to_owned(),
+                Some(Reason::Header(_)) => String::new(),
+                _ => total.to_string(),
+            };
+            if !number.is_empty() {
+                self.write(number.as_bytes())?;
+                self.write(&[separator])?;
             }
-            self.write(&[separator])?;
             self.write(record)?;
             self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
         }

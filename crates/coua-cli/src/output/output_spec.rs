@@ -65,10 +65,12 @@ impl Destinations {
         if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
     }
 
-    /// The file with records to which others are added.
-    pub(crate) fn begun(&self) -> Option<&Path> {
-        let path = self.main.as_ref()?.path().filter(|_| self.appends)?;
-        path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0).then_some(path)
+    /// The files with records to which others are added; none where the output is another.
+    pub(crate) fn begun(&self) -> Vec<Option<&Path>> {
+        let has_records = |path: &&Path| {
+            self.appends && path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
+        };
+        self.all().map(|output| output.path().filter(has_records)).collect()
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {

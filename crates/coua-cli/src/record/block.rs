@@ -97,6 +97,11 @@ pub(crate) fn no_memory(name: &str, bytes: usize) -> Failure {
 }
 
 impl Block {
+    /// Whether the record at this place is the input's header, and not a line before it.
+    pub(crate) fn has_header_at(&self, place: usize) -> bool {
+        place + 1 == self.leading && self.header_again.is_some()
+    }
+
     /// Number of records.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()

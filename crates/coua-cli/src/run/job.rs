@@ -164,26 +164,27 @@ impl Reading {
         Some(headers)
     }
 
-    /// Prepares for headers of CSV inputs. If records are added to a file, all must be as the one there.
-    pub(crate) fn begin_headers(&mut self, file: Option<&Path>) -> Result<()> {
+    /// Prepares for headers of CSV inputs. If records are added to files, all must be as those there.
+    pub(crate) fn begin_headers(&mut self, files: &[&Path]) -> Result<()> {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
-        let headers = Headers::new(columns.clone(), Mixing::Allowed, self.comment.clone());
-        self.begun = Some(headers.clone());
-        let Some(file) = file else { return Ok(()) };
-        let inputs = Inputs::start_of(file, u64::MAX);
-        let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
-        let mut reader = BlockReader::new(inputs, format, Some(headers), stop, Arc::default());
-        let mut block = Block::default();
-        reader.next_block(&mut block)?;
-        if let Some(failure) = block.failure {
-            return Err(failure);
+        self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, self.comment.clone()));
+        for file in files {
+            let inputs = Inputs::start_of(file, u64::MAX);
+            let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
+            let headers = self.begun.take();
+            let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
+            let mut block = Block::default();
+            reader.next_block(&mut block)?;
+            if let Some(failure) = block.failure {
+                return Err(failure);
+            }
+            self.begun = reader.into_headers().map(Headers::of_inputs);
         }
-        self.begun = reader.into_headers();
         Ok(())
     }
 
-    /// Whether a record without an answer is printed, where records with this answer are: the first header
-    /// everywhere, a record without a key as one that was never seen.
+    /// Whether a record without an answer is printed, where records with this answer are: the first header in every
+    /// output that was empty, a record without a key as one that was never seen.
     pub(super) fn passes(&self, reason: &Reason, wanted: Seen) -> bool {
         match reason {
             Reason::Header(header) => *header == Header::First,

@@ -52,6 +52,8 @@ impl Pass {
         }
         let started = job.begin(&mut *filter, job.output_spec(used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
+        // What an interrupted run wrote after its last checkpoint is gone by now.
+        let begun = job.to.begun().iter().map(Option::is_some).collect();
         // What went down a pipe is not to be printed again, even if this process is killed. Of the other commands, a part
         // that cannot be resumed would count twice.
         let is_stream = job.op == Op::Dedup && recorder.is_none() && filter.runs().is_some();
@@ -69,7 +71,8 @@ impl Pass {
         let mut pipeline = session.pipeline(&job, &*filter);
         pipeline.reader.pause = every.filter(|_| is_stream);
         let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
-        let run = Self { job, filter, session, recorder, saves, counts, outcome, printed, synced };
+        let run =
+            Self { job, filter, session, recorder, saves, counts, outcome, printed, begun, synced };
         run.read(pipeline, outputs)
     }
 
@@ -80,9 +83,9 @@ impl Pass {
         let pipeline = session.pipeline(&job, &*filter);
         let mut outputs = Outputs::open(job.output_spec(used))?;
         let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
-        let (recorder, saves) = (None, None);
+        let (recorder, saves, begun) = (None, None, Vec::new());
         let mut run =
-            Self { job, filter, session, recorder, saves, counts, outcome, printed, synced };
+            Self { job, filter, session, recorder, saves, counts, outcome, printed, begun, synced };
         pipeline.run(&mut run, &mut outputs)?;
         run.session.check_keys(&run.job)?;
         Ok(run)

@@ -4,8 +4,10 @@ use super::job::Job;
 use super::work::Pass;
 use crate::filter::copies::{Copies, FirstPass, Question, SecondPass};
 use crate::input::Spooling;
+use crate::key::Known;
 use crate::output::Destinations;
 use crate::terminal::{Exit, Failure, Result, caught_signal};
+use std::mem;
 use std::sync::Arc;
 
 impl Job {
@@ -20,6 +22,11 @@ impl Job {
         if !self.known.is_empty() {
             self.reading.know(&self.known, copies.hasher(), &self.filter)?;
             self.known.clear();
+        }
+        let mut known = Known::default();
+        if question.counts {
+            // How many records have a known key is wanted too.
+            mem::swap(&mut known, &mut self.reading.hashing.known);
         }
         let first = Self {
             reading: self.reading.clone(),
@@ -50,7 +57,7 @@ impl Job {
         self.reading.inputs.check_states(&before)?;
         let Pass { session, counts, .. } = first;
         let inputs = self.reading.inputs.clone();
-        let filter = Box::new(SecondPass(copies));
+        let filter = Box::new(SecondPass { copies, known });
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
         second.counts.expect_as(&counts);

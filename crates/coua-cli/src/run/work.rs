@@ -26,6 +26,8 @@ pub(crate) struct Pass {
     pub(super) outcome: Outcome,
     /// Records selected for the main output.
     pub(super) printed: u64,
+    /// Which outputs, the main one first, had records before.
+    pub(super) begun: Vec<bool>,
     /// Where the outputs end, once all is in them.
     pub(super) synced: Synced,
 }
@@ -37,10 +39,15 @@ impl Pass {
         let keys = &batch.keys;
         let Answers { found, selected, also_selected, .. } = &mut batch.answers;
         let also_wanted = self.job.to.tee.as_ref().map(|_| Seen::Repeat);
+        let mut begun = self.begun.iter();
         for (wanted, all) in [(self.job.printed, &mut *selected), (also_wanted, also_selected)] {
+            let is_begun = begun.next() == Some(&true);
             let Some(wanted) = wanted else { continue };
             let found = found.iter().map(|found| *found == wanted);
-            let passes = |reason: &Reason| self.job.reading.passes(reason, wanted);
+            let passes = |reason: &Reason| {
+                let has_it = is_begun && matches!(reason, Reason::Header(_));
+                !has_it && self.job.reading.passes(reason, wanted)
+            };
             keys.spread(repeat_n(false, known).chain(found), passes, all);
             all.iter_mut().take(over).for_each(|selected| *selected = false);
         }
@@ -105,7 +112,10 @@ impl BlockHandler for Pass {
         self.session.record(batch, batch.block.len());
         self.outcome.record(0, &batch.block);
         self.session.show(self.counts.shown(self.job.op).1, self.filter.load());
-        let is_enough = self.job.reading.until == Until::FirstPrinted && self.printed > 0;
+        // While no record has a key, it may be that the option that finds keys is wrong.
+        let is_enough = self.job.reading.until == Until::FirstPrinted
+            && self.printed > 0
+            && self.session.check_keys(&self.job).is_ok();
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 

@@ -56,6 +56,11 @@ fn check_exits_like_grep() {
         run(["check", "--any", "-j", threads, &f, &good, &missing]).good();
         run(["check", "--any", "-j", threads, &f, &missing, &good]).failed(2, &text);
         run(["check", "--any", "-v", "-j", threads, &f, &good, &missing]).good();
+        // That no record of the first file has a key does not say yet that none has.
+        let keyed = folder.file("keyed", "x 1\n");
+        let args = ["check", "--any", "-v", "-k2", "-j", threads, &f, &good, &keyed];
+        assert_eq!(run(args).code, Some(0));
+        assert_eq!(run(&args[..args.len() - 1]).code, Some(2));
     }
     folder.file("good", "b\n");
     run(["check", "--any", &f, &good, &missing]).failed(2, &text);

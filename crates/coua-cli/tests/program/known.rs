@@ -18,6 +18,11 @@ fn lines_of_b_that_are_not_in_a() {
         assert_eq!(dedup(&["--known", "a", "-d"]).text(), "3\n4\n1\n");
         assert_eq!(dedup(&["--known", "a", "-u"]).text(), "5");
         assert_eq!(dedup(&["--known", "a", "-c"]).text(), "2\t4\n1\t5");
+        assert_eq!(dedup(&["--known", "a", "-c", "-d"]).text(), "1\t3\n2\t4\n1\t1\n");
+        assert_eq!(
+            dedup(&["--known", "c", "--known", "b", "-c", "-d"]).text(),
+            "1\t3\n2\t4\n2\t4\n1\t1\n1\t5"
+        );
         let run = dedup(&["--known", "a", "--stats=json"]);
         let stats = json(run.stderr.lines().last().unwrap());
         let numbers = ["records", "unique", "repeats", "items"].map(|name| stats[name].as_u64());
@@ -151,6 +156,49 @@ fn a_header_is_added_to_nothing_only_and_must_be_the_same() {
         refused.code == Some(2) && refused.stderr.contains("text: the header has no column \"id\"")
     );
     assert_eq!(folder.read("text"), b"no header\n");
+}
+
+#[test]
+fn a_header_with_a_number_is_the_same_as_another_one_with_a_number() {
+    let folder = Folder::new();
+    folder.file("in", "id,v\n1,a\n1,b\n");
+    let dedup = |options: &[&str]| {
+        let args = ["dedup", "--csv", "id", "-o", "out", "--append", "in"];
+        run_in(&folder, &[&args[..], options].concat())
+    };
+    dedup(&["-c"]).good();
+    dedup(&["-c"]).good();
+    assert_eq!(folder.read("out"), b"count,id,v\n2,1,a\n2,1,a\n");
+    dedup(&[]).failed(
+        2,
+        "coua: in: its header differs from that of out (found id, v, expected count, id, v), and the records of both \
+         go to one output; give both the same columns, or run them one by one\n",
+    );
+    folder.file("out", "id,v\n");
+    let other = dedup(&["-c"]);
+    assert!(other.code == Some(2) && other.stderr.contains("found count, id, v, expected id, v"));
+    assert_eq!(folder.read("out"), b"id,v\n");
+}
+
+/// Of two outputs, one may be new.
+#[test]
+fn each_output_has_its_header_once() {
+    let folder = Folder::new();
+    folder.file("in", "id,v\n1,a\n1,b\n");
+    for (begun, new) in [("out", "tee"), ("tee", "out")] {
+        folder.file(begun, "id,v\n0,x");
+        folder.file(new, "");
+        let args = ["dedup", "--csv", "id", "-o", "out", "--tee-dups", "tee", "--append", "in"];
+        run_in(&folder, &args).good();
+        let text = |begin: &str| [format!("{begin}1,a\n"), format!("{begin}1,b\n")];
+        let [out, _] = text(if begun == "out" { "id,v\n0,x\n" } else { "id,v\n" });
+        let [_, tee] = text(if begun == "tee" { "id,v\n0,x\n" } else { "id,v\n" });
+        assert_eq!((folder.read("out"), folder.read("tee")), (out.into_bytes(), tee.into_bytes()));
+    }
+    folder.file("tee", "no header\n");
+    let args = ["dedup", "--csv", "id", "-o", "out", "--tee-dups", "tee", "--append", "in"];
+    let refused = run_in(&folder, &args);
+    assert!(refused.code == Some(2) && refused.stderr.contains("tee: the header has no column"));
 }
 
 /// With a filter: the same command once more adds nothing, and an interrupted run is to be resumed.

@@ -106,7 +106,12 @@ pub(crate) fn run_with<I: IntoIterator>(input: &[u8], args: I) -> Run
 where
     I::Item: AsRef<std::ffi::OsStr>,
 {
-    let mut command = coua(args);
+    fed(&mut coua(args), input)
+}
+
+/// Runs a command that is ready with this standard input.
+#[track_caller]
+pub(crate) fn fed(command: &mut Command, input: &[u8]) -> Run {
     let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
     let input = input.to_vec();
@@ -117,6 +122,11 @@ where
     let run = Run::of(child.wait_with_output().expect("the program ends"));
     writer.join().expect("the writer ends");
     run
+}
+
+/// Words of a command line.
+pub(crate) fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// The program as a user without rights: the superuser may read and write everything.

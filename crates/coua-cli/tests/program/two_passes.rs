@@ -115,6 +115,14 @@ fn csv_has_its_header_once_and_a_name_for_the_number() {
     assert_eq!(dedup(&["-u", "-c"]), "count;id;v\n1;2;b\n");
 }
 
+/// They say something to spreadsheets, or to nobody.
+#[test]
+fn lines_before_a_header_have_no_number() {
+    let text = b"sep=,\n\nid,v\n1,a\n1,b\n";
+    let run = run_with(text, ["dedup", "--csv", "id", "-c"]);
+    assert_eq!(run.text(), "sep=,\n\ncount,id,v\n2,1,a\n");
+}
+
 #[test]
 fn several_inputs_of_all_kinds() {
     let folder = Folder::new();
