@@ -27,7 +27,7 @@ function sample(isDamaged) {
   filter.addMany(Array.from({ length: 90_000 }, (_, n) => `item-${n}`));
   for (let n = 0; n < 9; n += 1) filter.addCopy("cuckoo");
   const bytes = filter.save();
-  if (isDamaged) bytes[200] ^= 1;
+  if (isDamaged) bytes[24] ^= 1;
   return new File([bytes], isDamaged ? "damaged.coua" : "sample.coua");
 }
 

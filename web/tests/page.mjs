@@ -161,7 +161,7 @@ async function files(browser) {
     await click(page, "look", "Look it up");
   };
   await choose("log.coua");
-  await shows(page, "1 commits: 1 inserted, 0 removed");
+  await shows(page, "2 commits: 1 inserted, 0 removed");
   assert.match(await textOf(page, "look"), /coua\/run\/1 \(\d+ bytes\); coua\/run\/1\/file\/0 \(48 bytes\)/);
   await lookUp("kestrel");
   await shows(page, "The log adds 1 and removes 0: 1 now.");
@@ -192,7 +192,7 @@ async function served(browser) {
   try {
     const url = String(await new Promise((done) => program.stdout.once("data", done))).trim();
     const page = await opened(browser, url, { locale: "en-US" }, url);
-    await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("1 commits"));
+    await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("2 commits"));
     assert.equal((await fetch(`${url}filter`)).status, 416);
     assert.equal((await fetch(`${url}filter`, { headers: { Range: "bytes=1-4" } }).then((answer) => answer.text())), "COUA");
     assert.equal((await fetch(`${url}../etc/passwd`)).status, 404);
