@@ -5,7 +5,7 @@
 
 use crate::random_model::{Act, Dedup, Model, Outcome, Step};
 use crate::random_records::{Format, KeyRules, Normalize};
-use crate::support::{Folder, Run, coua, fed, json, strings};
+use crate::support::{Folder, Run, coua, fed, json, run_in, strings};
 use coua_dev::random::Random;
 use std::collections::HashSet;
 use std::env;
@@ -297,6 +297,16 @@ impl World {
     }
 }
 
+impl World {
+    /// Compares what the filter says of itself.
+    fn check_filter(&self) {
+        let Some(copies) = &self.model.copies else { return };
+        let items: u64 = copies.values().sum();
+        let info = run_in(&self.folder, &["info", "--json", "f"]).json();
+        assert_eq!(info["items"], items, "COUA_TEST_SEED={}", self.seed);
+    }
+}
+
 /// Each message names something; figures are those of the model.
 fn check_messages(run: &Run, step: &Step, expected: &Outcome, story: &str) {
     let has_figures = step.args.iter().any(|arg| arg == "--stats=json");
@@ -327,6 +337,7 @@ fn run_worlds(commands: usize) {
             if !world.run(&mut random, nth) {
                 break;
             }
+            world.check_filter();
         }
         seed += 1;
     }
