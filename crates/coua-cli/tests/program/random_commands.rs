@@ -32,7 +32,11 @@ impl World {
             0..4 => Act::Dedup(self.dedup(random, nth)),
             4 => Act::Add { is_unique: random.once_in(2) },
             5 => Act::Count,
-            6 => Act::Remove { report: random.pick(&[None, Some("found"), Some("not-found")]) },
+            6 => {
+                let report = random.pick(&[None, Some("found"), Some("not-found")]);
+                let is_file = report.is_some() && random.once_in(3);
+                Act::Remove { report, output: is_file.then(|| format!("report{nth}")) }
+            }
             _ => Act::Check {
                 is_inverted: random.once_in(2),
                 answer: random.pick(&[None, Some("-c"), Some("--any")]),
@@ -80,8 +84,13 @@ impl World {
                 given(*is_inverted, "-v");
                 given(answer.is_some(), answer.unwrap_or_default());
             }
-            Act::Remove { report: Some(report) } => options = strings(&["--report", report]),
-            Act::Remove { report: None } | Act::Count => {}
+            Act::Remove { report, output } => {
+                let words = [("--report", *report), ("-o", output.as_deref())];
+                for (option, value) in words {
+                    options.extend(value.iter().flat_map(|value| strings(&[option, value])));
+                }
+            }
+            Act::Count => {}
             Act::Dedup(dedup) => {
                 given(dedup.counts, "-c");
                 given(dedup.repeats, "-d");
@@ -263,10 +272,9 @@ impl World {
         let story = format!("COUA_TEST_SEED={} {}\n{}", self.seed, step.args.join(" "), run.stderr);
         assert_eq!(run.code, Some(expected.code), "{story}");
         check_messages(&run, &step, &expected, &story);
-        let mut outputs = vec!["-".to_owned()];
-        if let Act::Dedup(dedup) = &step.act {
-            outputs
-                .extend(dedup.output.iter().chain(&dedup.tee).filter(|name| *name != "-").cloned());
+        let mut outputs = HashSet::from(["-".to_owned(), step.main()]);
+        if let Act::Dedup(Dedup { tee, .. }) = &step.act {
+            outputs.extend(tee.clone());
         }
         for name in outputs {
             let is_printed = name == "-";
