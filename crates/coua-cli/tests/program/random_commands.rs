@@ -318,12 +318,13 @@ impl World {
 /// Each message names something; figures are those of the model.
 fn check_messages(run: &Run, step: &Step, expected: &Outcome, story: &str) {
     let has_figures = step.args.iter().any(|arg| arg == "--stats=json");
+    for line in run.stderr.lines().filter_map(|line| line.strip_prefix("coua: ")) {
+        let parts = line.split_once(": ");
+        assert!(parts.is_some_and(|(name, what)| !name.is_empty() && !what.is_empty()), "{story}");
+    }
     if expected.code == 2 {
-        let last = run
-            .stderr
-            .lines()
-            .find(|line| line.starts_with("coua: ") || line.starts_with("error: "));
-        assert!(last.is_some_and(|line| line.len() > 12), "{story}");
+        let of_options = run.stderr.starts_with("error: ") && run.stderr.contains("--");
+        assert!(of_options || run.stderr.contains("coua: "), "{story}");
     } else if has_figures {
         let figures = json(run.stderr.lines().last().unwrap_or_default());
         for (name, number) in &expected.figures {
