@@ -5,7 +5,7 @@
 
 use crate::random_model::{Act, Dedup, Model, Outcome, Step};
 use crate::random_records::{Format, KeyRules, Normalize};
-use crate::support::{Folder, Run, coua, fed, json, strings};
+use crate::support::{Folder, Run, coua, fed, json, run_in, strings};
 use coua_dev::random::Random;
 use std::collections::HashSet;
 use std::env;
@@ -32,7 +32,11 @@ impl World {
             0..4 => Act::Dedup(self.dedup(random, nth)),
             4 => Act::Add { is_unique: random.once_in(2) },
             5 => Act::Count,
-            6 => Act::Remove { report: random.pick(&[None, Some("found"), Some("not-found")]) },
+            6 => {
+                let report = random.pick(&[None, Some("found"), Some("not-found")]);
+                let is_file = report.is_some() && random.once_in(3);
+                Act::Remove { report, output: is_file.then(|| format!("report{nth}")) }
+            }
             _ => Act::Check {
                 is_inverted: random.once_in(2),
                 answer: random.pick(&[None, Some("-c"), Some("--any")]),
@@ -80,8 +84,13 @@ impl World {
                 given(*is_inverted, "-v");
                 given(answer.is_some(), answer.unwrap_or_default());
             }
-            Act::Remove { report: Some(report) } => options = strings(&["--report", report]),
-            Act::Remove { report: None } | Act::Count => {}
+            Act::Remove { report, output } => {
+                let words = [("--report", *report), ("-o", output.as_deref())];
+                for (option, value) in words {
+                    options.extend(value.iter().flat_map(|value| strings(&[option, value])));
+                }
+            }
+            Act::Count => {}
             Act::Dedup(dedup) => {
                 given(dedup.counts, "-c");
                 given(dedup.repeats, "-d");
@@ -263,10 +272,9 @@ impl World {
         let story = format!("COUA_TEST_SEED={} {}\n{}", self.seed, step.args.join(" "), run.stderr);
         assert_eq!(run.code, Some(expected.code), "{story}");
         check_messages(&run, &step, &expected, &story);
-        let mut outputs = vec!["-".to_owned()];
-        if let Act::Dedup(dedup) = &step.act {
-            outputs
-                .extend(dedup.output.iter().chain(&dedup.tee).filter(|name| *name != "-").cloned());
+        let mut outputs = HashSet::from(["-".to_owned(), step.main()]);
+        if let Act::Dedup(Dedup { tee, .. }) = &step.act {
+            outputs.extend(tee.clone());
         }
         for name in outputs {
             let is_printed = name == "-";
@@ -297,15 +305,26 @@ impl World {
     }
 }
 
+impl World {
+    /// Compares what the filter says of itself.
+    fn check_filter(&self) {
+        let Some(copies) = &self.model.copies else { return };
+        let items: u64 = copies.values().sum();
+        let info = run_in(&self.folder, &["info", "--json", "f"]).json();
+        assert_eq!(info["items"], items, "COUA_TEST_SEED={}", self.seed);
+    }
+}
+
 /// Each message names something; figures are those of the model.
 fn check_messages(run: &Run, step: &Step, expected: &Outcome, story: &str) {
     let has_figures = step.args.iter().any(|arg| arg == "--stats=json");
+    for line in run.stderr.lines().filter_map(|line| line.strip_prefix("coua: ")) {
+        let parts = line.split_once(": ");
+        assert!(parts.is_some_and(|(name, what)| !name.is_empty() && !what.is_empty()), "{story}");
+    }
     if expected.code == 2 {
-        let last = run
-            .stderr
-            .lines()
-            .find(|line| line.starts_with("coua: ") || line.starts_with("error: "));
-        assert!(last.is_some_and(|line| line.len() > 12), "{story}");
+        let of_options = run.stderr.starts_with("error: ") && run.stderr.contains("--");
+        assert!(of_options || run.stderr.contains("coua: "), "{story}");
     } else if has_figures {
         let figures = json(run.stderr.lines().last().unwrap_or_default());
         for (name, number) in &expected.figures {
@@ -327,6 +346,7 @@ fn run_worlds(commands: usize) {
             if !world.run(&mut random, nth) {
                 break;
             }
+            world.check_filter();
         }
         seed += 1;
     }

@@ -12,6 +12,7 @@ pub(crate) enum Act {
     },
     Remove {
         report: Option<&'static str>,
+        output: Option<String>,
     },
     /// The answer is asked with `-c`, `--any`, or in full.
     Check {
@@ -98,6 +99,14 @@ struct Items<'s> {
 }
 
 impl Step {
+    /// The name of what records are printed to; standard output is `-`.
+    pub(crate) fn main(&self) -> String {
+        let (Act::Dedup(Dedup { output, .. }) | Act::Remove { output, .. }) = &self.act else {
+            return "-".to_owned();
+        };
+        output.clone().unwrap_or("-".to_owned())
+    }
+
     fn uses_filter(&self) -> bool {
         !matches!(&self.act, Act::Dedup(dedup) if !dedup.has_filter)
     }
@@ -152,9 +161,9 @@ impl Model {
                 if known_fails || is_twice && fails {
                     return refused();
                 }
-                let Some(sinks) = self.opened(dedup, &items) else { return refused() };
+                let Some(sinks) = self.opened(step, dedup, &items) else { return refused() };
                 let (seen, copies) = seen(dedup, &items, &known.keys().collect(), copies);
-                self.printed(dedup, &items, &seen, step.on_missing, sinks, copies)
+                self.printed(step, dedup, &items, &seen, sinks, copies)
             }
             _ => self.asked(step, &items, copies),
         };
@@ -220,9 +229,9 @@ impl Model {
                     item.is_first_header && !matches!(step.act, Act::Count)
                 }
                 _ if is_left_out => false,
-                Act::Add { .. } | Act::Remove { report: None } => false,
+                Act::Add { .. } | Act::Remove { report: None, .. } => false,
                 Act::Check { is_inverted, .. } => (number == 0) == *is_inverted,
-                Act::Remove { report } => (number == 0) == (*report == Some("not-found")),
+                Act::Remove { report, .. } => (number == 0) == (*report == Some("not-found")),
                 _ => true,
             };
             printed += u64::from(prints && item.row.kind == Kind::Data);
@@ -249,18 +258,18 @@ impl Model {
         let number = format!("{printed}\n").into_bytes();
         let bytes = match step.act {
             Act::Check { answer: Some("-c"), .. } if items.code == 0 => number,
-            Act::Check { answer: None, .. } | Act::Remove { report: Some(_) } | Act::Count => {
+            Act::Check { answer: None, .. } | Act::Remove { report: Some(_), .. } | Act::Count => {
                 sink.bytes
             }
             _ => Vec::new(),
         };
-        let sinks = HashMap::from([("-".to_owned(), Sink { bytes, ..Sink::default() })]);
+        let sinks = HashMap::from([(step.main(), Sink { bytes, ..Sink::default() })]);
         let code = i32::from(matches!(step.act, Act::Check { .. }) && printed == 0);
         Outcome { code, sinks, figures, copies: Some(copies) }
     }
 
     /// The outputs of `dedup` before anything is printed; none if records cannot be added to one of them.
-    fn opened(&self, dedup: &Dedup, items: &Items) -> Option<HashMap<String, Sink>> {
+    fn opened(&self, step: &Step, dedup: &Dedup, items: &Items) -> Option<HashMap<String, Sink>> {
         let has_header = items.all.iter().any(|item| item.row.kind == Kind::Header);
         let open = |name: &String| {
             let before = self.sinks.get(name).filter(|_| dedup.appends && name != "-");
@@ -268,16 +277,16 @@ impl Model {
             let sink = sink.unwrap_or(Sink { is_counted: dedup.counts, ..Sink::default() });
             (!has_header || sink.is_counted == dedup.counts).then(|| (name.clone(), sink))
         };
-        [Some(dedup.main()), dedup.tee.clone()].iter().flatten().map(open).collect()
+        [Some(step.main()), dedup.tee.clone()].iter().flatten().map(open).collect()
     }
 
     /// What `dedup` prints of records that are new or not.
     fn printed(
         &self,
+        step: &Step,
         dedup: &Dedup,
         items: &Items,
         seen: &[Option<bool>],
-        on_missing: Option<&str>,
         mut sinks: HashMap<String, Sink>,
         copies: Copies,
     ) -> Outcome {
@@ -288,11 +297,11 @@ impl Model {
         let comma = if self.format.is_table() { self.format.separator } else { "\t" };
         for (name, sink) in &mut sinks {
             let is_begun = !sink.bytes.is_empty();
-            let wants_seen = (*name == dedup.main()) == dedup.repeats;
+            let wants_seen = (*name == step.main()) == dedup.repeats;
             for (item, seen) in zip(&items.all, seen) {
                 let prints = match seen {
                     _ if item.row.kind != Kind::Data => item.is_first_header && !is_begun,
-                    None => !wants_seen && on_missing != Some("drop"),
+                    None => !wants_seen && step.on_missing != Some("drop"),
                     Some(seen) => *seen == wants_seen,
                 };
                 let total = item.key.as_ref().map_or(1, |key| totals[key]);
@@ -309,12 +318,6 @@ impl Model {
         let number = |wanted| seen.iter().flatten().filter(|seen| **seen == wanted).count() as u64;
         let figures = HashMap::from([("unique", number(false)), ("repeats", number(true))]);
         Outcome { code: 0, sinks, figures, copies: Some(copies) }
-    }
-}
-
-impl Dedup {
-    fn main(&self) -> String {
-        self.output.clone().unwrap_or("-".to_owned())
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Format {
     has_carriage_return: bool,
     pub(crate) has_header: bool,
     wanted: Vec<usize>,
-    /// All cells after the last wanted one as well.
+    /// All cells after the last wanted one as well; of a regular expression, the first of them that is there.
     is_open: bool,
     words: Vec<String>,
     pub(crate) options: Vec<String>,
@@ -81,14 +81,16 @@ impl Format {
             Regex => &[&[0], &[1], &[0, 1]],
             _ => &[&[0], &[1], &[0, 1], &[2, 0], &[0, 1, 2]],
         };
-        let is_open = matches!(finder, Blanks | Fields) && random.once_in(3);
+        let wanted = random.pick(lists);
+        let may_be_open = matches!(finder, Blanks | Fields) || finder == Regex && wanted.len() > 1;
+        let is_open = may_be_open && random.once_in(3);
         let mut format = Self {
             finder,
             separator,
             end,
             has_carriage_return: random.once_in(5),
             has_header: is_table && !random.once_in(4),
-            wanted: random.pick(lists).to_vec(),
+            wanted: wanted.to_vec(),
             is_open,
             words: Vec::new(),
             options: Vec::new(),
@@ -125,6 +127,8 @@ impl Format {
         let number = |column: usize| (column + 1).to_string();
         let name = |column: usize| NAMES[column].to_owned();
         let fields = list(&number, ",") + if self.is_open { "-" } else { "" };
+        let match_of = |column: usize| format!("{}=([^;]*)", NAMES[column]);
+        let pattern = list(&match_of, if self.is_open { "|" } else { ";" });
         let columns = if self.has_header { list(&name, ",") } else { list(&number, ",") };
         let mut options = match self.finder {
             Record => Vec::new(),
@@ -138,9 +142,7 @@ impl Format {
                 .iter()
                 .flat_map(|it| ["--json".to_owned(), format!("/{}", NAMES[*it])])
                 .collect(),
-            Regex => {
-                strings(&["--regex", &list(&|column| format!("{}=([^;]*)", NAMES[column]), ";")])
-            }
+            Regex => strings(&["--regex", &pattern]),
         };
         if self.end == "\0" {
             options.push(random.pick(&["-0", "-z", "--null"]).to_owned());
@@ -274,7 +276,7 @@ impl KeyRules {
     /// The key of a record, if it has one.
     pub(crate) fn key(self, format: &Format, row: &Row) -> Option<Key> {
         let mut columns = format.wanted.clone();
-        if format.is_open {
+        if format.is_open && format.finder != Regex {
             columns.extend(columns[columns.len() - 1] + 1..row.cells.len());
         }
         let is_value = !matches!(format.finder, Record | Regex);
@@ -285,7 +287,12 @@ impl KeyRules {
             let cell = lower.unwrap_or_else(|| cell.to_owned());
             (!cell.is_empty() || self.empty_is_key || !is_value).then_some(cell)
         };
-        let key: Key = columns.iter().map(part).collect();
+        let mut key: Key = columns.iter().map(part).collect();
+        if format.is_open && format.finder == Regex {
+            let first = key.iter().position(Option::is_some)?;
+            key[first + 1..].fill(None);
+            return Some(key);
+        }
         let parts = key.iter().flatten().count();
         let is_enough = self.part_may_lack && is_value && parts > 0;
         (parts == key.len() || is_enough).then_some(key)
