@@ -1,4 +1,4 @@
-//! Runs that were stopped rather than killed.
+//! Runs that were stopped rather than killed, and streams.
 
 use super::{DEDUPS, Kind, Trial};
 use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, send, until, wait};
@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 /// A run that was told to stop when it had written so much, and did before its end.
 fn stopped(kind: &'static Kind, written: u64) -> Trial {
@@ -108,4 +110,55 @@ fn a_missing_newline_is_added_by_the_run_that_resumes() {
         assert_eq!(ran.unwrap().status.code(), Some(0));
         assert_eq!(folder.read("out"), b"x\ny\nz\nlonger than it was\n");
     }
+}
+
+/// What is not printed does not count as seen, however often the program is killed.
+fn kill_a_stream(rounds: u64) {
+    let folder = Folder::new();
+    let filter = folder.join("f");
+    let (mut seen, mut printed) = (0, 0);
+    for round in 0..rounds {
+        let every = ["--checkpoint-every", "0.02"];
+        let mut program = coua([&["dedup", "--filter", &filter], &every[..]].concat());
+        let mut child = program.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let feeding = thread::spawn(move || {
+            for number in 0.. {
+                let line = format!("{round} {number}\n");
+                if stdin.write_all(line.as_bytes()).is_err() {
+                    return;
+                }
+                thread::sleep(Duration::from_micros(50));
+            }
+        });
+        let mut stdout = child.stdout.take().unwrap();
+        let reading = thread::spawn(move || {
+            let mut text = Vec::new();
+            stdout.read_to_end(&mut text).map(|_| text)
+        });
+        thread::sleep(Duration::from_millis(40 + round * 37 % 170));
+        child.kill().unwrap();
+        wait(&mut child);
+        feeding.join().unwrap();
+        let text = reading.join().unwrap().unwrap();
+        printed += text.iter().filter(|byte| **byte == b'\n').count();
+        if !folder.has("f") || fs::metadata(&filter).unwrap().len() == 0 {
+            continue;
+        }
+        let found = run_with(&text, ["check", "-c", &filter]).stdout;
+        seen += String::from_utf8(found).unwrap().trim().parse::<u64>().unwrap();
+        assert_eq!(run(["info", "--json", &filter]).json()["items"], seen, "round {round}");
+    }
+    assert!(seen > 0 && printed as u64 >= seen, "{seen} of {printed}");
+}
+
+#[test]
+fn ten_kills_of_a_stream() {
+    kill_a_stream(10);
+}
+
+#[test]
+#[ignore = "slow: run with ./test --all"]
+fn a_hundred_kills_of_a_stream() {
+    kill_a_stream(100);
 }
