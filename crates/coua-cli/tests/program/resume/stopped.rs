@@ -141,7 +141,7 @@ fn kill_a_stream(rounds: u64) {
         wait(&mut child);
         feeding.join().unwrap();
         let text = reading.join().unwrap().unwrap();
-        printed += text.iter().filter(|byte| **byte == b'\n').count();
+        printed += String::from_utf8_lossy(&text).lines().count();
         if !folder.has("f") || fs::metadata(&filter).unwrap().len() == 0 {
             continue;
         }
