@@ -10,10 +10,9 @@
     clippy::missing_safety_doc,
     reason = "coua.h says once, at its top, what pointers must be"
 )]
-#![expect(unsafe_code, reason = "C hands over pointers")]
+#![expect(unsafe_code, reason = "C passes pointers")]
 #![expect(clippy::doc_markdown, reason = "coua.h shows these texts")]
 
-mod clock;
 mod describe;
 pub mod exports;
 mod failure;

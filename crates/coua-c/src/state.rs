@@ -5,7 +5,6 @@ use coua::window::{Clock, Generations, Window};
 use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
 use coua_store::{Store, View};
 
-use crate::clock;
 use crate::failure::{Failure, Outcome};
 
 /// A filter that no lock guards yet.
@@ -122,7 +121,7 @@ impl State {
         if !self.is_timed() {
             return;
         }
-        let time = clock::now();
+        let time = now();
         match self {
             Self::Memory(filter) => filter.advance(time),
             Self::Written(store) => store.advance(time),
@@ -139,4 +138,22 @@ fn closed() -> Failure {
 /// Of what has no file.
 pub(crate) fn no_file() -> Failure {
     Failure::unsupported("the filter has no file: coua_store_open() makes one that has")
+}
+
+/// Milliseconds since 1970.
+#[cfg(not(target_family = "wasm"))]
+fn now() -> u64 {
+    use std::time::{SystemTime, UNIX_EPOCH};
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Milliseconds since 1970. WebAssembly has no clock: its host has one.
+#[cfg(target_family = "wasm")]
+fn now() -> u64 {
+    #[link(wasm_import_module = "coua")]
+    unsafe extern "C" {
+        safe fn coua_now() -> u64;
+    }
+    coua_now()
 }

@@ -1,7 +1,6 @@
 //! The functions that C calls, in the order of coua.h. Each is one call of a helper.
 
-// An exported function hands on the promises of its caller in C.
-#![expect(unsafe_op_in_unsafe_fn, reason = "each function hands on what its caller promises")]
+#![expect(unsafe_op_in_unsafe_fn, reason = "each function relies on what its caller in C promises")]
 #![expect(
     clippy::redundant_closure_for_method_calls,
     reason = "a method of `Changed` is for one lifetime, and a closure for all"

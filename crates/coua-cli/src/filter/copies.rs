@@ -190,17 +190,29 @@ impl CopiesShard {
     }
 }
 
-/// The first pass.
+/// One of the two passes. In the second one a record that is kept is new.
 #[derive(Clone, Debug)]
-pub(crate) struct FirstPass(pub(crate) Arc<Copies>);
+pub(crate) enum CopiesPass {
+    First(Arc<Copies>),
+    /// With keys that are counted like others, and count as seen.
+    Second(Arc<Copies>, Known),
+}
 
-impl RunFilter for FirstPass {
+impl CopiesPass {
+    fn copies(&self) -> &Copies {
+        match self {
+            Self::First(copies) | Self::Second(copies, _) => copies,
+        }
+    }
+}
+
+impl RunFilter for CopiesPass {
     fn hasher(&self) -> KeyHasher {
-        self.0.hasher()
+        self.copies().hasher()
     }
 
     fn load(&self) -> Option<f64> {
-        Some(self.0.shard(0).first.load_factor())
+        Some(self.copies().shard(0).first.load_factor())
     }
 
     fn block_size(&self) -> BlockSize {
@@ -213,7 +225,16 @@ impl RunFilter for FirstPass {
 
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
-        let merged = self.0.sharding.merge(keys, answers);
+        let Copies { sharding, question, .. } = self.copies();
+        let merged = sharding.merge(keys, answers);
+        if let Self::Second(_, known) = &*self {
+            // Nothing was inserted, so that no shard has refused a key.
+            if question.counts {
+                sharding.merge_totals(keys, answers);
+            }
+            known.mark(keys, &mut answers.found);
+            return Ok(());
+        }
         let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
         let new = answers.count(Seen::New);
         collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
@@ -224,75 +245,25 @@ impl RunFilter for FirstPass {
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(self.0.figures(), request)
+        Summary::of(self.copies().figures(), request)
     }
 }
 
-impl Prefetch for FirstPass {
+impl Prefetch for CopiesPass {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.0.group(keys, answers);
+        self.copies().group(keys, answers);
     }
 
     fn shards(&self) -> usize {
-        self.0.shards.len()
+        self.copies().shards.len()
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
-        self.0.shard(shard).add(group, consumed, self.0.question);
-    }
-}
-
-/// The second pass: a record that is kept is new.
-#[derive(Clone, Debug)]
-pub(crate) struct SecondPass {
-    pub(crate) copies: Arc<Copies>,
-    /// Keys that are counted like others, and count as seen.
-    pub(crate) known: Known,
-}
-
-impl RunFilter for SecondPass {
-    fn hasher(&self) -> KeyHasher {
-        self.copies.hasher()
-    }
-
-    fn load(&self) -> Option<f64> {
-        Some(self.copies.shard(0).first.load_factor())
-    }
-
-    fn block_size(&self) -> BlockSize {
-        BlockSize::LARGE
-    }
-
-    fn prefetch(&self) -> Arc<dyn Prefetch> {
-        Arc::new(self.clone())
-    }
-
-    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
-        let Batch { keys, answers, .. } = batch;
-        // Nothing is inserted, so that no shard refuses a key.
-        self.copies.sharding.merge(keys, answers).ok();
-        if self.copies.question.counts {
-            self.copies.sharding.merge_totals(keys, answers);
+        let copies = self.copies();
+        let mut shard = copies.shard(shard);
+        match self {
+            Self::First(_) => shard.add(group, consumed, copies.question),
+            Self::Second(..) => shard.ask(group, copies.question),
         }
-        self.known.mark(keys, &mut answers.found);
-        Ok(())
-    }
-
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(self.copies.figures(), request)
-    }
-}
-
-impl Prefetch for SecondPass {
-    fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.copies.group(keys, answers);
-    }
-
-    fn shards(&self) -> usize {
-        self.copies.shards.len()
-    }
-
-    fn query_shard(&self, shard: usize, group: &mut Group, _consumed: u64) {
-        self.copies.shard(shard).ask(group, self.copies.question);
     }
 }

@@ -190,11 +190,12 @@ impl RunFilter for FileFilter {
         KeySpec::of(self.store.notes(), self.name())
     }
 
-    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
-        if self.content().len() + self.content().forgotten() > 0 {
-            return Ok(());
+    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<bool> {
+        let is_empty = self.content().is_empty() && self.content().forgotten() == 0;
+        if is_empty {
+            self.store.set_note(KeySpec::NOTE, &spec.to_note())?;
         }
-        Ok(self.store.set_note(KeySpec::NOTE, &spec.to_note())?)
+        Ok(is_empty)
     }
 
     fn mark_resumed(&mut self) {

@@ -78,6 +78,9 @@ impl Jumps {
         }
         let believed = present_time().saturating_sub(window.length() + window.step());
         let mut screened = Screened { keys: hashes.len(), ..Screened::default() };
+        let name = |place| batch.block.record_name(batch.keys.record_of_hash(known + place));
+        // Of a record that is held, if it is in this batch.
+        let mut held_at = None;
         for (place, (hash, time)) in hashes.iter().zip(times).enumerate() {
             let is_ahead = present.forgets_all(*time);
             if let Some(held) = self.held.take() {
@@ -85,23 +88,24 @@ impl Jumps {
                     screened.push(held.hash, held.time, None);
                     present.advance(held.time);
                 } else {
-                    self.leave_out(held);
+                    self.left_out += 1;
+                    // A name takes a look at the whole batch.
+                    let first = || held_at.map_or(held.name, name);
+                    self.first_left_out.get_or_insert_with(first);
                 }
             }
             if present.forgets_all(*time) && *time < believed {
-                let name = batch.block.record_name(batch.keys.record_of_hash(known + place));
-                self.held = Some(Held { hash: *hash, time: *time, name });
+                self.held = Some(Held { hash: *hash, time: *time, name: String::new() });
+                held_at = Some(place);
             } else {
                 screened.push(*hash, *time, Some(place));
                 present.advance(*time);
             }
         }
+        if let (Some(held), Some(place)) = (&mut self.held, held_at) {
+            held.name = name(place);
+        }
         Some(screened)
-    }
-
-    fn leave_out(&mut self, held: Held) {
-        self.left_out += 1;
-        self.first_left_out.get_or_insert(held.name);
     }
 
     /// Reports the records that were not remembered.

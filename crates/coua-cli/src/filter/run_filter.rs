@@ -94,9 +94,9 @@ pub(crate) trait RunFilter: Debug {
         Ok(None)
     }
 
-    /// Remembers how its keys are made, if it has none yet.
-    fn set_key_spec(&mut self, _spec: &KeySpec) -> Result<()> {
-        Ok(())
+    /// Remembers how its keys are made, if it can and has no items. Whether it does.
+    fn set_key_spec(&mut self, _spec: &KeySpec) -> Result<bool> {
+        Ok(false)
     }
 
     /// The run resumes one of which there are records in the file.

@@ -1,7 +1,6 @@
 //! Keys that count as seen from the start, whatever the filter of the run says.
 
 use crate::key::block_keys::{BlockKeys, MissingKey, Reason, Seen};
-use coua::KeyHash;
 use coua::window::Generations;
 use std::iter::zip;
 use std::sync::Arc;
@@ -38,33 +37,52 @@ impl Known {
 impl BlockKeys {
     /// Takes out the keys for which this is so.
     fn set_aside(&mut self, known: &[bool]) {
-        let is_out: Vec<usize> = (0..known.len()).filter(|nth| known[*nth]).collect();
-        let out = is_out.iter().map(|nth| self.record_of_hash(*nth));
-        let mut all: Vec<_> =
-            out.map(|record| MissingKey { record, reason: Reason::Known }).collect();
-        all.append(&mut self.missing_keys);
-        all.sort_unstable_by_key(|it| it.record);
-        self.missing_keys = all;
-        let mut stays = known.iter().map(|known| !known);
-        let mut next = || stays.next().unwrap_or(true);
-        self.hashes.retain(|_: &KeyHash| next());
-        let mut stays = known.iter().map(|known| !known);
-        self.times.retain(|_| stays.next().unwrap_or(true));
+        let mut missing = std::mem::take(&mut self.missing_keys).into_iter().peekable();
+        let mut record = 0;
+        for is_known in known {
+            while let Some(it) = missing.next_if(|it| it.record == record) {
+                self.missing_keys.push(it);
+                record += 1;
+            }
+            if *is_known {
+                self.missing_keys.push(MissingKey { record, reason: Reason::Known });
+            }
+            record += 1;
+        }
+        self.missing_keys.extend(missing);
+        keep_others(&mut self.hashes, known);
+        keep_others(&mut self.times, known);
         if !self.contents.ends.is_empty() {
             let before = std::mem::take(&mut self.contents);
-            for (part, known) in before.iter().zip(known) {
-                if !known {
-                    self.contents.push(part);
-                }
-            }
+            let others = zip(before.iter(), known).filter(|(_, is_known)| !**is_known);
+            others.for_each(|(part, _)| self.contents.push(part));
         }
     }
+}
+
+fn keep_others<T>(all: &mut Vec<T>, known: &[bool]) {
+    let mut known = known.iter();
+    all.retain(|_| !known.next().unwrap_or(&false));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::key::block_keys::Missing;
+    use coua::KeyHash;
+
+    /// A block may have as many records without a key as known ones.
+    #[test]
+    fn records_without_a_key_cost_nothing_each() {
+        let (count, reason) = (400_000, Reason::Missing(Missing::Match));
+        let missing = |n| MissingKey { record: 2 * n, reason: reason.clone() };
+        let hashes = vec![KeyHash::from_u64(7); count];
+        let missing_keys = (0..count).map(missing).collect();
+        let mut keys = BlockKeys { hashes, missing_keys, ..BlockKeys::default() };
+        keys.set_aside(&vec![true; count]);
+        assert!(keys.hashes.is_empty());
+        assert!(keys.missing_keys.iter().map(|it| it.record).eq(0..2 * count));
+    }
 
     #[test]
     fn what_is_set_aside_leaves_the_others_in_order() {

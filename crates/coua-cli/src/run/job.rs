@@ -123,18 +123,23 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Makes keys as those of a filter are made. A filter without items remembers from now on how they are made.
+    /// Makes keys as those of a filter are made. One without items remembers from now on how they are made, unless
+    /// nothing is said and it knows.
     pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter) -> Result<()> {
         let keys = &mut self.hashing.keys;
-        match filter.key_spec()? {
-            Some(known) if keys.normalize.does_nothing() => keys.normalize = known.normalize,
-            Some(known) => keys.normalize.check_same(known.normalize, filter.name())?,
-            None => {
-                let (find, normalize) = (self.find.clone(), keys.normalize);
-                filter.set_key_spec(&KeySpec { find, normalize })?;
-            }
+        let known = filter.key_spec()?;
+        if let Some(known) = &known
+            && (keys.normalize.does_nothing() || keys.normalize == known.normalize)
+        {
+            keys.normalize = known.normalize;
+            return Ok(());
         }
-        Ok(())
+        let (find, normalize) = (self.find.clone(), keys.normalize);
+        let is_set = filter.set_key_spec(&KeySpec { find, normalize })?;
+        match known.filter(|_| !is_set) {
+            Some(known) => normalize.check_same(known.normalize, filter.name()),
+            None => Ok(()),
+        }
     }
 
     /// Why nothing was found in a filter, if it may be that an option was forgotten.

@@ -2,7 +2,8 @@
 
 use super::job::Job;
 use super::work::Pass;
-use crate::filter::copies::{Copies, FirstPass, Question, SecondPass};
+use crate::filter::NoRoom;
+use crate::filter::copies::{Copies, CopiesPass, Question};
 use crate::input::Spooling;
 use crate::key::Known;
 use crate::output::Destinations;
@@ -39,25 +40,25 @@ impl Job {
             recorded: None,
             ..self
         };
-        let first = Pass::tally(first, &used, Box::new(FirstPass(copies.clone())))?;
-        let nothing = "nothing was printed";
-        if let Some(full) = first.outcome.no_room() {
-            return Err(Failure::ending(
+        let first = Pass::tally(first, &used, Box::new(CopiesPass::First(copies.clone())))?;
+        let full = |no_room: &NoRoom| {
+            Failure::ending(
                 Exit::Full,
                 "filter",
-                format_args!("{}; {nothing}", full.why),
-            ));
+                format_args!("{}; nothing was printed", no_room.why),
+            )
+        };
+        if let Some(no_room) = first.outcome.no_room() {
+            return Err(full(no_room));
         }
         if caught_signal().is_some() {
             return Ok(Exit::Success.or_signal());
         }
-        copies.turn().map_err(|full| {
-            Failure::ending(Exit::Full, "filter", format_args!("{}; {nothing}", full.why))
-        })?;
+        copies.turn().map_err(|no_room| full(&no_room))?;
         self.reading.inputs.check_states(&before)?;
         let Pass { session, counts, .. } = first;
         let inputs = self.reading.inputs.clone();
-        let filter = Box::new(SecondPass { copies, known });
+        let filter = Box::new(CopiesPass::Second(copies, known));
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
         second.counts.expect_as(&counts);

@@ -295,8 +295,8 @@ impl World {
             }
             self.model.sinks.extend(sink.filter(|_| !is_printed).map(|sink| (name, sink)));
         }
-        if self.model.copies.is_none() && expected.copies.is_some() {
-            self.model.normalize = step.rules.normalize;
+        if step.uses_filter() && expected.code != 2 {
+            self.model.normalize = self.model.rules(&step).normalize;
         }
         if expected.code != 2 {
             self.model.copies = expected.copies;

@@ -107,7 +107,7 @@ impl Step {
         output.clone().unwrap_or("-".to_owned())
     }
 
-    fn uses_filter(&self) -> bool {
+    pub(crate) fn uses_filter(&self) -> bool {
         !matches!(&self.act, Act::Dedup(dedup) if !dedup.has_filter)
     }
 }
@@ -184,10 +184,17 @@ impl Model {
         outcome
     }
 
-    /// Normalizers are those of the filter, once there is one.
+    /// Normalizers are those of the filter, once there is one. Where it has no items, others may be given by what changes
+    /// it.
     pub(crate) fn rules(&self, step: &Step) -> KeyRules {
-        match self.copies {
-            Some(_) if step.uses_filter() => KeyRules { normalize: self.normalize, ..step.rules },
+        let is_asked_only = matches!(step.act, Act::Check { .. } | Act::Count);
+        let is_given = step.rules.normalize != Normalize::default() && !is_asked_only;
+        match &self.copies {
+            Some(copies)
+                if step.uses_filter() && !(is_given && copies.values().all(|n| *n == 0)) =>
+            {
+                KeyRules { normalize: self.normalize, ..step.rules }
+            }
             _ => step.rules,
         }
     }

@@ -62,6 +62,18 @@ fn other_normalizers_are_refused() {
     with(&folder, "A\n", &["check", "-i", "f"]).failed(2, &words);
 }
 
+/// What has no keys yet is not made in any way; what has lost them all keeps its way unless another is asked for.
+#[test]
+fn a_filter_without_items_takes_other_normalizers() {
+    let folder = Folder::new();
+    with(&folder, "", &["add", "f"]).good();
+    with(&folder, "Anna\n", &["add", "f", "-i"]).good();
+    assert_eq!(with(&folder, "ANNA\n", &["check", "f"]).text(), "ANNA\n");
+    with(&folder, "ANNA\n", &["remove", "f"]).good();
+    with(&folder, "Bob\n", &["add", "f"]).good();
+    assert_eq!(with(&folder, "BOB\n", &["check", "f"]).text(), "BOB\n");
+}
+
 #[test]
 fn info_tells_both() {
     let folder = Folder::new();

@@ -19,6 +19,7 @@ on_both!(
     a_filter_of_a_cluster_becomes_one_file,
     a_pull_during_writes_has_all_that_was_there_before,
     what_is_pushed_answers_as_the_file,
+    what_a_server_does_not_remember_is_told,
     what_cannot_be_pulled_is_refused,
     what_cannot_be_pushed_is_refused,
     the_rights_to_the_key_are_enough,
@@ -37,6 +38,19 @@ fn refusal(words: &[&str]) -> String {
     let Run { code, stderr, .. } = run(words);
     assert_eq!(code, Some(2), "{stderr}");
     stderr
+}
+
+fn what_a_server_does_not_remember_is_told(kind: Kind) {
+    let server = Server::start(kind);
+    let folder = Folder::new();
+    let (file, at) = (folder.join("f"), address(&server, "f"));
+    run_with(b"Anna\n", ["add", "-i", &file]).good();
+    let words = format!(
+        "coua: {file}: its keys are made with --ignore-case, which a server does not remember: give that to every \
+         command\n"
+    );
+    run(["push", &file, &at]).failed(0, &words);
+    assert_eq!(run_with(b"ANNA\n", ["check", "-i", &at]).text(), "ANNA\n");
 }
 
 fn what_is_pulled_answers_as_the_server(kind: Kind) {

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::redisbloom::{PeerBloom, PeerFilter};
 use crate::server::{Call, Command, Family, Reply, TypeEntry, commands};
 use crate::value::insertion::{Insertion, add_item, reply_each};
-use crate::value::{NativeFilter as _, Outcome, creation, dump, questions};
+use crate::value::{self, NativeFilter as _, Outcome, creation, dump};
 
 /// BF.*
 pub(crate) const FAMILY: Family = Family {
@@ -28,8 +28,8 @@ const COMMANDS: &[Command] = commands! {
         c"key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] \
         [NOCREATE] [NONSCALING] [VALIDATESCALETO items:integer] [SEED seed] ITEMS item...",
         c"Adds items to a Bloom filter; the options are for a new one";
-    c"bf.exists", 3, Read, questions::contains::<Bloom>, c"key item", c"Checks whether an item is in a Bloom filter";
-    c"bf.mexists", -3, Read, questions::contains_all::<Bloom>, c"key item...",
+    c"bf.exists", 3, Read, value::contains::<Bloom>, c"key item", c"Checks whether an item is in a Bloom filter";
+    c"bf.mexists", -3, Read, value::contains_all::<Bloom>, c"key item...",
         c"Checks which items are in a Bloom filter";
     c"bf.card", 2, Read, cardinality, c"key", c"Counts the items that were added to a Bloom filter";
     c"bf.info", -2, Read, info, c"key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",

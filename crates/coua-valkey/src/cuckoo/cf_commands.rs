@@ -13,7 +13,7 @@ use crate::parse::integer;
 use crate::server::{Call, Command, Family, Reply, TypeEntry, Word, commands};
 use crate::settings::{REMOVED, key_memory_limit_of};
 use crate::value::insertion::{Insertion, add_item, reply_each};
-use crate::value::{NativeFilter as _, Outcome, creation, dump, questions};
+use crate::value::{self, NativeFilter as _, Outcome, creation, dump};
 
 /// CF.*
 pub(crate) const FAMILY: Family = Family {
@@ -38,8 +38,8 @@ const COMMANDS: &[Command] = commands! {
         c"Adds items to a cuckoo filter; the options are for a new one";
     c"cf.insertnx", -4, Grow, insert_absent, INSERT_WORDS,
         c"Adds absent items to a cuckoo filter; the options are for a new one";
-    c"cf.exists", 3, Read, questions::contains::<Cuckoo>, c"key item", c"Checks whether an item is in a cuckoo filter";
-    c"cf.mexists", -3, Read, questions::contains_all::<Cuckoo>, c"key item...",
+    c"cf.exists", 3, Read, value::contains::<Cuckoo>, c"key item", c"Checks whether an item is in a cuckoo filter";
+    c"cf.mexists", -3, Read, value::contains_all::<Cuckoo>, c"key item...",
         c"Checks which items are in a cuckoo filter";
     c"cf.count", 3, Read, count, c"key item", c"Counts the copies of an item in a cuckoo filter";
     c"cf.mcount", -3, Read, count_all, c"key item...",

@@ -7,7 +7,6 @@ pub(crate) mod dump;
 mod filter;
 pub(crate) mod insertion;
 mod memory;
-pub(crate) mod questions;
 
 use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
@@ -16,7 +15,7 @@ use std::mem::size_of;
 use crate::error::{CommandError, RdbError};
 use crate::parse::{ArgumentList, Options};
 use crate::redisbloom::{Limits, PeerFilter};
-use crate::server::{AppendOnly, Call, Key, RdbReader, TypeSlot, ValueType, block_bytes};
+use crate::server::{AppendOnly, Call, Key, RdbReader, Reply, TypeSlot, ValueType, block_bytes};
 use crate::settings::{key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
 
@@ -351,4 +350,19 @@ impl Read for LimitedReader<'_> {
         self.left = self.left.saturating_sub(read as u64);
         if self.exceeded { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
     }
+}
+
+/// Does EXISTS: a missing key has no item.
+pub(crate) fn contains<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let key = call.key::<Value<K>>(1)?;
+    key.value().map_or(Ok(false), |value| value.contains(item)).map(Reply::Truth)
+}
+
+/// Does MEXISTS.
+pub(crate) fn contains_all<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let items = call.items()?;
+    let key = call.key::<Value<K>>(1)?;
+    let absent = || Ok(vec![false; items.len()]);
+    key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
 }
