@@ -128,7 +128,7 @@ fn time_passes_without_commands(kind: Kind) {
 fn items_are_the_clock(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    client.good("CF.RESERVE w 1000 WINDOWITEMS 1000 GENERATIONS 4");
+    client.good("CF.RESERVE w 1000 WINDOWITEMS 1000 GENERATIONS 4 HASHBITS 64");
     zoo::insert(&mut client, "w", 0..5_000);
     assert_eq!(present(&mut client, "w", 4_000..5_000), 1_000, "the last items are there");
     let older = present(&mut client, "w", 0..3_750);
