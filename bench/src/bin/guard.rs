@@ -211,6 +211,7 @@ enum Call {
     LookupBatch,
     RemoveBatch,
     Insert,
+    InsertFew,
     Lookup,
     LookupInteger,
     LookupString,
@@ -218,13 +219,14 @@ enum Call {
     Growing,
 }
 
-const CALLS: [(Call, &str); 11] = [
+const CALLS: [(Call, &str); 12] = [
     (Call::InsertBatch, "insert in batches until full"),
     (Call::LastStretch, "insert in batches, the last 5 of 95"),
     (Call::UniqueBatch, "insert_unique in batches, 57 % repeats"),
     (Call::LookupBatch, "look up in batches, half present"),
     (Call::RemoveBatch, "remove in batches"),
     (Call::Insert, "insert one by one until full"),
+    (Call::InsertFew, "insert 4 keys a call until full"),
     (Call::Lookup, "look up one by one, half present"),
     (Call::LookupInteger, "look up one by one, integers to be hashed"),
     (Call::LookupString, "look up one by one, strings of 16 bytes"),
@@ -292,6 +294,11 @@ impl Case {
             Call::Insert => counted(&mut || {
                 for &key in &keys {
                     black_box(filter.insert(key).is_ok());
+                }
+            }),
+            Call::InsertFew => counted(&mut || {
+                for few in keys.chunks(4) {
+                    black_box(filter.insert_batch(few).is_ok());
                 }
             }),
             Call::LookupBatch => {

@@ -28,9 +28,7 @@ impl Asked<'_> {
     #[inline]
     pub(crate) fn contains(&self, hash: KeyHash) -> bool {
         match self {
-            Self::Items(filter) => filter
-                .unbounded()
-                .map_or_else(|| filter.contains(hash), |plain| plain.contains(hash)),
+            Self::Items(filter) => filter.contains(hash),
             Self::Shared(filter) => filter.contains(hash),
             Self::Bloom(bloom) => bloom.contains(hash),
         }
@@ -184,10 +182,7 @@ impl Changed<'_> {
     #[inline]
     pub(crate) fn insert_unique(self, hash: KeyHash) -> Outcome<bool> {
         let done = match self {
-            Self::Memory(filter) => match filter.unbounded_mut() {
-                Some(plain) => plain.insert_unique(hash),
-                None => filter.insert_unique(hash),
-            },
+            Self::Memory(filter) => filter.insert_unique(hash),
             Self::Written(store) => store.insert_unique(hash),
             Self::Shared(filter) => filter.insert_unique(hash),
             Self::Bloom(bloom) => Ok(bloom.insert_unique(hash)),
@@ -198,10 +193,7 @@ impl Changed<'_> {
     #[inline]
     pub(crate) fn remove(self, hash: KeyHash) -> Outcome<bool> {
         match self {
-            Self::Memory(filter) => Ok(match filter.unbounded_mut() {
-                Some(plain) => plain.remove(hash),
-                None => filter.remove(hash),
-            }),
+            Self::Memory(filter) => Ok(filter.remove(hash)),
             Self::Written(store) => Ok(store.remove(hash)),
             Self::Shared(filter) => Ok(filter.remove(hash)),
             Self::Bloom(_) => Err(no_bloom("remove")),

@@ -99,9 +99,6 @@ impl State {
     #[inline]
     pub(crate) fn contains(&mut self, hash: KeyHash) -> bool {
         match self {
-            Self::Memory(filter) => filter
-                .unbounded()
-                .map_or_else(|| filter.contains(hash), |plain| plain.contains(hash)),
             Self::Read(view) => view.asked(&[hash]).contains(hash),
             state => state.filter().contains(hash),
         }
@@ -123,14 +120,10 @@ impl State {
 
     #[inline]
     pub(crate) fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
-        if let Self::Memory(filter) = self
-            && let Some(plain) = filter.unbounded_mut()
-        {
-            return plain.insert_unique(hash);
+        match self {
+            Self::Written(store) => store.insert_unique(hash),
+            state => state.memory().insert_unique(hash),
         }
-        let mut outcomes = Vec::with_capacity(1);
-        let done = self.insert_unique_batch(Keys::now(&[hash]), &mut outcomes);
-        done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
     }
 
     /// Answers for the keys up to the one that was refused.
@@ -155,12 +148,10 @@ impl State {
     }
 
     pub(crate) fn remove(&mut self, hash: KeyHash) -> bool {
-        if let Self::Memory(filter) = self
-            && let Some(plain) = filter.unbounded_mut()
-        {
-            return plain.remove(hash);
+        match self {
+            Self::Written(store) => store.remove(hash),
+            state => state.memory().remove(hash),
         }
-        self.remove_batch(&[hash])[0]
     }
 
     pub(crate) fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {

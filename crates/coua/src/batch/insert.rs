@@ -17,6 +17,8 @@ use crate::kernel::{Levels, Place, with_levels};
 use crate::segments::{Prefetcher, Preview, Wanted, has};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
+/// Fewer keys are inserted one by one: two passes would cost more than they save.
+const SHORTEST_BATCH: usize = 8;
 /// Keys that are inserted without a look at the limits of the filter.
 const CHUNK: usize = 4096;
 /// The same, near a limit.
@@ -93,6 +95,9 @@ impl CuckooFilter {
         if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
+        if hashes.len() < SHORTEST_BATCH {
+            return self.insert_one_by_one(hashes, if_present, outcomes);
+        }
         let mut batch = InsertBatch {
             can_refuse: self.when_full() == WhenFull::Refuse,
             filter: self,
@@ -115,6 +120,22 @@ impl CuckooFilter {
                     }
                 }
                 None => batch.insert_in_order(left.min(SHORT_CHUNK))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_one_by_one(
+        &mut self,
+        hashes: &[KeyHash],
+        if_present: IfPresent,
+        outcomes: &mut [Insertion],
+    ) -> Result<(), BatchFull> {
+        for (done, hash) in hashes.iter().enumerate() {
+            let insertion = self.insert_one(*hash, if_present);
+            let insertion = insertion.map_err(|full| BatchFull { done, full })?;
+            if let Some(outcome) = outcomes.get_mut(done) {
+                *outcome = insertion;
             }
         }
         Ok(())

@@ -6,6 +6,9 @@ use crate::window::Generations;
 impl Generations {
     /// Whether the key is remembered; true for another key with the false-positive rate's probability.
     pub fn contains<K: Key>(&self, key: K) -> bool {
+        if let Some(plain) = self.unbounded() {
+            return plain.contains(key);
+        }
         let hash = key.hash_with(self.hasher());
         self.filters().any(|filter| filter.contains(hash))
     }

@@ -50,7 +50,10 @@ impl Generations {
     /// Removes one copy of the key, the oldest; false if there is none. As with
     /// [`CuckooFilter::remove`], remove only what was inserted.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
-        self.remove_batch(&[key])[0]
+        match self.unbounded_mut() {
+            Some(plain) => plain.remove(key),
+            None => self.remove_batch(&[key])[0],
+        }
     }
 
     /// Removes the oldest copy of each key, so that another key of the same cell is remembered as long as

@@ -23,7 +23,10 @@ impl Generations {
     ///
     /// [`Full`] if there is no room: nothing has changed then.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<(), Full> {
-        self.insert_batch(&[key]).map_err(|stopped| stopped.full)
+        match self.unbounded_mut() {
+            Some(plain) => plain.insert(key),
+            None => self.insert_batch(&[key]).map_err(|stopped| stopped.full),
+        }
     }
 
     /// Adds the key at present if it is not remembered, and says which. As with
@@ -33,6 +36,9 @@ impl Generations {
     ///
     /// [`Full`] if it is absent and there is no room: nothing has changed then.
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Result<Insertion, Full> {
+        if let Some(plain) = self.unbounded_mut() {
+            return plain.insert_unique(key);
+        }
         self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
