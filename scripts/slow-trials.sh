@@ -10,14 +10,6 @@ run_tests 'all cases, also with fewer instructions' later env COUA_TEST_ALL=1 \
     cargo test -p coua --no-fail-fast --test '*'
 run_tests 'all places where a disk fails' later env COUA_TEST_ALL=1 cargo test -p coua-store --lib faults
 
-oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' crates/coua/Cargo.toml)
-if has rustup && rustup toolchain install "$oldest" --profile minimal >/dev/null 2>&1; then
-    check "library and store with Rust $oldest" cargo "+$oldest" check --quiet --locked -p coua -p coua-store \
-        --all-targets --all-features
-else
-    skip 'library and store with the oldest Rust' 'rustup cannot install it here'
-fi
-
 # Other processors, emulated: Arm, and one whose numbers begin with their highest byte.
 for processor in aarch64 s390x; do
     target=$processor-unknown-linux-gnu
