@@ -70,7 +70,7 @@ struct CuckooFields {
 impl CuckooFields {
     fn of(filter: &CuckooFilter) -> Self {
         let layout = match filter.layout() {
-            Layout::Overlapping => "windows",
+            Layout::Overlapping => "overlapping",
             _ => "buckets",
         };
         let when_full = match filter.when_full() {

@@ -62,7 +62,7 @@ def test_round(server: object, program: Callable[..., str], tmp_path: Path) -> N
     seen.save(path)
 
     (tmp_path / "key").write_bytes(key.hex().encode())
-    secret = ("--key-file", tmp_path / "key")
+    secret = ("--secret", tmp_path / "key")
     words = "server\npython\nprogram\n"
     assert program("dedup", "--filter", path, *secret, input=words) == "program\n"
 

@@ -69,8 +69,8 @@ pub(crate) struct FilterArgs {
 }
 
 pub(crate) const LAYOUTS: [Word<Layout>; 2] = [
-    (&["buckets"], Layout::Buckets, "Disjoint buckets"),
-    (&["overlapping", "windows"], Layout::Overlapping, "Overlapping buckets of two slots"),
+    ("buckets", Layout::Buckets, "Disjoint buckets"),
+    ("overlapping", Layout::Overlapping, "Overlapping buckets of two slots"),
 ];
 
 /// Slots per bucket if nothing is said about them.
@@ -79,13 +79,9 @@ pub(crate) fn usual_slots(layout: Layout) -> u32 {
 }
 
 const POLICIES: [Word<WhenFull>; 3] = [
-    (&["grow"], WhenFull::Grow, "Take more memory, up to --max-items; then stop with exit code 3"),
-    (&["error"], WhenFull::Refuse, "Never take more memory: stop with exit code 3"),
-    (
-        &["exceed"],
-        WhenFull::ExceedRate,
-        "Grow beyond --max-items too: the false-positive rate rises",
-    ),
+    ("grow", WhenFull::Grow, "Take more memory, up to --max-items; then stop with exit code 3"),
+    ("error", WhenFull::Refuse, "Never take more memory: stop with exit code 3"),
+    ("exceed", WhenFull::ExceedRate, "Grow beyond --max-items too: the false-positive rate rises"),
 ];
 
 impl FilterArgs {
@@ -114,7 +110,7 @@ pub(crate) struct SecretArgs {
     ///
     /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
     /// key: every command on it needs this option.
-    #[arg(long, hide_short_help = true, value_name = "FILE", alias = "key-file")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     secret: Option<PathBuf>,
 }
 

@@ -212,9 +212,9 @@ struct KeyArgs {
 
 /// About records without a key.
 const POLICIES: [Word<OnMissing>; 3] = [
-    (&["keep"], OnMissing::Keep, "Treat it as new, and count it"),
-    (&["drop"], OnMissing::Drop, "Skip it, and count it"),
-    (&["error"], OnMissing::Error, "Stop with exit code 2"),
+    ("keep", OnMissing::Keep, "Treat it as new, and count it"),
+    ("drop", OnMissing::Drop, "Skip it, and count it"),
+    ("error", OnMissing::Error, "Stop with exit code 2"),
 ];
 
 /// What a part of a key without a byte is.
@@ -226,8 +226,8 @@ enum Empty {
 }
 
 const EMPTY: [Word<Empty>; 2] = [
-    (&["missing"], Empty::Missing, "As if it was not there"),
-    (&["key"], Empty::Key, "A key like others"),
+    ("missing", Empty::Missing, "As if it was not there"),
+    ("key", Empty::Key, "A key like others"),
 ];
 
 /// What a part is that a record lacks.
@@ -239,8 +239,8 @@ enum MissingPart {
 }
 
 const MISSING_PART: [Word<MissingPart>; 2] = [
-    (&["missing"], MissingPart::Missing, "The record has no key"),
-    (&["empty"], MissingPart::Empty, "The same as in other records that lack it"),
+    ("missing", MissingPart::Missing, "The record has no key"),
+    ("empty", MissingPart::Empty, "The same as in other records that lack it"),
 ];
 
 /// A byte string. (What is called `Vec`, clap takes for many values.)

@@ -102,8 +102,8 @@ impl FileArgs {
 }
 
 const FORMATS: [Word<ReportFormat>; 2] = [
-    (&["text"], ReportFormat::Text, "A table for people"),
-    (&["json"], ReportFormat::Json, "One JSON object on one line"),
+    ("text", ReportFormat::Text, "A table for people"),
+    ("json", ReportFormat::Json, "One JSON object on one line"),
 ];
 
 impl RunArgs {

@@ -76,18 +76,17 @@ pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
     .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f")
 }
 
-/// A value with its names, of which help shows the first, and what help says about it.
-pub(crate) type Word<T> = (&'static [&'static str], T, &'static str);
+/// The name of a value, the value, and what help says about it.
+pub(crate) type Word<T> = (&'static str, T, &'static str);
 
 /// One of several words.
 pub(crate) fn word<T: Copy + Send + Sync + 'static>(
     words: &'static [Word<T>],
 ) -> impl TypedValueParser<Value = T> {
-    let value =
-        |(names, _, help): &Word<T>| PossibleValue::new(names[0]).aliases(&names[1..]).help(*help);
+    let value = |(name, _, help): &Word<T>| PossibleValue::new(*name).help(*help);
     let parser = PossibleValuesParser::new(words.iter().map(value));
     parser.map(move |text| {
-        words.iter().find(|(names, ..)| names.contains(&&*text)).expect("clap knows the words").1
+        words.iter().find(|(name, ..)| **name == *text).expect("clap knows the words").1
     })
 }
 

@@ -128,9 +128,9 @@ pub(crate) struct DedupArgs {
 }
 
 const KEEP: [Word<Keep>; 3] = [
-    (&["first"], Keep::First, "The first one"),
-    (&["last"], Keep::Last, "The last one"),
-    (&["none"], Keep::None, "None of them: only records without repeats"),
+    ("first", Keep::First, "The first one"),
+    ("last", Keep::Last, "The last one"),
+    ("none", Keep::None, "None of them: only records without repeats"),
 ];
 
 impl DedupArgs {

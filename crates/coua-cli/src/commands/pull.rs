@@ -34,7 +34,7 @@ pub(crate) struct PullArgs {
     ///
     /// Filters that were made on a server have one. If FILE exists, it must hold this key. Every command on the
     /// filter file needs it.
-    #[arg(long, value_name = "FILE", help_heading = "Memory", alias = "key-file")]
+    #[arg(long, value_name = "FILE", help_heading = "Memory")]
     secret: Option<PathBuf>,
 
     #[command(flatten)]

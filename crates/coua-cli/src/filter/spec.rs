@@ -308,15 +308,15 @@ pub(super) fn rate_without_items() -> Failure {
     Failure::at("--rate", reason)
 }
 
-/// Adds the layout: JSON has the name of earlier versions.
+/// Adds the layout.
 pub(crate) fn write_layout(layout: Layout, report: &mut Report) {
-    let (field, words) = match layout {
-        Layout::Buckets => ("buckets", "buckets"),
-        Layout::Overlapping => ("windows", "overlapping"),
-        _ => ("unknown", "unknown"),
+    let name = match layout {
+        Layout::Buckets => "buckets",
+        Layout::Overlapping => "overlapping",
+        _ => "unknown",
     };
-    report.field("layout", field);
-    report.row("layout", words);
+    report.field("layout", name);
+    report.row("layout", name);
 }
 
 /// The name of a policy on the command line and in JSON.

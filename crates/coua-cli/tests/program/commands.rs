@@ -278,7 +278,7 @@ fn convert_makes_a_coarser_copy() {
     let (f, small) = (folder.join("f"), folder.join("small"));
     let text = expected(&lines(50_000, Repeats::Few));
     run_with(&text, ["add", &f]).good();
-    for target in [["--rate", "0.001"], ["--hash-bits", "30"], ["--layout", "windows"]] {
+    for target in [["--rate", "0.001"], ["--hash-bits", "30"], ["--layout", "overlapping"]] {
         run(["convert", &f, "-o", &small, target[0], target[1]]).good();
         assert!(run_with(&text, ["check", &small]).good() == text, "{target:?}: all still there");
         let smaller = folder.read("small").len() < folder.read("f").len();

@@ -184,7 +184,7 @@ fn options_must_agree_with_an_existing_filter() {
         ("--rate", "0.00001"),
         ("--hash-bits", "60"),
         ("--slots-per-bucket", "4"),
-        ("--layout", "windows"),
+        ("--layout", "overlapping"),
         ("--when-full", "exceed"),
         ("--max-items", "2M"),
     ] {
@@ -327,7 +327,7 @@ fn a_key_for_a_filter_without_one_is_refused() {
     run_with(b"a\n", ["add", &filter]).good();
     let before = folder.read("seen");
     for command in ["add", "check", "count", "remove", "info"] {
-        run([command, &filter, "--key-file", &key]).failed(
+        run([command, &filter, "--secret", &key]).failed(
             2,
             &format!(
                 "coua: {filter}: the filter has no secret key, and gets none by --secret: leave it out, or \

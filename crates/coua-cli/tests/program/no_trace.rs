@@ -111,9 +111,9 @@ fn of_inputs() {
         "<&-",
         "--stats in 2>&-",
         "--stats=json in 2>&-",
-        "--key-file missing in",
-        "--key-file out in",
-        "--key-file . in",
+        "--secret missing in",
+        "--secret out in",
+        "--secret . in",
     ];
     refused(&[MAKE, ASK].concat(), &troubles);
 }
@@ -153,17 +153,16 @@ fn of_options_about_the_filter() {
         |command: &&&str| !command.contains("aging") && !command.contains("window");
     let windowless: Vec<&str> = MAKE.iter().filter(without_window).copied().collect();
     refused(&windowless, &troubles);
-    let others =
-        ["--window 7d", "--window 5-items", "--seed 4", "--hash-bits 20", "--key-file key"];
+    let others = ["--window 7d", "--window 5-items", "--seed 4", "--hash-bits 20", "--secret key"];
     refused(&["dedup --filter there -o made in", "add there in"], &others);
-    refused(ASK, &["--key-file key in", "--window 7d in", "--no-such-option in"]);
+    refused(ASK, &["--secret key in", "--window 7d in", "--no-such-option in"]);
 }
 
 #[test]
 fn of_outputs() {
     for output in ["no/such/out", ".", "in", "key"] {
         let filters = ["dedup --filter new", "dedup --filter there", "dedup"];
-        refused(&filters, &[&format!("-o {output} --key-file key in")]);
+        refused(&filters, &[&format!("-o {output} --secret key in")]);
     }
     for output in ["no/such/out", ".", "in", "there"] {
         refused(&["remove there --report found"], &[&format!("-o {output} in")]);
@@ -186,7 +185,7 @@ fn of_filters() {
         &["verify", "info", "compact", "merge -o new", "convert -o new --hash-bits 20"],
         &["missing", ".", "in", "no/such/filter", "/dev/null"],
     );
-    refused(WHOLE, &["--key-file missing", "--key-file out", "--key-file key", "--no-such-option"]);
+    refused(WHOLE, &["--secret missing", "--secret out", "--secret key", "--no-such-option"]);
     for output in [".", "in", "no/such/filter", "-", "/dev/null"] {
         refused(&["merge there", "convert --hash-bits 20 there"], &[&format!("-o {output}")]);
     }

@@ -63,10 +63,10 @@ fn what_is_pulled_answers_as_the_server(kind: Kind) {
         run_with(&text, ["add", &at]).good();
         run_with(&text[..text.len() / 2], ["remove", "-q", &at]).good();
         let [file, key] = ["coua", "key"].map(|end| folder.join(&format!("{name}.{end}")));
-        run(["pull", &at, &file, "--key-file", &key]).good();
+        run(["pull", &at, &file, "--secret", &key]).good();
         let there = run_with(&text, ["check", &at]).good();
-        assert_eq!(run_with(&text, ["check", &file, "--key-file", &key]).good(), there);
-        run(["verify", &file, "--key-file", &key]).good();
+        assert_eq!(run_with(&text, ["check", &file, "--secret", &key]).good(), there);
+        run(["verify", &file, "--secret", &key]).good();
     }
 }
 
@@ -85,10 +85,10 @@ fn small_filters_are_pulled(kind: Kind) {
         let text = different(count);
         run_with(&text, ["add", &address(&server, name)]).good();
         let [file, key] = ["coua", "key"].map(|end| folder.join(&format!("{name}.{end}")));
-        run(["pull", &address(&server, name), &file, "--key-file", &key]).good();
-        let asked = ["check", &file, "--key-file", &key];
+        run(["pull", &address(&server, name), &file, "--secret", &key]).good();
+        let asked = ["check", &file, "--secret", &key];
         assert_eq!(run_with(&text, asked).good(), text, "{name}");
-        let info = run(["info", "--json", &file, "--key-file", &key]).json();
+        let info = run(["info", "--json", &file, "--secret", &key]).json();
         let when_full = if name == "fixed" { "error" } else { "grow" };
         assert_eq!(info["when_full"], when_full, "{name}");
     }
@@ -100,7 +100,7 @@ fn the_page_gets_what_is_pulled(kind: Kind) {
     let at = address(&server, "seen");
     run_with(&different(1000), ["add", &at]).good();
     let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
-    run(["pull", &at, &file, "--key-file", &key]).good();
+    run(["pull", &at, &file, "--secret", &key]).good();
     let mut explore = coua(["explore", "--no-open", &at]).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(explore.stdout.take().unwrap()).read_line(&mut url).unwrap();
@@ -136,13 +136,13 @@ fn a_filter_of_a_cluster_becomes_one_file(kind: Kind) {
     let text = different(50_000);
     run_with(&text, ["dedup", "--filter", &at]).good();
     let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
-    run(["pull", &at, &file, "--key-file", &key]).good();
-    let keyed = ["check", &file, "--key-file", &key];
+    run(["pull", &at, &file, "--secret", &key]).good();
+    let keyed = ["check", &file, "--secret", &key];
     assert_eq!(run_with(&text, keyed).good(), text);
-    assert!(run(["info", "--json", &file, "--key-file", &key]).text().contains("\"items\": 50000"));
+    assert!(run(["info", "--json", &file, "--secret", &key]).text().contains("\"items\": 50000"));
     // Back, as one key of the same cluster.
     let one = address(&cluster[1], "copy");
-    run(["push", &file, &one, "--key-file", &key]).good();
+    run(["push", &file, &one, "--secret", &key]).good();
     assert_eq!(run_with(&text, ["check", &one]).good(), text);
 }
 
@@ -169,7 +169,7 @@ fn a_pull_during_writes_has_all_that_was_there_before(kind: Kind) {
         });
         for round in 0..3 {
             let file = folder.join(&format!("{round}.coua"));
-            run(["pull", &at, &file, "--key-file", &folder.join("key")]).good();
+            run(["pull", &at, &file, "--secret", &folder.join("key")]).good();
         }
         is_done.store(true, Ordering::Relaxed);
     });
@@ -177,7 +177,7 @@ fn a_pull_during_writes_has_all_that_was_there_before(kind: Kind) {
     let mut counts = Vec::new();
     for round in 0..3 {
         let file = folder.join(&format!("{round}.coua"));
-        let asked = ["check", &file, "--key-file", &folder.join("key")];
+        let asked = ["check", &file, "--secret", &folder.join("key")];
         assert_eq!(run_with(&before, asked).good(), before);
         let some = run_with(&new, asked).stdout;
         counts.push(some.split(|byte| *byte == b'\n').count());
@@ -190,7 +190,7 @@ fn what_is_pushed_answers_as_the_file(kind: Kind) {
     let folder = Folder::new();
     let key = folder.file("key", "000102030405060708090a0b0c0d0e0f\n");
     let text = different(200_000);
-    for (name, option) in [("plain", None), ("keyed", Some("--key-file"))] {
+    for (name, option) in [("plain", None), ("keyed", Some("--secret"))] {
         let file = folder.join(name);
         let keyed: Vec<&str> = option.into_iter().chain(option.map(|_| key.as_str())).collect();
         let with = |words: &[&str]| [words, &keyed].concat().join(" ");
@@ -223,7 +223,7 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     let [file, key] = ["new.coua", "key"].map(|name| folder.join(name));
     let there = folder.file("there", "text");
     let refused = |name: &str, file: &str, key: &str, words: &str| {
-        let said = refusal(&["pull", &at(name), file, "--key-file", key]);
+        let said = refusal(&["pull", &at(name), file, "--secret", key]);
         assert!(said.contains(words), "{said}");
         assert!(!fs::exists(folder.join("new.coua")).unwrap(), "{name}");
     };
@@ -301,7 +301,7 @@ fn shards_with_different_keys_are_refused(kind: Kind) {
     client.good("CF.RESERVE {seen:1} 1024");
     let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
     let at = address(&server, "seen?shards=2");
-    let said = refusal(&["pull", &at, &file, "--key-file", &key]);
+    let said = refusal(&["pull", &at, &file, "--secret", &key]);
     assert!(said.contains("{seen:1} cannot be merged with the shards before it"), "{said}");
 }
 
@@ -317,8 +317,8 @@ fn processes_that_create_shards_at_once_agree_on_the_key(kind: Kind) {
             }
         });
         let [file, key] = ["coua", "key"].map(|end| folder.join(&format!("{round}.{end}")));
-        run(["pull", &at, &file, "--key-file", &key]).good();
-        let asked = ["check", &file, "--key-file", &key];
+        run(["pull", &at, &file, "--secret", &key]).good();
+        let asked = ["check", &file, "--secret", &key];
         assert_eq!(run_with(&text, asked).good(), text);
     }
 }
@@ -338,12 +338,12 @@ fn windows_are_made_and_carried(kind: Kind) {
     let said = refusal(&["add", &at, "--window", "5h"]);
     assert!(said.contains("has the window 4h in 4 generations"), "{said}");
     let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
-    run(["pull", &at, &file, "--key-file", &key]).good();
-    let asked = ["check", &file, "--key-file", &key];
+    run(["pull", &at, &file, "--secret", &key]).good();
+    let asked = ["check", &file, "--secret", &key];
     assert_eq!(run_with(&text, asked).good(), text);
-    let day = ["info", "--json", &file, "--key-file", &key];
+    let day = ["info", "--json", &file, "--secret", &key];
     assert_eq!(run(day).json()["window"]["generations"], 4);
-    run(["push", &file, &address(&server, "copy"), "--key-file", &key]).good();
+    run(["push", &file, &address(&server, "copy"), "--secret", &key]).good();
     assert_eq!(run_with(&text, ["check", &address(&server, "copy")]).good(), text);
     // A day later.
     let later = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() + 86_400_000;
@@ -356,7 +356,7 @@ fn windows_are_made_and_carried(kind: Kind) {
     run_with(&text, ["dedup", "--filter", &at, "--window", "400-items"]).good();
     assert!(client.call(&["CF.INFO", "{items:0}", "Window items"]).integer() >= 100);
     let [file, key] = ["items.coua", "key2"].map(|name| folder.join(name));
-    let said = refusal(&["pull", &at, &file, "--key-file", &key]);
+    let said = refusal(&["pull", &at, &file, "--secret", &key]);
     assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
     let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=error"]);
     assert!(said.contains("is not available with a window"), "{said}");

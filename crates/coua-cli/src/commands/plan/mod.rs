@@ -144,7 +144,7 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[P
     let name = "wrongly dropped by a dedup of so many";
     report.measure("expected_wrongly_dropped", name, dropped, significant);
     report.bytes("bytes", "memory", plan.bytes);
-    report.field("side_bytes", plan.overflow_bytes);
+    report.field("overflow_bytes", plan.overflow_bytes);
     let is_notable = plan.overflow_bytes > plan.bytes / 100;
     let overflow = is_notable.then(|| size(plan.overflow_bytes));
     report.row_if_any("of it for crowded items, expected", overflow);
