@@ -143,7 +143,7 @@ impl TimeSyntax {
 
     fn rfc_3339(&self, text: &[u8]) -> Option<u64> {
         match PARSER.parse_timestamp(text) {
-            Ok(time) => since_1970(time),
+            Ok(time) => since_1970(time).filter(|_| has_possible_offset(text)),
             Err(_) => self.since_1970(PARSER.parse_datetime(text).ok()?),
         }
     }
@@ -165,6 +165,13 @@ impl TimeSyntax {
     fn since_1970(&self, time: DateTime) -> Option<u64> {
         since_1970(self.zone.to_ambiguous_timestamp(time).compatible().ok()?)
     }
+}
+
+/// Whether the offset from UTC, if there is one, is less than a day.
+fn has_possible_offset(text: &[u8]) -> bool {
+    let time = text.get("2026-11-21".len()..).unwrap_or_default();
+    let sign = time.iter().position(|byte| matches!(byte, b'+' | b'-'));
+    sign.is_none_or(|sign| time[sign + 1..].get(..2).is_some_and(|hours| hours < b"24".as_slice()))
 }
 
 fn since_1970(time: Timestamp) -> Option<u64> {
@@ -271,6 +278,8 @@ mod tests {
         for text in [
             "2026-11-21T04:00:00Z",
             "2026-11-21T05:00:00+01:00",
+            "2026-11-22T03:59:00+23:59",
+            "2026-11-21T00:00:00-04[America/Port-au-Prince]",
             "2026-11-21 04:00:00",
             " 2026-11-21T04:00:00.0004Z ",
             "1795233600",
@@ -289,6 +298,8 @@ mod tests {
             "-5",
             "1e9",
             "1969-12-31T23:59:59Z",
+            "2026-11-21T04:00:00+25:00",
+            "2026-11-21T04:00:00-24",
             "2026-13-01T00:00:00Z",
             "nan",
             "9999999999999999999999",

@@ -186,10 +186,14 @@ impl WindowSpec {
         };
         let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
         window.map(Some).map_err(|error| match error {
-            WindowError::Length { found, generations } if clock != Clock::Count => {
-                let reason = format!(
-                    "{} cannot be divided into {generations} generations: give a longer one, or fewer --generations",
+            WindowError::Length { found, generations } if found < generations.into() => {
+                let length = if clock == Clock::Count {
+                    format!("{found}-items")
+                } else {
                     duration_text(found)
+                };
+                let reason = format!(
+                    "{length} cannot be divided into {generations} generations: give a longer one, or fewer --generations"
                 );
                 Failure::at("--window", reason)
             }

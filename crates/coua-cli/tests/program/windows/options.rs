@@ -9,7 +9,7 @@ fn windows_that_cannot_be() {
         (&["--window", "0s"][..], "is not a length of time such as 7d"),
         (&["--window", "1 month"], "is not a length of time"),
         (&["--window", "5ms"], "--window: 5ms cannot be divided into 8 generations"),
-        (&["--window", "5-items"], "--window: a window of length 5 cannot be divided"),
+        (&["--window", "5-items"], "--window: 5-items cannot be divided"),
         (&["--window", "7d", "--generations", "0"], "is not a whole number from 1 to 1000"),
         (&["--window", "7d", "--generations", "1001"], "is not a whole number from 1 to 1000"),
         (&["--window", "1x-items"], "its number of items is not a whole number below 2^64"),
