@@ -1,6 +1,6 @@
 //! Options that describe a filter to be made, and what it forgets.
 
-use super::input_args::TimeSource;
+use super::key_args::TimeSource;
 use super::value::{self, Word, word};
 use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
 use crate::filter::{FilterSpec, Secret, WindowLength, WindowSpec};

@@ -2,6 +2,7 @@
 
 mod filter_args;
 mod input_args;
+mod key_args;
 mod run_args;
 pub(crate) mod value;
 

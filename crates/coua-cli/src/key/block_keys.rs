@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(crate) enum Missing {
     Field(usize),
     Column(usize),
+    /// Than those that do not count.
+    OtherColumn,
     /// A field, column or JSON string without a byte.
     Empty,
     OpenQuote,
@@ -38,6 +40,7 @@ impl fmt::Display for Missing {
         match self {
             Self::Field(number) => write!(f, "no field {number}"),
             Self::Column(number) => write!(f, "no column {number}"),
+            Self::OtherColumn => f.write_str("no column but those of --csv-except"),
             Self::Empty => f.write_str("the key is empty (--empty=key makes it a key)"),
             Self::OpenQuote => f.write_str("a quote is never closed"),
             Self::BrokenJson => f.write_str("no valid JSON"),

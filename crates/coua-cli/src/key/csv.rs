@@ -1,100 +1,10 @@
 //! Keys of CSV columns.
 
 use crate::key::block_keys::{Missing, Parts};
+use crate::key::column::{Column, NoColumn, Occurrences, each_field};
 use crate::terminal::{Failure, Result};
-use csv_core::{ReadFieldResult, ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::TryReserveError;
-
-/// A column as the user names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
-    /// The name that it has in the header, if it has that name there.
-    name: String,
-    /// Its place, counted from 1, if no column has that name.
-    position: Option<usize>,
-    /// Else the column that has the name before a number in brackets for the second, third, ... time.
-    nth: Option<(String, usize)>,
-}
-
-impl Column {
-    /// The columns of a list as the user writes it: one CSV record, or `=` and one name.
-    pub(crate) fn parse_list(text: &str) -> Result<Vec<Self>> {
-        if let Some(name) = text.strip_prefix('=') {
-            return Ok(vec![Self { name: name.to_owned(), position: None, nth: None }]);
-        }
-        let mut columns = Vec::new();
-        // No argument has a zero byte.
-        let mut list = ReaderBuilder::new().terminator(Terminator::Any(0)).build();
-        each_field(&mut list, text.as_bytes(), Vec::new(), |_, field| {
-            columns.push(Self::parse(&String::from_utf8_lossy(field)));
-        });
-        if columns.is_empty() {
-            return Err(Failure::at("--csv", "is empty; give the name or the number of a column"));
-        }
-        columns.into_iter().collect()
-    }
-
-    /// A name or a number as the user writes it.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        let position = (!text.starts_with('0')).then(|| text.parse().ok()).flatten();
-        let nth = text.strip_suffix(']').and_then(|rest| {
-            let (name, number) = rest.rsplit_once('[')?;
-            Some((name.to_owned(), number.parse().ok().filter(|number| *number > 0)?))
-        });
-        if text == "0" {
-            let reason = "columns are counted from 1; --csv '=0' is the column of this name";
-            return Err(Failure::at("--csv 0", reason));
-        }
-        Ok(Self { name: text.to_owned(), position, nth })
-    }
-
-    /// Where the column is under a header in which its names were found like this.
-    fn place(&self, found: &Occurrences) -> Result<usize, NoColumn> {
-        let name = || self.name.clone();
-        match (found.first, found.second) {
-            (Some(first), Some(second)) => {
-                Err(NoColumn::Ambiguous { name: name(), places: [first, second] })
-            }
-            (Some(place), None) => Ok(place),
-            (None, _) => found.nth.or(self.position).ok_or_else(|| NoColumn::Missing(name())),
-        }
-    }
-}
-
-/// Where a column's name stands in a header, which may be giant.
-#[derive(Clone, Debug, Default)]
-struct Occurrences {
-    first: Option<usize>,
-    second: Option<usize>,
-    /// How often the name before a number in brackets was met.
-    met: usize,
-    /// Where it was met for that time.
-    nth: Option<usize>,
-}
-
-impl Occurrences {
-    fn see(&mut self, column: &Column, number: usize, name: &[u8]) {
-        if column.name.as_bytes() == name {
-            let place = if self.first.is_none() { &mut self.first } else { &mut self.second };
-            place.get_or_insert(number);
-        }
-        if let Some((_, nth)) = column.nth.as_ref().filter(|(it, _)| it.as_bytes() == name) {
-            self.met += 1;
-            self.nth = self.nth.or((self.met == *nth).then_some(number));
-        }
-    }
-}
-
-/// Why a header does not tell where a column is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoColumn {
-    Missing(String),
-    /// Several have the name: the first two of them.
-    Ambiguous {
-        name: String,
-        places: [usize; 2],
-    },
-}
 
 /// What the first record of a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,10 +26,22 @@ pub(crate) struct Dialect {
     pub(crate) trims_names: bool,
 }
 
-/// The columns that make the key.
+/// Which columns make the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// These, in their order.
+    These(Vec<Column>),
+    /// All but these.
+    AllBut(Vec<Column>),
+}
+
+/// The columns that make the key, and perhaps that of the time, as the last part.
 #[derive(Debug)]
 pub(crate) struct Columns {
-    wanted: Vec<Column>,
+    /// Those that are found by name or number.
+    named: Vec<Column>,
+    /// If the key is made of all columns but the first of the named ones: how many of them that are.
+    excepted: Option<usize>,
     /// Where they are in the present file, counted from 1.
     numbers: Vec<usize>,
     /// What is after the last of them is not looked at.
@@ -134,7 +56,8 @@ impl Clone for Columns {
     /// With a reader of its own: the copy of one of csv-core's (0.1.13) lacks most of its tables.
     fn clone(&self) -> Self {
         let numbers = self.numbers.clone();
-        Self { numbers, highest: self.highest, ..Self::of(self.wanted.clone(), self.dialect) }
+        let of_same = Self::of(self.named.clone(), self.excepted, self.dialect);
+        Self { numbers, highest: self.highest, ..of_same }
     }
 }
 
@@ -146,25 +69,51 @@ fn reader(dialect: Dialect) -> Reader {
 }
 
 impl Columns {
-    pub(crate) fn new(wanted: Vec<Column>, dialect: Dialect) -> Result<Self> {
+    pub(crate) fn new(choice: Choice, time: Option<Column>, dialect: Dialect) -> Result<Self> {
         if matches!(dialect.comma, b'"' | b'\n' | b'\r') {
             let reason = "with --csv, the separator is one byte, and no quote or end of line";
             return Err(Failure::at("-t", reason));
         }
-        Ok(Self::of(wanted, dialect))
+        let (mut named, excepted) = match choice {
+            Choice::These(columns) => (columns, None),
+            Choice::AllBut(columns) => {
+                let count = columns.len();
+                (columns, Some(count))
+            }
+        };
+        named.extend(time);
+        Ok(Self::of(named, excepted, dialect))
     }
 
-    fn of(wanted: Vec<Column>, dialect: Dialect) -> Self {
-        let numbers: Vec<_> = wanted.iter().map_while(|column| column.position).collect();
-        let highest = highest(&numbers);
-        let (output, ends) = (Vec::new(), Vec::new());
-        let reader = reader(dialect);
-        Self { wanted, numbers, highest, dialect, reader, output, ends }
+    fn of(named: Vec<Column>, excepted: Option<usize>, dialect: Dialect) -> Self {
+        let numbers: Vec<_> = named.iter().map_while(|column| column.position).collect();
+        let (output, ends, reader) = (Vec::new(), Vec::new(), reader(dialect));
+        let mut columns = Self {
+            named,
+            excepted,
+            numbers: Vec::new(),
+            highest: 0,
+            dialect,
+            reader,
+            output,
+            ends,
+        };
+        columns.use_numbers(&numbers);
+        columns
+    }
+
+    fn excepted(&self) -> usize {
+        self.excepted.unwrap_or(0)
+    }
+
+    /// Whether the number of parts depends on the record.
+    pub(super) fn are_open(&self) -> bool {
+        self.excepted.is_some()
     }
 
     /// Whether the first record of a file must name the columns.
     fn need_header(&self) -> bool {
-        self.wanted.iter().any(|column| column.position.is_none())
+        self.named.iter().any(|column| column.position.is_none())
     }
 
     /// What the first record of a file is. If all columns are given by number and it has so many, it is no header;
@@ -174,7 +123,7 @@ impl Columns {
         first: &[u8],
         mut see: impl FnMut(&[u8]),
     ) -> Result<FirstRecord, NoColumn> {
-        let mut found = vec![Occurrences::default(); self.wanted.len()];
+        let mut found = vec![Occurrences::default(); self.named.len()];
         let mut output = std::mem::take(&mut self.output);
         output.resize(output.len().max(first.len()), 0);
         let (trim, mut fields) = (self.dialect.trims_names, 0);
@@ -182,7 +131,7 @@ impl Columns {
             see(field);
             fields = number;
             let name = if trim { field.trim_ascii() } else { field };
-            for (found, column) in found.iter_mut().zip(&self.wanted) {
+            for (found, column) in found.iter_mut().zip(&self.named) {
                 found.see(column, number, name);
             }
         });
@@ -190,24 +139,45 @@ impl Columns {
         if !self.need_header() && (self.highest() <= fields || !names_all) {
             return Ok(FirstRecord::Data);
         }
-        let places = self.wanted.iter().zip(&found).map(|(column, found)| column.place(found));
-        places.collect::<Result<_, _>>().map(FirstRecord::Header)
+        let places = self.named.iter().zip(&found).map(|(column, found)| column.place(found));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let excepted = &places[..self.excepted()];
+        if self.are_open() && (1..=fields).all(|number| excepted.contains(&number)) {
+            return Err(NoColumn::Left);
+        }
+        Ok(FirstRecord::Header(places))
     }
 
-    /// The highest number among the wanted columns.
+    /// The highest number among the named columns.
     fn highest(&self) -> usize {
-        self.wanted.iter().filter_map(|column| column.position).max().unwrap_or(0)
+        self.named.iter().filter_map(|column| column.position).max().unwrap_or(0)
     }
 
     pub(crate) fn use_numbers(&mut self, numbers: &[usize]) {
         self.numbers.clear();
         self.numbers.extend_from_slice(numbers);
-        self.highest = highest(numbers);
+        let highest = || numbers.iter().copied().max().unwrap_or(0);
+        self.highest = if self.are_open() { usize::MAX } else { highest() };
+        let excepted = self.excepted().min(numbers.len());
+        self.numbers[..excepted].sort_unstable();
     }
 
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {
         let count = self.parse(record);
-        for &number in &self.numbers {
+        let (excepted, named) = self.numbers.split_at(self.excepted());
+        if self.are_open() {
+            let mut excepted = excepted.iter().peekable();
+            for number in 1..=count {
+                if excepted.next_if_eq(&&number).is_none() {
+                    parts.push(self.field(number - 1));
+                }
+                while excepted.next_if(|it| **it <= number).is_some() {}
+            }
+            if parts.ends.is_empty() && !self.numbers.is_empty() {
+                parts.push_absent(Missing::OtherColumn);
+            }
+        }
+        for &number in named {
             if number > count {
                 parts.push_absent(Missing::Column(number));
             } else {
@@ -259,40 +229,6 @@ impl Columns {
     }
 }
 
-/// Shows the fields of a record with their numbers, from 1. There may be as many as the record has bytes:
-/// their ends are not kept.
-fn each_field(
-    reader: &mut Reader,
-    record: &[u8],
-    mut field: Vec<u8>,
-    mut see: impl FnMut(usize, &[u8]),
-) {
-    reader.reset();
-    let (mut rest, mut written, mut number) = (record, 0, 1);
-    loop {
-        let (result, read, wrote) = reader.read_field(rest, &mut field[written..]);
-        rest = &rest[read..];
-        written += wrote;
-        match result {
-            ReadFieldResult::Field { record_end } => {
-                see(number, &field[..written]);
-                (written, number) = (0, number + 1);
-                if record_end {
-                    return;
-                }
-            }
-            ReadFieldResult::End => return,
-            ReadFieldResult::OutputFull => field.resize(field.len() * 2 + 16, 0),
-            // With nothing left, the next call is told so and ends the record.
-            ReadFieldResult::InputEmpty => {}
-        }
-    }
-}
-
-fn highest(numbers: &[usize]) -> usize {
-    numbers.iter().copied().max().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,7 +236,7 @@ mod tests {
     const COMMAS: Dialect = Dialect { comma: b',', has_quotes: true, trims_names: false };
 
     fn columns(list: &str, dialect: Dialect) -> Columns {
-        Columns::new(Column::parse_list(list).unwrap(), dialect).unwrap()
+        Columns::new(Choice::These(Column::parse_list(list).unwrap()), None, dialect).unwrap()
     }
 
     fn found(columns: &mut Columns, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
@@ -387,12 +323,38 @@ mod tests {
 
     #[test]
     fn blanks_around_names_and_quotes_in_plain_lines() {
-        let wanted = || Column::parse_list("name").unwrap();
-        let mut trimmed = Columns::new(wanted(), Dialect { trims_names: true, ..COMMAS }).unwrap();
+        let mut trimmed = columns("name", Dialect { trims_names: true, ..COMMAS });
         assert_eq!(trimmed.resolve(b"id, name ", |_| {}), Ok(FirstRecord::Header(vec![2])));
         let tabs = Dialect { comma: b'\t', has_quotes: false, ..COMMAS };
         let mut second = columns("2", tabs);
         assert_eq!(found(&mut second, b"\"a\t\"b\t\"c"), Ok(vec![b"\"b".to_vec()]));
+    }
+
+    #[test]
+    fn all_columns_but_some() {
+        let but = |list: &str, time: Option<&str>| {
+            let excepted = if list.is_empty() { vec![] } else { Column::parse_list(list).unwrap() };
+            let time = time.map(|name| Column::parse(name).unwrap());
+            Columns::new(Choice::AllBut(excepted), time, COMMAS).unwrap()
+        };
+        let parts = |parts: &[&str]| Ok(parts.iter().map(|it| it.as_bytes().to_vec()).collect());
+        assert_eq!(found(&mut but("", None), b"a,\"b\",,"), parts(&["a", "b", "", ""]));
+        assert_eq!(found(&mut but("", None), b""), parts(&[]), "an empty row");
+        assert_eq!(found(&mut but("3,1,3,9", None), b"a,b,c,d"), parts(&["b", "d"]));
+        assert_eq!(found(&mut but("1", None), b"a"), Err(Missing::OtherColumn));
+        assert_eq!(found(&mut but("2", Some("3")), b"a,b,c"), parts(&["a", "c", "c"]));
+        assert_eq!(found(&mut but("2", Some("3")), b"a,b"), Err(Missing::Column(3)));
+        let many = b"x,".repeat(1000);
+        assert_eq!(found(&mut but("7", None), &many).unwrap().len(), 1000);
+        assert_eq!(but("", None).resolve(b"a,b", |_| {}), Ok(FirstRecord::Data));
+        assert_eq!(but("2", None).resolve(b"a,b", |_| {}), Ok(FirstRecord::Data));
+        assert_eq!(but("b,c", None).resolve(b"c,b", |_| {}), Err(NoColumn::Left));
+        let mut named = but("at,id", None);
+        assert_eq!(named.resolve(b"id,x,at", |_| {}), Ok(FirstRecord::Header(vec![3, 1])));
+        named.use_numbers(&[3, 1]);
+        for columns in [&mut named.clone(), &mut named] {
+            assert_eq!(found(columns, b"1,2,3"), parts(&["2"]));
+        }
     }
 
     #[test]
@@ -404,6 +366,8 @@ mod tests {
         assert_eq!(names("id,\"a,b\",3"), ["id", "a,b", "3"]);
         assert_eq!(names("=a,b"), ["a,b"]);
         assert!(Column::parse_list("0").is_err() && Column::parse_list("id,0").is_err());
-        assert!(Columns::new(vec![], Dialect { comma: b'"', ..COMMAS }).is_err());
+        assert!(
+            Columns::new(Choice::AllBut(vec![]), None, Dialect { comma: b'"', ..COMMAS }).is_err()
+        );
     }
 }

@@ -36,12 +36,20 @@ impl Finder {
 
     /// Whether it always finds one part.
     pub(super) fn finds_one_part(&self) -> bool {
-        !matches!(self, Self::Fields(fields) if fields.is_open())
+        !match self {
+            Self::Fields(fields) => fields.is_open(),
+            Self::Csv(columns) => columns.are_open(),
+            _ => false,
+        }
     }
 
-    /// Whether a part without a byte is like one that the record lacks: one of a record or of a match is not.
+    /// Whether a part without a byte is like one that the record lacks: one of a record, a row or a match is not.
     pub(super) fn finds_values(&self) -> bool {
-        matches!(self, Self::Fields(_) | Self::Csv(_) | Self::Json(_))
+        match self {
+            Self::Csv(columns) => !columns.are_open(),
+            Self::Fields(_) | Self::Json(_) => true,
+            Self::Record | Self::Regex(_) => false,
+        }
     }
 }
 

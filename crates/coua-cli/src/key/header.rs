@@ -1,6 +1,7 @@
 //! The headers of CSV inputs, which name their columns.
 
-use crate::key::csv::{Columns, FirstRecord, NoColumn};
+use crate::key::column::NoColumn;
+use crate::key::csv::{Columns, FirstRecord};
 use crate::record::{Header, unmarked};
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
@@ -80,6 +81,12 @@ impl Headers {
         let places = match self.columns.resolve(first, |name| names.add(name)) {
             Ok(FirstRecord::Data) => return Ok(None),
             Ok(FirstRecord::Header(places)) => places,
+            Err(NoColumn::Left) => {
+                let reason = format_args!(
+                    "--csv-except names all of its columns ({names}), so that none is left for the key"
+                );
+                return Err(Failure::at(input, reason));
+            }
             Err(NoColumn::Missing(name)) => {
                 let reason =
                     format_args!("the header has no column \"{name}\" (its columns: {names})");

@@ -39,10 +39,10 @@ impl KeySpec {
 
     /// What is true of the keys of both filters. Returns an error if they are not normalized alike.
     pub(crate) fn common(&self, other: &Self, name: impl Display) -> Result<Self> {
-        self.normalize.check_same(other.normalize, name)?;
+        self.normalize.check_same(&other.normalize, name)?;
         let is_same = self.find == other.find;
         let find = if is_same { self.find.clone() } else { BTreeMap::new() };
-        Ok(Self { find, normalize: self.normalize })
+        Ok(Self { find, normalize: self.normalize.clone() })
     }
 
     /// The options that find keys, as they are written.
@@ -90,6 +90,7 @@ fn quoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::UrlForm;
 
     fn spec(find: &[(&str, &[&str])], normalize: Normalize) -> KeySpec {
         let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn options_are_shown_as_they_are_written() {
-        let both = Normalize { trim: true, ignore_case: true, url: false };
+        let both = Normalize { trim: true, ignore_case: true, ..Normalize::default() };
         let found = spec(&[("csv", &["id", "a b"]), ("no-quotes", &[""])], both);
         assert_eq!(found.to_string(), "--csv id --csv 'a b' --no-quotes, --ignore-case --trim");
         assert_eq!(KeySpec::default().to_string(), "whole records");
@@ -109,7 +110,10 @@ mod tests {
 
     #[test]
     fn the_note_is_kept_as_it_was() {
-        let found = spec(&[("json", &["/id"])], Normalize { url: true, ..Normalize::default() });
+        let found = spec(
+            &[("json", &["/id"])],
+            Normalize { url: Some(UrlForm::default()), ..Normalize::default() },
+        );
         let note = r#"{"find":{"json":["/id"]},"normalize":["url"]}"#;
         assert_eq!(String::from_utf8(found.to_note()).unwrap(), note);
         assert_eq!(serde_json::from_str::<KeySpec>(note).unwrap(), found);

@@ -5,6 +5,7 @@
 //! `a b,c` and `a,b c` differ. A part that the record lacks, where that is allowed, has the highest length.
 
 mod block_keys;
+mod column;
 mod csv;
 mod fields;
 mod finder;
@@ -15,11 +16,13 @@ mod key_spec;
 mod known_keys;
 mod normalize;
 mod regex;
+mod url_form;
 
 pub(crate) use block_keys::{
     Answers, BlockKeys, Expectation, Group, Missing, MissingKey, Reason, Seen,
 };
-pub(crate) use csv::{Column, Columns, Dialect};
+pub(crate) use column::Column;
+pub(crate) use csv::{Choice, Columns, Dialect};
 pub(crate) use fields::Fields;
 pub(crate) use finder::{Finder, Times};
 pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
@@ -29,6 +32,7 @@ pub(crate) use key_spec::KeySpec;
 pub(crate) use known_keys::Known;
 pub(crate) use normalize::Normalize;
 pub(crate) use regex::Pattern;
+pub(crate) use url_form::UrlForm;
 
 use block_keys::Parts;
 use coua::{KeyHash, KeyHasher};
@@ -75,14 +79,17 @@ impl Keys {
         self.parts.clear();
         self.key.clear();
         self.parts.bytes.try_reserve(record)?;
-        self.key.try_reserve(record.saturating_add(PARTS_LENGTHS))?;
+        // As many parts as a record may have, each with its length.
+        let lengths =
+            if self.finder.finds_one_part() { PARTS_LENGTHS } else { record.saturating_mul(8) };
+        self.key.try_reserve(record.saturating_add(lengths))?;
         match &mut self.finder {
             Finder::Csv(columns) => columns.make_room(record)?,
             // What is allocated on the way cannot be lent.
             Finder::Json(_) => Vec::<u8>::new().try_reserve(record.saturating_mul(3))?,
             _ => {}
         }
-        if self.normalize.url {
+        if self.normalize.url.is_some() || self.normalize.unicode {
             Vec::<u8>::new().try_reserve(record.saturating_mul(3))
         } else {
             Ok(())

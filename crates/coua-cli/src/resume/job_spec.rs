@@ -12,11 +12,12 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 29] = [
+const OPTIONS: [&str; 31] = [
     "append",
     "comment",
     "crlf",
     "csv",
+    "csv-except",
     "delimiter",
     "empty",
     "encoding",
@@ -40,6 +41,7 @@ const OPTIONS: [&str; 29] = [
     "time-zone",
     "trim",
     "tsv",
+    "unicode",
     "unique",
     "url",
 ];

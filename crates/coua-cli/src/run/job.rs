@@ -131,13 +131,13 @@ impl Reading {
         if let Some(known) = &known
             && (keys.normalize.does_nothing() || keys.normalize == known.normalize)
         {
-            keys.normalize = known.normalize;
+            keys.normalize = known.normalize.clone();
             return Ok(());
         }
-        let (find, normalize) = (self.find.clone(), keys.normalize);
-        let is_set = filter.set_key_spec(&KeySpec { find, normalize })?;
+        let (find, normalize) = (self.find.clone(), keys.normalize.clone());
+        let is_set = filter.set_key_spec(&KeySpec { find, normalize: normalize.clone() })?;
         match known.filter(|_| !is_set) {
-            Some(known) => normalize.check_same(known.normalize, filter.name()),
+            Some(known) => normalize.check_same(&known.normalize, filter.name()),
             None => Ok(()),
         }
     }

@@ -46,7 +46,7 @@ impl Reading {
             return Err(Failure::at(path.display(), reason));
         }
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
-            self.hashing.keys.normalize.check_same(keys.normalize, path.display())?;
+            self.hashing.keys.normalize.check_same(&keys.normalize, path.display())?;
         }
         clock::advance(&mut view.filter);
         Ok(view.filter)

@@ -30,6 +30,35 @@ fn columns_in_one_list_and_by_names_that_are_numbers() {
 }
 
 #[test]
+fn whole_rows_and_all_columns_but_some() {
+    let table = b"id,name,at\n1,a,5\n2,a,6\n1,\"a\",7\n1,a,5\n1,,5\n1,,6\n";
+    dedups(&["--csv", "*"], b"a,\"b\"\na,b\n\na,\n\na,b,\n", b"a,\"b\"\n\na,\na,b,\n");
+    dedups(&["--tsv", "*"], b"a\tb\na\t\na\tb\n", b"a\tb\na\t\n");
+    let kept = b"id,name,at\n1,a,5\n2,a,6\n1,,5\n";
+    dedups(&["--csv-except", "at"], table, kept);
+    dedups(&["--csv-except", "3"], table, kept);
+    dedups(&["--csv-except", "at", "--csv-except", "id"], table, b"id,name,at\n1,a,5\n1,,5\n");
+    dedups(&["--csv-except", "id,at", "-i", "--trim"], b"id,n,at\n1, A\n2,a\n", b"id,n,at\n1, A\n");
+    assert_eq!(
+        told(&["--csv-except", "at,id"], "id,at\n1,2\n"),
+        "coua: standard input: --csv-except names all of its columns (id, at), so that none is left for the key\n"
+    );
+    assert_eq!(
+        told(&["--csv-except", "at"], "id,time\n"),
+        "coua: standard input: the header has no column \"at\" (its columns: id, time)\n"
+    );
+    assert_eq!(
+        told(&["--csv", "*", "--csv", "id"], "id\n"),
+        "coua: '*': is all columns: give it alone; --csv '=*' is the column of this name\n"
+    );
+    assert_eq!(
+        told(&["--csv-except", "1"], "5\n6\n"),
+        "coua: standard input: record 1: no column but those of --csv-except: no key in 2 records; correct the option \
+         that says where keys are, or give --on-missing as well\n"
+    );
+}
+
+#[test]
 fn two_columns_of_one_name_are_told_apart() {
     let table = "id,a,id\n1,x,5\n2,x,5\n";
     assert_eq!(

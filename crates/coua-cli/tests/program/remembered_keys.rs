@@ -19,6 +19,8 @@ fn normalizers_hold_for_every_command() {
         (&["--trim"], " a\n", "a \n"),
         (&["--url"], "http://a.example\n", "HTTP://A.example:80/#top\n"),
         (&["--trim", "-i"], "B\n", "\tb\n"),
+        (&["--url=no-www,drop=utm_*"], "http://a.b/?utm_x\n", "http://www.a.b/\n"),
+        (&["--unicode", "-i"], "A\u{30a} Stra\u{df}e\n", "\u{e5} STRASSE\n"),
     ] {
         let folder = Folder::new();
         with(&folder, stored, &[&["add", "f"], options].concat()).good();
@@ -43,11 +45,18 @@ fn other_normalizers_are_refused() {
         &["check", "f", "--trim"][..],
         &["add", "f", "-i", "--url"],
         &["dedup", "--trim", "--filter", "f"],
+        &["count", "f", "-i", "--unicode"],
+        &["check", "f", "--url=no-www,sort-query"],
     ] {
         let words = format!(
             "coua: {f}: its keys are made with --ignore-case, and not with {}: leave such options out, or name another \
              filter\n",
-            if args[0] == "add" { "--ignore-case --url" } else { "--trim" }
+            match args[0] {
+                "add" => "--ignore-case --url",
+                "count" => "--ignore-case --unicode",
+                "check" if args[2] != "--trim" => "--url=no-www,sort-query",
+                _ => "--trim",
+            }
         );
         with(&folder, "b\n", args).failed(2, &words);
     }

@@ -1,0 +1,316 @@
+//! Options about keys: where they are in records, and which differences do not count.
+
+use super::value::{self, Word, word};
+use crate::clock::TimeSyntax;
+use crate::key::{
+    Choice, Column, Columns, Dialect, Fields, Finder, Normalize, OnMissing, Pattern, Pointers,
+    Shard, Times, UrlForm,
+};
+use crate::terminal::{Failure, Result};
+use clap::Args;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a record's key is: the whole record, unless one of these says otherwise. The names are kept likewise.
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[command(next_help_heading = "Records and keys (default: a line is its own key)")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+pub(super) struct KeyArgs {
+    /// Fields that make the key, such as 2 or 2,4 or 3-5 or 4-
+    ///
+    /// They are counted from 1. `4-` is all fields from the fourth on.
+    #[arg(short = 'k', long, value_name = "LIST", group = "finder", allow_hyphen_values = true)]
+    pub(super) fields: Option<String>,
+
+    /// Separator of fields [default: runs of blanks; with --csv a comma]
+    #[arg(short = 't', long, value_name = "SEP", value_parser = value::escaped,
+          allow_hyphen_values = true)]
+    pub(super) separator: Option<Bytes>,
+
+    /// CSV columns that are the key: names in the header, or numbers
+    ///
+    /// A list with commas; a name with a comma stands in quotes, as in CSV. May be given several times. With a name,
+    /// the first record of every file is a header: it is printed once, and does not count as a record, and nor does
+    /// a record that is equal to it. If records are printed, all headers must be alike. Numbers count from 1. A name
+    /// in the header wins over a number; `=2020` is always a name; `id[2]` is the second column called id. With
+    /// numbers only, no header is expected, unless a number is too high for the first record and is a name in it.
+    /// Empty lines and a line such as `sep=;` may stand before the header. Records may contain newlines in quotes.
+    /// With `*` the key is the whole row by its values, whatever quotes they have; no header is expected.
+    #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
+    pub(super) csv: Vec<String>,
+
+    /// The same for all CSV columns but these, such as a time or a number of the row
+    ///
+    /// Names and numbers as with --csv. An empty cell is a value like others.
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "COLUMNS",
+        group = "finder",
+        allow_hyphen_values = true
+    )]
+    pub(super) csv_except: Vec<String>,
+
+    /// The same for columns that tabs separate: a line is a record, and quotes mean nothing
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "COLUMNS",
+        group = "finder",
+        allow_hyphen_values = true,
+        conflicts_with = "separator"
+    )]
+    pub(super) tsv: Vec<String>,
+
+    /// Take quotes in CSV for characters like others: a line is a record
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["fields", "tsv", "json", "regex"])]
+    pub(super) no_quotes: bool,
+
+    /// Ignore lines before a CSV header that begin with TEXT
+    ///
+    /// They are printed with the header.
+    #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(super) comment: Option<String>,
+
+    /// JSON pointer to the key, such as /user/id
+    ///
+    /// As in RFC 6901. May be given several times. The key is the content of a string, and the JSON text of
+    /// other values, in which blanks, the order of members and superfluous escapes do not count. A record whose
+    /// value is null has no key. NaN, infinities and letters in Latin-1 in other places of the record are no
+    /// fault.
+    #[arg(long, value_name = "POINTER", group = "finder")]
+    pub(super) json: Vec<String>,
+
+    /// Regular expression that finds the key: its groups, or the whole match
+    ///
+    /// The first match counts. Groups that take no part in the match, such as one of the two in
+    /// `id=(\d+)|key=(\w+)`, are left out. The key includes which groups took part: `id=5` and `key=5` differ.
+    /// If no group did, there is no key. A byte that is not UTF-8 counts as the letter of Latin-1.
+    #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
+    pub(super) regex: Option<String>,
+
+    /// Ignore the case of ASCII letters, or with --unicode of all letters
+    #[arg(short = 'i', long)]
+    pub(super) ignore_case: bool,
+
+    /// Take letters for equal that Unicode composes in several ways (normal form C)
+    ///
+    /// With --ignore-case, full case folding as well: `STRASSE` is like its spelling with a sharp s. Bytes that are
+    /// not UTF-8 count as they are.
+    #[arg(long, hide_short_help = true)]
+    pub(super) unicode: bool,
+
+    /// Ignore blanks around the key, or around each of its parts
+    #[arg(long, hide_short_help = true)]
+    pub(super) trim: bool,
+
+    /// Normalize URLs before comparing; leave other keys unchanged
+    ///
+    /// A URL begins with a scheme and `://`. It is normalized by the WHATWG URL standard: scheme and host become
+    /// lower case, international host names become ASCII, default ports are removed, `.` and `..` are resolved,
+    /// an empty path becomes `/`, surrounding blanks are removed, and unusual characters are percent-encoded. In
+    /// addition, the fragment (`#...`) and a dot at the end of the host name are removed, hosts of all schemes
+    /// become lower case, percent-encoded letters, digits and `-._~` are decoded, and other codes become upper
+    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end still count, unless OPTIONS, a list
+    /// with commas, says otherwise:
+    ///
+    /// * `sort-query`: the order of parameters does not count; those of one name keep theirs.
+    /// * `drop=NAME`: parameters called NAME do not count; in a NAME such as `utm_*`, `*` stands for anything. May be
+    ///   given several times.
+    /// * `shape`: the values of parameters, and their order, do not count.
+    /// * `keep-fragment`: what follows `#` counts.
+    /// * `no-scheme`, `no-www`, `no-slash`: the scheme, a leading `www.` and a slash at the end of the path do not
+    ///   count.
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(super) url: Vec<UrlForm>,
+
+    /// What to do with a record that has no key, or is broken [default: keep]
+    ///
+    /// If no record of a run has a key, the option that finds keys was probably wrong: the exit code is then 2,
+    /// unless this option is given.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
+    #[serde(skip)]
+    pub(super) on_missing: Option<OnMissing>,
+
+    /// What an empty field, CSV cell or JSON string is [default: missing]
+    ///
+    /// A record with an empty one has no key (--on-missing). A whole record is always a key.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&EMPTY))]
+    pub(super) empty: Option<Empty>,
+
+    /// What a missing part of a key of several parts is [default: missing]
+    ///
+    /// If all parts are missing, the record has no key.
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&MISSING_PART))]
+    pub(super) missing_part: Option<MissingPart>,
+
+    /// Process only the records of shard I of N
+    ///
+    /// The hash of a key decides its shard. So N runs, on N machines, can share the work: concatenate their
+    /// outputs, and merge their filters. All other options of the runs must be the same. Records without a key,
+    /// and CSV headers, are in shard 1.
+    #[arg(long, hide_short_help = true, value_name = "I/N", value_parser = Shard::parse)]
+    pub(super) shard: Option<Shard>,
+}
+
+/// About records without a key.
+const POLICIES: [Word<OnMissing>; 3] = [
+    ("keep", OnMissing::Keep, "Treat it as new, and count it"),
+    ("drop", OnMissing::Drop, "Skip it, and count it"),
+    ("error", OnMissing::Error, "Stop with exit code 2"),
+];
+
+/// What a part of a key without a byte is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Empty {
+    Missing,
+    Key,
+}
+
+const EMPTY: [Word<Empty>; 2] = [
+    ("missing", Empty::Missing, "As if it was not there"),
+    ("key", Empty::Key, "A key like others"),
+];
+
+/// What a part is that a record lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum MissingPart {
+    Missing,
+    Empty,
+}
+
+const MISSING_PART: [Word<MissingPart>; 2] = [
+    ("missing", MissingPart::Missing, "The record has no key"),
+    ("empty", MissingPart::Empty, "The same as in other records that lack it"),
+];
+
+/// A byte string. (What is called `Vec`, clap takes for many values.)
+pub(super) type Bytes = Vec<u8>;
+
+/// Where the times of records are, and how they are written.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeSource<'a> {
+    pub(crate) field: &'a str,
+    pub(crate) syntax: TimeSyntax,
+}
+
+impl TimeSource<'_> {
+    /// Unless there is --csv or --tsv.
+    fn is_in_fields(&self) -> bool {
+        !self.field.starts_with('/')
+    }
+}
+
+impl KeyArgs {
+    /// The options that find keys, for a filter to remember.
+    pub(super) fn finders(&self) -> BTreeMap<String, Vec<String>> {
+        let separator = self.separator.iter().map(|bytes| value::escape_all(bytes)).collect();
+        let no_quotes = self.no_quotes.then(String::new);
+        let all = [
+            ("csv", self.csv.clone()),
+            ("csv-except", self.csv_except.clone()),
+            ("fields", Vec::from_iter(self.fields.clone())),
+            ("json", self.json.clone()),
+            ("no-quotes", Vec::from_iter(no_quotes)),
+            ("regex", Vec::from_iter(self.regex.clone())),
+            ("separator", separator),
+            ("tsv", self.tsv.clone()),
+        ];
+        let given = all.into_iter().filter(|(_, values)| !values.is_empty());
+        given.map(|(option, values)| (option.to_owned(), values)).collect()
+    }
+
+    /// With --csv also of the time, as the last part.
+    pub(super) fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder> {
+        let separator = self.separator.as_deref();
+        if let Some(list) = &self.fields {
+            return Fields::new(list, separator).map(Finder::Fields);
+        }
+        if let Some(dialect) = self.dialect()? {
+            let time = time.map(|time| Column::parse(time.field)).transpose()?;
+            let columns = Columns::new(self.choice()?, time, dialect);
+            return columns.map(|it| Finder::Csv(Box::new(it)));
+        }
+        if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
+            return Err(Failure::at("-t", "needs -k, --csv or --time-field"));
+        }
+        if !self.json.is_empty() {
+            return Pointers::new(&self.json).map(Finder::Json);
+        }
+        match &self.regex {
+            Some(pattern) => Pattern::new(pattern).map(Finder::Regex),
+            None => Ok(Finder::Record),
+        }
+    }
+
+    /// Which columns make the key.
+    fn choice(&self) -> Result<Choice> {
+        let lists = self.csv.iter().chain(&self.tsv).chain(&self.csv_except).map(String::as_str);
+        let all = lists.clone().filter(|list| *list == "*").count();
+        if all > 0 {
+            let is_alone = all == lists.count() && self.csv_except.is_empty();
+            let reason = "is all columns: give it alone; --csv '=*' is the column of this name";
+            return if is_alone {
+                Ok(Choice::AllBut(Vec::new()))
+            } else {
+                Err(Failure::at("'*'", reason))
+            };
+        }
+        let columns = lists.map(Column::parse_list).collect::<Result<Vec<_>, _>>()?.concat();
+        let is_except = !self.csv_except.is_empty();
+        Ok(if is_except { Choice::AllBut(columns) } else { Choice::These(columns) })
+    }
+
+    pub(super) fn same_keys(&self) -> Normalize {
+        let Self { trim, ignore_case, unicode, .. } = *self;
+        let url = self.url.iter().cloned().reduce(|all, form| all.and(&form));
+        Normalize { trim, url, ignore_case, unicode }
+    }
+
+    /// Whether the key is made of columns.
+    fn has_columns(&self) -> bool {
+        !(self.csv.is_empty() && self.csv_except.is_empty() && self.tsv.is_empty())
+    }
+
+    /// How columns are written, if the key is made of such.
+    fn dialect(&self) -> Result<Option<Dialect>> {
+        let trims_names = self.trim;
+        if !self.tsv.is_empty() {
+            return Ok(Some(Dialect { comma: b'\t', has_quotes: false, trims_names }));
+        }
+        if !self.has_columns() {
+            let reason = "needs --csv or --csv-except";
+            return if self.no_quotes { Err(Failure::at("--no-quotes", reason)) } else { Ok(None) };
+        }
+        let comma = match self.separator.as_deref() {
+            None => b',',
+            Some(&[byte]) => byte,
+            Some(_) => {
+                let reason = "with --csv, the separator is one byte, and no quote or end of line";
+                return Err(Failure::at("-t", reason));
+            }
+        };
+        Ok(Some(Dialect { comma, has_quotes: !self.no_quotes, trims_names }))
+    }
+
+    pub(super) fn times(&self, time: TimeSource<'_>) -> Result<Times> {
+        if self.has_columns() {
+            return Ok(Times::new(None, time.syntax));
+        }
+        let separator = self.separator.as_deref();
+        let finder = if time.is_in_fields() {
+            Fields::new(time.field, separator).map(Finder::Fields)
+        } else {
+            Pointers::new(&[time.field.to_owned()]).map(Finder::Json)
+        };
+        let finder = finder.map_err(|_| {
+            let reason = "is neither a list of fields such as 2 or 1,2, counted from 1, nor a JSON \
+                          pointer such as /time; columns need --csv";
+            Failure::at(format_args!("--time-field {}", time.field), reason)
+        })?;
+        Ok(Times::new(Some(finder), time.syntax))
+    }
+}

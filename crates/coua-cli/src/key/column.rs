@@ -1,0 +1,127 @@
+//! Columns as users name them, and where they are under a header.
+
+use crate::terminal::{Failure, Result};
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
+
+/// A column as the user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    /// The name that it has in the header, if it has that name there.
+    pub(super) name: String,
+    /// Its place, counted from 1, if no column has that name.
+    pub(super) position: Option<usize>,
+    /// Else the column that has the name before a number in brackets for the second, third, ... time.
+    nth: Option<(String, usize)>,
+}
+
+impl Column {
+    /// The columns of a list as the user writes it: one CSV record, or `=` and one name.
+    pub(crate) fn parse_list(text: &str) -> Result<Vec<Self>> {
+        if let Some(name) = text.strip_prefix('=') {
+            return Ok(vec![Self { name: name.to_owned(), position: None, nth: None }]);
+        }
+        let mut columns = Vec::new();
+        // No argument has a zero byte.
+        let mut list = ReaderBuilder::new().terminator(Terminator::Any(0)).build();
+        each_field(&mut list, text.as_bytes(), Vec::new(), |_, field| {
+            columns.push(Self::parse(&String::from_utf8_lossy(field)));
+        });
+        if columns.is_empty() {
+            return Err(Failure::at("--csv", "is empty; give the name or the number of a column"));
+        }
+        columns.into_iter().collect()
+    }
+
+    /// A name or a number as the user writes it.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let position = (!text.starts_with('0')).then(|| text.parse().ok()).flatten();
+        let nth = text.strip_suffix(']').and_then(|rest| {
+            let (name, number) = rest.rsplit_once('[')?;
+            Some((name.to_owned(), number.parse().ok().filter(|number| *number > 0)?))
+        });
+        if text == "0" {
+            let reason = "columns are counted from 1; --csv '=0' is the column of this name";
+            return Err(Failure::at("--csv 0", reason));
+        }
+        Ok(Self { name: text.to_owned(), position, nth })
+    }
+
+    /// Where the column is under a header in which its names were found like this.
+    pub(super) fn place(&self, found: &Occurrences) -> Result<usize, NoColumn> {
+        let name = || self.name.clone();
+        match (found.first, found.second) {
+            (Some(first), Some(second)) => {
+                Err(NoColumn::Ambiguous { name: name(), places: [first, second] })
+            }
+            (Some(place), None) => Ok(place),
+            (None, _) => found.nth.or(self.position).ok_or_else(|| NoColumn::Missing(name())),
+        }
+    }
+}
+
+/// Where a column's name stands in a header, which may be giant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Occurrences {
+    pub(super) first: Option<usize>,
+    second: Option<usize>,
+    /// How often the name before a number in brackets was met.
+    met: usize,
+    /// Where it was met for that time.
+    nth: Option<usize>,
+}
+
+impl Occurrences {
+    pub(super) fn see(&mut self, column: &Column, number: usize, name: &[u8]) {
+        if column.name.as_bytes() == name {
+            let place = if self.first.is_none() { &mut self.first } else { &mut self.second };
+            place.get_or_insert(number);
+        }
+        if let Some((_, nth)) = column.nth.as_ref().filter(|(it, _)| it.as_bytes() == name) {
+            self.met += 1;
+            self.nth = self.nth.or((self.met == *nth).then_some(number));
+        }
+    }
+}
+
+/// Why a header does not tell where a column is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoColumn {
+    /// All of them are excepted.
+    Left,
+    Missing(String),
+    /// Several have the name: the first two of them.
+    Ambiguous {
+        name: String,
+        places: [usize; 2],
+    },
+}
+
+/// Shows the fields of a record with their numbers, from 1. There may be as many as the record has bytes:
+/// their ends are not kept.
+pub(super) fn each_field(
+    reader: &mut Reader,
+    record: &[u8],
+    mut field: Vec<u8>,
+    mut see: impl FnMut(usize, &[u8]),
+) {
+    reader.reset();
+    let (mut rest, mut written, mut number) = (record, 0, 1);
+    loop {
+        let (result, read, wrote) = reader.read_field(rest, &mut field[written..]);
+        rest = &rest[read..];
+        written += wrote;
+        match result {
+            ReadFieldResult::Field { record_end } => {
+                see(number, &field[..written]);
+                (written, number) = (0, number + 1);
+                if record_end {
+                    return;
+                }
+            }
+            ReadFieldResult::End => return,
+            ReadFieldResult::OutputFull => field.resize(field.len() * 2 + 16, 0),
+            // With nothing left, the next call is told so and ends the record.
+            ReadFieldResult::InputEmpty => {}
+        }
+    }
+}
