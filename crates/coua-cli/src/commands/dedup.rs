@@ -6,7 +6,7 @@ use crate::filter::copies::{Keep, Question};
 use crate::filter::{Location, Op};
 use crate::input::Spooling;
 use crate::key::{COUNT, Seen};
-use crate::output::{Destination, Destinations};
+use crate::output::{Destination, Destinations, Packing};
 use crate::resume::JobSpec;
 use crate::run::Job;
 use crate::terminal::{Exit, Failure, Result};
@@ -66,6 +66,14 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
           conflicts_with_all = ["restart", "overwrite"])]
     append: bool,
+
+    /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: as their names say]
+    ///
+    /// A name that ends in `.zst` or `.gz` says that a file is compressed, with level 3 or 6. The output is a row of
+    /// frames (zstd) or members (gzip) of about 1 MiB of records, which all threads compress, and which every
+    /// decompressor reads. At a checkpoint a frame ends: with --resume and --append others follow.
+    #[arg(long, value_name = "FORMAT[:LEVEL]", help_heading = "Output", hide_short_help = true)]
+    compress: Option<Packing>,
 
     /// Of records with the same key print the first (the default), the last or none
     ///
@@ -167,20 +175,21 @@ impl DedupArgs {
             let reason = "standard output has the first occurrences: give -o as well";
             return Err(Failure::at("--tee-dups -", reason));
         }
-        Ok(Destinations { main, tee, appends: self.append })
+        Ok(Destinations { main, tee, appends: self.append, packing: self.compress })
     }
 
     pub(crate) fn run(&self) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
         let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
         let spec = JobSpec::new("dedup").with("repeats", repeats).with("known", known);
-        let spec = spec.with("append", self.append);
+        let spec = spec.with("append", self.append).with("compress", self.compress);
         let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations()?;
-        reading.begin_headers(&to.begun().into_iter().flatten().collect::<Vec<_>>())?;
+        let begun = to.begun().into_iter().flatten().map(|path| (path, to.coding(path)));
+        reading.begin_headers(&begun.collect::<Vec<_>>())?;
         if let Some(headers) = &mut reading.begun {
             headers.added = self.count.then_some(COUNT);
         }

@@ -105,9 +105,8 @@ impl Inputs {
         self.sources.iter().any(|source| matches!(source, Source::Stdin))
     }
 
-    /// The records in the first bytes of a file, which are neither compressed nor encoded.
-    pub(crate) fn start_of(path: &Path, bytes: u64) -> Self {
-        let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
+    /// The records in the first bytes of a file.
+    pub(crate) fn start_of(path: &Path, bytes: u64, coding: Coding) -> Self {
         Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
     }
 

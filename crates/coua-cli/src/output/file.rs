@@ -1,14 +1,17 @@
 //! One output: standard output or a file, written in large pieces.
 
-use super::output_spec::OutputSpec;
+use super::output_spec::{Destination, OutputSpec};
+use super::pack::{Awaited, FRAME, Packer};
 use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
+use crate::output::begun::{lacks_end, lacks_separator};
 use crate::platform::{self, Identity};
-use crate::record::{Block, BlockEnd, Separator};
+use crate::record::{Block, BlockEnd, RecordFormat, Separator};
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
+use std::mem;
 use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
@@ -39,7 +42,13 @@ pub(crate) struct Output {
     /// The folder in which it is new, or why that cannot be opened: its name there is not on the disk yet.
     new_in: Option<Result<Folder, StoreError>>,
     file: File,
+    /// What compresses, if it is compressed.
+    packer: Option<Packer>,
+    /// Nothing is in it.
+    is_empty: bool,
     buffer: Vec<u8>,
+    /// So many bytes are gathered.
+    most: usize,
     separator: Separator,
     owes_separator: bool,
 }
@@ -51,8 +60,8 @@ pub(crate) type Synced = Vec<Place>;
 impl Output {
     /// A file that was [checked](OutputSpec::check_all), which is [emptied](Self::empty) once nothing can be refused any
     /// more; or standard output.
-    pub(super) fn open(path: Option<&Path>, spec: OutputSpec<'_>) -> Result<Self> {
-        let Some(path) = path else {
+    pub(super) fn open(to: &Destination, spec: OutputSpec<'_>) -> Result<Self> {
+        let Some(path) = to.path() else {
             Stream::Output.check_open()?;
             return Self::new(None, platform::standard_output(), spec);
         };
@@ -112,18 +121,16 @@ impl Output {
     }
 
     /// Writes after what is in a file with a name. If that lacks its last separator, it comes first.
-    pub(super) fn go_on(&mut self) -> Result<()> {
+    pub(super) fn go_on(&mut self, format: &RecordFormat) -> Result<()> {
         let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
             return Ok(());
         };
         let failed = |error| Failure::io(&self.name, &error);
-        let end = self.separator.bytes();
-        let mut file = File::open(path).map_err(failed)?;
         let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
-        let mut last = Vec::new();
-        file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64))).map_err(failed)?;
-        file.read_to_end(&mut last).map_err(failed)?;
-        self.owes_separator = bytes > 0 && last != end;
+        self.owes_separator = match self.packer {
+            Some(_) => lacks_separator(path, format)?,
+            None => lacks_end(path, bytes, self.separator.bytes()).map_err(failed)?,
+        };
         Ok(())
     }
 
@@ -132,6 +139,7 @@ impl Output {
         let file = File::options().append(true).open(&place.path);
         let mut output = Self::new(Some(&place.path), file, spec)?;
         output.owes_separator = place.note > 0;
+        output.is_empty = place.offset == 0;
         let cut = output.file.set_len(place.offset);
         cut.map_err(|error| Failure::io(&output.name, &error))?;
         Ok(output)
@@ -162,6 +170,9 @@ impl Output {
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
         let regular = Identity::of(&file).map_err(failed)?;
+        let packer = Packer::new(spec.to.packing(path), spec.threads)?;
+        let most = if packer.is_some() { FRAME } else { BUFFER };
+        let has_content = spec.to.appends && file.metadata().is_ok_and(|found| found.len() > 0);
         spec.used.refuse(&name, None, regular)?;
         Ok(Self {
             name,
@@ -169,7 +180,10 @@ impl Output {
             regular,
             new_in: None,
             file,
-            buffer: Vec::with_capacity(BUFFER),
+            packer,
+            is_empty: !has_content,
+            buffer: Vec::with_capacity(most),
+            most,
             separator: spec.format.separator.clone(),
             owes_separator: false,
         })
@@ -268,19 +282,49 @@ impl Output {
         }
         // A giant record goes in pieces.
         for piece in bytes.chunks(BUFFER) {
-            if self.buffer.len() + piece.len() > BUFFER {
-                self.flush()?;
+            if self.buffer.len() + piece.len() > self.most {
+                self.hand_on(Awaited::Surplus)?;
             }
             self.buffer.extend_from_slice(piece);
         }
         Ok(())
     }
 
-    /// Hands everything to the operating system.
+    /// Hands everything to the operating system. A frame of compressed bytes ends here.
     pub(super) fn flush(&mut self) -> Result<()> {
-        let written = platform::write_all(&mut self.file, &self.buffer);
-        self.buffer.clear();
-        written.map_err(|error| Failure::write(&self.name, &error))
+        self.hand_on(Awaited::All)
+    }
+
+    /// This is the end. Compressed output without a byte is a frame still: tools take an empty file for a broken one.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        if let (Some(packer), true) = (&mut self.packer, self.is_empty) {
+            packer.push(Vec::new());
+        }
+        self.write_packed(Awaited::All)
+    }
+
+    /// Hands what was gathered to the operating system, or to what compresses.
+    fn hand_on(&mut self, awaited: Awaited) -> Result<()> {
+        let Some(packer) = &mut self.packer else {
+            let written = platform::write_all(&mut self.file, &self.buffer);
+            self.buffer.clear();
+            return written.map_err(|error| Failure::write(&self.name, &error));
+        };
+        if !self.buffer.is_empty() {
+            packer.push(mem::replace(&mut self.buffer, Vec::with_capacity(self.most)));
+        }
+        self.write_packed(awaited)
+    }
+
+    /// Hands compressed frames to the operating system.
+    fn write_packed(&mut self, awaited: Awaited) -> Result<()> {
+        while let Some(packed) = self.packer.as_mut().and_then(|packer| packer.next(awaited)) {
+            let written = packed.and_then(|bytes| platform::write_all(&mut self.file, &bytes));
+            written.map_err(|error| Failure::write(&self.name, &error))?;
+            self.is_empty = false;
+        }
+        Ok(())
     }
 
     /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
@@ -320,7 +364,8 @@ mod tests {
         let handle = file.try_clone().unwrap();
         let format = &RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
         let (to, used) = (&Destinations::default(), &UsedFiles::default());
-        let spec = OutputSpec { format, to, used };
+        let threads = std::num::NonZeroUsize::MIN;
+        let spec = OutputSpec { format, to, used, threads };
         let mut output = Output::new(None, Ok(handle), spec).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();

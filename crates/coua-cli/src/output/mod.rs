@@ -1,10 +1,13 @@
 //! Where records go: standard output or a file, in large writes; none, one, or one for each kind of answer.
 
+mod begun;
 mod file;
 mod output_spec;
+mod pack;
 
 pub(crate) use file::{OutputFormat, Synced};
 pub(crate) use output_spec::{Destination, Destinations, OutputSpec, UsedFiles, refuse_filter};
+pub(crate) use pack::Packing;
 
 use crate::key::{Answers, BlockKeys};
 use crate::record::Block;
@@ -24,8 +27,12 @@ impl Outputs {
     /// New ones: files are emptied, once all of them are found to be good.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
         let mut outputs = Self::resume(&[], spec)?;
-        let begin = if spec.to.appends { Output::go_on } else { Output::empty };
-        outputs.all.iter_mut().try_for_each(begin)?;
+        let mut all = outputs.all.iter_mut();
+        if spec.to.appends {
+            all.try_for_each(|output| output.go_on(spec.format))?;
+        } else {
+            all.try_for_each(Output::empty)?;
+        }
         Ok(outputs)
     }
 
@@ -35,7 +42,7 @@ impl Outputs {
         for (number, destination) in spec.to.all().enumerate() {
             let opened = match places.get(number) {
                 Some(place) => Output::resume(place, spec),
-                None => Output::open(destination.path(), spec),
+                None => Output::open(destination, spec),
             };
             match opened.and_then(|output| outputs.check_apart(output)) {
                 Ok(output) => outputs.all.push(output),
@@ -83,6 +90,11 @@ impl Outputs {
     /// Hands all to the operating system: nothing more comes for now.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.each(Output::flush)
+    }
+
+    /// Hands all to the operating system: nothing more comes at all.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.each(Output::finish)
     }
 
     /// Waits until all is on the disk, and says where it ends.

@@ -1,13 +1,16 @@
 //! Where outputs are to go, and which of them are refused.
 
-use crate::input::Survey;
+use crate::input::{Coding, Survey, is_compressed};
 use crate::key::Mixing;
+use crate::output::begun::has_bytes;
+use crate::output::pack::Packing;
 use crate::platform::{self, Identity, descriptor};
 use crate::record::RecordFormat;
 use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Where the selected records are to go.
@@ -46,6 +49,8 @@ pub(crate) struct Destinations {
     pub(crate) tee: Option<Destination>,
     /// What is in files stays: it is added to.
     pub(crate) appends: bool,
+    /// How all of them are compressed, whatever their names say.
+    pub(crate) packing: Option<Packing>,
 }
 
 impl Destinations {
@@ -60,6 +65,17 @@ impl Destinations {
         if is_used { Stream::Output.check_open() } else { Ok(()) }
     }
 
+    /// How an output is compressed.
+    pub(super) fn packing(&self, path: Option<&Path>) -> Packing {
+        self.packing.unwrap_or_else(|| path.map_or(Packing::None, Packing::of))
+    }
+
+    /// How the records are read that are in an output.
+    pub(crate) fn coding(&self, path: &Path) -> Coding {
+        let is_decompressed = self.packing(Some(path)) != Packing::None;
+        Coding { is_decompressed, is_forced: false, encoding: None }
+    }
+
     /// Whether records are printed.
     pub(crate) fn mixing(&self) -> Mixing {
         if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
@@ -67,9 +83,7 @@ impl Destinations {
 
     /// The files with records to which others are added; none where the output is another.
     pub(crate) fn begun(&self) -> Vec<Option<&Path>> {
-        let has_records = |path: &&Path| {
-            self.appends && path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
-        };
+        let has_records = |path: &&Path| self.appends && has_bytes(path, self.coding(path));
         self.all().map(|output| output.path().filter(has_records)).collect()
     }
 
@@ -100,6 +114,8 @@ pub(crate) struct OutputSpec<'a> {
     pub(crate) to: &'a Destinations,
     /// An output must be none of these, whether it exists already or not.
     pub(crate) used: &'a UsedFiles,
+    /// That compress, if an output is to be compressed.
+    pub(crate) threads: NonZeroUsize,
 }
 
 impl OutputSpec<'_> {
@@ -109,10 +125,32 @@ impl OutputSpec<'_> {
         self.to.all().try_for_each(|output| match output.path() {
             Some(path) => {
                 self.used.refuse_path(path)?;
+                self.check_packed(path)?;
                 refuse_filter(path)
             }
             None => self.used.refuse(Stream::Output.name(), None, standard_output()),
         })
+    }
+}
+
+impl OutputSpec<'_> {
+    /// Returns an error if compressed records are to be added to a file of others.
+    fn check_packed(&self, path: &Path) -> Result<()> {
+        let (packing, is_added) = (self.to.packing(Some(path)), self.to.appends);
+        let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+        if !is_added || packing == Packing::None || !has_content {
+            return Ok(());
+        }
+        match is_compressed(path) {
+            Ok(false) => {
+                let reason = format_args!(
+                    "is not compressed, so that nothing compressed ({packing}) can be added to it: name another \
+                     output, or give --compress none"
+                );
+                Err(Failure::at(path.display(), reason))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -93,7 +93,7 @@ impl<'o> Schedule<'o> {
         let mut state = self.all_written();
         match state.not_written.take() {
             Some(failure) => Err(failure),
-            None => state.outputs.as_mut().map_or(Ok(()), |outputs| outputs.flush()),
+            None => state.outputs.as_mut().map_or(Ok(()), |outputs| outputs.finish()),
         }
     }
 

@@ -12,9 +12,10 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 31] = [
+const OPTIONS: [&str; 32] = [
     "append",
     "comment",
+    "compress",
     "crlf",
     "csv",
     "csv-except",

@@ -1,7 +1,7 @@
 //! What a command is to do with records, and what of an earlier run it is to undo first.
 
 use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop, WriteOptions};
-use crate::input::{BlockReader, Inputs, Survey, Until};
+use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
@@ -66,7 +66,8 @@ impl Job {
 
     /// What its outputs need to know.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
-        OutputSpec { format: &self.reading.hashing.format, to: &self.to, used }
+        let (format, threads) = (&self.reading.hashing.format, self.running.threads);
+        OutputSpec { format, to: &self.to, used, threads }
     }
 
     /// Whether the command is about records that are in the filter, and does not print its answer as a number.
@@ -93,7 +94,7 @@ impl Job {
         let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
         let job = ResumeJob::new(name, &checkpoints.spec, inputs, spec, verbosity);
         for undo in checkpoints.to_undo(runs, &job)? {
-            self.reading.undo(filter, &undo)?;
+            self.reading.undo(filter, &undo, &self.to)?;
         }
         let runs = filter.runs().expect("a filter has its runs as long as it is open");
         let started = checkpoints.begin(runs, &job)?;
@@ -170,11 +171,11 @@ impl Reading {
     }
 
     /// Prepares for headers of CSV inputs. If records are added to files, all must be as those there.
-    pub(crate) fn begin_headers(&mut self, files: &[&Path]) -> Result<()> {
+    pub(crate) fn begin_headers(&mut self, files: &[(&Path, Coding)]) -> Result<()> {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, self.comment.clone()));
-        for file in files {
-            let inputs = Inputs::start_of(file, u64::MAX);
+        for (file, coding) in files {
+            let inputs = Inputs::start_of(file, u64::MAX, *coding);
             let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
             let headers = self.begun.take();
             let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
@@ -205,9 +206,9 @@ impl Reading {
     }
 
     /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
-    fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo) -> Result<()> {
+    fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo, to: &Destinations) -> Result<()> {
         if let Some(output) = &undo.output {
-            self.remove(filter, output)?;
+            self.remove(filter, output, to.coding(&output.path))?;
         }
         if let Some(runs) = filter.runs() {
             runs.remove(undo.number);
@@ -216,14 +217,14 @@ impl Reading {
     }
 
     /// Removes the records of an output up to a place.
-    fn remove(&self, filter: &mut dyn RunFilter, output: &Place) -> Result<()> {
+    fn remove(&self, filter: &mut dyn RunFilter, output: &Place, coding: Coding) -> Result<()> {
         let mut hashing = Hashing {
             hasher: filter.hasher(),
             wanted: filter.wanted(),
             on_missing: Some(OnMissing::Keep),
             ..self.hashing.clone()
         };
-        let inputs = Inputs::start_of(&output.path, output.offset);
+        let inputs = Inputs::start_of(&output.path, output.offset, coding);
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
         let format = hashing.format.clone();
         let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 
 mod commands;
+mod compressed;
 #[cfg(target_os = "linux")]
 mod faults;
 mod filter_files;

@@ -15,6 +15,7 @@ mod undone;
 use crate::support::{Folder, Repeats, coua, lines, run};
 use coua_store::Store;
 use std::fs;
+use std::io::Read;
 use std::process::Stdio;
 
 /// What a run is given.
@@ -53,6 +54,31 @@ const DEDUPS: [Kind; 4] = [
         name: "csv",
         command: DEDUP,
         options: &["-j", "5", "--csv", "key"],
+        inputs: &["one.csv", "two.csv"],
+        filled: &[],
+    },
+];
+
+/// Outputs that are compressed.
+const PACKED: [Kind; 3] = [
+    Kind {
+        name: "packed",
+        command: &["dedup", "--filter", "seen.coua", "-o", "out.zst"],
+        options: &["-j", "2", "--tee-dups", "tee.zst"],
+        inputs: &["open", "many"],
+        filled: &[],
+    },
+    Kind {
+        name: "packed by one thread",
+        command: &["dedup", "--filter", "seen.coua", "-o", "out.zst"],
+        options: &["-j1"],
+        inputs: &["many"],
+        filled: &[],
+    },
+    Kind {
+        name: "packed csv",
+        command: &["dedup", "--filter", "seen.coua", "-o", "out.zst"],
+        options: &["-j", "5", "--csv", "key", "--compress", "zst:1"],
         inputs: &["one.csv", "two.csv"],
         filled: &[],
     },
@@ -193,7 +219,10 @@ impl Trial {
 
     /// What a run leaves. (After the filter's snapshot stands what it remembers of the run.)
     fn results(&self) -> Vec<Option<Vec<u8>>> {
-        let read = |name| fs::read(self.folder.join(name)).ok();
+        let read = |name| {
+            let plain = fs::read(self.folder.join(name)).ok();
+            plain.or_else(|| unpacked(&fs::read(self.folder.join(&format!("{name}.zst"))).ok()?))
+        };
         vec![read("out"), read("tee"), read("seen.coua").map(|_| self.snapshot())]
     }
 
@@ -209,6 +238,12 @@ impl Trial {
         let bytes = Store::read(&copy).unwrap().snapshot_bytes;
         self.folder.read("copy.coua")[..bytes as usize].to_vec()
     }
+}
+
+/// What is in a compressed file; none if that is broken.
+fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    zstd::Decoder::new(packed).ok()?.read_to_end(&mut text).ok().map(|_| text)
 }
 
 /// The lines after a time: a hundred a second, and each up to a minute late.

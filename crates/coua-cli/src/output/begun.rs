@@ -1,0 +1,56 @@
+//! What is in files to which records are added. That may be compressed, so it is read as an input is.
+
+use crate::input::{BlockReader, Coding, Inputs};
+use crate::record::{Block, BlockEnd, RecordFormat, Separator};
+use crate::terminal::{CancelToken, Result};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Shows all blocks of a file.
+fn each_block(
+    path: &Path,
+    format: RecordFormat,
+    coding: Coding,
+    mut see: impl FnMut(&Block),
+) -> Result<()> {
+    let (inputs, stop) = (Inputs::start_of(path, u64::MAX, coding), Arc::new(CancelToken::new()?));
+    let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
+    let mut block = Block::default();
+    while reader.next_block(&mut block)? {
+        if let Some(failure) = block.failure.take() {
+            return Err(failure);
+        }
+        see(&block);
+    }
+    Ok(())
+}
+
+/// Whether a compressed file ends within a record. All of it is read.
+pub(super) fn lacks_separator(path: &Path, format: &RecordFormat) -> Result<bool> {
+    let coding = Coding { is_decompressed: true, is_forced: false, encoding: None };
+    let mut lacks_it = false;
+    let see = |block: &Block| lacks_it = block.ending != BlockEnd::Separator;
+    each_block(path, format.clone(), coding, see)?;
+    Ok(lacks_it)
+}
+
+/// Whether a file of so many `bytes` has some, and ends with others than these.
+pub(super) fn lacks_end(path: &Path, bytes: u64, end: &[u8]) -> io::Result<bool> {
+    let (mut file, mut last) = (File::open(path)?, Vec::new());
+    file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64)))?;
+    file.read_to_end(&mut last)?;
+    Ok(bytes > 0 && last != end)
+}
+
+/// Whether there is a byte in a file, once it is decompressed. What cannot be read is told later.
+pub(super) fn has_bytes(path: &Path, coding: Coding) -> bool {
+    let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+    if !coding.is_decompressed || !found {
+        return found;
+    }
+    let format = RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
+    let mut has_some = false;
+    each_block(path, format, coding, |block| has_some |= block.len() > 0).is_err() || has_some
+}

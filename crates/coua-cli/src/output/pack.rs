@@ -1,0 +1,227 @@
+//! Outputs that are compressed: in frames, each of which stands by itself. Any decompressor reads them one after the
+//! other, several threads write them, and a file may end after each.
+
+use crate::platform::descriptor;
+use crate::terminal::{Failure, Result};
+use flate2::Compression as GzipLevel;
+use flate2::write::GzEncoder;
+use serde::{Serialize, Serializer};
+use std::collections::VecDeque;
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use zstd::bulk::Compressor;
+
+/// Bytes in a frame, unless it ends early.
+pub(super) const FRAME: usize = 1 << 20;
+
+/// How an output is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    None,
+    Gzip(u32),
+    Zstd(i32),
+}
+
+impl Packing {
+    /// What the name of a file says.
+    pub(super) fn of(path: &Path) -> Self {
+        let extension = path.extension().filter(|_| descriptor(path).is_none());
+        match extension.and_then(|it| it.to_str()) {
+            Some("gz") => Self::Gzip(6),
+            Some("zst") => Self::Zstd(zstd::DEFAULT_COMPRESSION_LEVEL),
+            _ => Self::None,
+        }
+    }
+
+    /// The bytes as a frame.
+    fn pack(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Self::None => Ok(bytes.to_vec()),
+            Self::Gzip(level) => {
+                let mut encoder = GzEncoder::new(Vec::new(), GzipLevel::new(level));
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+            Self::Zstd(level) => {
+                let mut compressor = Compressor::new(level)?;
+                compressor.include_checksum(true)?;
+                compressor.compress(bytes)
+            }
+        }
+    }
+}
+
+impl Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Gzip(level) => write!(f, "gz:{level}"),
+            Self::Zstd(level) => write!(f, "zst:{level}"),
+        }
+    }
+}
+
+impl Serialize for Packing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl FromStr for Packing {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, level) =
+            text.split_once(':').map_or((text, None), |(name, it)| (name, Some(it)));
+        let number = level.map(str::parse::<i32>).transpose().ok();
+        let packing = match (name, number) {
+            ("none", _) if level.is_none() => Some(Self::None),
+            ("gz", Some(level @ (None | Some(0..=9)))) => {
+                Some(Self::Gzip(level.unwrap_or(6) as u32))
+            }
+            ("zst", Some(level @ (None | Some(1..=22)))) => {
+                Some(Self::Zstd(level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL)))
+            }
+            _ => None,
+        };
+        packing.ok_or("is none of zst, zst:1 to zst:22, gz, gz:0 to gz:9, and none")
+    }
+}
+
+/// What comes of a frame.
+type Packed = io::Result<Vec<u8>>;
+
+/// Packs frames, in several threads if there are several.
+#[derive(Debug)]
+pub(super) struct Packer {
+    packing: Packing,
+    /// To the threads; none if this one packs.
+    frames: Option<Sender<(Vec<u8>, Sender<Packed>)>>,
+    /// The frames on their way, in their order.
+    pending: VecDeque<Receiver<Packed>>,
+    /// So many of them at most.
+    most: usize,
+}
+
+/// Which packed frames to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// Those beyond the most that may be on their way.
+    Surplus,
+    All,
+}
+
+impl Packer {
+    /// None if nothing is to be packed.
+    pub(super) fn new(packing: Packing, threads: NonZeroUsize) -> Result<Option<Self>> {
+        if packing == Packing::None {
+            return Ok(None);
+        }
+        let threads = threads.get();
+        let frames = if threads == 1 { None } else { Some(start(packing, threads)?) };
+        Ok(Some(Self { packing, frames, pending: VecDeque::new(), most: 2 * threads }))
+    }
+
+    /// Packs a frame, now or by and by.
+    pub(super) fn push(&mut self, bytes: Vec<u8>) {
+        let (packed, pending) = mpsc::channel();
+        self.pending.push_back(pending);
+        let unsent = match &self.frames {
+            // A thread that has gone leaves it to this one.
+            Some(frames) => frames.send((bytes, packed)).map_err(|unsent| unsent.0).err(),
+            None => Some((bytes, packed)),
+        };
+        if let Some((bytes, packed)) = unsent {
+            // The receiver is at hand.
+            packed.send(self.packing.pack(&bytes)).ok();
+        }
+    }
+
+    /// The next packed frame, if it is there or awaited.
+    pub(super) fn next(&mut self, awaited: Awaited) -> Option<Packed> {
+        let front = self.pending.front()?;
+        let gone = || Err(io::Error::other("a thread that compresses has ended"));
+        let packed = if awaited == Awaited::All || self.pending.len() > self.most {
+            front.recv().unwrap_or_else(|_| gone())
+        } else {
+            match front.try_recv() {
+                Ok(packed) => packed,
+                Err(TryRecvError::Empty) => return None,
+                Err(TryRecvError::Disconnected) => gone(),
+            }
+        };
+        self.pending.pop_front();
+        Some(packed)
+    }
+}
+
+/// Starts threads that pack frames until nobody sends any.
+fn start(packing: Packing, threads: usize) -> Result<Sender<(Vec<u8>, Sender<Packed>)>> {
+    let (frames, receiver) = mpsc::channel::<(Vec<u8>, Sender<Packed>)>();
+    let receiver = Arc::new(Mutex::new(receiver));
+    for _ in 0..threads {
+        let receiver = receiver.clone();
+        let next = move || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let work = move || {
+            while let Ok((bytes, packed)) = next() {
+                // The output may have failed meanwhile.
+                packed.send(packing.pack(&bytes)).ok();
+            }
+        };
+        let started = thread::Builder::new().name("packer".to_owned()).spawn(work);
+        started.map_err(|error| Failure::io("threads", &error))?;
+    }
+    Ok(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn words() {
+        for (text, packing) in [
+            ("zst", Packing::Zstd(3)),
+            ("zst:19", Packing::Zstd(19)),
+            ("gz:0", Packing::Gzip(0)),
+            ("none", Packing::None),
+        ] {
+            assert_eq!(text.parse(), Ok(packing));
+            assert_eq!(packing.to_string().parse(), Ok(packing));
+        }
+        for wrong in ["", "zstd", "zst:", "zst:0", "zst:23", "gz:10", "gz:-1", "none:1", "xz"] {
+            assert!(wrong.parse::<Packing>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn frames_come_in_their_order_from_any_number_of_threads() {
+        for threads in [1, 3] {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            let mut packer = Packer::new(Packing::Zstd(3), threads).unwrap().unwrap();
+            let (mut file, mut text) = (Vec::new(), Vec::new());
+            for number in 0..50_usize {
+                let bytes = vec![number as u8; 1000 * (50 - number)];
+                text.extend_from_slice(&bytes);
+                packer.push(bytes);
+                while let Some(packed) = packer.next(Awaited::Surplus) {
+                    file.extend(packed.unwrap());
+                }
+                assert!(packer.pending.len() <= packer.most);
+            }
+            while let Some(packed) = packer.next(Awaited::All) {
+                file.extend(packed.unwrap());
+            }
+            let mut found = Vec::new();
+            zstd::Decoder::new(&*file).unwrap().read_to_end(&mut found).unwrap();
+            assert!(found == text);
+        }
+    }
+}
