@@ -263,3 +263,21 @@ def table(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         spent = " / ".join(f"{cell['processor_seconds']:.2f}" for cell in ends[: len(cells)])
         rows.append([job["name"], f"{job['records'] / 1e6:.3g}", *times, spent, f"{ends[-1]['peak_bytes'] / 2**20:.0f}" if ends else ""])
     return ["", "million records", *columns, "processor seconds", "MiB"], rows
+
+
+def about(report: dict[str, Any]) -> str:
+    """What the table says."""
+    failed = "".join(f" {job['name']} was left out ({why})." for job in report["jobs"] for why in job["failed"])
+    return (
+        f"Seconds with so many threads, on {report['processors']} processors; files in {report['file_system']}. Short lines have "
+        f"{SHORT_BYTES} bytes, and half of them repeat; of the URLs 30 % do. Processor seconds are those of the least and the most threads, "
+        f"memory is that of the most. Where a time is missing, there was none left for it.{failed}"
+    )
+
+
+def text(report: dict[str, Any]) -> str:
+    """The table, in columns."""
+    heads, rows = table(report)
+    widths = [max(map(len, column)) for column in zip(heads, *rows)]
+    lines = ([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))] for row in [heads, *rows])
+    return "\n".join([*map("  ".join, lines), about(report)])

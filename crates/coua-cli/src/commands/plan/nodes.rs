@@ -9,9 +9,9 @@ use serde_json::json;
 /// Standard deviations by which the fullest shard may exceed the mean. Not one of a billion shards does.
 const SPREAD: f64 = 6.0;
 
-/// A record of another shard costs a node this part of the time of one of its own: it is read and hashed, and no
+/// A record of another shard costs a node this part of the time of one of its own: a URL is read and hashed, and no
 /// more (`docs/scale.md`).
-const PASSED_OVER: f64 = 0.25;
+const PASSED_OVER: f64 = 0.35;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug)]
