@@ -75,7 +75,7 @@ pub(crate) struct PlanArgs {
           value_parser = value::word(&LAYOUTS))]
     layout: Layout,
 
-    /// Plan a filter that forgets all but the last 7d, or the last 1M-items
+    /// Plan a filter that forgets all but the last 7d, or last 1M-items
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     window: Option<WindowLength>,
 
@@ -96,7 +96,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = value::count, default_value = "20M")]
     records_per_second: u64,
 
-    /// Average record length, for methods that store or send records
+    /// Average length of the records that are stored or sent
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
     record_bytes: u64,
 
