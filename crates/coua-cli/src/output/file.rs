@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
 
+/// Longer pieces are copied by `memcpy`.
+const FEW_BYTES: usize = 256;
+
 /// What is written of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
@@ -271,7 +274,7 @@ impl Output {
             if self.buffer.len() + piece.len() > BUFFER {
                 self.flush()?;
             }
-            self.buffer.extend_from_slice(piece);
+            append(piece, &mut self.buffer);
         }
         Ok(())
     }
@@ -293,6 +296,31 @@ impl Output {
     }
 }
 
+/// Appends bytes. Few of them are copied here, in pieces of a known length: a call of musl's `memcpy`, which a static
+/// program has, takes longer than all else that is done to write a short line.
+#[inline]
+fn append(bytes: &[u8], to: &mut Vec<u8>) {
+    if bytes.len() > FEW_BYTES {
+        to.extend_from_slice(bytes);
+        return;
+    }
+    let (sixteens, mut rest) = bytes.as_chunks::<16>();
+    for piece in sixteens {
+        to.extend_from_slice(piece);
+    }
+    if let Some((piece, after)) = rest.split_first_chunk::<8>() {
+        to.extend_from_slice(piece);
+        rest = after;
+    }
+    if let Some((piece, after)) = rest.split_first_chunk::<4>() {
+        to.extend_from_slice(piece);
+        rest = after;
+    }
+    for byte in rest {
+        to.push(*byte);
+    }
+}
+
 /// Where symbolic links lead.
 fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
@@ -304,6 +332,16 @@ mod tests {
     use crate::output::{Destinations, UsedFiles};
     use crate::record::RecordFormat;
     use std::io::{Read, Seek};
+
+    #[test]
+    fn bytes_of_any_length_are_appended() {
+        let bytes: Vec<u8> = (0..2 * FEW_BYTES).map(|number| number as u8).collect();
+        for length in 0..=bytes.len() {
+            let mut to = b"before".to_vec();
+            append(&bytes[..length], &mut to);
+            assert_eq!(to.strip_prefix(b"before"), Some(&bytes[..length]), "{length}");
+        }
+    }
 
     fn block(text: &[u8], ending: BlockEnd) -> Block {
         let mut ends = Vec::new();
