@@ -1,9 +1,14 @@
 //! From files to blocks of whole records.
 
+mod ahead;
 mod current;
+mod cut;
 mod decompress;
+mod opened;
 mod reader;
+mod tap;
 
+pub(crate) use ahead::{Ahead, AheadTask};
 pub(crate) use decompress::is_compressed;
 pub(crate) use reader::BlockReader;
 
@@ -214,6 +219,11 @@ impl Source {
     /// Whether opening or reading it may wait for another process.
     fn may_wait(&self) -> bool {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
+    }
+
+    /// Whether it can be opened, and read, without a trace.
+    fn is_regular_file(&self) -> bool {
+        matches!(self, Self::File(path) if fs::metadata(path).is_ok_and(|it| it.is_file()))
     }
 
     /// Makes the next reader of standard input begin at this place again.

@@ -139,8 +139,15 @@ pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        self.0.state().end();
+        let ahead = {
+            let mut state = self.0.state();
+            state.end();
+            state.ahead()
+        };
         self.0.changed.notify_all();
         self.0.stop.cancel();
+        if let Some(ahead) = ahead {
+            ahead.end();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! How far each block is, and which step of which block is next.
 
 use super::answer::{Batch, Flow, Pipeline, Prefetch};
-use crate::input::BlockReader;
+use crate::input::{Ahead, AheadTask, BlockReader};
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
@@ -16,6 +16,8 @@ pub(super) struct PipelineState<'o> {
     pub(super) waiting: usize,
     /// None while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
+    /// Inputs that are unpacked before their turn.
+    ahead: Option<Arc<Ahead>>,
     /// All is read, or this went wrong.
     end: Option<Result<()>>,
     /// One for each thread that hashes at the same time.
@@ -66,6 +68,7 @@ pub(super) enum Task<'o> {
         consumed: u64,
     },
     Write(&'o mut Outputs, Batch, Result<()>),
+    Unpack(AheadTask),
 }
 
 /// Which thread asks for something to do.
@@ -94,6 +97,7 @@ impl Task<'_> {
                     *written = outputs.flush();
                 }
             }
+            Self::Unpack(task) => task.run(),
         }
     }
 }
@@ -106,6 +110,7 @@ impl<'o> PipelineState<'o> {
         Self {
             threads,
             waiting: 0,
+            ahead: reader.ahead(),
             reader: Some(Box::new(reader)),
             end: None,
             hashing: vec![hashing; threads],
@@ -175,7 +180,11 @@ impl<'o> PipelineState<'o> {
         let task = self.write_task().or_else(|| self.shard_task()).or_else(|| self.hash_task());
         // The memory that reading may wait for must not be that of a block which waits for this thread.
         let may_read = is_other || self.blocks.is_empty();
-        task.or_else(|| may_read.then(|| self.read_task()).flatten())
+        task.or_else(|| may_read.then(|| self.read_task()).flatten()).or_else(|| self.unpack_task())
+    }
+
+    fn unpack_task(&self) -> Option<Task<'o>> {
+        self.ahead.as_ref()?.task().map(Task::Unpack)
     }
 
     /// No thread is to begin anything. A thread that reads may wait for the memory of other blocks: they go.
@@ -183,6 +192,11 @@ impl<'o> PipelineState<'o> {
         self.has_ended = true;
         self.blocks.clear();
         self.answered.clear();
+    }
+
+    /// Inputs that are unpacked before their turn.
+    pub(super) fn ahead(&self) -> Option<Arc<Ahead>> {
+        self.ahead.clone()
     }
 
     fn read_task(&mut self) -> Option<Task<'o>> {
@@ -256,6 +270,7 @@ impl<'o> PipelineState<'o> {
                 }
                 self.spare.push(batch);
             }
+            Task::Unpack(_) => {}
         }
         Flow::Continue
     }

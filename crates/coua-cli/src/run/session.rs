@@ -77,6 +77,7 @@ impl Session {
             self.counters.consumed.clone(),
         );
         reader.block_size = filter.block_size();
+        reader.unpack_ahead(&reading.inputs, job.running.threads);
         let (hasher, wanted) = (filter.hasher(), filter.wanted());
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
         let (threads, stop) = (job.running.threads, self.stop.clone());
