@@ -6,11 +6,11 @@
 
 use crate::input::cut::{Cutter, Piece};
 use crate::input::decompress::DecoderLimit;
+use crate::input::lane::{Held, Lane, Lanes, Next, Outcome, Part, Rest, Room, Step};
 use crate::input::opened::{Chunk, Opened, PIECE, ReadFrom, Then};
-use crate::input::{Coding, FileState, Source};
+use crate::input::{Coding, Source};
 use crate::terminal::CancelToken;
 use std::collections::VecDeque;
-use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,100 +32,6 @@ pub(crate) struct Ahead {
     /// The most bytes in all lanes.
     most_bytes: usize,
     bytes: Arc<AtomicUsize>,
-}
-
-struct Lanes {
-    /// Inputs without a lane, with their numbers.
-    sources: VecDeque<(usize, Source)>,
-    /// In the order of the inputs.
-    lanes: VecDeque<Lane>,
-}
-
-/// What is known of an input.
-struct Lane {
-    number: usize,
-    /// How the file was before it was opened.
-    state: Option<FileState>,
-    parts: VecDeque<Part>,
-    /// The number of the first of them, counted from 0.
-    first: u64,
-    /// Parts from the first on that are unpacked, or by some thread now.
-    begun: usize,
-    rest: Rest,
-}
-
-enum Part {
-    Raw(Held<Piece>),
-    Busy,
-    Unpacked(Held<Chunk>),
-    Failed(ReadFrom),
-}
-
-/// What of an input is no part yet.
-enum Rest {
-    Unopened(Source, DecoderLimit),
-    /// A thread makes parts of it.
-    Busy,
-    Opened(Box<Opened>),
-    Cutter(Box<Cutter>, Source),
-    End,
-    Failed(ReadFrom),
-}
-
-/// Memory that is counted as long as this lives.
-#[derive(Default)]
-struct Room {
-    /// What all have together.
-    all: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-impl Room {
-    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
-        all.fetch_add(bytes, Ordering::Relaxed);
-        Self { all: all.clone(), bytes }
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-/// Something whose memory is counted.
-#[derive(Default)]
-pub(super) struct Held<T> {
-    pub(super) it: T,
-    _room: Room,
-}
-
-/// What comes next of the input whose turn it is.
-pub(super) enum Next {
-    Chunk(Held<Chunk>),
-    /// All that follows.
-    Opened(Box<Opened>),
-    /// All that follows is to be read from here.
-    Unread(ReadFrom),
-    End,
-    /// The program is to stop.
-    Stopped,
-}
-
-/// A step of some input.
-enum Step {
-    Open(Source, DecoderLimit),
-    Read(Box<Opened>),
-    Cut(Box<Cutter>, Source),
-    /// Of the part with this number.
-    Unpack(u64, Held<Piece>),
-}
-
-/// What has come of it.
-enum Outcome {
-    Opened(Option<FileState>, Rest),
-    Read(Vec<Part>, Rest),
-    Unpacked(u64, Part),
 }
 
 /// A step, for any thread.
@@ -174,16 +80,33 @@ impl Ahead {
         4 * self.threads
     }
 
+    /// Inputs in work, at most.
+    fn most_lanes(&self) -> usize {
+        2 * self.threads
+    }
+
+    fn may_begin(&self) -> bool {
+        let has_room = self.bytes.load(Ordering::Relaxed) + PIECE <= self.most_bytes;
+        has_room && !self.stop.is_cancelled()
+    }
+
+    /// Whether there is a step to be done.
+    pub(crate) fn has_task(&self) -> bool {
+        let lanes = self.lanes();
+        let has_step = |lane: &Lane| lane.has_step(self.most_parts());
+        let has_more = lanes.lanes.len() < self.most_lanes() && !lanes.sources.is_empty();
+        self.may_begin() && (has_more || lanes.lanes.iter().any(has_step))
+    }
+
     /// A step of the first input that may be unpacked further, if there is room.
     pub(crate) fn task(self: &Arc<Self>) -> Option<AheadTask> {
-        let is_full = self.bytes.load(Ordering::Relaxed) + PIECE > self.most_bytes;
-        if is_full || self.stop.is_cancelled() {
+        if !self.may_begin() {
             return None;
         }
         let mut lanes = self.lanes();
         let mut all = lanes.lanes.iter_mut();
         let begun = all.find_map(|lane| Some((lane.number, lane.step(self.most_parts())?)));
-        let (number, step) = begun.or_else(|| lanes.begin_next(2 * self.threads))?;
+        let (number, step) = begun.or_else(|| lanes.begin_next(self.most_lanes()))?;
         let reserved = Room::new(&self.bytes, PIECE);
         Some(AheadTask { ahead: self.clone(), number, step: Some(step), _reserved: reserved })
     }
@@ -260,7 +183,7 @@ impl Ahead {
 
     fn part(&self, chunk: Chunk) -> Part {
         let room = Room::new(&self.bytes, chunk.bytes.capacity());
-        Part::Unpacked(Held { it: chunk, _room: room })
+        Part::Unpacked(Held::new(chunk, room))
     }
 
     fn open(&self, source: &Source, limit: DecoderLimit) -> Outcome {
@@ -312,7 +235,7 @@ impl Ahead {
         };
         let raw = |piece: Piece| {
             let room = Room::new(&self.bytes, piece.len());
-            Part::Raw(Held { it: piece, _room: room })
+            Part::Raw(Held::new(piece, room))
         };
         Outcome::Read(pieces.into_iter().map(raw).collect(), rest)
     }
@@ -323,87 +246,5 @@ impl Ahead {
             lane.record(outcome);
         }
         self.changed.notify_all();
-    }
-}
-
-impl Lanes {
-    /// Begins the next input that has no lane.
-    fn begin_next(&mut self, most: usize) -> Option<(usize, Step)> {
-        while self.lanes.len() < most {
-            let (number, source) = self.sources.pop_front()?;
-            if let Source::File(_) = source {
-                let mut lane = Lane::new(number, Rest::Unopened(source, DecoderLimit::MODEST));
-                let step = lane.step(0);
-                self.lanes.push_back(lane);
-                return Some((number, step?));
-            }
-        }
-        None
-    }
-}
-
-impl Lane {
-    fn new(number: usize, rest: Rest) -> Self {
-        Self { number, state: None, parts: VecDeque::new(), first: 0, begun: 0, rest }
-    }
-
-    /// What is ready of what comes next.
-    fn next(&mut self) -> Option<Next> {
-        match self.parts.front_mut() {
-            Some(Part::Unpacked(..)) => {
-                let Some(Part::Unpacked(chunk)) = self.parts.pop_front() else { return None };
-                (self.first, self.begun) = (self.first + 1, self.begun - 1);
-                Some(Next::Chunk(chunk))
-            }
-            Some(Part::Failed(from)) => Some(Next::Unread(mem::take(from))),
-            Some(Part::Raw(..) | Part::Busy) => None,
-            None => match mem::replace(&mut self.rest, Rest::Busy) {
-                Rest::Opened(opened) => Some(Next::Opened(opened)),
-                Rest::End => Some(Next::End),
-                Rest::Failed(from) => Some(Next::Unread(from)),
-                other => {
-                    self.rest = other;
-                    None
-                }
-            },
-        }
-    }
-
-    /// The next step, if there is one that no thread has begun.
-    fn step(&mut self, most_parts: usize) -> Option<Step> {
-        if let Some(part) = self.parts.get_mut(self.begun) {
-            let Part::Raw(piece) = mem::replace(part, Part::Busy) else { return None };
-            self.begun += 1;
-            return Some(Step::Unpack(self.first + self.begun as u64 - 1, piece));
-        }
-        match mem::replace(&mut self.rest, Rest::Busy) {
-            Rest::Unopened(source, limit) => Some(Step::Open(source, limit)),
-            Rest::Opened(opened) if opened.compression().is_some() => Some(Step::Read(opened)),
-            Rest::Cutter(cutter, source) if self.parts.len() < most_parts => {
-                Some(Step::Cut(cutter, source))
-            }
-            other => {
-                self.rest = other;
-                None
-            }
-        }
-    }
-
-    fn record(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Opened(state, rest) => (self.state, self.rest) = (state, rest),
-            Outcome::Read(parts, rest) => {
-                let is_raw = |part: &Part| matches!(part, Part::Raw(..));
-                self.begun += parts.iter().filter(|part| !is_raw(part)).count();
-                self.parts.extend(parts);
-                self.rest = rest;
-            }
-            Outcome::Unpacked(number, unpacked) => {
-                let place = number.checked_sub(self.first).map(|place| place as usize);
-                if let Some(part) = place.and_then(|place| self.parts.get_mut(place)) {
-                    *part = unpacked;
-                }
-            }
-        }
     }
 }

@@ -1,12 +1,13 @@
 //! The input that is being read.
 
-use crate::input::ahead::{Ahead, Held, Next};
+use crate::input::ahead::Ahead;
 use crate::input::decompress::DecoderLimit;
+use crate::input::lane::{Held, Next};
 use crate::input::opened::{Chunk, Opened, ReadFrom};
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result};
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -66,7 +66,9 @@ pub(super) struct Piece {
     raw: Vec<u8>,
     format: MemberFormat,
     begin: RawPlace,
-    end: RawPlace,
+    /// Where it ends, and the checksum of all before that.
+    end: u64,
+    digest: u64,
 }
 
 impl Piece {
@@ -80,7 +82,7 @@ impl Piece {
         let mut bytes = Vec::with_capacity(4 * LEAST);
         (self.format.unpack)(&self.raw, &mut bytes).map_err(|_| self.begin)?;
         bytes.shrink_to_fit();
-        Ok(Chunk { bytes, offset: self.end.offset, digest: self.end.checksum.digest() })
+        Ok(Chunk { bytes, offset: self.end, digest: self.digest })
     }
 }
 
@@ -145,6 +147,7 @@ impl Cutter {
     fn piece(&mut self, begin: usize, end: usize) -> Piece {
         let (raw, before) = (self.rest[begin..end].to_vec(), self.place.clone());
         self.place.pass(&raw);
-        Piece { raw, format: self.format, begin: before, end: self.place.clone() }
+        let RawPlace { offset, checksum } = &self.place;
+        Piece { raw, format: self.format, begin: before, end: *offset, digest: checksum.digest() }
     }
 }

@@ -12,6 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes that are unpacked in one step: a millisecond of gzip.
 pub(super) const PIECE: usize = 512 * 1024;
 
+/// Bytes that a decoder is asked for at once, whoever wants how many. So what it returns before an error does not depend
+/// on that: a decoder loses what it has when it meets one.
+const STEP: usize = 64 * 1024;
+
 /// Where to read an input: from a place where a member of compressed data begins, without the first bytes of what
 /// follows.
 #[derive(Clone, Default)]
@@ -42,6 +46,9 @@ pub(super) enum Then {
 /// An open input.
 pub(super) struct Opened {
     decoded: Decoded,
+    /// The last step of a decoder, and how much of it was read.
+    step: Vec<u8>,
+    read: usize,
     /// Where it was begun, and how many bytes were read since.
     from: ReadFrom,
     offset: Arc<AtomicU64>,
@@ -69,10 +76,19 @@ impl Opened {
         if let Source::Start(_, bytes) = source {
             decoded.reader = Box::new(decoded.reader.take(*bytes));
         }
-        let skipped = io::copy(&mut (&mut decoded.reader).take(from.skipped), &mut io::sink())?;
         let is_limited = limit.is_any() && decoded.compression.is_some();
-        let from = ReadFrom { skipped, ..from };
-        Ok(Self { decoded, from, offset, waiting, is_limited })
+        let skipped = from.skipped;
+        let mut opened = Self {
+            decoded,
+            step: Vec::new(),
+            read: 0,
+            from: ReadFrom { skipped: 0, ..from },
+            offset,
+            waiting,
+            is_limited,
+        };
+        io::copy(&mut (&mut opened).take(skipped), &mut io::sink())?;
+        Ok(opened)
     }
 
     /// What people call the way in which it is compressed, if it is.
@@ -95,13 +111,6 @@ impl Opened {
         self.from.clone()
     }
 
-    /// Reads some bytes; none at the end.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.decoded.reader.read(buffer)?;
-        self.from.skipped += read as u64;
-        Ok(read)
-    }
-
     /// Reads a chunk of [`PIECE`] bytes, or what is left.
     pub(super) fn next_chunk(&mut self) -> (Chunk, Then) {
         let mut bytes = vec![0; PIECE];
@@ -119,5 +128,28 @@ impl Opened {
         bytes.truncate(filled);
         bytes.shrink_to_fit();
         (Chunk { bytes, offset: self.offset(), digest: self.digest() }, then)
+    }
+}
+
+impl Read for Opened {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = if self.decoded.compression.is_none() {
+            self.decoded.reader.read(buffer)?
+        } else {
+            if self.read == self.step.len() {
+                self.step.resize(STEP, 0);
+                self.read = STEP;
+                let read = self.decoded.reader.read(&mut self.step)?;
+                self.step.truncate(read);
+                self.read = 0;
+            }
+            let rest = &self.step[self.read..];
+            let read = buffer.len().min(rest.len());
+            buffer[..read].copy_from_slice(&rest[..read]);
+            self.read += read;
+            read
+        };
+        self.from.skipped += read as u64;
+        Ok(read)
     }
 }

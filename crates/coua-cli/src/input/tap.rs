@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub(super) struct RawPlace {
     pub(super) offset: u64,
     /// The checksum of all bytes before it.
-    pub(super) checksum: Xxh3,
+    pub(super) checksum: Box<Xxh3>,
 }
 
 impl RawPlace {
@@ -59,7 +59,7 @@ impl Tap {
             platform::enlarge_pipe(&file);
         }
         let offset = Arc::new(AtomicU64::new(place.offset));
-        let digest = Some(Digest(Arc::new(Mutex::new(place.checksum))));
+        let digest = Some(Digest(Arc::new(Mutex::new(*place.checksum))));
         Ok(Self { file: Arc::new(file), may_wait, stop, offset, digest })
     }
 

@@ -108,8 +108,9 @@ fn damage_is_met_where_one_thread_meets_it() {
                 (run.code, run.stderr, run.stdout)
             };
             let one = result("1");
-            assert_eq!(one.0, Some(2), "{name} {number}");
-            assert!(one.1.starts_with("coua: bad: ") || number == 3, "{name} {number}: {}", one.1);
+            // Some are not recognized as compressed any more.
+            let is_told = one.0 == Some(2) && one.1.starts_with("coua: bad: ");
+            assert!(is_told || number == 3, "{name} {number}: {}", one.1);
             for threads in &THREADS[1..] {
                 let more = result(threads);
                 assert_eq!((&more.0, &more.1), (&one.0, &one.1), "{name} {number} -j {threads}");
@@ -227,8 +228,8 @@ fn the_memory_for_what_is_unpacked_has_a_bound() {
     }
     folder.file("bomb", encoder.finish().unwrap());
     folder.file("frames", zstd(&zeros[..8 << 20]).repeat(120));
-    for inputs in [&["bomb", "bomb"][..], &["frames", "frames"]] {
-        let (mut child, stdin) = waiting(&folder, &["-j2"], inputs);
+    for (inputs, least) in [(["bomb", "bomb"], 50_000), (["frames", "frames"], 0)] {
+        let (mut child, stdin) = waiting(&folder, &["-j2"], &inputs);
         let (start, mut last) = (Instant::now(), 0);
         // Until it has stopped growing.
         until(|| {
@@ -236,7 +237,7 @@ fn the_memory_for_what_is_unpacked_has_a_bound() {
             last = peak(&child);
             !grown && start.elapsed() > Duration::from_secs(2)
         });
-        assert!((50_000..600_000).contains(&last), "{last} KiB: {inputs:?}");
+        assert!((least..600_000).contains(&last), "{last} KiB: {inputs:?}");
         send(&child, Signal::INT);
         assert_eq!(wait(&mut child).signal(), Some(2));
         drop(stdin);
@@ -267,7 +268,7 @@ fn an_early_end_leaves_nothing_hanging() {
         let mut child = child.current_dir(folder.path()).spawn().unwrap();
         let mut some = [0; 1_000];
         child.stdout.take().unwrap().read_exact(&mut some).unwrap();
-        assert!(!wait(&mut child).success());
+        assert!(wait(&mut child).success());
         // Enough is known.
         run_in(&folder, &["add", "seen", "other"]).good();
         let any = [&["check", "--any", "-j", threads, "seen", "other"], &inputs[..]].concat();
@@ -295,10 +296,10 @@ fn runs_that_are_killed_are_resumed() {
         folder.file("third", part(300_000..400_000));
         let args = ["-qj3", "--filter", "seen", "-o", "out", "--resume", "--checkpoint-every", "0"];
         let args = [&["dedup"][..], &args, &["first", "second", "third"]].concat();
-        for time in (1..).map(|n| (n * 37 + round as u64 * 11) % 150 * 2) {
+        for time in (1..).map(|n| n * n * (5 + round as u64)) {
             let mut child = coua(&args).current_dir(folder.path()).spawn().unwrap();
             thread::sleep(Duration::from_millis(time));
-            let signal = if time % 4 == 0 { Signal::KILL } else { Signal::TERM };
+            let signal = if time % 2 == 0 { Signal::KILL } else { Signal::TERM };
             try_send(&child, signal);
             let status = wait(&mut child);
             killed += u32::from(status.signal().is_some());
