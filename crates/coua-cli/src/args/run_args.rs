@@ -19,7 +19,7 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct RunArgs {
-    /// Threads to use [default: one for each processor, at most 16; fewer for small files]
+    /// Threads to use [default: as processors, at most 16; fewer for small files]
     ///
     /// A free thread takes the next step: reading, hashing keys, asking the filter, or writing. A filter with a
     /// window or a limit of items may be changed by one thread only. If there is nothing else to do, compressed

@@ -6,7 +6,7 @@
 
 use crate::input::cut::{Cutter, Piece};
 use crate::input::decompress::DecoderLimit;
-use crate::input::lane::{Held, Lane, Lanes, Next, Outcome, Part, Rest, Room, Step};
+use crate::input::lane::{Lane, Lanes, Next, Part, Rest, Room, Step, StepResult, Weighed};
 use crate::input::opened::{Chunk, Opened, PIECE, ReadFrom, Then};
 use crate::input::{Coding, Source};
 use crate::terminal::CancelToken;
@@ -46,8 +46,8 @@ pub(crate) struct AheadTask {
 impl AheadTask {
     pub(crate) fn run(&mut self) {
         if let Some(step) = self.step.take() {
-            let outcome = self.ahead.outcome(step);
-            self.ahead.record(self.number, outcome);
+            let result = self.ahead.result(step);
+            self.ahead.record(self.number, result);
         }
     }
 }
@@ -157,8 +157,8 @@ impl Ahead {
             }
             if let Some(step) = lane.step(usize::MAX) {
                 drop(lanes);
-                let outcome = self.outcome(step);
-                self.record(number, outcome);
+                let result = self.result(step);
+                self.record(number, result);
                 lanes = self.lanes();
             } else {
                 lanes = self.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
@@ -166,12 +166,12 @@ impl Ahead {
         }
     }
 
-    fn outcome(&self, step: Step) -> Outcome {
+    fn result(&self, step: Step) -> StepResult {
         match step {
             Step::Open(source, limit) => self.open(&source, limit),
             Step::Read(opened) => self.read(opened),
             Step::Cut(cutter, source) => self.cut(cutter, &source),
-            Step::Unpack(number, piece) => Outcome::Unpacked(
+            Step::Unpack(number, piece) => StepResult::Unpacked(
                 number,
                 match piece.it.unpack() {
                     Ok(chunk) => self.part(chunk),
@@ -183,13 +183,13 @@ impl Ahead {
 
     fn part(&self, chunk: Chunk) -> Part {
         let room = Room::new(&self.bytes, chunk.bytes.capacity());
-        Part::Unpacked(Held::new(chunk, room))
+        Part::Unpacked(Weighed::new(chunk, room))
     }
 
-    fn open(&self, source: &Source, limit: DecoderLimit) -> Outcome {
+    fn open(&self, source: &Source, limit: DecoderLimit) -> StepResult {
         let failed = || Rest::Failed(ReadFrom::default());
         if !source.is_regular_file() {
-            return Outcome::Opened(None, failed());
+            return StepResult::Opened(None, failed());
         }
         let state = source.state().ok();
         let rest = match self.opened(source, ReadFrom::default(), limit) {
@@ -199,7 +199,7 @@ impl Ahead {
                 None => Rest::Opened(Box::new(opened)),
             },
         };
-        Outcome::Opened(state, rest)
+        StepResult::Opened(state, rest)
     }
 
     fn opened(&self, source: &Source, from: ReadFrom, limit: DecoderLimit) -> Option<Opened> {
@@ -211,7 +211,7 @@ impl Ahead {
         if is_plain { None } else { Cutter::new(source).ok().flatten() }
     }
 
-    fn read(&self, mut opened: Box<Opened>) -> Outcome {
+    fn read(&self, mut opened: Box<Opened>) -> StepResult {
         let (chunk, then) = opened.next_chunk();
         let rest = match then {
             Then::More => Rest::Opened(opened),
@@ -219,10 +219,10 @@ impl Ahead {
             Then::Failure => Rest::Failed(opened.read_from()),
         };
         // At the end it tells how many raw bytes there were.
-        Outcome::Read(vec![self.part(chunk)], rest)
+        StepResult::Read(vec![self.part(chunk)], rest)
     }
 
-    fn cut(&self, mut cutter: Box<Cutter>, source: &Source) -> Outcome {
+    fn cut(&self, mut cutter: Box<Cutter>, source: &Source) -> StepResult {
         let pieces = cutter.next_pieces().unwrap_or_default();
         let rest = if pieces.is_empty() {
             let from = ReadFrom { place: cutter.place(), skipped: 0 };
@@ -235,16 +235,82 @@ impl Ahead {
         };
         let raw = |piece: Piece| {
             let room = Room::new(&self.bytes, piece.len());
-            Part::Raw(Held::new(piece, room))
+            Part::Raw(Weighed::new(piece, room))
         };
-        Outcome::Read(pieces.into_iter().map(raw).collect(), rest)
+        StepResult::Read(pieces.into_iter().map(raw).collect(), rest)
     }
 
-    fn record(&self, number: usize, outcome: Outcome) {
+    fn record(&self, number: usize, result: StepResult) {
         let mut lanes = self.lanes();
         if let Some(lane) = lanes.lanes.iter_mut().find(|lane| lane.number == number) {
-            lane.record(outcome);
+            lane.record(result);
         }
         self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::path::PathBuf;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// All that an input holds.
+    fn rest(ahead: &Ahead, number: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        loop {
+            match ahead.next(number) {
+                Next::Chunk(chunk) => bytes.extend_from_slice(&chunk.it.bytes),
+                Next::Opened(mut opened) => {
+                    opened.read_to_end(&mut bytes).unwrap();
+                    return bytes;
+                }
+                Next::End => return bytes,
+                Next::Unread(_) | Next::Stopped => panic!("it can be read"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_is_unpacked_than_there_is_room_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let texts: Vec<Vec<u8>> = [1, 3_000_000, 10, 1_000_000].map(|size| vec![b'x'; size]).into();
+        let sources: Vec<Source> = texts
+            .iter()
+            .enumerate()
+            .map(|(number, text)| {
+                let path: PathBuf = folder.path().join(number.to_string());
+                std::fs::write(&path, gzip(text)).unwrap();
+                Source::File(path)
+            })
+            .collect();
+        let coding = Coding { is_decompressed: true, is_forced: false, encoding: None };
+        let (two, stop) = (NonZeroUsize::new(2).unwrap(), Arc::new(CancelToken::new().unwrap()));
+        let mut ahead = Ahead::new(&sources, coding, two, stop.clone());
+        ahead.most_bytes = 3 * PIECE;
+        let ahead = Arc::new(ahead);
+        assert!(ahead.claim(0, &sources[0]));
+        let bytes = || ahead.bytes.load(Ordering::Relaxed);
+        for (number, text) in texts.iter().enumerate() {
+            while ahead.has_task()
+                && let Some(mut task) = ahead.task()
+            {
+                task.run();
+                assert!(bytes() <= ahead.most_bytes + PIECE);
+            }
+            assert!(!ahead.has_task() && ahead.task().is_none());
+            assert!(number > 0 || bytes() > 2 * PIECE, "{}", bytes());
+            assert!(ahead.claim(number, &sources[number]));
+            assert!(rest(&ahead, number) == *text, "{number}");
+        }
+        assert_eq!(bytes(), 0);
+        stop.cancel();
+        assert!(matches!(ahead.next(3), Next::Stopped) && ahead.task().is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::input::ahead::Ahead;
 use crate::input::decompress::DecoderLimit;
-use crate::input::lane::{Held, Next};
+use crate::input::lane::{Next, Weighed};
 use crate::input::opened::{Chunk, Opened, ReadFrom};
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
@@ -31,7 +31,7 @@ pub(super) struct Current {
     pub(super) number: usize,
     /// Raw bytes read before its first.
     pub(super) consumed_before: u64,
-    bytes: Bytes,
+    bytes: InputBytes,
     /// Raw bytes of it that were counted.
     counted: u64,
     pub(super) records: u64,
@@ -43,10 +43,10 @@ pub(super) struct Current {
 }
 
 /// Where its bytes come from.
-enum Bytes {
+enum InputBytes {
     Opened(Box<Opened>),
     /// Unpacked before; what comes before this place was read.
-    Ahead(Held<Chunk>, usize),
+    Ahead(Weighed<Chunk>, usize),
     End {
         digest: u64,
     },
@@ -61,7 +61,7 @@ impl Current {
             name: source.name().into(),
             number,
             consumed_before: means.consumed.load(Ordering::Relaxed),
-            bytes: Bytes::Ahead(Held::default(), 0),
+            bytes: InputBytes::Ahead(Weighed::default(), 0),
             counted: 0,
             records: 0,
             columns: None,
@@ -83,15 +83,15 @@ impl Current {
     /// The checksum of all compressed bytes so far; 0 if the input is not compressed.
     pub(super) fn digest(&self) -> u64 {
         match &self.bytes {
-            Bytes::Opened(opened) => opened.digest(),
-            Bytes::Ahead(chunk, _) => chunk.it.digest,
-            Bytes::End { digest } => *digest,
+            InputBytes::Opened(opened) => opened.digest(),
+            InputBytes::Ahead(chunk, _) => chunk.it.digest,
+            InputBytes::End { digest } => *digest,
         }
     }
 
     pub(super) fn would_wait(&self, stop: &CancelToken) -> bool {
         match &self.bytes {
-            Bytes::Opened(opened) => {
+            InputBytes::Opened(opened) => {
                 opened.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
             }
             _ => false,
@@ -101,7 +101,7 @@ impl Current {
     /// Whether there is something to read, or the input ends, before the time is over.
     pub(super) fn comes_within(&self, time: Duration, stop: &CancelToken) -> bool {
         match &self.bytes {
-            Bytes::Opened(opened) => {
+            InputBytes::Opened(opened) => {
                 opened.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
             }
             _ => true,
@@ -116,20 +116,20 @@ impl Current {
     ) -> Result<usize, Option<Failure>> {
         loop {
             let read = match &mut self.bytes {
-                Bytes::Opened(opened) => opened.read(buffer),
-                Bytes::Ahead(chunk, at) => {
+                InputBytes::Opened(opened) => opened.read(buffer),
+                InputBytes::Ahead(chunk, at) => {
                     let rest = &chunk.it.bytes[*at..];
                     let read = buffer.len().min(rest.len());
                     buffer[..read].copy_from_slice(&rest[..read]);
                     *at += read;
                     Ok(read)
                 }
-                Bytes::End { .. } => Ok(0),
+                InputBytes::End { .. } => Ok(0),
             };
             self.count(means);
             let changed = match (read, &self.bytes) {
-                (Ok(0), Bytes::Ahead(..)) => self.advance(means),
-                (Err(_), Bytes::Opened(opened)) if opened.is_limited => {
+                (Ok(0), InputBytes::Ahead(..)) => self.advance(means),
+                (Err(_), InputBytes::Opened(opened)) if opened.is_limited => {
                     self.reopen(opened.read_from(), means)
                 }
                 (Ok(read), _) => return Ok(read),
@@ -147,10 +147,10 @@ impl Current {
         let digest = self.digest();
         let next = means.ahead.as_ref().map_or(Next::End, |ahead| ahead.next(self.number));
         self.bytes = match next {
-            Next::Chunk(chunk) => Bytes::Ahead(chunk, 0),
-            Next::Opened(opened) => Bytes::Opened(opened),
+            Next::Chunk(chunk) => InputBytes::Ahead(chunk, 0),
+            Next::Opened(opened) => InputBytes::Opened(opened),
             Next::Unread(from) => return self.reopen(from, means),
-            Next::End => Bytes::End { digest },
+            Next::End => InputBytes::End { digest },
             Next::Stopped => return Err(io::Error::other("stopped")),
         };
         self.count(means);
@@ -161,7 +161,7 @@ impl Current {
     fn reopen(&mut self, from: ReadFrom, means: &Means) -> io::Result<()> {
         let Means { coding, stop, .. } = means;
         let opened = Opened::new(&self.source, from, *coding, DecoderLimit::NONE, stop)?;
-        self.bytes = Bytes::Opened(Box::new(opened));
+        self.bytes = InputBytes::Opened(Box::new(opened));
         self.count(means);
         Ok(())
     }
@@ -169,9 +169,9 @@ impl Current {
     /// Counts the raw bytes that were read.
     fn count(&mut self, means: &Means) {
         let offset = match &self.bytes {
-            Bytes::Opened(opened) => opened.offset(),
-            Bytes::Ahead(chunk, _) => chunk.it.offset,
-            Bytes::End { .. } => return,
+            InputBytes::Opened(opened) => opened.offset(),
+            InputBytes::Ahead(chunk, _) => chunk.it.offset,
+            InputBytes::End { .. } => return,
         };
         let news = offset.saturating_sub(self.counted);
         self.counted += news;
@@ -180,7 +180,7 @@ impl Current {
 
     fn unreadable(&self, error: &io::Error) -> Failure {
         let compression = match &self.bytes {
-            Bytes::Opened(opened) => opened.compression(),
+            InputBytes::Opened(opened) => opened.compression(),
             _ => None,
         };
         match compression {

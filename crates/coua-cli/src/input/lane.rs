@@ -30,9 +30,9 @@ pub(super) struct Lane {
 }
 
 pub(super) enum Part {
-    Raw(Held<Piece>),
+    Raw(Weighed<Piece>),
     Busy,
-    Unpacked(Held<Chunk>),
+    Unpacked(Weighed<Chunk>),
     Failed(ReadFrom),
 }
 
@@ -70,12 +70,12 @@ impl Drop for Room {
 
 /// Something whose memory is counted.
 #[derive(Default)]
-pub(super) struct Held<T> {
+pub(super) struct Weighed<T> {
     pub(super) it: T,
     _room: Room,
 }
 
-impl<T> Held<T> {
+impl<T> Weighed<T> {
     pub(super) fn new(it: T, room: Room) -> Self {
         Self { it, _room: room }
     }
@@ -83,7 +83,7 @@ impl<T> Held<T> {
 
 /// What comes next of the input whose turn it is.
 pub(super) enum Next {
-    Chunk(Held<Chunk>),
+    Chunk(Weighed<Chunk>),
     /// All that follows.
     Opened(Box<Opened>),
     /// All that follows is to be read from here.
@@ -99,11 +99,11 @@ pub(super) enum Step {
     Read(Box<Opened>),
     Cut(Box<Cutter>, Source),
     /// Of the part with this number.
-    Unpack(u64, Held<Piece>),
+    Unpack(u64, Weighed<Piece>),
 }
 
 /// What has come of it.
-pub(super) enum Outcome {
+pub(super) enum StepResult {
     Opened(Option<FileState>, Rest),
     Read(Vec<Part>, Rest),
     Unpacked(u64, Part),
@@ -181,16 +181,16 @@ impl Lane {
         }
     }
 
-    pub(super) fn record(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Opened(state, rest) => (self.state, self.rest) = (state, rest),
-            Outcome::Read(parts, rest) => {
+    pub(super) fn record(&mut self, result: StepResult) {
+        match result {
+            StepResult::Opened(state, rest) => (self.state, self.rest) = (state, rest),
+            StepResult::Read(parts, rest) => {
                 let is_raw = |part: &Part| matches!(part, Part::Raw(..));
                 self.begun += parts.iter().filter(|part| !is_raw(part)).count();
                 self.parts.extend(parts);
                 self.rest = rest;
             }
-            Outcome::Unpacked(number, unpacked) => {
+            StepResult::Unpacked(number, unpacked) => {
                 let place = number.checked_sub(self.first).map(|place| place as usize);
                 if let Some(part) = place.and_then(|place| self.parts.get_mut(place)) {
                     *part = unpacked;
