@@ -36,5 +36,6 @@ mod terminal;
 mod threads;
 mod together;
 mod two_passes;
+mod unpacked_ahead;
 mod windows;
 mod wrongly_dropped;
