@@ -12,7 +12,9 @@ mod read_only_file;
 mod run_filter;
 #[cfg(feature = "server")]
 pub(crate) mod server;
-mod sharded;
+mod sharded_file;
+mod sharded_memory;
+mod sharding;
 pub(crate) mod spec;
 mod tally;
 
@@ -25,7 +27,7 @@ use crate::input::Survey;
 use crate::terminal::Result;
 use memory_filter::MemoryFilter;
 use read_only_file::ReadOnlyFile;
-use sharded::ShardedMemory;
+use sharded_memory::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -52,7 +54,8 @@ pub(crate) fn open(
         }
         Some(Location::File(path)) if op.changes() => {
             let file = FilterFile::lock_existing(path, options)?;
-            Box::new(file.open(filter_file::expecting(inputs), spec)?)
+            let filter = file.open(filter_file::expecting(inputs), spec)?;
+            Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) => {
             let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;

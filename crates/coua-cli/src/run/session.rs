@@ -76,7 +76,7 @@ impl Session {
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
-        reader.block_size = filter.block_size();
+        reader.block_bytes = filter.block_bytes();
         let (hasher, wanted) = (filter.hasher(), filter.wanted());
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
         let (threads, stop) = (job.running.threads, self.stop.clone());
