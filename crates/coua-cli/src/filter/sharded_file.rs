@@ -144,3 +144,89 @@ impl Prefetch for ShardedFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coua::{CuckooFilter, KeyHash};
+    use std::collections::HashSet;
+    use std::ops::Range;
+
+    /// A block of keys, half of which come twice in a row of blocks.
+    fn block(numbers: Range<u64>) -> (BlockKeys, Answers) {
+        let mix = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes();
+        let hashes = numbers.map(|n| KeyHash::from_u64(mix(mix(n / 2)))).collect();
+        (BlockKeys { hashes, ..BlockKeys::default() }, Answers::default())
+    }
+
+    fn ask_all(sharded: &ShardedFile, (keys, answers): &mut (BlockKeys, Answers)) {
+        assert!(sharded.accepts(keys));
+        sharded.lookup(keys, answers);
+        let groups = answers.groups.iter_mut().enumerate();
+        groups.for_each(|(shard, group)| sharded.query_shard(shard, group, 0));
+    }
+
+    /// Shards have been asked about three blocks when there is no memory for a key of the second.
+    #[test]
+    fn without_memory_the_file_holds_what_was_answered() {
+        for (op, is_logged) in [(Op::Dedup, true), (Op::Dedup, false), (Op::Add, true)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("seen");
+            let make = || CuckooFilter::builder().hash_bits(64).capacity(100_000).build().unwrap();
+            let mut store = Store::create(&path, make).unwrap();
+            if is_logged {
+                store.commit().unwrap();
+            }
+            let sharded = ShardedFile::new(&store, op, NonZeroUsize::new(2).unwrap()).unwrap();
+            assert!(sharded.divide(&mut store, 30_000));
+            let mut blocks = [0..60_000, 50_000..300_000, 200_000..220_000].map(block);
+            ask_all(&sharded, &mut blocks[0]);
+            if let Some(shards) = &*store.divided().shards() {
+                shards.shard(1).set_memory_limit(Some(0));
+            }
+            blocks[1..].iter_mut().for_each(|block| ask_all(&sharded, block));
+            let [first, second, third] = &mut blocks;
+            sharded.answer(&mut store, &first.0, &mut first.1).unwrap();
+            let stop = sharded.answer(&mut store, &second.0, &mut second.1);
+            let Err(Stop::Full { nth, no_room }) = stop else { panic!("{stop:?}") };
+            assert!(nth > 0 && no_room.why.contains("memory"), "{no_room:?}");
+            let groups = std::mem::take(&mut third.1.groups).into_iter().enumerate();
+            let unanswered: Vec<_> =
+                groups.map(|(shard, group)| Unanswered { shard, group }).collect();
+            assert!(unanswered.iter().any(|it| !it.group.outcomes.is_empty()));
+            sharded.end(&mut store, &unanswered);
+            store.commit().unwrap();
+            let answered = [&first.0.hashes[..], &second.0.hashes[..nth]].concat();
+            let different = answered.iter().map(|hash| hash.to_u64()).collect::<HashSet<_>>().len();
+            let items = if op == Op::Add { answered.len() } else { different };
+            drop(store);
+            let filter = Store::read(&path).unwrap().filter;
+            assert_eq!(filter.len(), items as u64, "{op:?} {is_logged}");
+            assert!(filter.contains_batch(&answered).into_iter().all(|found| found));
+        }
+    }
+
+    /// Blocks are accepted as long as no limit of the whole filter is near, and repeats do not count.
+    #[test]
+    fn blocks_are_accepted_up_to_the_limit_of_items() {
+        let folder = tempfile::tempdir().unwrap();
+        let builder = CuckooFilter::builder().rate(1e-6).capacity(100_000).max_items(100_000);
+        let mut store =
+            Store::create(folder.path().join("seen"), || builder.build().unwrap()).unwrap();
+        let sharded = ShardedFile::new(&store, Op::Dedup, NonZeroUsize::new(2).unwrap()).unwrap();
+        let (keys, _) = block(0..20_000);
+        assert!(!sharded.accepts(&keys), "before the filter is divided");
+        assert!(!sharded.divide(&mut store, 100_001) && sharded.divide(&mut store, 100_000));
+        let mut blocks = [0..60_000, 60_000..90_000].map(block);
+        blocks.iter_mut().for_each(|block| ask_all(&sharded, block));
+        assert!(!sharded.accepts(&keys), "all may be new");
+        for (keys, answers) in &mut blocks {
+            sharded.answer(&mut store, keys, answers).unwrap();
+        }
+        assert!(sharded.accepts(&keys) && sharded.accepts(&keys) && !sharded.accepts(&keys));
+        sharded.hold();
+        assert!(!sharded.accepts(&keys));
+        sharded.join(&mut store);
+        assert_eq!(store.filter().len(), 45_000);
+    }
+}
