@@ -49,12 +49,12 @@ pub(crate) fn open(
             Box::new(server::ServerFilter::open(address, op, spec, options.verbosity)?)
         }
         Some(Location::File(path)) if op.inserts() => {
-            let filter = FilterFile::lock(path, options)?.open_or_build(spec, inputs)?;
+            let filter = FilterFile::lock(path, options)?.open_or_build(spec, inputs, threads)?;
             Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) if op.changes() => {
             let file = FilterFile::lock_existing(path, options)?;
-            let filter = file.open(filter_file::expecting(inputs), spec)?;
+            let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
             Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) => {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use coua::window::{Generations, When};
+use coua::window::{Change, ChangeLog, Generations, When};
 use coua::{BatchFull, Full, Insertion, Key, KeyHash};
 
 use super::{Need, Store};
@@ -171,8 +171,28 @@ impl Store {
         Ok(())
     }
 
+    /// Notes those keys of a batch that a [divided](Self::divide) filter has inserted or removed.
+    pub fn note_changes(
+        &mut self,
+        change: Change,
+        hashes: &[KeyHash],
+        is_changed: impl Fn(usize) -> bool,
+    ) {
+        let most = self.keys_in_a_piece();
+        for (piece, hashes) in hashes.chunks(most).enumerate() {
+            if self.need != Need::Log {
+                return;
+            }
+            self.logging(|_, encoder| {
+                let changed =
+                    hashes.iter().enumerate().filter(|(nth, _)| is_changed(piece * most + nth));
+                changed.for_each(|(_, hash)| encoder.changed(change, 0, *hash));
+            });
+        }
+    }
+
     /// Keys that are changed between two looks at how many changes there are.
-    pub(super) fn keys_in_a_piece(&self) -> usize {
+    fn keys_in_a_piece(&self) -> usize {
         (self.options.piece / size_of::<KeyHash>()).max(1)
     }
 

@@ -46,6 +46,11 @@ impl Store {
         }
     }
 
+    /// Whether the next commit is not one to the log, but writes the whole filter.
+    pub fn commit_takes_filter(&self) -> bool {
+        self.need == Need::Snapshot || self.growth() == Growth::Rewrite
+    }
+
     /// The snapshot that a thread has made. Without memory for a second filter, this commit writes it, unless the filter
     /// is divided.
     fn made(&mut self) -> Result<Option<Made>, StoreError> {

@@ -3,12 +3,10 @@
 use std::mem;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use coua::CuckooFilter;
 use coua::shards::Shards;
-use coua::window::{Change, ChangeLog};
-use coua::{CuckooFilter, KeyHash};
 
-use super::{Need, Store};
-use crate::growth::Growth;
+use super::Store;
 
 /// The filter of a store as long as it is [divided](crate::Store::divide).
 #[derive(Debug, Default)]
@@ -88,30 +86,5 @@ impl Store {
         if let Some(shards) = divided {
             self.filter = shards.join().into();
         }
-    }
-
-    /// Notes those keys of a batch that a [divided](Self::divide) filter has inserted or removed.
-    pub fn note_changes(
-        &mut self,
-        change: Change,
-        hashes: &[KeyHash],
-        is_changed: impl Fn(usize) -> bool,
-    ) {
-        let most = self.keys_in_a_piece();
-        for (piece, hashes) in hashes.chunks(most).enumerate() {
-            if self.need != Need::Log {
-                return;
-            }
-            self.logging(|_, encoder| {
-                let changed =
-                    hashes.iter().enumerate().filter(|(nth, _)| is_changed(piece * most + nth));
-                changed.for_each(|(_, hash)| encoder.changed(change, 0, *hash));
-            });
-        }
-    }
-
-    /// Whether the next commit is not one to the log, but writes the whole filter.
-    pub fn commit_takes_filter(&self) -> bool {
-        self.need == Need::Snapshot || self.growth() == Growth::Rewrite
     }
 }
