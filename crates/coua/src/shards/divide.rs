@@ -184,33 +184,36 @@ mod tests {
         };
         assert_eq!([80_000, 80_100].map(full), [0, 100]);
         // With so few bits it is rebuilt before it has a million items.
-        let few_bits = || CuckooFilter::builder().hash_bits(24).capacity(30_000).build().unwrap();
+        let few_bits = || CuckooFilter::builder().hash_bits(22).capacity(30_000).build().unwrap();
         let (mut alone, mut filter) = (few_bits(), few_bits());
-        let (mut next, mut accepted) = (0_u64, [0_u64; 2]);
-        while next < 1_000_000 {
-            let shards = Shards::divide(filter, 1);
-            let most = shards.as_ref().map_or(0, Shards::accepted_keys).min(50_000);
-            let batch: Vec<_> = (next..next + most.max(10_000)).map(mix).collect();
+        let (mut next, mut times) = (0, [0; 2]);
+        while next < 800_000 {
+            let divided = Shards::divide(filter, 1).map_err(|filter| *filter);
+            let accepted = divided.as_ref().map_or(0, Shards::accepted_keys);
+            let size = if accepted < 100 { 20_000 } else { accepted.min(500) };
+            let batch: Vec<_> = (next..next + size).map(mix).collect();
             alone.insert_batch(&batch).unwrap();
-            filter = match shards {
-                Ok(shards) if most >= 10_000 => {
-                    for &hash in &batch {
+            filter = match divided {
+                Ok(shards) if size <= accepted => {
+                    batch.iter().for_each(|hash| {
                         let shard = hash.first_bits(1);
                         shards.shard(shard).insert(hash.without_first(1)).unwrap();
-                    }
+                    });
                     shards.join()
                 }
-                refused => {
-                    let mut filter = refused.map_or_else(|filter| *filter, Shards::join);
+                whole => {
+                    let mut filter = whole.map_or_else(|filter| filter, Shards::join);
                     filter.insert_batch(&batch).unwrap();
                     filter
                 }
             };
-            accepted[usize::from(most >= 10_000)] += 1;
-            next += batch.len() as u64;
+            times[usize::from(size <= accepted)] += 1;
+            next += size;
             assert!(bytes_of(&filter) == bytes_of(&alone), "{next}");
         }
-        assert!(accepted.iter().all(|times| *times > 3), "{accepted:?}");
+        let [before, after] = [few_bits(), alone].map(|it| *it.as_segments().geometry());
+        assert!(times.iter().all(|times| *times > 10), "{times:?}");
+        assert_ne!((before.buckets, before.base_depth), (after.buckets, after.base_depth));
         let fixed = CuckooFilter::builder().capacity(80_000).rate(1e-3).when_full(WhenFull::Refuse);
         assert!(Shards::divide(fixed.build().unwrap(), 1).is_ok_and(|it| it.accepted_keys() == 0));
     }
