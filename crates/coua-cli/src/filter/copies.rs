@@ -7,7 +7,7 @@
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::sharding::{HASH_BITS, Sharding, ask, outcome};
+use crate::filter::sharding::{HASH_BITS, Sharding, ask, outcomes};
 use crate::filter::spec::FilterSpec;
 use crate::filter::tally::Tally;
 use crate::input::Survey;
@@ -161,25 +161,16 @@ impl CopiesShard {
 
     fn ask(&mut self, group: &mut Group, question: Question) {
         let Self { first, more, left, .. } = self;
-        let (hashes, outcomes) = (&group.hashes, &mut group.outcomes);
+        let hashes = &group.hashes;
         if question.counts {
             group.totals.extend(more.count(hashes).into_iter().map(|again| again + 1));
         }
-        outcomes.clear();
-        match question.keep {
-            Keep::First => {
-                let is_first = first.remove_batch(hashes).into_iter();
-                outcomes.extend(is_first.map(|is_first| outcome(!is_first)));
-            }
-            Keep::Last => {
-                let is_last = left.as_mut().unwrap_or(more).take(hashes).into_iter();
-                outcomes.extend(is_last.map(|is_last| outcome(!is_last)));
-            }
-            Keep::None => {
-                let again = more.count(hashes).into_iter();
-                outcomes.extend(again.map(|again| outcome(again > 0)));
-            }
-        }
+        let is_kept = match question.keep {
+            Keep::First => first.remove_batch(hashes),
+            Keep::Last => left.as_mut().unwrap_or(more).take(hashes),
+            Keep::None => more.count(hashes).into_iter().map(|again| again == 0).collect(),
+        };
+        group.outcomes.extend(outcomes(is_kept.into_iter().map(|is_kept| !is_kept)));
     }
 }
 

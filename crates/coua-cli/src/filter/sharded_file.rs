@@ -108,7 +108,9 @@ impl ShardedFile {
 
     /// Nothing follows: the shards give back what nobody learned, and are one filter again.
     pub(super) fn end(&self, store: &mut Store, unanswered: &[Unanswered]) {
-        unanswered.iter().for_each(|it| self.take_back(it.shard, &it.group));
+        for Unanswered { shard, group } in unanswered {
+            self.take_back(*shard, group);
+        }
         self.join(store);
     }
 
@@ -218,7 +220,9 @@ mod tests {
         assert!(!sharded.accepts(&keys), "before the filter is divided");
         assert!(!sharded.divide(&mut store, 100_001) && sharded.divide(&mut store, 100_000));
         let mut blocks = [0..60_000, 60_000..90_000].map(block);
-        blocks.iter_mut().for_each(|block| ask_all(&sharded, block));
+        for block in &mut blocks {
+            ask_all(&sharded, block);
+        }
         assert!(!sharded.accepts(&keys), "all may be new");
         for (keys, answers) in &mut blocks {
             sharded.answer(&mut store, keys, answers).unwrap();

@@ -104,7 +104,9 @@ impl RunFilter for Arc<ShardedMemory> {
     }
 
     fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) {
-        unanswered.iter().for_each(|it| self.take_back(it.shard, &it.group));
+        for Unanswered { shard, group } in &unanswered {
+            self.take_back(*shard, group);
+        }
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {

@@ -108,29 +108,32 @@ impl Sharding {
 
 /// Asks a shard about its keys, up to the first for which it has no room.
 pub(super) fn ask(shard: &mut CuckooFilter, op: Op, group: &mut Group) {
-    let Group { hashes, outcomes, .. } = group;
+    let Group { hashes, outcomes: answers, .. } = group;
     group.items_before = shard.len();
     group.stopped = match op {
         Op::Remove => {
-            outcomes.clear();
-            outcomes.extend(shard.remove_batch(hashes).into_iter().map(outcome));
+            answers.clear();
+            answers.extend(outcomes(shard.remove_batch(hashes)));
             None
         }
         Op::Add => {
             let result = shard.insert_batch(hashes);
-            outcomes.resize(hashes.len(), Insertion::Inserted);
+            answers.resize(hashes.len(), Insertion::Inserted);
             result.err()
         }
-        _ => shard.insert_unique_batch_into(hashes, outcomes).err(),
+        _ => shard.insert_unique_batch_into(hashes, answers).err(),
     };
     if let Some(stopped) = group.stopped {
-        outcomes.truncate(stopped.done);
+        answers.truncate(stopped.done);
     }
 }
 
-/// What is said about a key that was there, or was not.
-pub(super) fn outcome(is_there: bool) -> Insertion {
-    if is_there { Insertion::AlreadyPresent } else { Insertion::Inserted }
+/// What is said about keys that were there, or were not.
+pub(super) fn outcomes(
+    are_there: impl IntoIterator<Item = bool>,
+) -> impl Iterator<Item = Insertion> {
+    let outcome = |is_there| if is_there { Insertion::AlreadyPresent } else { Insertion::Inserted };
+    are_there.into_iter().map(outcome)
 }
 
 /// Removes what a shard has inserted.

@@ -1,7 +1,7 @@
 //! Threads that share a filter file are ahead of the answers: what is in the file was answered, wherever a run stopped.
 
 use crate::support::{Folder, Repeats, coua, expected, lines, run_in, send, shell, until, wait};
-use coua::{KeyHash, KeyHasher};
+use coua::KeyHasher;
 use rustix::process::Signal;
 use std::fs;
 
@@ -11,13 +11,14 @@ const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 const SHARED: [&str; 4] = ["--hash-bits", "64", "--capacity", "400000"];
 
 fn numbers(range: std::ops::Range<u32>) -> String {
-    range.map(|number| format!("{}\n", number.wrapping_mul(0x9e37_79b9))).collect()
+    let numbers = range.map(|number| format!("{}\n", number.wrapping_mul(0x9e37_79b9)));
+    numbers.collect::<Vec<_>>().concat()
 }
 
 /// The items of a filter and the lines of a file.
 fn items_and_lines(folder: &Folder, output: &str) -> (u64, u64) {
     let info = run_in(folder, &["info", "--json", "seen"]).json();
-    let lines = folder.read(output).iter().filter(|byte| **byte == b'\n').count();
+    let lines = String::from_utf8(folder.read(output)).unwrap().lines().count();
     (info["items"].as_u64().unwrap(), lines as u64)
 }
 
@@ -27,7 +28,7 @@ fn items_and_lines(folder: &Folder, output: &str) -> (u64, u64) {
 fn files_and_answers_depend_on_no_threads() {
     let folder = Folder::new();
     let hasher = KeyHasher::default();
-    let is_crowded = |text: &str| KeyHash::from(hasher.hash(text)).to_u64() >> 54 == 0x155;
+    let is_crowded = |text: &str| hasher.hash(text).to_u64() >> 54 == 0x155;
     let crowd = (0..4_000_000u32).map(|n| n.to_string()).filter(|text| is_crowded(text));
     let crowd: Vec<_> = crowd.collect();
     assert!(crowd.len() > 3_000);
@@ -38,7 +39,8 @@ fn files_and_answers_depend_on_no_threads() {
     });
     folder.file("mixed", mixed.collect::<String>());
     folder.file("more", numbers(0..60_000));
-    folder.file("tiny", (0..400_000).map(|n| format!("{:x}\n", n % 0xfff)).collect::<String>());
+    let tiny = (0..400_000).map(|n| format!("{:x}\n", n % 0xfff)).collect::<Vec<_>>();
+    folder.file("tiny", tiny.concat());
     let base = folder.join("base");
     folder.file("many", numbers(100_000..600_000));
     run_in(&folder, &["add", &base, "many"]).good();

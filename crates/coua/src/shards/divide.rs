@@ -26,7 +26,7 @@ use crate::filter::{CuckooFilter, REGION_BITS, WhenFull, inserts_before_rebuildi
 /// ```
 pub struct Shards {
     plan: ShardPlan,
-    shards: Box<[LockedShard]>,
+    all: Box<[LockedShard]>,
     accepted_keys: u64,
 }
 
@@ -52,7 +52,7 @@ impl Shards {
         let items = plan.policy.limit().saturating_sub(stored);
         let splits = inserts_before_rebuilding(&plan.geometry, segments, stored);
         let accepted_keys = if may_refuse { 0 } else { items.min(splits) };
-        Ok(Self { plan, shards: parts.into_iter().map(LockedShard::new).collect(), accepted_keys })
+        Ok(Self { plan, all: parts.into_iter().map(LockedShard::new).collect(), accepted_keys })
     }
 
     /// How many keys meet no limit of the whole filter, from the division on, however they fall to the shards: none of
@@ -65,7 +65,7 @@ impl Shards {
     /// The shard of the keys whose hashes begin with the bits of `number`. It sees hashes without these bits, shifted
     /// out to the left. Waits while another thread has it.
     pub fn shard(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
-        self.shards[number].write()
+        self.all[number].write()
     }
 
     /// Bits of every key's hash that all shards together remember, as
@@ -76,7 +76,7 @@ impl Shards {
 
     /// Bytes of memory of all shards. Waits for each.
     pub fn memory_bytes(&self) -> usize {
-        self.shards.iter().map(|shard| shard.read().memory_bytes()).sum()
+        self.all.iter().map(|shard| shard.read().memory_bytes()).sum()
     }
 
     /// The filter with the items of all shards. O(segments): nothing is copied.
@@ -85,16 +85,16 @@ impl Shards {
     ///
     /// If there is no memory for a directory: 4 bytes a segment.
     pub fn join(self) -> CuckooFilter {
-        let shards = self.shards.into_iter().map(LockedShard::into_filter).collect();
+        let shards = self.all.into_iter().map(LockedShard::into_filter).collect();
         self.plan.join(shards).expect("a directory takes little memory")
     }
 }
 
 impl std::fmt::Debug for Shards {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { shards, accepted_keys, .. } = self;
+        let Self { all, accepted_keys, .. } = self;
         f.debug_struct("Shards")
-            .field("shards", &shards.len())
+            .field("shards", &all.len())
             .field("accepted_keys", accepted_keys)
             .finish()
     }
@@ -195,10 +195,10 @@ mod tests {
             alone.insert_batch(&batch).unwrap();
             filter = match divided {
                 Ok(shards) if size <= accepted => {
-                    batch.iter().for_each(|hash| {
+                    for hash in &batch {
                         let shard = hash.first_bits(1);
                         shards.shard(shard).insert(hash.without_first(1)).unwrap();
-                    });
+                    }
                     shards.join()
                 }
                 whole => {
