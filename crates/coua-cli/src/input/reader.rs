@@ -5,8 +5,7 @@ use crate::input::current::{Current, Means};
 use crate::input::{Inputs, Source};
 use crate::key::Headers;
 use crate::record::{
-    BLOCK, Block, BlockEnd, BlockSize, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory,
-    unmarked,
+    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{CancelToken, Failure, Result};
 use std::num::NonZeroUsize;
@@ -35,10 +34,8 @@ pub(crate) struct BlockReader {
     pub(crate) pause: Option<Duration>,
     /// Records were handed on since the last empty block.
     unpaused: bool,
-    /// How large blocks are to be.
-    pub(crate) block_size: BlockSize,
-    /// Bytes in the next block, unless a record is longer.
-    block_bytes: usize,
+    /// Bytes in a block, unless a record is longer.
+    pub(crate) block_bytes: usize,
     budget: Arc<Budget>,
 }
 
@@ -65,7 +62,6 @@ impl BlockReader {
             undrained: false,
             pause: None,
             unpaused: false,
-            block_size: BlockSize::USUAL,
             block_bytes: BLOCK,
             budget: Arc::default(),
         }
@@ -118,9 +114,6 @@ impl BlockReader {
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.means.consumed.load(Ordering::Relaxed);
                 block.digest = digest;
-                if let Some(record_bytes) = block.size().checked_div(block.len()) {
-                    self.block_bytes = self.block_size.bytes_of(record_bytes);
-                }
                 return Ok(true);
             }
         }
@@ -293,7 +286,6 @@ mod tests {
         let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
         let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
-        reader.block_size.bytes = block_bytes;
         reader.block_bytes = block_bytes;
         let mut block = Block::default();
         while reader.next_block(&mut block).unwrap() {

@@ -1,7 +1,7 @@
 //! Threads that take the next step of some block, whichever is free.
 
 use super::answer::{Batch, Flow, Pipeline, Prefetch};
-use super::answer::{Coming, Wait};
+use super::answer::{Coming, Unanswered, Wait};
 use super::state::{Awaited, PipelineState, Task, Thread};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
@@ -23,6 +23,11 @@ impl<'o> Schedule<'o> {
         let (prefetch, stop) = (pipeline.prefetch.clone(), pipeline.stop.clone());
         let state = Mutex::new(PipelineState::new(pipeline, outputs));
         Self { state, work: Condvar::new(), awaited: Condvar::new(), prefetch, stop }
+    }
+
+    /// What shards were asked about and the command was not, when all threads have ended.
+    pub(super) fn into_unanswered(self) -> Vec<Unanswered> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).unanswered
     }
 
     fn state(&self) -> MutexGuard<'_, PipelineState<'o>> {

@@ -1,6 +1,6 @@
 //! How far each block is, and which step of which block is next.
 
-use super::answer::{Batch, Flow, Pipeline, Prefetch};
+use super::answer::{Batch, Flow, Pipeline, Prefetch, Unanswered};
 use crate::input::{Ahead, AheadTask, BlockReader};
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
@@ -34,6 +34,8 @@ pub(super) struct PipelineState<'o> {
     shards: Vec<Option<u64>>,
     /// Shards may be asked about the blocks before this one.
     asked_until: u64,
+    /// Not about those after it, before the command has answered for the oldest block without them.
+    is_alone: bool,
     /// The thread that answers has taken a block.
     is_answering: bool,
     prefetch: Arc<dyn Prefetch>,
@@ -47,6 +49,8 @@ pub(super) struct PipelineState<'o> {
     spare: Vec<Batch>,
     /// No thread is to begin anything.
     pub(super) has_ended: bool,
+    /// What shards were asked about when it all ended.
+    pub(super) unanswered: Vec<Unanswered>,
 }
 
 /// How far a block is.
@@ -132,7 +136,8 @@ impl<'o> PipelineState<'o> {
             first: 0,
             unhashed: VecDeque::new(),
             shards: vec![Some(0); prefetch.shards()],
-            asked_until: if prefetch.queries_in_turn() { 0 } else { u64::MAX },
+            asked_until: 0,
+            is_alone: false,
             is_answering: false,
             prefetch,
             answered: VecDeque::new(),
@@ -140,6 +145,7 @@ impl<'o> PipelineState<'o> {
             not_written: None,
             spare: Vec::new(),
             has_ended: false,
+            unanswered: Vec::new(),
         }
     }
 
@@ -155,21 +161,28 @@ impl<'o> PipelineState<'o> {
 
     /// All blocks before the oldest were answered for.
     pub(super) fn record_answered(&mut self) {
-        self.is_answering = false;
-        self.begin_oldest();
+        self.is_alone &= !mem::take(&mut self.is_answering);
+        self.let_shards_ahead();
     }
 
-    /// Shards may be asked about the oldest block, if that waits for its turn.
-    fn begin_oldest(&mut self) {
-        if self.is_answering || self.asked_until > self.first {
-            return;
-        }
-        let Some(BlockStage::Hashed(batch, _)) = self.blocks.front_mut() else { return };
-        batch.answers.is_answered = self.prefetch.accepts(&batch.keys);
-        self.asked_until = self.first + 1;
-        if !batch.answers.is_answered {
-            self.shards.fill(Some(self.asked_until));
-            self.blocks[0] = BlockStage::Ready(mem::take(batch));
+    /// Lets shards be asked about the next blocks, as far as the filter accepts them.
+    fn let_shards_ahead(&mut self) {
+        while !self.is_alone {
+            let is_oldest = self.asked_until == self.first;
+            let block = self.asked_until.checked_sub(self.first);
+            let block = block.and_then(|place| self.blocks.get_mut(place as usize));
+            let Some(block) = block else { break };
+            let BlockStage::Hashed(batch, _) = block else { break };
+            batch.answers.is_answered = self.prefetch.accepts(&batch.keys);
+            if !batch.answers.is_answered {
+                if self.is_answering || !is_oldest {
+                    break;
+                }
+                *block = BlockStage::Ready(mem::take(batch));
+                self.shards.fill(Some(self.asked_until + 1));
+                self.is_alone = true;
+            }
+            self.asked_until += 1;
         }
     }
 
@@ -221,8 +234,14 @@ impl<'o> PipelineState<'o> {
     /// No thread is to begin anything. A thread that reads may wait for the memory of other blocks: they go.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
-        self.blocks.clear();
         self.unhashed.clear();
+        for block in mem::take(&mut self.blocks) {
+            if let BlockStage::Hashed(batch, _) | BlockStage::Ready(batch) = block {
+                let groups = batch.answers.groups.into_iter().enumerate();
+                let asked = groups.filter(|(_, group)| !group.outcomes.is_empty());
+                self.unanswered.extend(asked.map(|(shard, group)| Unanswered { shard, group }));
+            }
+        }
         self.answered.clear();
     }
 
@@ -289,7 +308,7 @@ impl<'o> PipelineState<'o> {
                         BlockStage::Hashed(batch, shards)
                     };
                 }
-                self.begin_oldest();
+                self.let_shards_ahead();
             }
             Task::Shard { shard, block, group, .. } => {
                 self.shards[shard] = Some(block + 1);
@@ -326,7 +345,10 @@ impl<'o> PipelineState<'o> {
     }
 
     fn record_shard(&mut self, shard: usize, number: u64, group: Group) {
-        let Some(block) = self.block(number) else { return };
+        let Some(block) = self.block(number) else {
+            self.unanswered.push(Unanswered { shard, group });
+            return;
+        };
         if let BlockStage::Hashed(batch, left) = block {
             batch.answers.groups[shard] = group;
             *left -= 1;

@@ -83,7 +83,7 @@ impl Session {
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
-        reader.block_size = filter.block_size();
+        reader.block_bytes = filter.block_bytes();
         reader.unpack_ahead(&reading.inputs, self.threads);
         let (hasher, wanted) = (filter.hasher(), filter.wanted());
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 
+mod ahead;
 mod commands;
 #[cfg(target_os = "linux")]
 mod faults;
