@@ -23,7 +23,7 @@ use crate::terminal::{
 };
 use compare::Peer;
 use coua::Layout;
-use nodes::{Cluster, Node};
+use nodes::{Machine, MachinesPlan};
 use serde_json::json;
 use shape::{ALL_BITS, Exactness, Generations, Planned, Shape};
 use std::path::PathBuf;
@@ -157,8 +157,8 @@ impl PlanArgs {
         if self.records_per_second == 0 {
             return Err(Failure::at("--records-per-second", "is 0: expected a number from 1"));
         }
-        let node = Node { memory, records_per_second: self.records_per_second };
-        let cluster = Cluster::plan(items, exactness.unwrap_or(ALL_BITS), shape, node)?;
+        let node = Machine { memory, records_per_second: self.records_per_second };
+        let cluster = MachinesPlan::plan(items, exactness.unwrap_or(ALL_BITS), shape, node)?;
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         print(&cluster.report(self.record_bytes).print_as(format))?;
         warn_of_bits(items, cluster.filter_bits());

@@ -15,7 +15,7 @@ const PASSED_OVER: f64 = 0.35;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct Machine {
     /// For its filter.
     pub(super) memory: u64,
     /// Records of its own that it de-duplicates.
@@ -24,17 +24,22 @@ pub(super) struct Node {
 
 /// What several nodes come to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cluster {
+pub(super) struct MachinesPlan {
     items: u64,
     nodes: u32,
-    node: Node,
+    node: Machine,
     /// The filter of one of them.
     filter: CuckooPlan,
 }
 
-impl Cluster {
+impl MachinesPlan {
     /// As few nodes as have the memory for so many items.
-    pub(super) fn plan(items: u64, exactness: Exactness, shape: Shape, node: Node) -> Result<Self> {
+    pub(super) fn plan(
+        items: u64,
+        exactness: Exactness,
+        shape: Shape,
+        node: Machine,
+    ) -> Result<Self> {
         // Says what is wrong with the rate or the number of items, whatever the number of nodes.
         shape.plan(Some(items), Some(exactness), None)?;
         let filter = |nodes| shape.plan(Some(fullest_shard(items, nodes)), Some(exactness), None);
@@ -52,7 +57,7 @@ impl Cluster {
 
     /// Bits that tell keys apart: the number of the shard tells more than its filter remembers, but no more than the
     /// hash has.
-    fn hash_bits(&self) -> f64 {
+    fn bits_told_apart(&self) -> f64 {
         (self.filter.hash_bits + f64::from(self.nodes).log2()).min(64.0)
     }
 
@@ -62,28 +67,28 @@ impl Cluster {
     }
 
     fn expected_wrongly_dropped(&self) -> f64 {
-        collisions::in_stream(self.items, self.hash_bits())
+        collisions::in_stream(self.items, self.bits_told_apart())
     }
 
     /// Each record is sent to the node of its shard.
-    fn by_key(&self, record_bytes: u64) -> Transport {
+    fn by_key(&self, record_bytes: u64) -> Travel {
         let elsewhere = 1.0 - 1.0 / f64::from(self.nodes);
         let own = self.items as f64 / f64::from(self.nodes);
-        Transport::new(record_bytes as f64 * elsewhere, own, self.node)
+        Travel::new(record_bytes as f64 * elsewhere, own, self.node)
     }
 
     /// Each node reads all records, and takes those of its shard.
-    fn all_read(&self, record_bytes: u64) -> Transport {
+    fn all_read(&self, record_bytes: u64) -> Travel {
         let own = self.items as f64 / f64::from(self.nodes);
         let records = own + PASSED_OVER * (self.items as f64 - own);
-        Transport::new(record_bytes as f64 * f64::from(self.nodes), records, self.node)
+        Travel::new(record_bytes as f64 * f64::from(self.nodes), records, self.node)
     }
 
     pub(super) fn report(&self, record_bytes: u64) -> Report {
         let (mut report, filter) = (Report::default(), &self.filter);
         let (by_key, all_read) = (self.by_key(record_bytes), self.all_read(record_bytes));
         report.number("items", "items", self.items);
-        let rate = self.items as f64 / self.hash_bits().exp2();
+        let rate = self.items as f64 / self.bits_told_apart().exp2();
         report.measure("rate", "false-positive rate", rate, significant);
         let dropped = self.expected_wrongly_dropped();
         let name = "wrongly dropped by a dedup of so many";
@@ -108,15 +113,15 @@ impl Cluster {
 
 /// How records come to nodes.
 #[derive(Clone, Copy, Debug)]
-struct Transport {
+struct Travel {
     /// That travel for a record.
     wire_bytes: f64,
     hours: f64,
 }
 
-impl Transport {
+impl Travel {
     /// For a node that is busy with so many records of its own.
-    fn new(wire_bytes: f64, records: f64, node: Node) -> Self {
+    fn new(wire_bytes: f64, records: f64, node: Machine) -> Self {
         Self { wire_bytes, hours: records / node.records_per_second as f64 / 3600.0 }
     }
 
@@ -173,9 +178,9 @@ mod tests {
     use std::collections::HashSet;
 
     const SHAPE: Shape = Shape { layout: Layout::Buckets, slots: 4, window: None };
-    const NODE: Node = Node { memory: 64 << 30, records_per_second: 20_000_000 };
-    fn plan(items: u64, exactness: Exactness, memory: u64) -> Cluster {
-        Cluster::plan(items, exactness, SHAPE, Node { memory, ..NODE }).unwrap()
+    const NODE: Machine = Machine { memory: 64 << 30, records_per_second: 20_000_000 };
+    fn plan(items: u64, exactness: Exactness, memory: u64) -> MachinesPlan {
+        MachinesPlan::plan(items, exactness, SHAPE, Machine { memory, ..NODE }).unwrap()
     }
 
     #[test]
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_travels_and_how_long_it_takes() {
-        let cluster = Cluster { nodes: 10, ..plan(7_200_000_000_000, ALL_BITS, 64 << 30) };
+        let cluster = MachinesPlan { nodes: 10, ..plan(7_200_000_000_000, ALL_BITS, 64 << 30) };
         let (by_key, all_read) = (cluster.by_key(100), cluster.all_read(100));
         assert!(
             (by_key.wire_bytes - 90.0).abs() < 1e-9 && (all_read.wire_bytes - 1000.0).abs() < 1e-9
@@ -258,8 +263,8 @@ mod tests {
     #[test]
     fn nodes_that_are_too_small_are_refused() {
         let refused = |items, memory| {
-            let node = Node { memory, ..NODE };
-            Cluster::plan(items, ALL_BITS, SHAPE, node).unwrap_err().reason().to_owned()
+            let node = Machine { memory, ..NODE };
+            MachinesPlan::plan(items, ALL_BITS, SHAPE, node).unwrap_err().reason().to_owned()
         };
         let reason = refused(1000, 10);
         assert!(reason.starts_with("10 B is too little: 1,000 items on 4,294,967,295"), "{reason}");
