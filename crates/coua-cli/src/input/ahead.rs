@@ -208,7 +208,7 @@ impl Ahead {
 
     fn cutter(&self, source: &Source, opened: &Opened) -> Option<Cutter> {
         let is_plain = opened.compression().is_none() || self.coding.encoding.is_some();
-        if is_plain { None } else { Cutter::new(source).ok().flatten() }
+        if is_plain { None } else { Cutter::new(source, self.threads).ok().flatten() }
     }
 
     fn read(&self, mut opened: Box<Opened>) -> StepResult {

@@ -133,10 +133,13 @@ impl Opened {
 
 impl Read for Opened {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let is_empty = self.read == self.step.len();
         let read = if self.decoded.compression.is_none() {
             self.decoded.reader.read(buffer)?
+        } else if is_empty && buffer.len() >= STEP {
+            self.decoded.reader.read(&mut buffer[..STEP])?
         } else {
-            if self.read == self.step.len() {
+            if is_empty {
                 self.step.resize(STEP, 0);
                 self.read = STEP;
                 let read = self.decoded.reader.read(&mut self.step)?;

@@ -2,8 +2,8 @@
 
 use crate::packed::{COMPRESSIONS, Compress, bgzip, zstd, zstd_frames};
 use crate::support::{
-    Folder, Repeats, coua, expected, has_read, lines, messages, run_as_is, run_in, send, try_send,
-    until, wait,
+    Folder, Repeats, coua, expected, fed, has_read, lines, messages, run_as_is, run_in, send,
+    try_send, until, wait,
 };
 use rustix::process::Signal;
 use std::fs::{self, File};
@@ -69,9 +69,9 @@ fn the_output_is_that_of_one_thread() {
         let fifo = folder.join("fifo");
         let packed = bgzip(b"in\na fifo\n");
         let writer = thread::spawn(move || fs::write(fifo, packed).unwrap());
-        let mut command = coua(command);
-        let command = command.args(["-j", threads]).args(&inputs).current_dir(folder.path());
-        let output = crate::support::fed(command, b"from a pipe\n").good();
+        let inputs = inputs.iter().map(String::as_str);
+        let args = command.iter().copied().chain(["-j", threads]).chain(inputs);
+        let output = fed(coua(args).current_dir(folder.path()), b"from a pipe\n").good();
         writer.join().unwrap();
         output
     };
