@@ -9,12 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// second-level cache of one core.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
-/// Bytes in a block where threads share the filter: they wait for each other less often.
-pub(crate) const LARGE_BLOCK: usize = 2 * BLOCK;
+/// Bytes in a block where threads share the filter: they wait for each other less often, and each shard has more keys,
+/// whose eviction chains are interleaved.
+pub(crate) const LARGE_BLOCK: usize = 4 * BLOCK;
 
 /// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
 /// without limit.
-pub(crate) const GIANT_BLOCK: usize = 4 * BLOCK + 1;
+pub(crate) const GIANT_BLOCK: usize = 2 * LARGE_BLOCK + 1;
 
 /// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
 #[derive(Debug, Default)]
