@@ -143,9 +143,10 @@ fn a_signal_leaves_what_was_printed() {
 #[test]
 fn a_silent_stream_is_saved() {
     let folder = Folder::new();
-    for threads in THREADS {
+    for threads in ["2", "4", "16"] {
         fs::remove_file(folder.join("seen")).ok();
-        let dedup = ["dedup", "-j", threads, "--checkpoint-every", "0.7", "--filter", "seen"];
+        // So late that no checkpoint comes before the silence: the next one waits the longer, the longer that takes.
+        let dedup = ["dedup", "-j", threads, "--checkpoint-every", "3", "--filter", "seen"];
         let mut command = coua([&dedup[..], &SHARED].concat());
         command.current_dir(folder.path()).stdin(Stdio::piped());
         let output = fs::File::create(folder.join("out")).unwrap();
