@@ -194,12 +194,14 @@ impl RunFilter for FileFilter {
 
     fn can_commit(&mut self) -> bool {
         let Some(sharded) = &self.sharded else { return true };
-        let is_ready = !self.store.is_divided() || !self.store.commit_takes_filter();
-        if !is_ready {
-            self.is_held = true;
-            sharded.hold();
+        if self.store.is_divided() && self.store.commit_takes_filter() {
+            self.is_held = !sharded.hold();
+            if self.is_held {
+                return false;
+            }
+            sharded.join(&mut self.store);
         }
-        is_ready
+        true
     }
 
     fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) {

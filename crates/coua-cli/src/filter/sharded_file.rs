@@ -23,6 +23,8 @@ pub(super) struct ShardedFile {
     op: Op,
     /// So many keys more meet no limit of the whole filter; 0 while threads are not to share it.
     accepted_keys: AtomicU64,
+    /// Blocks that were accepted, and not answered for.
+    ahead: AtomicU64,
     load: LastLoad,
 }
 
@@ -35,6 +37,7 @@ impl ShardedFile {
             sharding: Sharding::for_threads(threads),
             op,
             accepted_keys: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
             load: LastLoad::default(),
         })
     }
@@ -47,15 +50,16 @@ impl ShardedFile {
         });
         let accepted = accepted.filter(|accepted| *accepted >= keys as u64);
         match accepted {
-            Some(accepted) => self.accepted_keys.store(accepted, Ordering::Relaxed),
+            Some(accepted) => self.accepted_keys.store(accepted, Ordering::SeqCst),
             None => self.join(store),
         }
         accepted.is_some()
     }
 
-    /// Accepts no more blocks, so that the next one that is not accepted finds all that were answered for.
-    pub(super) fn hold(&self) {
-        self.accepted_keys.store(0, Ordering::Relaxed);
+    /// Accepts no more blocks. Whether the shards are not ahead.
+    pub(super) fn hold(&self) -> bool {
+        self.accepted_keys.store(0, Ordering::SeqCst);
+        self.ahead.load(Ordering::SeqCst) == 0
     }
 
     /// One filter again; the shards are not ahead.
@@ -75,6 +79,7 @@ impl ShardedFile {
         keys: &BlockKeys,
         answers: &mut Answers,
     ) -> Result<(), Stop> {
+        self.ahead.fetch_sub(1, Ordering::SeqCst);
         let has_room = answers.groups.iter().all(|group| group.stopped.is_none());
         if self.op == Op::Add && has_room {
             answers.added = keys.hashes.len() as u64;
@@ -103,7 +108,7 @@ impl ShardedFile {
     /// So many keys were there already.
     fn give_back(&self, keys: u64) {
         let more = |accepted: u64| (accepted > 0).then(|| accepted.saturating_add(keys));
-        self.accepted_keys.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok();
+        self.accepted_keys.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok();
     }
 
     /// Nothing follows: the shards give back what nobody learned, and are one filter again.
@@ -135,7 +140,13 @@ impl Prefetch for ShardedFile {
             0 => None,
             _ => accepted.checked_sub(keys.hashes.len() as u64),
         };
-        self.accepted_keys.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
+        // First, so that whoever accepts no more sees all that were accepted.
+        self.ahead.fetch_add(1, Ordering::SeqCst);
+        let accepted = self.accepted_keys.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
+        if accepted.is_err() {
+            self.ahead.fetch_sub(1, Ordering::SeqCst);
+        }
+        accepted.is_ok()
     }
 
     fn query_shard(&self, number: usize, group: &mut Group, _consumed: u64) {
@@ -228,8 +239,7 @@ mod tests {
             sharded.answer(&mut store, keys, answers).unwrap();
         }
         assert!(sharded.accepts(&keys) && sharded.accepts(&keys) && !sharded.accepts(&keys));
-        sharded.hold();
-        assert!(!sharded.accepts(&keys));
+        assert!(!sharded.hold() && !sharded.accepts(&keys), "two blocks were accepted");
         sharded.join(&mut store);
         assert_eq!(store.filter().len(), 45_000);
     }

@@ -9,12 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// second-level cache of one core.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
-/// Bytes in a block where threads share the filter: they wait for each other less often.
-pub(crate) const LARGE_BLOCK: usize = 2 * BLOCK;
+/// Bytes in a block where threads share the filter: they wait for each other less often, and each shard has more keys,
+/// whose eviction chains are interleaved.
+pub(crate) const LARGE_BLOCK: usize = 4 * BLOCK;
 
 /// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
 /// without limit.
-pub(crate) const GIANT_BLOCK: usize = 4 * BLOCK + 1;
+pub(crate) const GIANT_BLOCK: usize = 2 * LARGE_BLOCK + 1;
 
 /// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
 #[derive(Debug, Default)]
@@ -276,7 +277,7 @@ mod tests {
     fn a_giant_record_does_not_keep_its_memory() {
         let (mut block, budget) = (Block::default(), Arc::default());
         block.begin(&"x".into(), BLOCK, &budget).unwrap();
-        for size in [2 * BLOCK, 4 * BLOCK] {
+        for size in [2 * BLOCK, 4 * BLOCK, 2 * LARGE_BLOCK] {
             block.grow("x", &budget).unwrap();
             block.shrink();
             assert_eq!(block.bytes.len(), size);

@@ -4,6 +4,8 @@ use crate::support::{Folder, Repeats, coua, expected, lines, run_in, send, shell
 use coua::KeyHasher;
 use rustix::process::Signal;
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 
@@ -135,4 +137,25 @@ fn a_signal_leaves_what_was_printed() {
         assert_eq!(run_in(&folder, &["check", "-v", "-c", "seen", "many"]).stdout, b"0\n");
     }
     assert!(stopped > 5, "{stopped}");
+}
+
+/// A new filter is saved as a whole, for which no shard may be ahead, although nothing comes that would bring them to rest.
+#[test]
+fn a_silent_stream_is_saved() {
+    let folder = Folder::new();
+    for threads in ["2", "4", "16"] {
+        fs::remove_file(folder.join("seen")).ok();
+        // So late that no checkpoint comes before the silence: the next one waits the longer, the longer that takes.
+        let dedup = ["dedup", "-j", threads, "--checkpoint-every", "3", "--filter", "seen"];
+        let mut command = coua([&dedup[..], &SHARED].concat());
+        command.current_dir(folder.path()).stdin(Stdio::piped());
+        let output = fs::File::create(folder.join("out")).unwrap();
+        let mut child = command.stdout(output).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(numbers(0..300_000).as_bytes()).unwrap();
+        until(|| fs::metadata(folder.join("seen")).is_ok_and(|seen| seen.len() > 0));
+        until(|| items_and_lines(&folder, "out") == (300_000, 300_000));
+        child.kill().unwrap();
+        wait(&mut child);
+    }
 }
