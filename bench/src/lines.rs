@@ -1,15 +1,22 @@
 //! Lines to de-duplicate, the same on every machine, and what is wrong with the result.
 //!
-//! Every line is a web address, about 65 bytes, that carries its index, scrambled by a bijection of 40-bit
+//! Every web address carries its index, scrambled by a bijection of 40-bit
 //! numbers, as eight characters. So lines are distinct by construction, and the checker needs one bit per line
 //! to find lost and repeated ones in any order.
 
 use std::fmt;
 use std::io::{self, BufRead, Write};
+use std::num::NonZero;
+use std::ops::Range;
+use std::thread;
 
 use coua_bench::keys::mix;
 
 const ID_CHARACTERS: usize = 8;
+/// As many as 64 bits need.
+const SHORT_CHARACTERS: usize = 13;
+/// Lines that a thread makes at a time: some megabytes.
+const BLOCK_LINES: u64 = 1 << 16;
 const ID_MASK: u64 = (1 << (5 * ID_CHARACTERS)) - 1;
 const ODD: u64 = 0x9d_5c2f_1e6b;
 /// `ODD * ODD_INVERSE` = 1 modulo 2^40.
@@ -21,30 +28,75 @@ const WORDS: [&str; 16] = [
     "library", "market", "museum", "product", "recipe", "station", "weather",
 ];
 
-/// Distinct lines among so many: 70 %.
-fn distinct(count: u64) -> u64 {
-    count * 7 / 10
+/// What lines look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    /// Web addresses of about 65 bytes, of which 30 % repeat an earlier one.
+    Urls,
+    /// 19 bytes each, of which half repeat an earlier one.
+    Short,
 }
 
-/// Writes so many lines, of which 30 % repeat an earlier one. Those that came first are the popular ones: a
-/// repeat takes an earlier line with a probability in proportion to 1 / rank, in steps of powers of two.
-pub(crate) fn write(count: u64, mut out: impl Write) -> io::Result<()> {
-    const BLOCK: usize = 1 << 20;
-    let mut block = Vec::with_capacity(BLOCK + 256);
-    for line in 0..count {
-        let new = distinct(line + 1);
-        let index = if new > distinct(line) || new == 0 {
-            new.saturating_sub(1)
-        } else {
-            earlier(line, new)
-        };
-        append(index, &mut block);
-        if block.len() >= BLOCK {
-            out.write_all(&block)?;
-            block.clear();
+impl LineKind {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "urls" => Ok(Self::Urls),
+            "short" => Ok(Self::Short),
+            _ => Err(format!("kind of lines: found {text}, expected urls or short")),
         }
     }
-    out.write_all(&block)
+
+    /// Distinct lines among so many.
+    fn distinct(self, count: u64) -> u64 {
+        match self {
+            Self::Urls => count * 7 / 10,
+            Self::Short => count / 2,
+        }
+    }
+
+    /// Which line stands at this place. Those that came first are the popular ones: a repeat takes an earlier line with
+    /// a probability in proportion to 1 / rank, in steps of powers of two.
+    fn index_at(self, place: u64) -> u64 {
+        let new = self.distinct(place + 1);
+        if new > self.distinct(place) || new == 0 {
+            new.saturating_sub(1)
+        } else {
+            earlier(place, new)
+        }
+    }
+
+    /// Appends the line of this index, with its line break.
+    fn append(self, index: u64, out: &mut Vec<u8>) {
+        match self {
+            Self::Urls => append(index, out),
+            Self::Short => {
+                out.extend_from_slice(b"user:");
+                append_digits(mix(index), SHORT_CHARACTERS, out);
+                out.push(b'\n');
+            }
+        }
+    }
+}
+
+/// Writes the lines at these places. All processors make them.
+pub(crate) fn write(kind: LineKind, places: Range<u64>, mut out: impl Write) -> io::Result<()> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut blocks = vec![Vec::new(); threads];
+    let mut starts = places.clone().step_by(BLOCK_LINES as usize).peekable();
+    while starts.peek().is_some() {
+        thread::scope(|scope| {
+            for block in &mut blocks {
+                block.clear();
+                let start = starts.next().unwrap_or(places.end);
+                let end = places.end.min(start.saturating_add(BLOCK_LINES));
+                scope.spawn(move || {
+                    (start..end).for_each(|place| kind.append(kind.index_at(place), block));
+                });
+            }
+        });
+        blocks.iter().try_for_each(|block| out.write_all(block))?;
+    }
+    Ok(())
 }
 
 /// One of the indices below `new`.
@@ -134,7 +186,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Reads an output that should have every distinct line of `count` lines once, in any order.
     pub(crate) fn of(count: u64, mut output: impl BufRead) -> io::Result<Self> {
-        let lines = distinct(count);
+        let lines = LineKind::Urls.distinct(count);
         let mut verdict = Self { lost: lines, left_over: 0, strange: 0 };
         let mut seen = vec![false; lines as usize];
         let (mut line, mut space) = (Vec::new(), Vec::new());
@@ -165,12 +217,12 @@ impl fmt::Display for Verdict {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{Verdict, write};
+    use super::{BLOCK_LINES, LineKind, Verdict, write};
 
     #[test]
     fn lost_left_over_and_strange_lines_are_found() {
         let mut input = Vec::new();
-        write(1000, &mut input).expect("memory takes everything");
+        write(LineKind::Urls, 0..1000, &mut input).expect("memory takes everything");
         let repeats = Verdict::of(1000, &*input).expect("lines");
         assert_eq!(repeats, Verdict { lost: 0, left_over: 300, strange: 0 });
 
@@ -182,5 +234,22 @@ mod tests {
         bad.extend([distinct[3], b"http://elsewhere/\n", b"no line break"]);
         let found = Verdict::of(1000, &*bad.concat()).expect("lines");
         assert_eq!(found, Verdict { lost: 10, left_over: 1, strange: 2 });
+    }
+
+    #[test]
+    fn parts_are_those_of_the_whole_and_half_of_the_short_lines_repeat() {
+        let count = 3 * BLOCK_LINES + 7;
+        for kind in [LineKind::Urls, LineKind::Short] {
+            let (mut whole, mut parts) = (Vec::new(), Vec::new());
+            write(kind, 0..count, &mut whole).expect("memory takes everything");
+            for part in [0..5, 5..count - 1, count - 1..count] {
+                write(kind, part, &mut parts).expect("memory takes everything");
+            }
+            assert!(whole == parts, "{kind:?}");
+            let lines = || whole.split_inclusive(|&byte| byte == b'\n');
+            assert_eq!(lines().count() as u64, count);
+            assert_eq!(lines().collect::<HashSet<_>>().len() as u64, kind.distinct(count));
+            assert!(kind == LineKind::Urls || lines().all(|line| line.len() == 19));
+        }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! coua-bench contestants                  names, a line each
 //! coua-bench turn NAME KEYS ITEMS RATE    one contestant's whole life, once; KEYS is u64 or strings
-//! coua-bench lines COUNT                  lines to de-duplicate, of which 30 % are repeats
+//! coua-bench lines COUNT [KIND [I/N]]     lines to de-duplicate: urls (30 % are repeats) or short (half); part I of N
 //! coua-bench verdict COUNT FILE           what is wrong with the distinct lines of those
 //! coua-bench arrays KEYS FILE             batches of the keys in a file, for `peers.py`
 //! ```
@@ -35,14 +35,16 @@ mod turn;
 use std::env;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
 
 use coua_bench::keys::{Key, Text};
+use lines::LineKind;
 use peers::Plan;
 
 const USAGE: &str = "usage: coua-bench batch|build|shared|line|stall [ITEMS [ROUNDS [FOLDER]]] | contestants | turn NAME KEYS ITEMS RATE | \
-                     lines COUNT | verdict COUNT FILE | arrays KEYS FILE";
+                     lines COUNT [urls|short [I/N]] | verdict COUNT FILE | arrays KEYS FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -72,7 +74,11 @@ fn run(arguments: &[&str]) -> Result<(), String> {
             };
             write!(out, "{turn}")
         }
-        ["lines", count] => lines::write(number(count)?, out),
+        ["lines", count] => lines::write(LineKind::Urls, 0..number(count)?, out),
+        ["lines", count, kind] => lines::write(LineKind::parse(kind)?, 0..number(count)?, out),
+        ["lines", count, kind, part] => {
+            lines::write(LineKind::parse(kind)?, places(number(count)?, part)?, out)
+        }
         ["verdict", count, file] => {
             let file = File::open(file).map_err(|why| format!("{file}: {why}"))?;
             let verdict = lines::Verdict::of(number(count)?, BufReader::new(file));
@@ -100,6 +106,18 @@ fn time(job: &str, rest: &[&str]) -> Result<(), String> {
         _ => return Err(USAGE.into()),
     }
     Ok(())
+}
+
+/// The places of part I of N of so many lines.
+fn places(count: u64, part: &str) -> Result<Range<u64>, String> {
+    let (place, of) = part.split_once('/').unwrap_or((part, ""));
+    let (place, of): (u64, u64) = (number(place)?, number(of)?);
+    let border = |part: u64| (u128::from(count) * u128::from(part) / u128::from(of)) as u64;
+    if (1..=of).contains(&place) {
+        Ok(border(place - 1)..border(place))
+    } else {
+        Err(format!("{part}: expected I/N with I from 1 to N"))
+    }
 }
 
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {

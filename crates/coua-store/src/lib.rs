@@ -41,7 +41,7 @@ mod faults;
 
 pub use error::{Damage, Reason, StoreError};
 pub use fs::{Folder, Lock, Wait, folder_of, resolved};
-pub use memory::Access;
+pub use memory::{Access, available as available_memory};
 pub use notes::Notes;
 pub use recover::View;
 pub use requirements::{Difference, Requirements};

@@ -53,7 +53,7 @@ mod merge;
 mod segments;
 #[cfg(feature = "serde")]
 mod serde;
-mod shards;
+pub mod shards;
 mod shared;
 mod simd;
 pub mod sizing;

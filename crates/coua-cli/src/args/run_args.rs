@@ -4,7 +4,7 @@ use super::value::{self, Word, word};
 use crate::clock;
 use crate::filter::WriteOptions;
 use crate::resume::{Checkpoints, JobSpec, Mode};
-use crate::run::Running;
+use crate::run::{Running, Threads};
 use crate::terminal::{Progress, ProgressMode, ReportFormat, Verbosity};
 use clap::Args;
 use coua_store::Wait;
@@ -19,11 +19,13 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct RunArgs {
-    /// Threads to use [default: one for each processor, at most 16]
+    /// Threads to use [default: as processors, at most 16; fewer for small files]
     ///
     /// A free thread takes the next step: reading, hashing keys, asking the filter, or writing. A filter with a
-    /// window or a limit of items may be changed by one thread only. The output and the filter never depend on
-    /// this number.
+    /// window or a limit of items may be changed by one thread only. If there is nothing else to do, compressed
+    /// files are decompressed before their turn, and those of `bgzip` and `pzstd` in pieces, into at most 256 MiB
+    /// of memory a thread and an eighth of what is free; -j1 does neither. Without this option files get one thread
+    /// for each 32 MiB, begun, of records. The output and the filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
@@ -111,7 +113,10 @@ impl RunArgs {
         let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
         Running {
-            threads: given.unwrap_or_else(|| processors().min(MOST_BY_DEFAULT)),
+            threads: given.map_or_else(
+                || Threads::AtMost(processors().min(MOST_BY_DEFAULT)),
+                Threads::Exactly,
+            ),
             figures: self.stats,
             progress: self.progress.progress_mode(verbosity),
             options: WriteOptions { verbosity, wait: Wait::UntilFree },

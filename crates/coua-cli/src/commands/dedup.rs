@@ -15,11 +15,12 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  coua dedup --json /id -o unique.jsonl part-*.jsonl.zst  one record of each id, of many files
-  coua dedup --known a b                                  lines of b that are not in a
-  coua dedup --keep none log                              only lines that occur once
-  coua dedup -c log                                       each line once, after how often it occurs
-  coua dedup --keep last --csv id changes.csv             the last row of each id
+  coua dedup --json /id -o out.jsonl.zst part-*.jsonl.zst  one record of each id, of many files
+  coua dedup --known a b                                   lines of b that are not in a
+  coua dedup --keep none log                               only lines that occur once
+  coua dedup -c log                                        each line once, after how often it occurs
+  coua dedup --keep last --csv id changes.csv              the last row of each id
+  coua dedup --csv-except at,n log.csv                     rows that differ in more than these columns
 ";
 
 /// Print each record the first time it is seen

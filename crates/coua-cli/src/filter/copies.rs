@@ -4,17 +4,16 @@
 //! more than `dedup` takes for them. In the second pass the first record of a key is the one that takes the key out of
 //! `first`; the last one is that for which `more` has nothing left to take; and a key that `more` never had is alone.
 
-use crate::filter::collisions;
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::sharded::{HASH_BITS, Sharding};
+use crate::filter::sharding::{HASH_BITS, Sharding, ask, outcomes};
 use crate::filter::spec::FilterSpec;
 use crate::filter::tally::Tally;
 use crate::input::Survey;
-use crate::key::{Answers, BlockKeys, Group, Known, Seen};
+use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
-use crate::record::BlockSize;
+use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
 use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
 use std::iter::zip;
@@ -133,11 +132,6 @@ impl Copies {
         }
     }
 
-    fn group(&self, keys: &BlockKeys, answers: &mut Answers) {
-        let own = |hash: KeyHash| KeyHash::from_u64(hash.to_u64() << self.sharding.bits);
-        self.sharding.group(keys, answers, own);
-    }
-
     pub(crate) fn hasher(&self) -> KeyHasher {
         self.shard(0).first.hasher()
     }
@@ -146,18 +140,17 @@ impl Copies {
 impl CopiesShard {
     fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
         let Self { first, more, forecast, again, .. } = self;
-        group.items_before = first.len();
-        let mut result = first.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        ask(first, Op::Dedup, group);
         again.clear();
         let all = zip(&group.hashes, &group.outcomes);
         again
             .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
         // Nothing of a pass that has found no room is used.
-        result = result.and_then(|()| match question.keep {
+        let counted = match question.keep {
             Keep::None if !question.counts => more.mark(again),
             _ => more.add(again),
-        });
-        group.stopped = result.err();
+        };
+        group.stopped = group.stopped.or(counted.err());
         if group.stopped.is_some() {
             group.outcomes.clear();
         }
@@ -168,25 +161,16 @@ impl CopiesShard {
 
     fn ask(&mut self, group: &mut Group, question: Question) {
         let Self { first, more, left, .. } = self;
-        let (hashes, outcomes) = (&group.hashes, &mut group.outcomes);
-        let outcome =
-            |is_kept| if is_kept { Insertion::Inserted } else { Insertion::AlreadyPresent };
-        group.totals.clear();
+        let hashes = &group.hashes;
         if question.counts {
             group.totals.extend(more.count(hashes).into_iter().map(|again| again + 1));
         }
-        outcomes.clear();
-        match question.keep {
-            Keep::First => outcomes.extend(first.remove_batch(hashes).into_iter().map(outcome)),
-            Keep::Last => {
-                let is_last = left.as_mut().unwrap_or(more).take(hashes);
-                outcomes.extend(is_last.into_iter().map(outcome));
-            }
-            Keep::None => {
-                let again = more.count(hashes);
-                outcomes.extend(again.into_iter().map(|again| outcome(again == 0)));
-            }
-        }
+        let is_kept = match question.keep {
+            Keep::First => first.remove_batch(hashes),
+            Keep::Last => left.as_mut().unwrap_or(more).take(hashes),
+            Keep::None => more.count(hashes).into_iter().map(|again| again == 0).collect(),
+        };
+        group.outcomes.extend(outcomes(is_kept.into_iter().map(|is_kept| !is_kept)));
     }
 }
 
@@ -215,8 +199,8 @@ impl RunFilter for CopiesPass {
         Some(self.copies().shard(0).first.load_factor())
     }
 
-    fn block_size(&self) -> BlockSize {
-        BlockSize::LARGE
+    fn block_bytes(&self) -> usize {
+        LARGE_BLOCK
     }
 
     fn prefetch(&self) -> Arc<dyn Prefetch> {
@@ -226,22 +210,15 @@ impl RunFilter for CopiesPass {
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
         let Copies { sharding, question, .. } = self.copies();
-        let merged = sharding.merge(keys, answers);
+        let merged = sharding.merge(keys, answers, HASH_BITS.into());
         if let Self::Second(_, known) = &*self {
             // Nothing was inserted, so that no shard has refused a key.
             if question.counts {
                 sharding.merge_totals(keys, answers);
             }
             known.mark(keys, &mut answers.found);
-            return Ok(());
         }
-        let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
-        let new = answers.count(Seen::New);
-        collisions::expect(answers, new, [before, before + new], HASH_BITS.into());
-        merged.map_err(|_| Stop::Full {
-            nth: answers.found.len(),
-            no_room: NoRoom::memory(before + new),
-        })
+        merged
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {
@@ -251,7 +228,7 @@ impl RunFilter for CopiesPass {
 
 impl Prefetch for CopiesPass {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.copies().group(keys, answers);
+        self.copies().sharding.group(keys, answers);
     }
 
     fn shards(&self) -> usize {

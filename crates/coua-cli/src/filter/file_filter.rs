@@ -5,10 +5,10 @@ use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Stage, Summary, SummaryRequest, report_outdated};
-use crate::filter::sharded::ShardedFile;
+use crate::filter::sharded_file::ShardedFile;
 use crate::key::{KeySpec, Seen};
-use crate::pipeline::{Batch, Prefetch};
-use crate::record::BlockSize;
+use crate::pipeline::{Batch, Prefetch, Unanswered};
+use crate::record::LARGE_BLOCK;
 use crate::runs::Runs;
 use crate::terminal::message::store_reason;
 use crate::terminal::{Exit, Failure, FilterFigures, Result, Verbosity, message};
@@ -31,8 +31,10 @@ pub(crate) struct FileFilter {
     jumps: Jumps,
     /// What its file has without what was not saved yet.
     saved: Saved,
-    /// If several threads may insert.
+    /// If several threads may change it.
     sharded: Option<Arc<ShardedFile>>,
+    /// A commit waits until the shards are not ahead.
+    is_held: bool,
     /// Below this many items the filter is not sharded.
     least_items: u64,
 }
@@ -60,10 +62,20 @@ impl FileFilter {
     pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
         let runs = Runs::of(store.notes(), &name)?;
         let (noted, jumps) = (runs.clone(), Jumps::with_held(store.note(HELD)));
-        Ok(Self { store, name, runs, noted, jumps, saved, sharded: None, least_items: 0 })
+        Ok(Self {
+            store,
+            name,
+            runs,
+            noted,
+            jumps,
+            saved,
+            sharded: None,
+            is_held: false,
+            least_items: 0,
+        })
     }
 
-    /// Several threads may insert.
+    /// Several threads may change it.
     pub(super) fn for_threads(self, op: Op, threads: NonZeroUsize) -> Self {
         Self { sharded: ShardedFile::new(&self.store, op, threads).map(Arc::new), ..self }
     }
@@ -121,13 +133,12 @@ impl RunFilter for FileFilter {
     }
 
     fn load(&self) -> Option<f64> {
-        let sharded = self.sharded.as_ref().and_then(|sharded| sharded.load());
-        sharded.or_else(|| Some(self.content().load_factor()))
+        let sharded = self.sharded.as_ref().filter(|_| self.store.is_divided());
+        Some(sharded.map_or_else(|| self.content().load_factor(), |sharded| sharded.load()))
     }
 
-    /// The same for any number of threads: where a run that stops early was is in the file.
-    fn block_size(&self) -> BlockSize {
-        BlockSize::FEW_RECORDS
+    fn block_bytes(&self) -> usize {
+        LARGE_BLOCK
     }
 
     fn prefetch(&self) -> Arc<dyn Prefetch> {
@@ -135,13 +146,13 @@ impl RunFilter for FileFilter {
     }
 
     fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop> {
-        let Batch { keys, answers, .. } = batch;
-        if let (Some(sharded), true) = (&self.sharded, answers.is_answered) {
-            sharded.answer(&mut self.store, keys, answers);
-            return Ok(());
+        if let Some(sharded) = &self.sharded {
+            if batch.answers.is_answered {
+                return sharded.answer(&mut self.store, &batch.keys, &mut batch.answers);
+            }
+            sharded.join(&mut self.store);
         }
         self.advance_clock();
-        self.store.join();
         let screened =
             if op.inserts() { self.jumps.screen(self.store.filter(), batch, known) } else { None };
         let Batch { keys, answers, .. } = batch;
@@ -169,12 +180,33 @@ impl RunFilter for FileFilter {
             Stop::full(stopped)
         })
     }
+
     fn consider_sharding(&mut self, keys: usize) {
         let Some(sharded) = &self.sharded else { return };
+        if self.is_held || keys < FEWEST_KEYS || self.store.is_divided() {
+            return;
+        }
         let items = self.content().len();
-        let is_tried = keys >= FEWEST_KEYS && items >= self.least_items;
-        if is_tried && !sharded.shard(&mut self.store, keys) {
+        if items >= self.least_items && !sharded.divide(&mut self.store, keys) {
             self.least_items = items + items / 8 + 1;
+        }
+    }
+
+    fn can_commit(&mut self) -> bool {
+        let Some(sharded) = &self.sharded else { return true };
+        if self.store.is_divided() && self.store.commit_takes_filter() {
+            self.is_held = !sharded.hold();
+            if self.is_held {
+                return false;
+            }
+            sharded.join(&mut self.store);
+        }
+        true
+    }
+
+    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) {
+        if let Some(sharded) = &self.sharded {
+            sharded.end(&mut self.store, &unanswered);
         }
     }
 
@@ -203,6 +235,7 @@ impl RunFilter for FileFilter {
     }
 
     fn commit(&mut self, stage: Stage) -> Result<()> {
+        self.is_held = false;
         self.write_notes()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {

@@ -18,6 +18,7 @@ use coua::{HashAlgorithm, LoadError};
 use coua_store::{Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, View, Wait};
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// Bytes of a usual record. If an input has more of them, the store finds out in time.
@@ -179,15 +180,20 @@ impl FilterFile {
 
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
     /// new filter as it says.
-    pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<FileFilter> {
+    pub(crate) fn open_or_build(
+        self,
+        wanted: &FilterSpec,
+        inputs: &Survey,
+        threads: NonZeroUsize,
+    ) -> Result<FileFilter> {
         if self.lock.is_new() {
             let filter = wanted.build()?;
-            let options = with_key(Options::new(), &wanted.secret)?;
+            let options = with_key(Options::new().threads(threads), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter));
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
             return FileFilter::new(store, self.name, Saved::Nothing);
         }
-        let filter = self.open(expecting(inputs), wanted)?;
+        let filter = self.open(expecting(inputs).threads(threads), wanted)?;
         wanted.agree_with(filter.content(), &filter.name())?;
         Ok(filter)
     }

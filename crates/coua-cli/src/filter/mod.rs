@@ -12,7 +12,9 @@ mod read_only_file;
 mod run_filter;
 #[cfg(feature = "server")]
 pub(crate) mod server;
-mod sharded;
+mod sharded_file;
+mod sharded_memory;
+mod sharding;
 pub(crate) mod spec;
 mod tally;
 
@@ -25,7 +27,7 @@ use crate::input::Survey;
 use crate::terminal::Result;
 use memory_filter::MemoryFilter;
 use read_only_file::ReadOnlyFile;
-use sharded::ShardedMemory;
+use sharded_memory::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -47,12 +49,13 @@ pub(crate) fn open(
             Box::new(server::ServerFilter::open(address, op, spec, options.verbosity)?)
         }
         Some(Location::File(path)) if op.inserts() => {
-            let filter = FilterFile::lock(path, options)?.open_or_build(spec, inputs)?;
+            let filter = FilterFile::lock(path, options)?.open_or_build(spec, inputs, threads)?;
             Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) if op.changes() => {
             let file = FilterFile::lock_existing(path, options)?;
-            Box::new(file.open(filter_file::expecting(inputs), spec)?)
+            let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
+            Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) => {
             let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;

@@ -3,8 +3,8 @@
 use crate::filter::collisions::Answered;
 use crate::filter::op::{Op, Stop};
 use crate::key::{BlockKeys, KeySpec, Wanted};
-use crate::pipeline::{Batch, Prefetch};
-use crate::record::BlockSize;
+use crate::pipeline::{Batch, Prefetch, Unanswered};
+use crate::record::BLOCK;
 use crate::runs::Runs;
 use crate::terminal::{FilterFigures, Result, Verbosity, counted};
 use coua::KeyHasher;
@@ -34,9 +34,10 @@ pub(crate) trait RunFilter: Debug {
     /// How full it is, if that is known without asking a server.
     fn load(&self) -> Option<f64>;
 
-    /// How large the blocks are that it is asked about.
-    fn block_size(&self) -> BlockSize {
-        BlockSize::USUAL
+    /// Bytes of the blocks that it is asked about. They do not depend on the threads: where a run that stops early was
+    /// is in the file.
+    fn block_bytes(&self) -> usize {
+        BLOCK
     }
 
     /// What may be asked of it before a block's turn.
@@ -55,8 +56,16 @@ pub(crate) trait RunFilter: Debug {
     /// Does `op` with the keys of a block, apart from the first `known` of them, which were done before.
     fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop>;
 
-    /// Lets several threads insert, if that pays after a block of so many `keys`, none of which was done before.
+    /// Lets several threads change it, if that pays after a block of so many `keys`, none of which was done before.
     fn consider_sharding(&mut self, _keys: usize) {}
+
+    /// Whether what was answered can be committed. If not yet, the shards will soon not be ahead of it any more.
+    fn can_commit(&mut self) -> bool {
+        true
+    }
+
+    /// Takes back what shards were asked ahead and nobody learned: all else was answered for, and nothing follows.
+    fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) {}
 
     /// Returns an error if the file of a filter that was asked is not what it was.
     fn check_unchanged(&self) -> Result<()> {

@@ -1,26 +1,39 @@
 //! The input that is being read.
 
-use crate::input::decompress::{self, Decoded};
-use crate::input::decompress::{Digest, Tap};
+use crate::input::ahead::Ahead;
+use crate::input::decompress::DecoderLimit;
+use crate::input::lane::{Next, Weighed};
+use crate::input::opened::{Chunk, Opened, ReadFrom};
 use crate::input::{Coding, Source};
 use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result};
-use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// What all inputs are read with.
+#[derive(Clone)]
+pub(super) struct Means {
+    pub(super) coding: Coding,
+    pub(super) stop: Arc<CancelToken>,
+    /// Raw bytes read of all inputs.
+    pub(super) consumed: Arc<AtomicU64>,
+    /// If inputs are unpacked before their turn.
+    pub(super) ahead: Option<Arc<Ahead>>,
+}
+
 /// The input being read.
 pub(super) struct Current {
+    source: Source,
     pub(super) name: Arc<str>,
     /// From 0.
     pub(super) number: usize,
     /// Raw bytes read before its first.
     pub(super) consumed_before: u64,
-    decoded: Decoded,
-    /// The file, if reading from it may wait.
-    waiting: Option<Arc<File>>,
+    bytes: InputBytes,
+    /// Raw bytes of it that were counted.
+    counted: u64,
     pub(super) records: u64,
     pub(super) columns: Option<Arc<[usize]>>,
     /// The content of its header, if it has one.
@@ -29,71 +42,148 @@ pub(super) struct Current {
     pub(super) is_begun: bool,
 }
 
+/// Where its bytes come from.
+enum InputBytes {
+    Opened(Box<Opened>),
+    /// Unpacked before; what comes before this place was read.
+    Ahead(Weighed<Chunk>, usize),
+    End {
+        digest: u64,
+    },
+}
+
 impl Current {
     /// Opens the input of this number. None if the program is to stop before its first bytes have come.
-    pub(super) fn open(
-        source: &Source,
-        number: usize,
-        coding: Coding,
-        stop: &Arc<CancelToken>,
-        consumed: Arc<AtomicU64>,
-    ) -> Result<Option<Self>> {
-        let name = source.name();
-        let failed = |error: io::Error| Failure::io(&name, &error);
-        let file = source.open().map_err(failed)?;
-        let consumed_before = consumed.load(Ordering::Relaxed);
-        let tap = Tap::new(file, Arc::clone(stop), consumed).map_err(failed)?;
-        let waiting = tap.waiting();
-        let decoded = decompress::decoded(tap, coding);
-        let mut decoded = match decoded {
-            Ok(decoded) => decoded,
-            Err(_) if stop.is_cancelled() => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        if let Source::Start(_, bytes) = source {
-            decoded.reader = Box::new(decoded.reader.take(*bytes));
-        }
-        Ok(Some(Self {
-            name: name.into(),
+    pub(super) fn open(source: &Source, number: usize, means: &Means) -> Result<Option<Self>> {
+        let is_ahead = means.ahead.as_ref().is_some_and(|ahead| ahead.claim(number, source));
+        let mut current = Self {
+            source: source.clone(),
+            name: source.name().into(),
             number,
-            consumed_before,
-            decoded,
-            waiting,
+            consumed_before: means.consumed.load(Ordering::Relaxed),
+            bytes: InputBytes::Ahead(Weighed::default(), 0),
+            counted: 0,
             records: 0,
             columns: None,
             header: None,
             is_begun: false,
-        }))
+        };
+        let opened = if is_ahead {
+            current.advance(means)
+        } else {
+            current.reopen(ReadFrom::default(), means)
+        };
+        match opened {
+            Ok(()) => Ok(Some(current)),
+            Err(_) if means.stop.is_cancelled() => Ok(None),
+            Err(error) => Err(Failure::io(&current.name, &error)),
+        }
     }
 
     /// The checksum of all compressed bytes so far; 0 if the input is not compressed.
     pub(super) fn digest(&self) -> u64 {
-        self.decoded.digest.as_ref().map_or(0, Digest::value)
+        match &self.bytes {
+            InputBytes::Opened(opened) => opened.digest(),
+            InputBytes::Ahead(chunk, _) => chunk.it.digest,
+            InputBytes::End { digest } => *digest,
+        }
     }
 
     pub(super) fn would_wait(&self, stop: &CancelToken) -> bool {
-        self.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
+        match &self.bytes {
+            InputBytes::Opened(opened) => {
+                opened.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
+            }
+            _ => false,
+        }
     }
 
     /// Whether there is something to read, or the input ends, before the time is over.
     pub(super) fn comes_within(&self, time: Duration, stop: &CancelToken) -> bool {
-        self.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
+        match &self.bytes {
+            InputBytes::Opened(opened) => {
+                opened.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
+            }
+            _ => true,
+        }
     }
 
     /// Reads some bytes; none at the end. The failure is none if the program is to stop.
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
-        stop: &CancelToken,
+        means: &Means,
     ) -> Result<usize, Option<Failure>> {
-        self.decoded.reader.read(buffer).map_err(|error| {
-            let is_stopped = stop.is_cancelled();
-            (!is_stopped).then(|| self.unreadable(&error))
-        })
+        loop {
+            let read = match &mut self.bytes {
+                InputBytes::Opened(opened) => opened.read(buffer),
+                InputBytes::Ahead(chunk, at) => {
+                    let rest = &chunk.it.bytes[*at..];
+                    let read = buffer.len().min(rest.len());
+                    buffer[..read].copy_from_slice(&rest[..read]);
+                    *at += read;
+                    Ok(read)
+                }
+                InputBytes::End { .. } => Ok(0),
+            };
+            self.count(means);
+            let changed = match (read, &self.bytes) {
+                (Ok(0), InputBytes::Ahead(..)) => self.advance(means),
+                (Err(_), InputBytes::Opened(opened)) if opened.is_limited => {
+                    self.reopen(opened.read_from(), means)
+                }
+                (Ok(read), _) => return Ok(read),
+                (Err(error), _) => Err(error),
+            };
+            changed.map_err(|error| {
+                let is_stopped = means.stop.is_cancelled();
+                (!is_stopped).then(|| self.unreadable(&error))
+            })?;
+        }
+    }
+
+    /// Goes on with what comes next of what was unpacked before.
+    fn advance(&mut self, means: &Means) -> io::Result<()> {
+        let digest = self.digest();
+        let next = means.ahead.as_ref().map_or(Next::End, |ahead| ahead.next(self.number));
+        self.bytes = match next {
+            Next::Chunk(chunk) => InputBytes::Ahead(chunk, 0),
+            Next::Opened(opened) => InputBytes::Opened(opened),
+            Next::Unread(from) => return self.reopen(from, means),
+            Next::End => InputBytes::End { digest },
+            Next::Stopped => return Err(io::Error::other("stopped")),
+        };
+        self.count(means);
+        Ok(())
+    }
+
+    /// Reads on from there, and nobody else does.
+    fn reopen(&mut self, from: ReadFrom, means: &Means) -> io::Result<()> {
+        let Means { coding, stop, .. } = means;
+        let opened = Opened::new(&self.source, from, *coding, DecoderLimit::NONE, stop)?;
+        self.bytes = InputBytes::Opened(Box::new(opened));
+        self.count(means);
+        Ok(())
+    }
+
+    /// Counts the raw bytes that were read.
+    fn count(&mut self, means: &Means) {
+        let offset = match &self.bytes {
+            InputBytes::Opened(opened) => opened.offset(),
+            InputBytes::Ahead(chunk, _) => chunk.it.offset,
+            InputBytes::End { .. } => return,
+        };
+        let news = offset.saturating_sub(self.counted);
+        self.counted += news;
+        means.consumed.fetch_add(news, Ordering::Relaxed);
     }
 
     fn unreadable(&self, error: &io::Error) -> Failure {
-        match self.decoded.compression {
+        let compression = match &self.bytes {
+            InputBytes::Opened(opened) => opened.compression(),
+            _ => None,
+        };
+        match compression {
             // The decoders' errors carry no number of the operating system.
             Some(kind) if error.raw_os_error().is_none() => {
                 let reason = reason(error);

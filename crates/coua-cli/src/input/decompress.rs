@@ -1,102 +1,38 @@
-//! Raw bytes from files, pipes and terminals. Compressed inputs, and those that are not read, are recognized by their
-//! first bytes.
+//! Compressed inputs, and those that are not read, are recognized by their first bytes.
 
 use crate::input::Coding;
-use crate::platform;
-use crate::terminal::CancelToken;
+use crate::input::tap::{Digest, Tap};
 use bzip2::bufread::MultiBzDecoder;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream as XzStream};
 use lz4_flex::frame::FrameDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use xxhash_rust::xxh3::Xxh3;
 
-/// The checksum of all bytes that were read of an input so far.
-#[derive(Clone, Default)]
-pub(super) struct Digest(Arc<Mutex<Xxh3>>);
-
-impl Digest {
-    fn add(&self, bytes: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
-    }
-
-    pub(super) fn value(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).digest()
-    }
+/// The most memory that a decoder may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DecoderLimit {
+    /// The largest window of zstd, as a power of two.
+    zstd_window: u32,
+    xz_bytes: u64,
 }
 
-/// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program is to
-/// stop.
-pub(crate) struct Tap {
-    file: Arc<File>,
-    /// Anything but a regular file: a read may wait.
-    may_wait: bool,
-    stop: Arc<CancelToken>,
-    consumed: Arc<AtomicU64>,
-    /// Until it is known that the input is not compressed.
-    digest: Option<Digest>,
-}
+impl DecoderLimit {
+    /// All that the formats allow: `zstd --long=31` asks for it.
+    pub(super) const NONE: Self =
+        Self { zstd_window: if usize::BITS < 64 { 30 } else { 31 }, xz_bytes: u64::MAX };
+    /// Where several inputs are unpacked at once: what `zstd --ultra` and `xz -9` ask for at most, but for long
+    /// windows.
+    pub(super) const MODEST: Self = Self { zstd_window: 26, xz_bytes: 68 << 20 };
 
-impl Tap {
-    pub(crate) fn new(
-        file: File,
-        stop: Arc<CancelToken>,
-        consumed: Arc<AtomicU64>,
-    ) -> io::Result<Self> {
-        let may_wait = !file.metadata()?.is_file();
-        if may_wait {
-            platform::enlarge_pipe(&file);
-        }
-        let (file, digest) = (Arc::new(file), Some(Digest::default()));
-        Ok(Self { file, may_wait, stop, consumed, digest })
-    }
-
-    /// The checksum of what is read.
-    pub(super) fn digest(&self) -> Option<Digest> {
-        self.digest.clone()
-    }
-
-    /// The input is not compressed: its checksum is not computed any more.
-    pub(super) fn drop_digest(&mut self) {
-        self.digest = None;
-    }
-
-    /// The file, if a read from it may wait.
-    pub(crate) fn waiting(&self) -> Option<Arc<File>> {
-        self.may_wait.then(|| self.file.clone())
+    /// Whether a decoder may need more.
+    pub(super) fn is_any(self) -> bool {
+        self != Self::NONE
     }
 }
-
-impl Read for Tap {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if self.may_wait {
-                self.stop.wait_readable(&self.file)?;
-            }
-            match (&*self.file).read(buffer) {
-                // Another process was faster, or there was nothing after all.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-                Ok(read) => {
-                    self.consumed.fetch_add(read as u64, Ordering::Relaxed);
-                    if let Some(digest) = &self.digest {
-                        digest.add(&buffer[..read]);
-                    }
-                    return Ok(read);
-                }
-            }
-        }
-    }
-}
-
-/// The largest window of zstd, as a power of two: `zstd --long=31` asks for it.
-const ZSTD_WINDOW: u32 = if usize::BITS < 64 { 30 } else { 31 };
 
 /// The first byte of a member of a gzip file.
 const GZIP: u8 = 0x1f;
@@ -113,8 +49,11 @@ struct Compression {
     name: &'static str,
     /// First bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
     magics: &'static [&'static [u8]],
-    decoded: fn(Start, Coding) -> io::Result<Box<dyn Read + Send>>,
+    decoded: fn(Start, Coding, DecoderLimit) -> io::Result<Box<dyn Read + Send>>,
 }
+
+/// Bytes that tell how a file is compressed, at most.
+const LONGEST_MAGIC: u64 = 10;
 
 /// bzip2's own four bytes are letters that a text may begin with, so those of its first block (or, in an empty file, of
 /// its end) are asked for too. zstd's second are those of a frame to be skipped, which `pzstd` begins with.
@@ -122,7 +61,7 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
         magics: &[b"\x1f\x8b\x08"],
-        decoded: |start, coding| {
+        decoded: |start, coding, _| {
             let (member, is_forced) = (Some(GzDecoder::new(start)), coding.is_forced);
             Ok(Box::new(Members { member, is_forced }))
         },
@@ -130,28 +69,36 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "zstd",
         magics: &[b"\x28\xb5\x2f\xfd", b"_\x2a\x4d\x18"],
-        decoded: |start, _| {
-            let mut decoder = zstd::Decoder::with_buffer(start)?;
-            decoder.window_log_max(ZSTD_WINDOW)?;
-            Ok(Box::new(decoder))
-        },
+        decoded: |start, _, limit| Ok(Box::new(zstd_decoder(start, limit)?)),
     },
     Compression {
         name: "lz4",
         magics: &[b"\x04\x22\x4d\x18"],
-        decoded: |start, _| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
+        decoded: |start, _, _| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
     },
     Compression {
         name: "xz",
         magics: &[b"\xfd7zXZ\0"],
-        decoded: |start, _| Ok(Box::new(XzDecoder::new_multi_decoder(start))),
+        decoded: |start, _, limit| {
+            let stream = XzStream::new_auto_decoder(limit.xz_bytes, CONCATENATED)?;
+            Ok(Box::new(XzDecoder::new_stream(start, stream)))
+        },
     },
     Compression {
         name: "bzip2",
         magics: &[b"BZh?1AY&SY", b"BZh?\x17rE8P\x90"],
-        decoded: |start, _| Ok(Box::new(MultiBzDecoder::new(start))),
+        decoded: |start, _, _| Ok(Box::new(MultiBzDecoder::new(start))),
     },
 ];
+
+pub(super) fn zstd_decoder<'d, R: BufRead>(
+    start: R,
+    limit: DecoderLimit,
+) -> io::Result<zstd::Decoder<'d, R>> {
+    let mut decoder = zstd::Decoder::with_buffer(start)?;
+    decoder.window_log_max(limit.zstd_window)?;
+    Ok(decoder)
+}
 
 const UTF_16: &str = "UTF-16 text";
 
@@ -214,7 +161,7 @@ fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>
 /// Whether a file is recognized as compressed now.
 pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
-    File::open(path)?.take(PIECE as u64).read_to_end(&mut start)?;
+    File::open(path)?.take(LONGEST_MAGIC).read_to_end(&mut start)?;
     Ok(guess(&start).is_some_and(|(_, magic)| start.len() >= magic.len()))
 }
 
@@ -227,7 +174,7 @@ pub(super) struct Decoded {
     pub(super) digest: Option<Digest>,
 }
 
-pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
+pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::Result<Decoded> {
     let (compression, start) =
         if coding.is_decompressed { recognize(&mut tap)? } else { (None, Vec::new()) };
     if coding.is_decompressed && coding.encoding.is_none() {
@@ -239,7 +186,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
     let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);
     let mut reader: Box<dyn Read + Send> = match compression {
-        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), coding)?,
+        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), coding, limit)?,
         None => Box::new(all),
     };
     if let Some(encoding) = coding.encoding {
@@ -277,11 +224,18 @@ impl<R: BufRead> Read for Frames<R> {
 
 /// The members of a gzip file, one after the other. Zeros may follow one, as they do on tapes and in blocks
 /// of fixed size: `gzip` passes over them too.
-struct Members<R> {
+pub(super) struct Members<R> {
     /// None at the end.
     member: Option<GzDecoder<R>>,
     /// Other bytes that follow are ignored.
     is_forced: bool,
+}
+
+impl<R: BufRead> Members<R> {
+    /// Those of bytes that hold nothing else.
+    pub(super) fn new(bytes: R) -> Self {
+        Self { member: Some(GzDecoder::new(bytes)), is_forced: false }
+    }
 }
 
 impl<R: BufRead> Read for Members<R> {

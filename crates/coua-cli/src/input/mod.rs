@@ -1,9 +1,15 @@
 //! From files to blocks of whole records.
 
+mod ahead;
 mod current;
+mod cut;
 mod decompress;
+mod lane;
+mod opened;
 mod reader;
+mod tap;
 
+pub(crate) use ahead::{Ahead, AheadTask};
 pub(crate) use decompress::is_compressed;
 pub(crate) use reader::BlockReader;
 
@@ -75,8 +81,13 @@ enum Source {
 pub(crate) struct Survey {
     /// Bytes in all inputs, as they are on disk; none if one of them is a pipe or the like.
     pub(crate) total_bytes: Option<u64>,
+    /// About as many when they are decompressed.
+    pub(crate) unpacked_bytes: Option<u64>,
     files: Vec<Identity>,
 }
+
+/// How many bytes of records one byte of a compressed input holds, about.
+const UNPACKED: u64 = 4;
 
 impl Survey {
     /// Whether a file is one of the inputs.
@@ -145,7 +156,8 @@ impl Inputs {
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
     pub(crate) fn survey(&self, until: Until) -> Result<Survey> {
-        let mut survey = Survey { total_bytes: Some(0), files: Vec::new() };
+        let mut survey =
+            Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files: Vec::new() };
         for source in &self.sources {
             let file = match source.checked() {
                 Err(_) if until == Until::FirstPrinted && !matches!(source, Source::Stdin) => None,
@@ -153,9 +165,17 @@ impl Inputs {
             };
             survey.total_bytes =
                 survey.total_bytes.zip(file).map(|(total, (rest, _))| total + rest);
+            let unpacked = if self.is_compressed(source) { UNPACKED } else { 1 };
+            survey.unpacked_bytes =
+                survey.unpacked_bytes.zip(file).map(|(total, (rest, _))| total + rest * unpacked);
             survey.files.extend(file.map(|(_, identity)| identity));
         }
         Ok(survey)
+    }
+
+    fn is_compressed(&self, source: &Source) -> bool {
+        let is_looked_at = self.coding.is_decompressed && source.is_regular_file();
+        matches!(source, Source::File(path) if is_looked_at && is_compressed(path).unwrap_or(false))
     }
 }
 
@@ -213,6 +233,11 @@ impl Source {
     /// Whether opening or reading it may wait for another process.
     fn may_wait(&self) -> bool {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
+    }
+
+    /// Whether it can be opened, and read, without a trace.
+    fn is_regular_file(&self) -> bool {
+        matches!(self, Self::File(path) if fs::metadata(path).is_ok_and(|it| it.is_file()))
     }
 
     /// Makes the next reader of standard input begin at this place again.

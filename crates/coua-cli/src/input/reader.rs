@@ -1,13 +1,14 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::current::Current;
-use crate::input::{Coding, Inputs, Source};
+use crate::input::ahead::Ahead;
+use crate::input::current::{Current, Means};
+use crate::input::{Inputs, Source};
 use crate::key::Headers;
 use crate::record::{
-    BLOCK, Block, BlockEnd, BlockSize, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory,
-    unmarked,
+    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{CancelToken, Failure, Result};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use std::{iter, vec};
 /// Reads all inputs, one after the other.
 pub(crate) struct BlockReader {
     sources: iter::Peekable<vec::IntoIter<Source>>,
-    coding: Coding,
+    means: Means,
     format: RecordFormat,
     splitter: Splitter,
     headers: Option<Headers>,
@@ -33,13 +34,9 @@ pub(crate) struct BlockReader {
     pub(crate) pause: Option<Duration>,
     /// Records were handed on since the last empty block.
     unpaused: bool,
-    /// How large blocks are to be.
-    pub(crate) block_size: BlockSize,
-    /// Bytes in the next block, unless a record is longer.
-    block_bytes: usize,
+    /// Bytes in a block, unless a record is longer.
+    pub(crate) block_bytes: usize,
     budget: Arc<Budget>,
-    stop: Arc<CancelToken>,
-    consumed: Arc<AtomicU64>,
 }
 
 impl BlockReader {
@@ -51,9 +48,10 @@ impl BlockReader {
         stop: Arc<CancelToken>,
         consumed: Arc<AtomicU64>,
     ) -> Self {
+        let means = Means { coding: inputs.coding, stop, consumed, ahead: None };
         Self {
             sources: inputs.sources.into_iter().peekable(),
-            coding: inputs.coding,
+            means,
             splitter: Splitter::new(&format.separator),
             format,
             headers,
@@ -64,18 +62,27 @@ impl BlockReader {
             undrained: false,
             pause: None,
             unpaused: false,
-            block_size: BlockSize::USUAL,
             block_bytes: BLOCK,
             budget: Arc::default(),
-            stop,
-            consumed,
         }
+    }
+
+    /// Has this number of threads unpack inputs before their turn.
+    pub(crate) fn unpack_ahead(&mut self, inputs: &Inputs, threads: NonZeroUsize) {
+        let (coding, stop) = (self.means.coding, self.means.stop.clone());
+        let ahead = (threads.get() > 1).then(|| Ahead::new(&inputs.sources, coding, threads, stop));
+        self.means.ahead = ahead.map(Arc::new);
+    }
+
+    /// Inputs that are unpacked before their turn.
+    pub(crate) fn ahead(&self) -> Option<Arc<Ahead>> {
+        self.means.ahead.clone()
     }
 
     /// Fills a block; false at the end of all inputs, or when the program is to stop.
     pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         loop {
-            if self.stop.is_cancelled() {
+            if self.means.stop.is_cancelled() {
                 return Ok(false);
             }
             let Some(mut current) = self.current.take() else {
@@ -105,11 +112,8 @@ impl BlockReader {
                 self.budget.drop_spare();
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
-                block.consumed = self.consumed.load(Ordering::Relaxed);
+                block.consumed = self.means.consumed.load(Ordering::Relaxed);
                 block.digest = digest;
-                if let Some(record_bytes) = block.size().checked_div(block.len()) {
-                    self.block_bytes = self.block_size.bytes_of(record_bytes);
-                }
                 return Ok(true);
             }
         }
@@ -136,8 +140,7 @@ impl BlockReader {
 
     /// None if the program is to stop before the input's first bytes have come.
     fn open(&mut self, source: &Source) -> Result<Option<Current>> {
-        let (number, coding, consumed) = (self.opened, self.coding, self.consumed.clone());
-        let current = Current::open(source, number, coding, &self.stop, consumed)?;
+        let current = Current::open(source, self.opened, &self.means)?;
         if current.is_some() {
             self.splitter = Splitter::new(&self.format.separator);
             self.opened += 1;
@@ -172,18 +175,18 @@ impl BlockReader {
             }
             let end = block.bytes.len().min(filled + self.block_bytes);
             let has_news = self.undrained || !block.ends.is_empty();
-            if has_news && current.would_wait(&self.stop) {
+            if has_news && current.would_wait(&self.means.stop) {
                 block.drained = true;
                 break true;
             }
             if let Some(pause) = self.pause.filter(|_| self.unpaused)
-                && !current.comes_within(pause, &self.stop)
+                && !current.comes_within(pause, &self.means.stop)
             {
                 self.unpaused = false;
                 block.drained = true;
                 break true;
             }
-            match current.read(&mut block.bytes[filled..end], &self.stop) {
+            match current.read(&mut block.bytes[filled..end], &self.means) {
                 Ok(0) => {
                     self.end_of_input(current, block, filled);
                     break false;
@@ -258,6 +261,7 @@ impl BlockReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::Coding;
     use crate::record::Separator;
     use proptest::prelude::*;
     use std::fs::File;
@@ -282,7 +286,6 @@ mod tests {
         let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
         let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
-        reader.block_size.bytes = block_bytes;
         reader.block_bytes = block_bytes;
         let mut block = Block::default();
         while reader.next_block(&mut block).unwrap() {

@@ -276,6 +276,15 @@ pub(crate) struct Group {
     pub(crate) items_before: u64,
 }
 
+impl Group {
+    pub(crate) fn clear(&mut self) {
+        self.hashes.clear();
+        self.outcomes.clear();
+        self.totals.clear();
+        self.stopped = None;
+    }
+}
+
 impl Answers {
     pub(crate) fn clear(&mut self) {
         self.is_answered = false;

@@ -55,8 +55,11 @@ impl Hashing {
 
     fn hash_all(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         keys.clear();
-        if self.keys.is_whole_record() && self.shard.is_none() {
-            self.hash_records(block, keys);
+        if self.keys.is_whole_record() {
+            match self.shard {
+                None => self.hash_records(block, keys),
+                Some(shard) => self.hash_records_of(shard, block, keys),
+            }
             return;
         }
         // What finds keys is afterwards as it was: the memory that a giant record took is given back.
@@ -80,6 +83,23 @@ impl Hashing {
         keys.hashes.extend(block.records().map(|record| self.hasher.hash(key(record))));
         if self.wanted == Wanted::Key {
             block.records().for_each(|record| keys.contents.push(key(record)));
+        }
+    }
+
+    /// Hashes all records, which are their own keys, and leaves out those of other shards.
+    fn hash_records_of(&self, shard: Shard, block: &Block, keys: &mut BlockKeys) {
+        for (place, record) in block.records().enumerate() {
+            let key = unmarked(self.format.content(record));
+            let hash = self.hasher.hash(key);
+            if !shard.has(Some(hash)) {
+                let reason = Reason::OtherShard;
+                keys.missing_keys.push(MissingKey { record: place, reason });
+                continue;
+            }
+            keys.hashes.push(hash);
+            if self.wanted == Wanted::Key {
+                keys.contents.push(key);
+            }
         }
     }
 

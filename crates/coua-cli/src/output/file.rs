@@ -1,7 +1,7 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::output_spec::{Destination, OutputSpec};
-use super::pack::{Awaited, FRAME, Packer};
+use super::pack::{Due, FRAME, Packer};
 use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
 use crate::output::begun::{lacks_end, lacks_separator};
 use crate::platform::{self, Identity};
@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
+
+/// Longer pieces are copied by `memcpy`.
+const FEW_BYTES: usize = 256;
 
 /// What is written of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,16 +286,16 @@ impl Output {
         // A giant record goes in pieces.
         for piece in bytes.chunks(BUFFER) {
             if self.buffer.len() + piece.len() > self.most {
-                self.hand_on(Awaited::Surplus)?;
+                self.hand_on(Due::Surplus)?;
             }
-            self.buffer.extend_from_slice(piece);
+            append(piece, &mut self.buffer);
         }
         Ok(())
     }
 
     /// Hands everything to the operating system. A frame of compressed bytes ends here.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.hand_on(Awaited::All)
+        self.hand_on(Due::All)
     }
 
     /// This is the end. Compressed output without a byte is a frame still: tools take an empty file for a broken one.
@@ -301,11 +304,11 @@ impl Output {
         if let (Some(packer), true) = (&mut self.packer, self.is_empty) {
             packer.push(Vec::new());
         }
-        self.write_packed(Awaited::All)
+        self.write_packed(Due::All)
     }
 
     /// Hands what was gathered to the operating system, or to what compresses.
-    fn hand_on(&mut self, awaited: Awaited) -> Result<()> {
+    fn hand_on(&mut self, due: Due) -> Result<()> {
         let Some(packer) = &mut self.packer else {
             let written = platform::write_all(&mut self.file, &self.buffer);
             self.buffer.clear();
@@ -314,12 +317,12 @@ impl Output {
         if !self.buffer.is_empty() {
             packer.push(mem::replace(&mut self.buffer, Vec::with_capacity(self.most)));
         }
-        self.write_packed(awaited)
+        self.write_packed(due)
     }
 
     /// Hands compressed frames to the operating system.
-    fn write_packed(&mut self, awaited: Awaited) -> Result<()> {
-        while let Some(packed) = self.packer.as_mut().and_then(|packer| packer.next(awaited)) {
+    fn write_packed(&mut self, due: Due) -> Result<()> {
+        while let Some(packed) = self.packer.as_mut().and_then(|packer| packer.next(due)) {
             let written = packed.and_then(|bytes| platform::write_all(&mut self.file, &bytes));
             written.map_err(|error| Failure::write(&self.name, &error))?;
             self.is_empty = false;
@@ -337,6 +340,31 @@ impl Output {
     }
 }
 
+/// Appends bytes. Few of them are copied here, in pieces of a known length: a call of musl's `memcpy`, which a static
+/// program has, takes longer than all else that is done to write a short line.
+#[inline]
+fn append(bytes: &[u8], to: &mut Vec<u8>) {
+    if bytes.len() > FEW_BYTES {
+        to.extend_from_slice(bytes);
+        return;
+    }
+    let (sixteens, mut rest) = bytes.as_chunks::<16>();
+    for piece in sixteens {
+        to.extend_from_slice(piece);
+    }
+    if let Some((piece, after)) = rest.split_first_chunk::<8>() {
+        to.extend_from_slice(piece);
+        rest = after;
+    }
+    if let Some((piece, after)) = rest.split_first_chunk::<4>() {
+        to.extend_from_slice(piece);
+        rest = after;
+    }
+    for byte in rest {
+        to.push(*byte);
+    }
+}
+
 /// Where symbolic links lead.
 fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
@@ -348,6 +376,16 @@ mod tests {
     use crate::output::{Destinations, UsedFiles};
     use crate::record::RecordFormat;
     use std::io::{Read, Seek};
+
+    #[test]
+    fn bytes_of_any_length_are_appended() {
+        let bytes: Vec<u8> = (0..2 * FEW_BYTES).map(|number| number as u8).collect();
+        for length in 0..=bytes.len() {
+            let mut to = b"before".to_vec();
+            append(&bytes[..length], &mut to);
+            assert_eq!(to.strip_prefix(b"before"), Some(&bytes[..length]), "{length}");
+        }
+    }
 
     fn block(text: &[u8], ending: BlockEnd) -> Block {
         let mut ends = Vec::new();

@@ -111,7 +111,7 @@ pub(super) struct Packer {
 
 /// Which packed frames to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaited {
+pub(super) enum Due {
     /// Those beyond the most that may be on their way.
     Surplus,
     All,
@@ -143,11 +143,11 @@ impl Packer {
         }
     }
 
-    /// The next packed frame, if it is there or awaited.
-    pub(super) fn next(&mut self, awaited: Awaited) -> Option<Packed> {
+    /// The next packed frame, if it is there or due.
+    pub(super) fn next(&mut self, due: Due) -> Option<Packed> {
         let front = self.pending.front()?;
         let gone = || Err(io::Error::other("a thread that compresses has ended"));
-        let packed = if awaited == Awaited::All || self.pending.len() > self.most {
+        let packed = if due == Due::All || self.pending.len() > self.most {
             front.recv().unwrap_or_else(|_| gone())
         } else {
             match front.try_recv() {
@@ -211,12 +211,12 @@ mod tests {
                 let bytes = vec![number as u8; 1000 * (50 - number)];
                 text.extend_from_slice(&bytes);
                 packer.push(bytes);
-                while let Some(packed) = packer.next(Awaited::Surplus) {
+                while let Some(packed) = packer.next(Due::Surplus) {
                     file.extend(packed.unwrap());
                 }
                 assert!(packer.pending.len() <= packer.most);
             }
-            while let Some(packed) = packer.next(Awaited::All) {
+            while let Some(packed) = packer.next(Due::All) {
                 file.extend(packed.unwrap());
             }
             let mut found = Vec::new();

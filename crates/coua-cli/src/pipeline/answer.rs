@@ -49,10 +49,20 @@ pub(crate) trait BlockHandler {
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
 
     /// Whether it is time to make durable what was answered so far.
-    fn checkpoint_is_due(&self) -> bool;
+    fn checkpoint_is_due(&mut self) -> bool;
 
     /// Makes it durable; all of it is in the outputs, and synced there.
     fn checkpoint(&mut self, synced: Synced) -> Result<()>;
+
+    /// All is answered for, but for what shards were asked ahead of an end that came early.
+    fn end(&mut self, unanswered: Vec<Unanswered>);
+}
+
+/// A group of keys that a shard was asked about, and nothing else was done with.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) shard: usize,
+    pub(crate) group: Group,
 }
 
 /// What may be found out about a hashed block before its turn to be answered, by any thread.
@@ -65,18 +75,14 @@ pub(crate) trait Prefetch: Send + Sync {
         0
     }
 
-    /// Whether shards are asked about a block only after the block before it was answered for.
-    fn queries_in_turn(&self) -> bool {
-        false
-    }
-
-    /// Whether the shards are to be asked about the next block, and not only the command.
+    /// Whether the shards are to be asked about the next block. Otherwise only the command is, when it has answered for
+    /// all blocks before, and the shards are not asked about the blocks after it before it has answered.
     fn accepts(&self, _keys: &BlockKeys) -> bool {
         true
     }
 
-    /// Asks a shard about its keys. Each shard sees the blocks in their order. `consumed` raw bytes were read up to
-    /// the end of the block.
+    /// Asks a shard about its keys. Each shard sees the blocks in their order, whatever the others do. `consumed` raw
+    /// bytes were read up to the end of the block.
     fn query_shard(&self, _shard: usize, _group: &mut Group, _consumed: u64) {}
 }
 
@@ -212,13 +218,15 @@ mod tests {
             Ok(if enough { Flow::Enough } else { Flow::Continue })
         }
 
-        fn checkpoint_is_due(&self) -> bool {
+        fn checkpoint_is_due(&mut self) -> bool {
             false
         }
 
         fn checkpoint(&mut self, _settled: Synced) -> Result<()> {
             Ok(())
         }
+
+        fn end(&mut self, _unanswered: Vec<Unanswered>) {}
     }
 
     type Passed = Result<Batch>;

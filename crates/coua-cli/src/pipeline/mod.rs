@@ -3,7 +3,7 @@
 //! ```text
 //! read      one block after the other                       any thread
 //! hash      find and hash keys, look up what may be looked up   any thread, any block
-//! shard     ask one shard of a filter                       any thread, each shard block after block
+//! shard     ask one shard of a filter, ahead of the answers  any thread, each shard block after block
 //! answer    the command's own work                          the thread that called, block after block
 //! write     the selected records                            any thread, block after block
 //! ```
@@ -18,7 +18,7 @@ mod answer;
 mod schedule;
 mod state;
 
-pub(crate) use answer::{Batch, BlockHandler, Flow, Pipeline, Prefetch};
+pub(crate) use answer::{Batch, BlockHandler, Flow, Pipeline, Prefetch, Unanswered};
 
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
@@ -32,7 +32,7 @@ impl Pipeline {
     pub(crate) fn run(self, handler: &mut impl BlockHandler, outputs: &mut Outputs) -> Result<()> {
         let threads = self.threads.get();
         let schedule = Schedule::new(self, outputs);
-        thread::scope(|scope| {
+        let result = thread::scope(|scope| {
             let _end = End(&schedule);
             for _ in 1..threads {
                 let thread = thread::Builder::new().name("worker".to_owned());
@@ -58,6 +58,7 @@ impl Pipeline {
                 },
             );
             schedule.finish().and(result)
-        })
+        });
+        result.map(|()| handler.end(schedule.into_unanswered()))
     }
 }

@@ -1,8 +1,8 @@
 //! Threads that take the next step of some block, whichever is free.
 
 use super::answer::{Batch, Flow, Pipeline, Prefetch};
-use super::answer::{Coming, Wait};
-use super::state::{PipelineState, Task, Thread};
+use super::answer::{Coming, Unanswered, Wait};
+use super::state::{Awaited, PipelineState, Task, Thread};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// The work that is left, shared by all threads.
 pub(super) struct Schedule<'o> {
     state: Mutex<PipelineState<'o>>,
-    changed: Condvar,
+    /// There is something to do.
+    work: Condvar,
+    /// What the thread that answers waits for is there.
+    awaited: Condvar,
     prefetch: Arc<dyn Prefetch>,
     stop: Arc<CancelToken>,
 }
@@ -19,17 +22,27 @@ impl<'o> Schedule<'o> {
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let (prefetch, stop) = (pipeline.prefetch.clone(), pipeline.stop.clone());
         let state = Mutex::new(PipelineState::new(pipeline, outputs));
-        Self { state, changed: Condvar::new(), prefetch, stop }
+        Self { state, work: Condvar::new(), awaited: Condvar::new(), prefetch, stop }
+    }
+
+    /// What shards were asked about and the command was not, when all threads have ended.
+    pub(super) fn into_unanswered(self) -> Vec<Unanswered> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).unanswered
     }
 
     fn state(&self) -> MutexGuard<'_, PipelineState<'o>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the threads that wait, if there are any: a call without effect is a system call too.
+    /// Wakes the thread that answers if what it waits for is there, and one more if there is something to do: that one
+    /// wakes the next. A call without effect is a system call too.
     fn wake(&self, state: &PipelineState<'o>) {
-        if state.waiting > 0 {
-            self.changed.notify_all();
+        if state.is_there() {
+            self.awaited.notify_one();
+        }
+        if (state.waiting > 0 || state.awaited.is_some()) && state.has_task() {
+            let idle = if state.waiting > 0 { &self.work } else { &self.awaited };
+            idle.notify_one();
         }
     }
 
@@ -39,32 +52,26 @@ impl<'o> Schedule<'o> {
         let mut state = self.state();
         while !state.has_ended {
             let task = state.task(Thread::Other);
-            state = self.step(state, task);
+            state = self.step(state, task, None);
         }
     }
 
     /// The next block to be answered for. While it is not ready, this thread works on it, or on others.
     pub(super) fn next(&self, wait: Wait) -> Coming {
         let mut state = self.state();
-        if state.record_answered() {
-            self.wake(&state);
-        }
+        state.record_answered();
         loop {
-            if let Some(batch) = state.next_ready() {
+            let ready = state.next_ready();
+            if ready.is_some() || wait == Wait::Not || state.has_ended || state.is_at_end() {
                 self.wake(&state);
-                return Coming::Next(batch);
-            }
-            if state.has_ended {
-                return Coming::End(Ok(()));
-            }
-            if let Some(end) = state.end_of_input() {
-                return Coming::End(end);
-            }
-            if wait == Wait::Not {
-                return Coming::NotYet;
+                return match ready {
+                    Some(batch) => Coming::Next(batch),
+                    None if state.has_ended => Coming::End(Ok(())),
+                    None => state.end_of_input().map_or(Coming::NotYet, Coming::End),
+                };
             }
             let task = state.task(Thread::Answering);
-            state = self.step(state, task);
+            state = self.step(state, task, Some(Awaited::Block));
         }
     }
 
@@ -85,7 +92,12 @@ impl<'o> Schedule<'o> {
         if state.not_written.is_some() {
             return None;
         }
-        state.outputs.as_mut().map(|outputs| outputs.sync())
+        // Others go on with what is not written.
+        let outputs = state.outputs.take()?;
+        drop(state);
+        let synced = outputs.sync();
+        self.state().outputs = Some(outputs);
+        Some(synced)
     }
 
     /// Writes what is left, and hands all to the operating system.
@@ -104,21 +116,28 @@ impl<'o> Schedule<'o> {
                 break;
             }
             let task = state.write_task();
-            state = self.step(state, task);
+            state = self.step(state, task, Some(Awaited::Writing));
         }
         state
     }
 
-    /// Does a step, and notes what has come of it; without one, waits until something changes.
+    /// Does a step, and notes what has come of it; without one, waits for one, or for what the thread that answers has
+    /// `awaited`.
     fn step<'s>(
         &'s self,
         mut state: MutexGuard<'s, PipelineState<'o>>,
         task: Option<Task<'o>>,
+        awaited: Option<Awaited>,
     ) -> MutexGuard<'s, PipelineState<'o>> {
+        self.wake(&state);
         let Some(mut task) = task else {
-            state.waiting += 1;
-            let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
+            let is_other = awaited.is_none();
+            let changed = if is_other { &self.work } else { &self.awaited };
+            state.waiting += usize::from(is_other);
+            state.awaited = state.awaited.or(awaited);
+            let mut state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= usize::from(is_other);
+            state.awaited = state.awaited.filter(|_| is_other);
             return state;
         };
         drop(state);
@@ -128,7 +147,6 @@ impl<'o> Schedule<'o> {
             // Without an output there is no need to read on, nor to wait for input.
             self.stop.cancel();
         }
-        self.wake(&state);
         state
     }
 }
@@ -139,8 +157,16 @@ pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        self.0.state().end();
-        self.0.changed.notify_all();
+        let ahead = {
+            let mut state = self.0.state();
+            state.end();
+            state.ahead()
+        };
+        self.0.work.notify_all();
+        self.0.awaited.notify_all();
         self.0.stop.cancel();
+        if let Some(ahead) = ahead {
+            ahead.end();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! How far each block is, and which step of which block is next.
 
-use super::answer::{Batch, Flow, Pipeline, Prefetch};
-use crate::input::BlockReader;
+use super::answer::{Batch, Flow, Pipeline, Prefetch, Unanswered};
+use crate::input::{Ahead, AheadTask, BlockReader};
 use crate::key::{Group, Hashing};
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
@@ -12,10 +12,14 @@ use std::sync::Arc;
 /// The blocks on their way, and who may take which step.
 pub(super) struct PipelineState<'o> {
     threads: usize,
-    /// Threads that wait until something changes.
+    /// Threads that wait for something to do, but for the one that answers.
     pub(super) waiting: usize,
+    /// What the thread that answers waits for, if it waits.
+    pub(super) awaited: Option<Awaited>,
     /// None while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
+    /// Inputs that are unpacked before their turn.
+    ahead: Option<Arc<Ahead>>,
     /// All is read, or this went wrong.
     end: Option<Result<()>>,
     /// One for each thread that hashes at the same time.
@@ -24,10 +28,14 @@ pub(super) struct PipelineState<'o> {
     blocks: VecDeque<BlockStage>,
     /// The number of the oldest, counted from 0.
     first: u64,
+    /// The numbers of those that were only read.
+    unhashed: VecDeque<u64>,
     /// The next block of each shard of the filter; none while it is asked.
     shards: Vec<Option<u64>>,
     /// Shards may be asked about the blocks before this one.
     asked_until: u64,
+    /// Not about those after it, before the command has answered for the oldest block without them.
+    is_alone: bool,
     /// The thread that answers has taken a block.
     is_answering: bool,
     prefetch: Arc<dyn Prefetch>,
@@ -41,6 +49,8 @@ pub(super) struct PipelineState<'o> {
     spare: Vec<Batch>,
     /// No thread is to begin anything.
     pub(super) has_ended: bool,
+    /// What shards were asked about when it all ended.
+    pub(super) unanswered: Vec<Unanswered>,
 }
 
 /// How far a block is.
@@ -66,6 +76,16 @@ pub(super) enum Task<'o> {
         consumed: u64,
     },
     Write(&'o mut Outputs, Batch, Result<()>),
+    Unpack(AheadTask),
+}
+
+/// What the thread that answers waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// A block that can be answered for, or the end of them.
+    Block,
+    /// The end of all writing.
+    Writing,
 }
 
 /// Which thread asks for something to do.
@@ -94,6 +114,7 @@ impl Task<'_> {
                     *written = outputs.flush();
                 }
             }
+            Self::Unpack(task) => task.run(),
         }
     }
 }
@@ -106,13 +127,17 @@ impl<'o> PipelineState<'o> {
         Self {
             threads,
             waiting: 0,
+            awaited: None,
+            ahead: reader.ahead(),
             reader: Some(Box::new(reader)),
             end: None,
             hashing: vec![hashing; threads],
             blocks: VecDeque::new(),
             first: 0,
+            unhashed: VecDeque::new(),
             shards: vec![Some(0); prefetch.shards()],
-            asked_until: if prefetch.queries_in_turn() { 0 } else { u64::MAX },
+            asked_until: 0,
+            is_alone: false,
             is_answering: false,
             prefetch,
             answered: VecDeque::new(),
@@ -120,6 +145,7 @@ impl<'o> PipelineState<'o> {
             not_written: None,
             spare: Vec::new(),
             has_ended: false,
+            unanswered: Vec::new(),
         }
     }
 
@@ -133,25 +159,31 @@ impl<'o> PipelineState<'o> {
         Some(batch)
     }
 
-    /// All blocks before the oldest were answered for. Whether something new may be done.
-    pub(super) fn record_answered(&mut self) -> bool {
-        self.is_answering = false;
-        self.begin_oldest()
+    /// All blocks before the oldest were answered for.
+    pub(super) fn record_answered(&mut self) {
+        self.is_alone &= !mem::take(&mut self.is_answering);
+        self.let_shards_ahead();
     }
 
-    /// Shards may be asked about the oldest block, if that waits for its turn. Whether it did.
-    fn begin_oldest(&mut self) -> bool {
-        if self.is_answering || self.asked_until > self.first {
-            return false;
+    /// Lets shards be asked about the next blocks, as far as the filter accepts them.
+    fn let_shards_ahead(&mut self) {
+        while !self.is_alone {
+            let is_oldest = self.asked_until == self.first;
+            let block = self.asked_until.checked_sub(self.first);
+            let block = block.and_then(|place| self.blocks.get_mut(place as usize));
+            let Some(block) = block else { break };
+            let BlockStage::Hashed(batch, _) = block else { break };
+            batch.answers.is_answered = self.prefetch.accepts(&batch.keys);
+            if !batch.answers.is_answered {
+                if self.is_answering || !is_oldest {
+                    break;
+                }
+                *block = BlockStage::Ready(mem::take(batch));
+                self.shards.fill(Some(self.asked_until + 1));
+                self.is_alone = true;
+            }
+            self.asked_until += 1;
         }
-        let Some(BlockStage::Hashed(batch, _)) = self.blocks.front_mut() else { return false };
-        batch.answers.is_answered = self.prefetch.accepts(&batch.keys);
-        self.asked_until = self.first + 1;
-        if !batch.answers.is_answered {
-            self.shards.fill(Some(self.asked_until));
-            self.blocks[0] = BlockStage::Ready(mem::take(batch));
-        }
-        true
     }
 
     /// The most blocks that may be on their way: enough that no thread waits for another's jitter, and few
@@ -164,10 +196,8 @@ impl<'o> PipelineState<'o> {
     /// hash.
     pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
         let is_other = thread == Thread::Other;
-        let unhashed =
-            self.blocks.iter().filter(|block| matches!(block, BlockStage::Read(_))).count();
         if is_other
-            && unhashed < self.threads
+            && self.unhashed.len() < self.threads
             && let Some(task) = self.read_task()
         {
             return Some(task);
@@ -175,48 +205,88 @@ impl<'o> PipelineState<'o> {
         let task = self.write_task().or_else(|| self.shard_task()).or_else(|| self.hash_task());
         // The memory that reading may wait for must not be that of a block which waits for this thread.
         let may_read = is_other || self.blocks.is_empty();
-        task.or_else(|| may_read.then(|| self.read_task()).flatten())
+        task.or_else(|| may_read.then(|| self.read_task()).flatten()).or_else(|| self.unpack_task())
+    }
+
+    /// Whether there is something to do for a thread that does not answer.
+    pub(super) fn has_task(&self) -> bool {
+        self.outputs.is_some() && !self.answered.is_empty()
+            || self.may_read() && self.reader.is_some()
+            || !self.unhashed.is_empty() && !self.hashing.is_empty()
+            || self.next_shard().is_some()
+            || self.ahead.as_ref().is_some_and(|ahead| ahead.has_task())
+    }
+
+    /// Whether what the thread that answers waits for is there.
+    pub(super) fn is_there(&self) -> bool {
+        self.awaited.is_some_and(|awaited| match awaited {
+            Awaited::Block => {
+                matches!(self.blocks.front(), Some(BlockStage::Ready(_))) || self.is_at_end()
+            }
+            Awaited::Writing => self.outputs.is_some() && self.answered.is_empty(),
+        })
+    }
+
+    fn unpack_task(&self) -> Option<Task<'o>> {
+        self.ahead.as_ref()?.task().map(Task::Unpack)
     }
 
     /// No thread is to begin anything. A thread that reads may wait for the memory of other blocks: they go.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
-        self.blocks.clear();
+        self.unhashed.clear();
+        for block in mem::take(&mut self.blocks) {
+            if let BlockStage::Hashed(batch, _) | BlockStage::Ready(batch) = block {
+                let groups = batch.answers.groups.into_iter().enumerate();
+                let asked = groups.filter(|(_, group)| !group.outcomes.is_empty());
+                self.unanswered.extend(asked.map(|(shard, group)| Unanswered { shard, group }));
+            }
+        }
         self.answered.clear();
     }
 
+    /// Inputs that are unpacked before their turn.
+    pub(super) fn ahead(&self) -> Option<Arc<Ahead>> {
+        self.ahead.clone()
+    }
+
+    /// Whether there is room for another block.
+    fn may_read(&self) -> bool {
+        self.blocks.len() + self.answered.len() < self.most_blocks()
+    }
+
     fn read_task(&mut self) -> Option<Task<'o>> {
-        if self.blocks.len() + self.answered.len() >= self.most_blocks() {
-            return None;
-        }
-        let reader = self.reader.take()?;
+        let may_read = self.may_read();
+        let reader = self.reader.take_if(|_| may_read)?;
         Some(Task::Read(reader, self.spare.pop().unwrap_or_default(), Ok(false)))
     }
 
     fn hash_task(&mut self) -> Option<Task<'o>> {
-        let place = self.blocks.iter().position(|block| matches!(block, BlockStage::Read(_)))?;
+        let number = *self.unhashed.front()?;
         let hashing = self.hashing.pop()?;
-        match mem::replace(&mut self.blocks[place], BlockStage::Busy) {
-            BlockStage::Read(batch) => Some(Task::Hash(self.first + place as u64, batch, hashing)),
+        self.unhashed.pop_front();
+        match mem::replace(self.block(number)?, BlockStage::Busy) {
+            BlockStage::Read(batch) => Some(Task::Hash(number, batch, hashing)),
             _ => None,
         }
     }
 
-    /// The shard with the oldest block.
-    fn shard_task(&mut self) -> Option<Task<'o>> {
-        let first = self.first;
+    /// The shard with the oldest block, if that is hashed, and the block.
+    fn next_shard(&self) -> Option<(usize, u64)> {
         let next = self.shards.iter().enumerate();
-        let free = next.filter_map(|(shard, next)| Some((next.as_ref()?, shard)));
-        let (&block, shard) = free.min().filter(|(block, _)| **block < self.asked_until)?;
-        match self.blocks.get_mut((block - first) as usize) {
-            Some(BlockStage::Hashed(batch, _)) => {
-                let group = mem::take(&mut batch.answers.groups[shard]);
-                let consumed = batch.block.consumed;
-                self.shards[shard] = None;
-                Some(Task::Shard { shard, block, group, consumed })
-            }
-            _ => None,
-        }
+        let free = next.filter_map(|(shard, next)| Some(((*next)?, shard)));
+        let (block, shard) = free.min().filter(|(block, _)| *block < self.asked_until)?;
+        let stage = self.blocks.get((block - self.first) as usize)?;
+        matches!(stage, BlockStage::Hashed(..)).then_some((shard, block))
+    }
+
+    fn shard_task(&mut self) -> Option<Task<'o>> {
+        let (shard, block) = self.next_shard()?;
+        let Some(BlockStage::Hashed(batch, _)) = self.block(block) else { return None };
+        let group = mem::take(&mut batch.answers.groups[shard]);
+        let consumed = batch.block.consumed;
+        self.shards[shard] = None;
+        Some(Task::Shard { shard, block, group, consumed })
     }
 
     pub(super) fn write_task(&mut self) -> Option<Task<'o>> {
@@ -238,7 +308,7 @@ impl<'o> PipelineState<'o> {
                         BlockStage::Hashed(batch, shards)
                     };
                 }
-                self.begin_oldest();
+                self.let_shards_ahead();
             }
             Task::Shard { shard, block, group, .. } => {
                 self.shards[shard] = Some(block + 1);
@@ -256,6 +326,7 @@ impl<'o> PipelineState<'o> {
                 }
                 self.spare.push(batch);
             }
+            Task::Unpack(_) => {}
         }
         Flow::Continue
     }
@@ -268,12 +339,16 @@ impl<'o> PipelineState<'o> {
             self.end = Some(read.map(drop));
         }
         if is_block && !self.has_ended {
+            self.unhashed.push_back(self.first + self.blocks.len() as u64);
             self.blocks.push_back(BlockStage::Read(batch));
         }
     }
 
     fn record_shard(&mut self, shard: usize, number: u64, group: Group) {
-        let Some(block) = self.block(number) else { return };
+        let Some(block) = self.block(number) else {
+            self.unanswered.push(Unanswered { shard, group });
+            return;
+        };
         if let BlockStage::Hashed(batch, left) = block {
             batch.answers.groups[shard] = group;
             *left -= 1;
@@ -283,9 +358,15 @@ impl<'o> PipelineState<'o> {
         }
     }
 
+    /// Whether the last block has been answered for.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.blocks.is_empty() && self.end.is_some()
+    }
+
     /// How it all ends, once, if the last block has been answered for.
     pub(super) fn end_of_input(&mut self) -> Option<Result<()>> {
-        if self.blocks.is_empty() { self.end.take() } else { None }
+        let is_at_end = self.is_at_end();
+        self.end.take_if(|_| is_at_end)
     }
 
     /// The block of this number, unless all have been dropped.

@@ -9,30 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// second-level cache of one core.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
-/// The most that a block holds, unless a single record is longer. How many records that is follows from the block before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockSize {
-    pub(crate) bytes: usize,
-    pub(crate) records: usize,
-}
-
-impl BlockSize {
-    pub(crate) const USUAL: Self = Self { bytes: BLOCK, records: usize::MAX };
-    /// For threads that share a filter in memory: they wait for each other less often.
-    pub(crate) const LARGE: Self = Self { bytes: 2 * BLOCK, ..Self::USUAL };
-    /// For a filter file, which threads share only in blocks of few records.
-    pub(crate) const FEW_RECORDS: Self = Self { records: 4096, ..Self::USUAL };
-
-    /// Bytes of the next block, if those before had so many for each record.
-    pub(crate) fn bytes_of(self, record_bytes: usize) -> usize {
-        const LEAST: usize = 8 * 1024;
-        self.records.saturating_mul(record_bytes).max(LEAST).min(self.bytes)
-    }
-}
+/// Bytes in a block where threads share the filter: they wait for each other less often, and each shard has more keys,
+/// whose eviction chains are interleaved.
+pub(crate) const LARGE_BLOCK: usize = 4 * BLOCK;
 
 /// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
 /// without limit.
-pub(crate) const GIANT_BLOCK: usize = 4 * BLOCK + 1;
+pub(crate) const GIANT_BLOCK: usize = 2 * LARGE_BLOCK + 1;
 
 /// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
 #[derive(Debug, Default)]
@@ -294,7 +277,7 @@ mod tests {
     fn a_giant_record_does_not_keep_its_memory() {
         let (mut block, budget) = (Block::default(), Arc::default());
         block.begin(&"x".into(), BLOCK, &budget).unwrap();
-        for size in [2 * BLOCK, 4 * BLOCK] {
+        for size in [2 * BLOCK, 4 * BLOCK, 2 * LARGE_BLOCK] {
             block.grow("x", &budget).unwrap();
             block.shrink();
             assert_eq!(block.bytes.len(), size);

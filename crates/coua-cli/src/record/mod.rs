@@ -3,7 +3,9 @@
 
 mod block;
 
-pub(crate) use block::{BLOCK, Block, BlockEnd, BlockSize, Budget, GIANT_BLOCK, Header, no_memory};
+pub(crate) use block::{
+    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, Header, LARGE_BLOCK, no_memory,
+};
 
 use memchr::{memchr, memchr2, memmem};
 use std::sync::Arc;

@@ -14,10 +14,33 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// How many threads work on the records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Threads {
+    Exactly(NonZeroUsize),
+    /// Fewer for small inputs, where starting them takes longer than they save.
+    AtMost(NonZeroUsize),
+}
+
+impl Threads {
+    /// Bytes of records from which on a further thread is of use.
+    const BYTES_FOR_ONE: u64 = 32 << 20;
+
+    pub(super) fn number(self, inputs: &Survey) -> NonZeroUsize {
+        match (self, inputs.unpacked_bytes) {
+            (Self::Exactly(number), _) | (Self::AtMost(number), None) => number,
+            (Self::AtMost(most), Some(bytes)) => {
+                let useful = usize::try_from(bytes / Self::BYTES_FOR_ONE).unwrap_or(usize::MAX);
+                most.min(NonZeroUsize::MIN.saturating_add(useful))
+            }
+        }
+    }
+}
+
 /// How a command runs, apart from what it does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Running {
-    pub(crate) threads: NonZeroUsize,
+    pub(crate) threads: Threads,
     /// The figures to print at the end.
     pub(crate) figures: Option<ReportFormat>,
     pub(crate) progress: ProgressMode,
@@ -66,7 +89,8 @@ impl Job {
 
     /// What its outputs need to know.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
-        let (format, threads) = (&self.reading.hashing.format, self.running.threads);
+        let format = &self.reading.hashing.format;
+        let threads = self.running.threads.number(&used.inputs);
         OutputSpec { format, to: &self.to, used, threads }
     }
 
@@ -241,5 +265,27 @@ impl Reading {
             })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_inputs_get_few_threads() {
+        let number = |threads: Threads, megabytes: Option<u64>| {
+            let mut survey = Survey::default();
+            survey.unpacked_bytes = megabytes.map(|it| it << 20);
+            threads.number(&survey).get()
+        };
+        let [one, eight] = [1, 8].map(|it| NonZeroUsize::new(it).unwrap());
+        for (megabytes, expected) in
+            [(Some(0), 1), (Some(31), 1), (Some(32), 2), (Some(100), 4), (Some(999), 8), (None, 8)]
+        {
+            assert_eq!(number(Threads::AtMost(eight), megabytes), expected, "{megabytes:?}");
+            assert_eq!(number(Threads::Exactly(eight), megabytes), 8, "{megabytes:?}");
+            assert_eq!(number(Threads::AtMost(one), megabytes), 1, "{megabytes:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ mod session;
 mod two_passes;
 mod work;
 
-pub(crate) use job::{Job, Reading, Running};
+pub(crate) use job::{Job, Reading, Running, Threads};
 pub(crate) use work::Pass;
 
 use crate::filter::{self, Op, RunFilter, Summary, SummaryRequest};
@@ -29,6 +29,7 @@ impl Pass {
     pub(crate) fn of(job: Job) -> Result<Self> {
         let used = job.prepare()?;
         let Running { threads, options, .. } = job.running;
+        let threads = threads.number(&used.inputs);
         let (location, spec) = (job.location.as_ref(), &job.filter);
         let filter = filter::open(location, job.op, spec, &used.inputs, threads, options)?;
         Self::over(job, &used, filter, None)

@@ -10,6 +10,7 @@ use crate::terminal::{
     caught_signal, counted, grouped, signals,
 };
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// A command at work.
@@ -18,6 +19,7 @@ pub(super) struct Session {
     /// Tells when the user wants it to end.
     pub(super) stop: Arc<CancelToken>,
     counters: Arc<Counters>,
+    threads: NonZeroUsize,
     /// None at the end.
     progress: Option<Progress>,
     /// Records answered for so far, those without a key among them; CSV headers are none.
@@ -42,21 +44,26 @@ impl Session {
         let total_bytes = inputs.total_bytes.map(|bytes| bytes * passes);
         let counters = Arc::new(Counters::new(total_bytes, counted));
         let progress = Progress::on_records(job.running.progress, counters.clone());
-        Self::at_work(counters, Some(progress))
+        Self::at_work(counters, job.running.threads.number(inputs), Some(progress))
     }
 
     /// The session of the second pass.
     pub(super) fn second(self) -> Result<Self> {
-        Self::at_work(self.counters, self.progress)
+        Self::at_work(self.counters, self.threads, self.progress)
     }
 
-    fn at_work(counters: Arc<Counters>, progress: Option<Progress>) -> Result<Self> {
+    fn at_work(
+        counters: Arc<Counters>,
+        threads: NonZeroUsize,
+        progress: Option<Progress>,
+    ) -> Result<Self> {
         let stop = Arc::new(CancelToken::new()?);
         signals::listen(&stop, counters.clone())?;
         Ok(Self {
             stop,
             progress,
             counters,
+            threads,
             records: 0,
             bytes: 0,
             without_key: 0,
@@ -76,10 +83,11 @@ impl Session {
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
-        reader.block_size = filter.block_size();
+        reader.block_bytes = filter.block_bytes();
+        reader.unpack_ahead(&reading.inputs, self.threads);
         let (hasher, wanted) = (filter.hasher(), filter.wanted());
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
-        let (threads, stop) = (job.running.threads, self.stop.clone());
+        let (threads, stop) = (self.threads, self.stop.clone());
         Pipeline { reader, hashing, prefetch: filter.prefetch(), threads, stop }
     }
 

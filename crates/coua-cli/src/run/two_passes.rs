@@ -18,8 +18,8 @@ impl Job {
         self.reading.inputs.make_rereadable(spooling)?;
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
-        let copies = Copies::new(&self.filter, &used.inputs, self.running.threads, question)?;
-        let copies = Arc::new(copies);
+        let threads = self.running.threads.number(&used.inputs);
+        let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, question)?);
         if !self.known.is_empty() {
             self.reading.know(&self.known, copies.hasher(), &self.filter)?;
             self.known.clear();

@@ -6,7 +6,7 @@ use crate::filter::{NoRoom, Op, RunFilter, Stage, Stop};
 use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::Synced;
-use crate::pipeline::{Batch, BlockHandler, Flow};
+use crate::pipeline::{Batch, BlockHandler, Flow, Unanswered};
 use crate::record::{Block, Header};
 use crate::resume::{CheckpointTimer, Counts, Recorder};
 use crate::terminal::{Exit, Failure, Result, counted};
@@ -119,10 +119,11 @@ impl BlockHandler for Pass {
         Ok(if is_enough { Flow::Enough } else { Flow::Continue })
     }
 
-    fn checkpoint_is_due(&self) -> bool {
-        self.recorder.as_ref().is_some_and(Recorder::is_due)
+    fn checkpoint_is_due(&mut self) -> bool {
+        let is_due = self.recorder.as_ref().is_some_and(Recorder::is_due)
             || self.saves.as_ref().is_some_and(CheckpointTimer::is_due)
-            || self.filter.sync_is_due()
+            || self.filter.sync_is_due();
+        is_due && self.filter.can_commit()
     }
 
     fn checkpoint(&mut self, synced: Synced) -> Result<()> {
@@ -132,6 +133,10 @@ impl BlockHandler for Pass {
             (None, Some(saves)) => saves.keep(|| self.filter.commit(Stage::Checkpoint)),
             (None, None) => Ok(()),
         }
+    }
+
+    fn end(&mut self, unanswered: Vec<Unanswered>) {
+        self.filter.end_of_blocks(unanswered);
     }
 }
 

@@ -62,10 +62,13 @@ fn descriptions_have_the_documented_names() {
 
     let plan = run(["plan", "--json", "--items", "1000", "--growing"]).json();
     let aging = run(["plan", "--json", "--items", "1000", "--window", "7d"]).json();
+    let nodes = ["plan", "--json", "--items", "1000", "--memory-per-node", "1GB"];
+    let nodes = run(nodes).json();
     let (names, text) = documented("plan --json");
-    let printed: BTreeSet<_> = fields(&plan).union(&fields(&aging)).cloned().collect();
+    let plans = [plan, aging, nodes];
+    let printed: BTreeSet<_> = plans.iter().flat_map(fields).collect();
     assert_eq!(printed, names);
-    for value in [plan, aging] {
+    for value in plans {
         check_nested(&value, &text);
     }
 

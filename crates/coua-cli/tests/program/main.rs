@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 
+mod ahead;
 mod commands;
 mod compressed;
 #[cfg(target_os = "linux")]
@@ -37,5 +38,6 @@ mod terminal;
 mod threads;
 mod together;
 mod two_passes;
+mod unpacked_ahead;
 mod windows;
 mod wrongly_dropped;

@@ -38,3 +38,25 @@ pub(crate) fn lz4(text: &[u8]) -> Vec<u8> {
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
 }
+
+/// As `bgzip` writes it: members that tell their size, and an empty one at the end.
+pub(crate) fn bgzip(text: &[u8]) -> Vec<u8> {
+    text.chunks(0xff00).chain([&[][..]]).flat_map(bgzip_member).collect()
+}
+
+fn bgzip_member(text: &[u8]) -> Vec<u8> {
+    let (level, mut crc) = (flate2::Compression::fast(), flate2::Crc::new());
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), level);
+    encoder.write_all(text).unwrap();
+    let deflated = encoder.finish().unwrap();
+    crc.update(text);
+    let size = u16::try_from(deflated.len() + 25).unwrap();
+    let header = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0";
+    let end = [crc.sum(), crc.amount()].map(u32::to_le_bytes).concat();
+    [&header[..], &size.to_le_bytes(), &deflated, &end].concat()
+}
+
+/// Frames of some records each, as `pzstd` writes them.
+pub(crate) fn zstd_frames(text: &[u8]) -> Vec<u8> {
+    text.chunks(300_001).flat_map(zstd).collect()
+}

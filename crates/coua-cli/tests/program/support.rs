@@ -16,19 +16,35 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// The user who owns nothing, by Linux's and BSD's custom.
 const NOBODY: u32 = 65_534;
 
+/// Commands that read records.
+const READERS: [&str; 5] = ["dedup", "add", "remove", "check", "count"];
+
+/// Whether a word says how many threads there are to be.
+fn is_about_threads(word: &str) -> bool {
+    let is_short = word.starts_with('-') && !word.starts_with("--");
+    word.starts_with("--threads") || is_short && word.contains('j')
+}
+
 /// The program, with no terminal in sight. `COUA_NOW` among its arguments, and the time after it, are for its
-/// environment.
+/// environment. Without a number of threads it gets two, where small inputs would get one.
 pub(crate) fn coua<I: IntoIterator>(args: I) -> Command
 where
     I::Item: AsRef<std::ffi::OsStr>,
 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coua"));
+    let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+    let has_threads = args.iter().any(|arg| arg.to_str().is_some_and(is_about_threads));
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
-        if arg.as_ref() == "COUA_NOW" {
+        if arg == "COUA_NOW" {
             command.env("COUA_NOW", args.next().expect("a time"));
-        } else {
-            command.arg(arg);
+            continue;
+        }
+        let is_reader = arg.to_str().is_some_and(|arg| READERS.contains(&arg));
+        let is_first = command.get_args().next().is_none();
+        command.arg(arg);
+        if is_first && is_reader && !has_threads {
+            command.arg("-j2");
         }
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

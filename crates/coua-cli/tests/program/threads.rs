@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, Repeats, lines, run_in};
 
-const THREADS: [&str; 5] = ["1", "2", "3", "4", "8"];
+const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 
 /// What a command prints, what it writes to `tee`, and the bytes of the filter after it.
 type Result = (Vec<u8>, Option<Vec<u8>>, Vec<u8>);

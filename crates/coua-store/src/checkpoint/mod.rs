@@ -9,6 +9,7 @@ pub(crate) mod held;
 mod tests;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,6 +40,8 @@ pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
     spawn: Arc<dyn Spawn>,
     loading: Loading,
+    /// That write a large snapshot, while a commit waits for it.
+    threads: NonZeroUsize,
     /// Segments of the present snapshot have not been checked since it was opened.
     is_unchecked: bool,
     /// Space for the next snapshot.
@@ -53,10 +56,11 @@ impl Checkpointer {
         disk: Arc<dyn Disk>,
         spawn: Arc<dyn Spawn>,
         loading: Loading,
+        threads: NonZeroUsize,
         present: &Residence,
     ) -> Self {
         let is_unchecked = present.is_mapped;
-        Self { disk, spawn, loading, is_unchecked, next: None, background: None }
+        Self { disk, spawn, loading, threads, is_unchecked, next: None, background: None }
     }
 
     /// Whether a thread is making a snapshot.
@@ -118,7 +122,8 @@ impl Checkpointer {
         notes: &Notes,
     ) -> Result<Log, StoreError> {
         let next = self.take_next(lock.target())?;
-        let written = write_file(next.target(&*self.disk), filter, notes, Pace::AtOnce);
+        let pace = Pace::AtOnce(self.threads);
+        let written = write_file(next.target(&*self.disk), filter, notes, pace);
         self.rename_into_place(next, lock, written)
     }
 

@@ -2,8 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
 use coua::window::Generations;
 
@@ -50,11 +53,22 @@ pub(crate) fn write_file(
 /// How a snapshot is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace<'a> {
-    /// A commit waits for it.
-    AtOnce,
+    /// A commit waits for it: by so many threads, if it is large.
+    AtOnce(NonZeroUsize),
     /// In the background: stops on a signal, and syncs often, because commits would have to wait for unsynced
     /// data.
     Steady(&'a Signals),
+}
+
+impl Pace<'_> {
+    /// Bytes that each thread writes of a snapshot of so many: whole pieces.
+    fn share(self, length: u64) -> u64 {
+        let threads = match self {
+            Self::AtOnce(threads) => threads.get() as u64,
+            Self::Steady(_) => 1,
+        };
+        length.div_ceil(threads).max(LEAST_SHARE).next_multiple_of(PIECE as u64)
+    }
 }
 
 /// What the store tells a background writer.
@@ -78,6 +92,9 @@ const STEADY: u64 = 32 << 20;
 /// system can, and maps it as one. Tests use small pieces.
 pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
+/// Bytes that are worth a thread.
+const LEAST_SHARE: u64 = 4 * PIECE as u64;
+
 /// Writes a filter to an empty file, and waits until it is on the disk.
 pub(crate) fn write_snapshot(
     to: Target<'_>,
@@ -85,19 +102,44 @@ pub(crate) fn write_snapshot(
     pace: Pace<'_>,
 ) -> Result<Base, StoreError> {
     let failed = |doing| move |source| StoreError::io(to.path, doing, source);
-    let mut out = Steps { to, pace, at: 0, synced: 0, piece: Vec::new() };
-    filter.write_to(&mut out).and_then(|()| out.write_piece()).map_err(failed("write"))?;
+    let length = filter.snapshot_len();
+    let share = pace.share(length);
+    let write = |start: u64| {
+        let (end, piece) = (length.min(start + share), Vec::new());
+        Steps { to, pace, at: start, end, synced: 0, piece }.write(filter)
+    };
+    thread::scope(|scope| {
+        let starts = (0..length).step_by(share as usize).skip(1);
+        let begin = |start| {
+            let thread = thread::Builder::new().name("coua-snapshot".to_owned());
+            (start, thread.spawn_scoped(scope, move || write(start)))
+        };
+        let others: Vec<_> = starts.map(begin).collect();
+        let mut written = write(0);
+        for (start, thread) in others {
+            let other = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // Without a thread more, this one does its share.
+                Err(_) => write(start),
+            };
+            written = written.and(other);
+        }
+        written
+    })
+    .map_err(failed("write"))?;
     // What was reserved beyond the end is given back.
-    to.disk.truncate(to.file, out.at).map_err(failed("truncate"))?;
+    to.disk.truncate(to.file, length).map_err(failed("truncate"))?;
     to.sync()?;
-    Base::of(to.file, out.at).map_err(failed("read"))
+    Base::of(to.file, length).map_err(failed("read"))
 }
 
-/// Writes a file piece by piece.
+/// Writes a part of a file piece by piece.
 struct Steps<'a> {
     to: Target<'a>,
     pace: Pace<'a>,
     at: u64,
+    /// Where the part ends.
+    end: u64,
     /// The position of the last sync.
     synced: u64,
     /// Bytes not written yet.
@@ -105,6 +147,18 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
+    fn write(mut self, filter: &Generations) -> io::Result<()> {
+        match filter.write_from(self.at, &mut self) {
+            // Others write what follows.
+            Err(_) if self.is_done() => Ok(()),
+            written => written,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.at == self.end
+    }
+
     /// Writes what there is of a piece.
     fn write_piece(&mut self) -> io::Result<()> {
         if let Pace::Steady(signals) = self.pace {
@@ -125,10 +179,12 @@ impl Steps<'_> {
 
 impl Write for Steps<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = &bytes[..bytes.len().min(PIECE - self.piece.len())];
+        let left = (self.end - self.at) as usize;
+        let room = left.min(PIECE) - self.piece.len();
+        let taken = &bytes[..bytes.len().min(room)];
         self.piece.try_reserve(taken.len())?;
         self.piece.extend_from_slice(taken);
-        if self.piece.len() == PIECE {
+        if !taken.is_empty() && taken.len() == room {
             self.write_piece()?;
         }
         Ok(taken.len())

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Folder, temporary};
@@ -11,7 +11,7 @@ use super::{Folder, temporary};
 pub(crate) trait Disk: Debug + Send + Sync {
     /// A new, empty file beside `target`, locked, with the owner and the permissions of `target`.
     fn create(&self, target: &Path) -> io::Result<(File, PathBuf)>;
-    /// Writes all bytes at an offset.
+    /// Writes all bytes at an offset; several threads may.
     fn write(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()>;
     /// Syncs a file.
     fn sync(&self, file: &File) -> io::Result<()>;
@@ -38,7 +38,16 @@ impl Disk for FileSystem {
         file.keep().map_err(|error| error.error)
     }
 
+    #[cfg(unix)]
+    fn write(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+    }
+
+    #[cfg(not(unix))]
     fn write(&self, mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        use std::io::{Seek, SeekFrom, Write};
+        static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.seek(SeekFrom::Start(at))?;
         file.write_all(bytes)
     }

@@ -1,10 +1,11 @@
-//! The memory available for a background snapshot. Linux has it in files; elsewhere it is unknown.
+//! The memory available: for a background snapshot, or for what a program keeps. Linux has it in files; elsewhere it is unknown.
 
 use std::fs;
 use std::path::Path;
 
-/// Bytes available, within the limits of the process's control groups; none if unknown.
-pub(crate) fn available() -> Option<u64> {
+/// Bytes of memory available, within the limits of the process's control groups; none if unknown.
+#[must_use]
+pub fn available() -> Option<u64> {
     let free = number_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")? * 1024;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     Some(within_groups(Path::new("/sys/fs/cgroup"), &groups).map_or(free, |left| left.min(free)))

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use coua::window::Generations;
 use coua::{KeyHash, Layout, Load, LoadError};
 
-pub(crate) use available::available;
+pub use available::available;
 pub use plan::Access;
 pub(crate) use plan::{Plan, Touch};
 use residency::Missing;

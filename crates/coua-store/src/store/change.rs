@@ -159,7 +159,7 @@ impl Store {
         self.join();
         self.residence.touch(&mut self.filter, hashes);
         let keys = hashes.len();
-        let most = (self.options.piece / size_of::<KeyHash>()).max(1);
+        let most = self.keys_in_a_piece();
         for begin in (0..keys).step_by(most) {
             let end = keys.min(begin + most);
             let result = self.logging(|filter, encoder| change(filter, encoder, begin..end));
@@ -171,11 +171,29 @@ impl Store {
         Ok(())
     }
 
-    /// Notes keys that were inserted into the [divided](Self::divide) filter.
-    pub fn note_inserted(&mut self, hashes: impl IntoIterator<Item = KeyHash>) {
-        self.logging(|_, encoder| {
-            hashes.into_iter().for_each(|hash| encoder.changed(Change::Insert, 0, hash));
-        });
+    /// Notes those keys of a batch that a [divided](Self::divide) filter has inserted or removed.
+    pub fn note_changes(
+        &mut self,
+        change: Change,
+        hashes: &[KeyHash],
+        is_changed: impl Fn(usize) -> bool,
+    ) {
+        let most = self.keys_in_a_piece();
+        for (piece, hashes) in hashes.chunks(most).enumerate() {
+            if self.need != Need::Log {
+                return;
+            }
+            self.logging(|_, encoder| {
+                let changed =
+                    hashes.iter().enumerate().filter(|(nth, _)| is_changed(piece * most + nth));
+                changed.for_each(|(_, hash)| encoder.changed(change, 0, *hash));
+            });
+        }
+    }
+
+    /// Keys that are changed between two looks at how many changes there are.
+    fn keys_in_a_piece(&self) -> usize {
+        (self.options.piece / size_of::<KeyHash>()).max(1)
     }
 
     /// Makes a change, and appends the changes to the log if they have become many.

@@ -22,7 +22,6 @@ impl Store {
     /// [`Reason::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
     /// next commit tries again. A failure of a background snapshot is an error of the next commit.
     pub fn commit(&mut self) -> Result<(), StoreError> {
-        self.join();
         if !self.has_changes() {
             return Ok(());
         }
@@ -34,7 +33,9 @@ impl Store {
             return Err(self.lock.replaced());
         }
         let made = if self.need == Need::Log { self.made()? } else { None };
-        if made.is_none() && self.need == Need::Log && self.growth() == Growth::Rewrite {
+        // What is in shards may be ahead of what is to be committed.
+        let may_rewrite = made.is_none() && self.need == Need::Log && !self.is_divided();
+        if may_rewrite && self.growth() == Growth::Rewrite {
             self.require_snapshot();
         }
         match (self.need, made) {
@@ -45,11 +46,19 @@ impl Store {
         }
     }
 
-    /// The snapshot that a thread has made. Without memory for a second filter, this commit writes it.
+    /// Whether the next commit is not one to the log, but writes the whole filter.
+    pub fn commit_takes_filter(&self) -> bool {
+        self.need == Need::Snapshot || self.growth() == Growth::Rewrite
+    }
+
+    /// The snapshot that a thread has made. Without memory for a second filter, this commit writes it, unless the filter
+    /// is divided.
     fn made(&mut self) -> Result<Option<Made>, StoreError> {
         match self.checkpointer.made(self.lock.target()) {
             Err(error) if error.lacks_memory() => {
-                self.require_snapshot();
+                if !self.is_divided() {
+                    self.require_snapshot();
+                }
                 Ok(None)
             }
             made => made,
@@ -89,6 +98,7 @@ impl Store {
 
     /// Commits by a snapshot that is written now.
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
+        self.join();
         let bytes = self.situation().largest();
         self.checkpointer.prepare(&self.lock, self.log.base(), bytes)?;
         let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes)?;

@@ -1,5 +1,6 @@
 //! Options for opening a filter file.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::checkpoint::{Checkpointer, Spawn, Threads};
@@ -30,6 +31,7 @@ pub struct Options {
     pub(crate) loading: Loading,
     pub(crate) wait: Wait,
     pub(crate) limits: Limits,
+    pub(crate) threads: NonZeroUsize,
     /// Changes are appended to the log in pieces of about this many bytes, which bounds the memory
     /// for those that are not committed yet.
     pub(crate) piece: usize,
@@ -45,6 +47,7 @@ impl Default for Options {
             loading: Loading::default(),
             wait: Wait::default(),
             limits: Limits::default(),
+            threads: NonZeroUsize::MIN,
             piece: PIECE,
             disk: Arc::new(FileSystem),
             spawn: Arc::new(Threads),
@@ -100,6 +103,11 @@ impl Options {
         self
     }
 
+    /// How many threads write a large snapshot, while a commit waits for it. Default: the one that commits.
+    pub fn threads(self, threads: NonZeroUsize) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Where the steps of a log go.
     pub(super) fn target<'a>(&'a self, lock: &'a Lock) -> Target<'a> {
         Target { disk: &*self.disk, file: lock.file(), path: lock.target() }
@@ -108,6 +116,7 @@ impl Options {
     pub(super) fn checkpointer(&self, residence: &Residence) -> Checkpointer {
         // A thread loads the snapshot for work of which nothing is known.
         let loading = Loading { expected: None, ..self.loading };
-        Checkpointer::new(self.disk.clone(), self.spawn.clone(), loading, residence)
+        let (disk, spawn) = (self.disk.clone(), self.spawn.clone());
+        Checkpointer::new(disk, spawn, loading, self.threads, residence)
     }
 }

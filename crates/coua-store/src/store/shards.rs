@@ -1,23 +1,24 @@
-//! A store's filter in shards, so that several threads insert at the same time.
+//! A store's filter in shards, which several threads change at the same time.
 
 use std::mem;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use coua::{CuckooFilter, SharedCuckooFilter};
+use coua::CuckooFilter;
+use coua::shards::Shards;
 
 use super::Store;
 
 /// The filter of a store as long as it is [divided](crate::Store::divide).
 #[derive(Debug, Default)]
-pub struct Divided(RwLock<Option<SharedCuckooFilter>>);
+pub struct Divided(RwLock<Option<Shards>>);
 
 impl Divided {
-    /// The filter; none if it is not divided.
-    pub fn filter(&self) -> RwLockReadGuard<'_, Option<SharedCuckooFilter>> {
+    /// The shards; none if the filter is not divided.
+    pub fn shards(&self) -> RwLockReadGuard<'_, Option<Shards>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Option<SharedCuckooFilter>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Option<Shards>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -28,47 +29,53 @@ impl Store {
         self.divided.clone()
     }
 
-    /// Divides the filter by the first `bits` bits of the hash, if it can then take so many keys in one batch. Whoever
-    /// inserts them [notes](Self::note_inserted) them before anything else is done with the store. Until the next
-    /// change or commit, which joins it again, [`filter`](Self::filter) has no items. O(segments), no copying.
+    /// Whether the filter is divided.
+    pub fn is_divided(&self) -> bool {
+        self.divided.shards().is_some()
+    }
+
+    /// Divides the filter by the first `bits` bits of the hash, and returns how many keys may then be inserted
+    /// ([`Shards::accepted_keys`]); none if it cannot be divided. Until the next change of another kind, which joins
+    /// it again, [`filter`](Self::filter) has no items. O(segments), no copying.
+    ///
+    /// Threads may change the shards ahead of what the store is told by [`note_changes`](Self::note_changes). A commit writes to the log
+    /// what was noted. Before one that [takes the filter](Self::commit_takes_filter), and before
+    /// [`join`](Self::join), all that was changed must be noted.
     ///
     /// ```
+    /// use coua::window::Change;
     /// use coua::{CuckooFilter, KeyHash};
     /// use coua_store::Store;
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("seen.coua");
     /// let mut store = Store::create(&path, || CuckooFilter::with_capacity(1_000_000, 1e-6).unwrap())?;
-    /// assert!(store.divide(1, 2));
-    /// let hashes = [1, u64::MAX].map(KeyHash::from_u64);
-    /// let divided = store.divided();
-    /// if let Some(filter) = &*divided.filter() {
+    /// assert!(store.divide(1).is_some_and(|keys| keys >= 2));
+    /// let hashes = [1, 1 << 63].map(KeyHash::from_u64);
+    /// if let Some(shards) = &*store.divided().shards() {
     ///     // Each thread takes the keys of a shard.
-    ///     filter.insert_unique_batch(&hashes)?;
+    ///     shards.shard(0).insert(KeyHash::from_u64(1 << 1))?;
+    ///     shards.shard(1).insert(KeyHash::from_u64(0))?;
     /// }
-    /// store.note_inserted(hashes);
+    /// store.note_changes(Change::Insert, &hashes, |_| true);
     /// store.commit()?;
+    /// store.join();
     /// assert_eq!(store.filter().len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn divide(&mut self, bits: u32, keys: usize) -> bool {
+    pub fn divide(&mut self, bits: u32) -> Option<u64> {
         self.join();
-        let Some(filter) = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped) else {
-            return false;
-        };
+        let filter = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped)?;
         // Without memory for what stands in the filter's place meanwhile, one thread goes on.
-        let Ok(placeholder) = CuckooFilter::builder().build() else { return false };
-        match SharedCuckooFilter::divide(mem::replace(filter, placeholder), bits) {
+        let placeholder = CuckooFilter::builder().build().ok()?;
+        match Shards::divide(mem::replace(filter, placeholder), bits) {
             Ok(shards) => {
-                let accepts = shards.accepted_keys() >= keys;
+                let accepted_keys = shards.accepted_keys();
                 *self.divided.write() = Some(shards);
-                if !accepts {
-                    self.join();
-                }
-                accepts
+                Some(accepted_keys)
             }
             Err(whole) => {
                 *filter = *whole;
-                false
+                None
             }
         }
     }
@@ -77,7 +84,7 @@ impl Store {
     pub fn join(&mut self) {
         let divided = self.divided.write().take();
         if let Some(shards) = divided {
-            self.filter = shards.into_filter().into();
+            self.filter = shards.join().into();
         }
     }
 }

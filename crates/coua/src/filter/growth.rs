@@ -210,8 +210,8 @@ fn decide_crowded(thresholds: &Thresholds, fill: &Fill, around: &Surroundings) -
 }
 
 /// Inserts, each of which may split a segment, after which no filter of this geometry that has had `segments` segments
-/// is rebuilt as a whole because its fingerprints lack bits.
-pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64) -> u64 {
+/// is rebuilt as a whole because its fingerprints lack bits; `stored` items are in it.
+pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stored: u64) -> u64 {
     if !matches!(geometry.resolution, Resolution::Prefix { .. }) {
         return u64::MAX;
     }
@@ -221,7 +221,12 @@ pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64) -> u
     // Half of the segments must be of the last level.
     let mut depths = geometry.base_depth..=MAX_DEPTH;
     let last = depths.find(|depth| geometry.level(depth + 1).is_none());
-    last.map_or(u64::MAX, |last| (1_u64 << last).div_ceil(2).saturating_sub(segments + 1))
+    let Some(last) = last else { return u64::MAX };
+    let splits = (1_u64 << last).div_ceil(2).saturating_sub(segments + 1);
+    // A segment that splits has items in so many slots, and an item is in one segment of each depth that splits.
+    let used = splits.saturating_mul(geometry.segment_slots() / LEAST_USE);
+    let depths = u64::from(last + 1 - geometry.base_depth);
+    splits.max((used / depths).saturating_sub(stored))
 }
 
 #[cfg(test)]
@@ -344,10 +349,13 @@ mod tests {
             resolution: Resolution::Prefix { bits },
             ..Geometry::of_buckets(Layout::Buckets, 4)
         };
-        // The last level is that of depth 3, and half of its segments are 4.
-        assert_eq!([2, 3, 9].map(|it| inserts_before_rebuilding(&geometry(20), it)), [1, 0, 0]);
-        assert_eq!(inserts_before_rebuilding(&geometry(30), 2), 4093);
-        assert_eq!(inserts_before_rebuilding(&geometry(64), 2), u64::MAX);
-        assert_eq!(inserts_before_rebuilding(&geometry(64), 1), 0, "a small one doubles");
+        let inserts =
+            |bits, segments, stored| inserts_before_rebuilding(&geometry(bits), segments, stored);
+        // The last level is that of depth 3, and half of its segments are 4. One of four depths has each item.
+        assert_eq!([2, 3, 9].map(|it| inserts(20, it, 0)), [1024, 0, 0]);
+        assert_eq!([1_000, 5_000].map(|stored| inserts(20, 2, stored)), [24, 1], "each may split");
+        assert_eq!(inserts(30, 2, 0), 4093 * 4096 / 14);
+        assert_eq!(inserts(64, 2, 0), u64::MAX);
+        assert_eq!(inserts(64, 1, 0), 0, "a small one doubles");
     }
 }

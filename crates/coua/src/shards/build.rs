@@ -2,7 +2,7 @@
 //!
 //! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard
 //! ([`ByShard`]). Then each shard, a segment or a few that lie in a cache together, is filled with its keys by one of
-//! several threads ([`Shards`]). Segments are independent and a shard's keys stay in order, so the bytes are those
+//! several threads ([`Filling`]). Segments are independent and a shard's keys stay in order, so the bytes are those
 //! of single inserts.
 //!
 //! What depends on more than a shard (the limit of items, and how deep the segments of a region may lie) is checked
@@ -99,9 +99,9 @@ impl CuckooFilterBuilder {
         };
         let (mut filter, mut done) = (self.clone().build()?, 0);
         let geometry = *filter.as_segments().geometry();
-        let inserts = inserts_before_rebuilding(&geometry, filter.segments() as u64);
+        let inserts = inserts_before_rebuilding(&geometry, filter.segments() as u64, 0);
         if keys.len() >= FEWEST && geometry.base_depth > 0 && keys.len() as u64 <= inserts {
-            match Shards::of(filter).and_then(|shards| fill(shards, keys, if_present, threads)) {
+            match Filling::of(filter).and_then(|shards| fill(shards, keys, if_present, threads)) {
                 Some(filled) => (filter, done) = filled,
                 None => filter = self.build()?,
             }
@@ -119,7 +119,7 @@ impl CuckooFilterBuilder {
 
 /// Fills shards as long as no limit is near; the filter, and how many keys are in it.
 fn fill(
-    mut shards: Shards,
+    mut shards: Filling,
     keys: &dyn Keys,
     if_present: IfPresent,
     threads: usize,
@@ -162,7 +162,7 @@ trait Keys: Sync {
 }
 
 /// A filter, empty at first, split into shards to be filled.
-struct Shards {
+struct Filling {
     plan: ShardPlan,
     all: Vec<CuckooFilter>,
     blocks: Vec<ByShard>,
@@ -171,7 +171,7 @@ struct Shards {
     capacity: u64,
 }
 
-impl Shards {
+impl Filling {
     /// The shards of a filter that is empty and has more than one segment.
     fn of(whole: CuckooFilter) -> Option<Self> {
         let geometry = whole.as_segments().geometry();
@@ -297,7 +297,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn shards_smaller_than_a_region_tell_when_its_limit_may_matter() {
         let (filter, crowd) = (empty(many_small_segments(12)), crowd(40, 30));
-        let mut shards = Shards::of(filter).unwrap();
+        let mut shards = Filling::of(filter).unwrap();
         assert!(shards.plan.bits > REGION_BITS);
         assert!(shards.insert(&crowd, 0..crowd.len(), IfPresent::AddCopy, 1).is_none());
     }

@@ -9,6 +9,11 @@
 //! known ([`build`]).
 
 mod build;
+mod divide;
+mod shard;
+
+pub use divide::Shards;
+pub(crate) use shard::{Busy, LockedShard};
 
 use std::ops::Range;
 
@@ -161,8 +166,8 @@ impl ShardPlan {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::Layout;
     use crate::filter::FREE_DEPTH;
-    use crate::{Layout, SharedCuckooFilter};
 
     /// 2^`depth` segments of 16 slots.
     pub(crate) fn many_small_segments(depth: u32) -> Geometry {
@@ -183,7 +188,7 @@ pub(crate) mod tests {
         (1..=keys).map(|n| KeyHash::from_u64(mix(mix(n)) >> bits)).collect()
     }
 
-    fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
+    pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
         bytes
@@ -226,16 +231,16 @@ pub(crate) mod tests {
                 assert!(bytes_of(&filter) == expected, "{depth} {reversed}");
             }
             for bits in [1, 4, 6] {
-                let shared = SharedCuckooFilter::divide(make(), bits).unwrap();
+                let shards = Shards::divide(make(), bits).unwrap();
                 std::thread::scope(|scope| {
                     for part in 0..1 << bits {
-                        let own =
-                            hashes.iter().copied().filter(move |it| it.first_bits(bits) == part);
-                        let (own, shared) = (own.collect::<Vec<_>>(), &shared);
-                        scope.spawn(move || shared.insert_batch(&own).unwrap());
+                        let own = hashes.iter().filter(|it| it.first_bits(bits) == part);
+                        let own: Vec<_> = own.map(|it| it.without_first(bits)).collect();
+                        let shards = &shards;
+                        scope.spawn(move || shards.shard(part).insert_batch(&own).unwrap());
                     }
                 });
-                assert!(bytes_of(&shared.into_filter()) == expected, "{depth} {bits}");
+                assert!(bytes_of(&shards.join()) == expected, "{depth} {bits}");
             }
             deepest = deepest.max(one_by_one.as_segments().depth());
             overflowed = overflowed.max(one_by_one.overflow().overflowed());

@@ -5,9 +5,8 @@ use thiserror::Error;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::shards::ByShard;
+use crate::shards::{Busy, ByShard};
 use crate::shared::SharedCuckooFilter;
-use crate::shared::shard::Busy;
 
 /// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its
 /// own. Two processors have 8 shards, and the arrays stay in the second cache.

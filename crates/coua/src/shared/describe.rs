@@ -3,7 +3,8 @@
 
 use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
-use crate::shared::{LockedShard, SharedCuckooFilter};
+use crate::shards::LockedShard;
+use crate::shared::SharedCuckooFilter;
 use crate::sizing::design_load;
 use crate::summary::summary;
 

@@ -16,17 +16,15 @@ mod allowance;
 mod batch;
 mod describe;
 mod parts;
-mod shard;
 
 use allowance::Allowance;
 pub use batch::BatchRefused;
-use shard::LockedShard;
 
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::shards::ShardPlan;
+use crate::shards::{LockedShard, ShardPlan};
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///

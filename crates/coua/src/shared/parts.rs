@@ -1,10 +1,10 @@
 //! From a plain filter to one for many threads, and back.
 
 use crate::error::OutOfMemory;
-use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull, inserts_before_rebuilding};
+use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull};
 use crate::kernel::Geometry;
-use crate::shards::ShardPlan;
-use crate::shared::{Allowance, LockedShard, SharedCuckooFilter};
+use crate::shards::{LockedShard, ShardPlan};
+use crate::shared::{Allowance, SharedCuckooFilter};
 use crate::sizing::fitted;
 
 use std::thread::available_parallelism;
@@ -41,10 +41,6 @@ impl SharedCuckooFilter {
     /// The filter in 2^`bits` shards, or one for each segment that it began with.
     fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.as_segments().geometry().base_depth.min(bits);
-        Self::in_shards(filter, bits)
-    }
-
-    fn in_shards(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let plan = ShardPlan::of(&filter, bits);
         let parts = plan.split(filter)?;
         // What the parts count, which a mapped filter need not agree with.
@@ -52,34 +48,6 @@ impl SharedCuckooFilter {
         let allowance = Allowance::new(plan.policy.limit(), stored);
         let shards = parts.into_iter().map(LockedShard::new).collect();
         Ok(Self { shards, plan, allowance })
-    }
-
-    /// The filter in 2^`bits` shards, at most 64, by the first bits of a key's hash. Nothing is copied, and its segments
-    /// stay as they are: after batches that [meet no limit](Self::accepted_keys), [`into_filter`](Self::into_filter)
-    /// gives what one thread would have made of them. O(segments).
-    ///
-    /// # Errors
-    ///
-    /// The filter, if it is too small for so many shards, has a limit of memory, or may not grow.
-    ///
-    /// # Panics
-    ///
-    /// If there is no memory for directories: 4 bytes a segment.
-    pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, Box<CuckooFilter>> {
-        let can_refuse = filter.memory_left() != u64::MAX || filter.when_full() == WhenFull::Refuse;
-        if can_refuse || bits > MOST_BITS || !ShardPlan::of(&filter, bits).fits(&filter) {
-            return Err(Box::new(filter));
-        }
-        Ok(Self::in_shards(filter, bits).expect("a directory takes little memory"))
-    }
-
-    /// How many keys of one batch meet no limit of the whole filter, however they fall to the shards: none is refused,
-    /// and the order in which shards take theirs does not matter. No other thread may insert meanwhile.
-    pub fn accepted_keys(&self) -> usize {
-        let items = self.plan.policy.limit().saturating_sub(self.sum(CuckooFilter::stored));
-        let segments = self.sum(|shard| shard.segments() as u64);
-        let splits = inserts_before_rebuilding(&self.plan.geometry, segments);
-        usize::try_from(items.min(splits)).unwrap_or(usize::MAX)
     }
 }
 
@@ -106,7 +74,6 @@ fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::KeyHash;
     use crate::error::Insertion;
 
     fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
@@ -137,63 +104,5 @@ mod tests {
                 assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
             }
         }
-    }
-
-    /// Whatever it held before, and however often it is divided.
-    #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn divided_filters_become_what_one_thread_makes() {
-        let mix = |n: u64| KeyHash::from_u64((n % 700_000).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let hashes: Vec<_> = (0..1_000_000).map(mix).collect();
-        let growing = CuckooFilter::new;
-        let planned = || CuckooFilter::with_capacity(2_000_000, 1e-6).unwrap();
-        let crowded = || CuckooFilter::builder().max_evictions(1).build().unwrap();
-        for make in [&growing as &dyn Fn() -> CuckooFilter, &planned, &crowded] {
-            let (mut alone, mut filter) = (make(), make());
-            for (number, block) in hashes.chunks(10_000).enumerate() {
-                let expected = alone.insert_unique_batch(block).unwrap();
-                let bits = number as u32 % 4;
-                let outcomes = match SharedCuckooFilter::divide(filter, bits) {
-                    Ok(divided) if block.len() <= divided.accepted_keys() => {
-                        let done = divided.insert_unique_batch(block).unwrap();
-                        filter = divided.into_filter();
-                        done
-                    }
-                    refused => {
-                        filter =
-                            refused.map_or_else(|filter| *filter, SharedCuckooFilter::into_filter);
-                        filter.insert_unique_batch(block).unwrap()
-                    }
-                };
-                assert!(outcomes == expected);
-            }
-            assert!(bytes_of(&filter) == bytes_of(&alone));
-            let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
-            // Tables take memory by a huge page from some size on.
-            let most = bytes[1] / 10.0 + f64::from(2 << 20);
-            assert!((bytes[0] - bytes[1]).abs() < most, "{bytes:?}");
-        }
-    }
-
-    /// Deeper segments are smaller, but not those of another shard.
-    #[test]
-    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-    fn a_shard_does_not_know_how_small_the_segments_of_others_are() {
-        let half = |upper: u64| {
-            let mix = move |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 | upper << 63;
-            (0..60_000).map(mix).map(KeyHash::from_u64).collect::<Vec<_>>()
-        };
-        let (lower, upper) = (half(0), half(1));
-        let mut alone = CuckooFilter::builder().hash_bits(64).capacity(50_000).build().unwrap();
-        // First the upper half of the segments splits, so that its segments are all deeper.
-        alone.insert_batch(&upper).unwrap();
-        let levels = alone.as_segments().iter().map(crate::table::Segment::level);
-        assert!(levels.clone().any(|level| level == 0) && levels.max() > Some(0));
-        let filter = alone.try_clone().unwrap();
-        let divided = SharedCuckooFilter::divide(filter, 1).unwrap();
-        alone.insert_batch(&lower).unwrap();
-        divided.insert_batch(&lower).unwrap();
-        assert!(divided.contains_batch(&lower).into_iter().all(|found| found));
-        assert!(bytes_of(&divided.into_filter()) == bytes_of(&alone));
     }
 }

@@ -1,6 +1,7 @@
 //! `coua plan`.
 
 mod compare;
+mod nodes;
 #[cfg(feature = "plot")]
 mod plot;
 #[cfg(not(feature = "plot"))]
@@ -17,11 +18,14 @@ use crate::args::{LAYOUTS, usual_slots, value};
 use crate::filter::spec::write_layout;
 use crate::filter::{WindowLength, WindowSpec, collisions};
 use crate::output::refuse_filter;
-use crate::terminal::{Failure, Report, ReportFormat, Result, counted, print, significant, size};
+use crate::terminal::{
+    Failure, Report, ReportFormat, Result, Verbosity, counted, print, significant, size,
+};
 use compare::Peer;
 use coua::Layout;
+use nodes::{Machine, MachinesPlan};
 use serde_json::json;
-use shape::{Exactness, Generations, Planned, Shape};
+use shape::{ALL_BITS, Exactness, Generations, Planned, Shape};
 use std::path::PathBuf;
 
 /// Show how much memory a filter needs, and how other methods compare
@@ -36,6 +40,10 @@ use std::path::PathBuf;
 ///
 /// With a window, the items are those of all generations together: of the window, and of the generation that is
 /// being filled. The plan is for a filter made with as many as its --capacity.
+///
+/// With --memory-per-node, the keys are divided among several machines by their hashes: as few as have the memory. Each
+/// takes a shard (--shard of `dedup`). How long they take, and what travels between them, is said for records that are
+/// read by all nodes, and for records that are sent to the node of their key. docs/scale.md has more.
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
@@ -67,7 +75,7 @@ pub(crate) struct PlanArgs {
           value_parser = value::word(&LAYOUTS))]
     layout: Layout,
 
-    /// Plan a filter that forgets all but the last 7d, or the last 1M-items
+    /// Plan a filter that forgets all but the last 7d, or last 1M-items
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     window: Option<WindowLength>,
 
@@ -79,7 +87,16 @@ pub(crate) struct PlanArgs {
     #[arg(long, conflicts_with_all = ["rate", "window"])]
     growing: bool,
 
-    /// Average record length, for methods that store records
+    /// Plan several machines, with so much memory for the filter of each
+    #[arg(long, value_name = "BYTES", value_parser = value::bytes, requires = "items",
+          conflicts_with_all = ["memory", "window", "growing", "plot"])]
+    memory_per_node: Option<u64>,
+
+    /// Records that each of them de-duplicates in a second
+    #[arg(long, value_name = "N", value_parser = value::count, default_value = "20M")]
+    records_per_second: u64,
+
+    /// Average length of the records that are stored or sent
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, default_value = "60")]
     record_bytes: u64,
 
@@ -110,6 +127,9 @@ impl PlanArgs {
         let shape = self.shape()?;
         let by_bits = self.hash_bits.map(Exactness::HashBits);
         let exactness = self.rate.map(Exactness::Rate).or(by_bits);
+        if let (Some(items), Some(memory)) = (self.items, self.memory_per_node) {
+            return self.print_nodes(items, memory, exactness, shape);
+        }
         let plan = shape.plan(self.items, exactness, self.memory)?;
         let growing = self.growing.then(|| shape::after_growth(&plan.whole));
         let peers = compare::peers(plan.whole.items, plan.whole.rate, self.record_bytes);
@@ -122,7 +142,27 @@ impl PlanArgs {
         if let Some(path) = &self.plot {
             plot::write(path, &plan.whole)?;
         }
-        print(&text)
+        print(&text)?;
+        warn_of_bits(plan.whole.items, plan.whole.hash_bits);
+        Ok(())
+    }
+
+    fn print_nodes(
+        &self,
+        items: u64,
+        memory: u64,
+        exactness: Option<Exactness>,
+        shape: Shape,
+    ) -> Result<()> {
+        if self.records_per_second == 0 {
+            return Err(Failure::at("--records-per-second", "is 0: expected a number from 1"));
+        }
+        let node = Machine { memory, records_per_second: self.records_per_second };
+        let cluster = MachinesPlan::plan(items, exactness.unwrap_or(ALL_BITS), shape, node)?;
+        let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
+        print(&cluster.report(self.record_bytes).print_as(format))?;
+        warn_of_bits(items, cluster.filter_bits());
+        Ok(())
     }
 
     fn shape(&self) -> Result<Shape> {
@@ -133,6 +173,13 @@ impl PlanArgs {
             slots: self.slots_per_bucket.unwrap_or(usual_slots(self.layout)),
             window: window.window()?,
         })
+    }
+}
+
+/// Says so if a hash has too few bits for so many items.
+fn warn_of_bits(items: u64, hash_bits: f64) {
+    if let Some(text) = nodes::too_few_bits(items, hash_bits) {
+        Verbosity::Normal.say(format_args!("plan: {text}"));
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Exactness {
 }
 
 /// What a filter remembers unless told otherwise.
-const ALL_BITS: Exactness = Exactness::HashBits(64);
+pub(super) const ALL_BITS: Exactness = Exactness::HashBits(64);
 
 impl Shape {
     pub(super) fn plan(

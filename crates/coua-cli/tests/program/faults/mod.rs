@@ -31,7 +31,7 @@ struct Place {
 impl Place {
     fn new(args: &[&str]) -> Self {
         let folder = Folder::new();
-        folder.file("many", lines(30_000, Repeats::Many));
+        folder.file("many", lines(120_000, Repeats::Many));
         if args == REMOVE {
             run_in(&folder, &["add", "seen", "many"]).good();
         }

@@ -108,6 +108,14 @@ ssize_t write(int fd, const void *bytes, size_t count)
     return error() ? failed() : real(fd, bytes, (count + 1) / 2);
 }
 
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at)
+{
+    ssize_t (*real)(int, const void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pwrite64");
+    if (!fails_on('w', fd))
+        return real(fd, bytes, count, at);
+    return error() ? failed() : real(fd, bytes, (count + 1) / 2, at);
+}
+
 int fsync(int fd)
 {
     int (*real)(int) = dlsym(RTLD_NEXT, "fsync");

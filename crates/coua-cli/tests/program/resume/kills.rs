@@ -86,7 +86,7 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
 
 #[test]
 fn fifty_kills() {
-    kill_and_resume(&DEDUPS, 50, 60_000);
+    kill_and_resume(&DEDUPS, 50, 200_000);
 }
 
 #[test]
@@ -102,17 +102,17 @@ fn a_thousand_kills_of_compressed_outputs() {
 
 #[test]
 fn thirty_kills_of_add() {
-    kill_and_resume(&ADDS, 30, 60_000);
+    kill_and_resume(&ADDS, 30, 200_000);
 }
 
 #[test]
 fn thirty_kills_of_remove() {
-    kill_and_resume(&REMOVES, 30, 60_000);
+    kill_and_resume(&REMOVES, 30, 200_000);
 }
 
 #[test]
 fn thirty_kills_of_filters_that_forget() {
-    kill_and_resume(&WINDOWS, 30, 60_000);
+    kill_and_resume(&WINDOWS, 30, 200_000);
 }
 
 #[test]

@@ -33,7 +33,8 @@ const DEDUP: &[&str] = &["dedup", "--filter", "seen.coua", "-o", "out"];
 const ADD: &[&str] = &["add", "seen.coua"];
 const REMOVE: &[&str] = &["remove", "seen.coua"];
 
-/// The input `open` lacks its last newline.
+/// The input `open` lacks its last newline. Filters made with a capacity are shared by their threads from the first block
+/// on.
 const DEDUPS: [Kind; 4] = [
     Kind { name: "plain", command: DEDUP, options: &[], inputs: &["many"], filled: &[] },
     Kind {
@@ -46,14 +47,14 @@ const DEDUPS: [Kind; 4] = [
     Kind {
         name: "two",
         command: DEDUP,
-        options: &["-j", "2", "--tee-dups", "tee"],
+        options: &["-j", "2", "--tee-dups", "tee", "--hash-bits=64", "--capacity=400000"],
         inputs: &["open", "many"],
         filled: &[],
     },
     Kind {
         name: "csv",
         command: DEDUP,
-        options: &["-j", "5", "--csv", "key"],
+        options: &["-j", "5", "--csv", "key", "--rate=0.0001", "--capacity=400000"],
         inputs: &["one.csv", "two.csv"],
         filled: &[],
     },
@@ -93,7 +94,13 @@ const ADDS: [Kind; 4] = [
         inputs: &["open", "many"],
         filled: &["open"],
     },
-    Kind { name: "unique", command: ADD, options: &["--unique"], inputs: &["many"], filled: &[] },
+    Kind {
+        name: "unique",
+        command: ADD,
+        options: &["--unique", "-j", "4", "--hash-bits=64", "--capacity=400000"],
+        inputs: &["many"],
+        filled: &[],
+    },
     Kind {
         name: "csv copies",
         command: ADD,

@@ -9,11 +9,11 @@ use crate::filter::CuckooFilter;
 /// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
 /// processors fetch with it.
 #[repr(align(128))]
-pub(super) struct LockedShard(RwLock<CuckooFilter>);
+pub(crate) struct LockedShard(RwLock<CuckooFilter>);
 
 /// Whether to wait for a lock that another thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Busy {
+pub(crate) enum Busy {
     Skip,
     Wait,
 }
@@ -22,33 +22,33 @@ pub(super) enum Busy {
 const UNPOISONED: &str = "no operation panics while it holds a shard";
 
 impl LockedShard {
-    pub(super) fn new(filter: CuckooFilter) -> Self {
+    pub(crate) fn new(filter: CuckooFilter) -> Self {
         Self(RwLock::new(filter))
     }
 
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, CuckooFilter> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, CuckooFilter> {
         self.0.read().expect(UNPOISONED)
     }
 
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, CuckooFilter> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, CuckooFilter> {
         self.0.write().expect(UNPOISONED)
     }
 
-    pub(super) fn read_unless(&self, busy: Busy) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
+    pub(crate) fn read_unless(&self, busy: Busy) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
         match busy {
             Busy::Skip => self.0.try_read().ok(),
             Busy::Wait => Some(self.read()),
         }
     }
 
-    pub(super) fn write_unless(&self, busy: Busy) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
+    pub(crate) fn write_unless(&self, busy: Busy) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
         match busy {
             Busy::Skip => self.0.try_write().ok(),
             Busy::Wait => Some(self.write()),
         }
     }
 
-    pub(super) fn into_filter(self) -> CuckooFilter {
+    pub(crate) fn into_filter(self) -> CuckooFilter {
         self.0.into_inner().expect(UNPOISONED)
     }
 }

@@ -1,0 +1,158 @@
+//! An input that is open: its decompressed bytes.
+
+use crate::input::decompress::{self, Decoded, DecoderLimit};
+use crate::input::tap::{Digest, RawPlace, Tap};
+use crate::input::{Coding, Source};
+use crate::terminal::CancelToken;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that are unpacked in one step: a millisecond of gzip.
+pub(super) const PIECE: usize = 512 * 1024;
+
+/// Bytes that a decoder is asked for at once, whoever wants how many. So what it returns before an error does not depend
+/// on that: a decoder loses what it has when it meets one.
+const STEP: usize = 64 * 1024;
+
+/// Where to read an input: from a place where a member of compressed data begins, without the first bytes of what
+/// follows.
+#[derive(Clone, Default)]
+pub(super) struct ReadFrom {
+    pub(super) place: RawPlace,
+    /// Decompressed bytes to pass over.
+    pub(super) skipped: u64,
+}
+
+/// Decompressed bytes of an input.
+#[derive(Default)]
+pub(super) struct Chunk {
+    pub(super) bytes: Vec<u8>,
+    /// Raw bytes read for all bytes up to the end of these.
+    pub(super) offset: u64,
+    /// The checksum of them.
+    pub(super) digest: u64,
+}
+
+/// What comes after a chunk.
+pub(super) enum Then {
+    More,
+    End,
+    /// An error, or more memory is needed than may be taken.
+    Failure,
+}
+
+/// An open input.
+pub(super) struct Opened {
+    decoded: Decoded,
+    /// The last step of a decoder, and how much of it was read.
+    step: Vec<u8>,
+    read: usize,
+    /// Where it was begun, and how many bytes were read since.
+    from: ReadFrom,
+    offset: Arc<AtomicU64>,
+    /// The file, if reading from it may wait.
+    pub(super) waiting: Option<Arc<File>>,
+    /// A decoder that needs more memory fails.
+    pub(super) is_limited: bool,
+}
+
+impl Opened {
+    pub(super) fn new(
+        source: &Source,
+        from: ReadFrom,
+        coding: Coding,
+        limit: DecoderLimit,
+        stop: &Arc<CancelToken>,
+    ) -> io::Result<Self> {
+        let mut file = source.open()?;
+        if from.place.offset > 0 {
+            file.seek(SeekFrom::Start(from.place.offset))?;
+        }
+        let tap = Tap::new(file, from.place.clone(), Arc::clone(stop))?;
+        let (waiting, offset) = (tap.waiting(), tap.offset());
+        let mut decoded = decompress::decoded(tap, coding, limit)?;
+        if let Source::Start(_, bytes) = source {
+            decoded.reader = Box::new(decoded.reader.take(*bytes));
+        }
+        let is_limited = limit.is_any() && decoded.compression.is_some();
+        let skipped = from.skipped;
+        let mut opened = Self {
+            decoded,
+            step: Vec::new(),
+            read: 0,
+            from: ReadFrom { skipped: 0, ..from },
+            offset,
+            waiting,
+            is_limited,
+        };
+        io::copy(&mut (&mut opened).take(skipped), &mut io::sink())?;
+        Ok(opened)
+    }
+
+    /// What people call the way in which it is compressed, if it is.
+    pub(super) fn compression(&self) -> Option<&'static str> {
+        self.decoded.compression
+    }
+
+    /// Raw bytes read so far.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset.load(Ordering::Relaxed)
+    }
+
+    /// The checksum of all compressed bytes so far; 0 if the input is not compressed.
+    pub(super) fn digest(&self) -> u64 {
+        self.decoded.digest.as_ref().map_or(0, Digest::value)
+    }
+
+    /// Where to read what comes next, with another decoder.
+    pub(super) fn read_from(&self) -> ReadFrom {
+        self.from.clone()
+    }
+
+    /// Reads a chunk of [`PIECE`] bytes, or what is left.
+    pub(super) fn next_chunk(&mut self) -> (Chunk, Then) {
+        let mut bytes = vec![0; PIECE];
+        let mut filled = 0;
+        let then = loop {
+            if filled == PIECE {
+                break Then::More;
+            }
+            match self.read(&mut bytes[filled..]) {
+                Ok(0) => break Then::End,
+                Ok(read) => filled += read,
+                Err(_) => break Then::Failure,
+            }
+        };
+        bytes.truncate(filled);
+        bytes.shrink_to_fit();
+        (Chunk { bytes, offset: self.offset(), digest: self.digest() }, then)
+    }
+}
+
+impl Read for Opened {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let is_empty = self.read == self.step.len();
+        let read = if self.decoded.compression.is_none() {
+            self.decoded.reader.read(buffer)?
+        } else if is_empty && buffer.len() >= STEP {
+            self.decoded.reader.read(&mut buffer[..STEP])?
+        } else {
+            if is_empty {
+                self.step.resize(STEP, 0);
+                self.read = STEP;
+                let read = self.decoded.reader.read(&mut self.step)?;
+                self.step.truncate(read);
+                self.read = 0;
+            }
+            let rest = &self.step[self.read..];
+            let read = buffer.len().min(rest.len());
+            buffer[..read].copy_from_slice(&rest[..read]);
+            self.read += read;
+            read
+        };
+        self.from.skipped += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,342 @@
+//! Compressed inputs that are unpacked before their turn: nothing but the time may depend on it.
+
+use crate::packed::{COMPRESSIONS, Compress, bgzip, zstd, zstd_frames};
+use crate::support::{
+    Folder, Repeats, coua, expected, fed, has_read, lines, messages, run_as_is, run_in, send,
+    try_send, until, wait,
+};
+use rustix::process::Signal;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const THREADS: [&str; 4] = ["1", "2", "3", "8"];
+
+/// All ways to compress, and those that make files which are cut.
+fn all() -> Vec<(&'static str, Compress)> {
+    let cut: [(&str, Compress); 2] = [("bgzip", bgzip), ("zstd-frames", zstd_frames)];
+    COMPRESSIONS.into_iter().chain(cut).collect()
+}
+
+fn mkfifo(folder: &Folder, name: &str) {
+    let made = Command::new("mkfifo").arg(folder.join(name)).status();
+    assert!(made.unwrap().success());
+}
+
+/// A program that waits for the end of its first input, which is standard input. The threads have time for what comes
+/// after it.
+fn waiting(folder: &Folder, options: &[&str], inputs: &[&str]) -> (Child, ChildStdin) {
+    let args = [&["dedup"], options, &["-"], inputs].concat();
+    let mut command = coua(args);
+    let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"first\n").unwrap();
+    until(|| has_read(&stdin));
+    (child, stdin)
+}
+
+/// What it prints after that, which begins with its first record.
+fn rest((mut child, stdin): (Child, ChildStdin)) -> Vec<u8> {
+    drop(stdin);
+    let mut text = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut text).unwrap();
+    assert_eq!((messages(&mut child), wait(&mut child).code()), (String::new(), Some(0)));
+    assert!(text.starts_with(b"first\n"));
+    text.split_off(6)
+}
+
+#[test]
+fn the_output_is_that_of_one_thread() {
+    let folder = Folder::new();
+    let text = lines(120_000, Repeats::Few);
+    let mut inputs = Vec::new();
+    for (number, (name, compress)) in all().into_iter().enumerate() {
+        // They begin and end within lines, and share records.
+        let from = number * 100_003;
+        folder.file(name, compress(&text[from..from + text.len() / 2]));
+        folder.file(&format!("{name}.plain"), &text[from..from + 1_000]);
+        inputs.extend([name.to_owned(), format!("{name}.plain")]);
+    }
+    folder.file("empty", "");
+    folder.file("empty.bgzip", bgzip(b""));
+    mkfifo(&folder, "fifo");
+    inputs.extend(["fifo", "empty", "empty.bgzip", "-", "gz"].map(str::to_owned));
+    let result = |command: &[&str], threads: &str| {
+        let fifo = folder.join("fifo");
+        let packed = bgzip(b"in\na fifo\n");
+        let writer = thread::spawn(move || fs::write(fifo, packed).unwrap());
+        let inputs = inputs.iter().map(String::as_str);
+        let args = command.iter().copied().chain(["-j", threads]).chain(inputs);
+        let output = fed(coua(args).current_dir(folder.path()), b"from a pipe\n").good();
+        writer.join().unwrap();
+        output
+    };
+    for command in [&["dedup"][..], &["dedup", "-d"]] {
+        let one = result(command, THREADS[0]);
+        assert!(one.len() > 100_000);
+        for threads in &THREADS[1..] {
+            assert!(result(command, threads) == one, "{command:?} -j {threads}");
+        }
+    }
+}
+
+/// Each way to compress, damaged in some place, between two good files.
+#[test]
+fn damage_is_met_where_one_thread_meets_it() {
+    let folder = Folder::new();
+    let text = lines(120_000, Repeats::Few);
+    folder.file("before", COMPRESSIONS[0].1(&text[..1_000_000]));
+    folder.file("after", COMPRESSIONS[0].1(b"after\n"));
+    for (name, compress) in all() {
+        let good = compress(&text);
+        let flip = |place: usize| {
+            let mut bad = good.clone();
+            bad[place] ^= 0x55;
+            bad
+        };
+        let half = good.len() / 2;
+        let other_end = [&good[..], b"garbage"].concat();
+        let bad = [good[..half].to_vec(), flip(half), flip(half + half / 2), flip(3), other_end];
+        for (number, bad) in bad.into_iter().enumerate() {
+            folder.file("bad", bad);
+            let result = |threads| {
+                let run = run_in(&folder, &["dedup", "-j", threads, "before", "bad", "after"]);
+                (run.code, run.stderr, run.stdout)
+            };
+            let one = result("1");
+            // Some are not recognized as compressed any more.
+            let is_told = one.0 == Some(2) && one.1.starts_with("coua: bad: ");
+            assert!(is_told || number == 3, "{name} {number}: {}", one.1);
+            for threads in &THREADS[1..] {
+                let more = result(threads);
+                assert_eq!((&more.0, &more.1), (&one.0, &one.1), "{name} {number} -j {threads}");
+                assert!(more.2 == one.2, "{name} {number} -j {threads}: another output");
+            }
+        }
+    }
+}
+
+/// Members that tell a wrong size.
+#[test]
+fn wrong_sizes_of_members_are_passed_over() {
+    let folder = Folder::new();
+    let text = lines(60_000, Repeats::Few);
+    let good = bgzip(&text);
+    let size = |at: usize| usize::from(u16::from_le_bytes([good[at + 16], good[at + 17]])) + 1;
+    let second = size(0);
+    for (at, wrong) in [(0, 17_u16), (0, 1), (second, 0), (second, 30_000), (0, u16::MAX)] {
+        let mut bad = good.clone();
+        bad[at + 16..at + 18].copy_from_slice(&wrong.to_le_bytes());
+        folder.file("in", bad);
+        for threads in THREADS {
+            let run = run_in(&folder, &["dedup", "-j", threads, "in"]);
+            assert!(run.good() == expected(&text), "{at} {wrong} -j {threads}");
+        }
+    }
+}
+
+#[test]
+fn decoders_that_need_much_memory_wait_for_their_turn() {
+    let folder = Folder::new();
+    let text = lines(60_000, Repeats::Few);
+    let mut encoder = zstd_of_window(27);
+    encoder.write_all(&text).unwrap();
+    folder.file("long.zst", encoder.finish().unwrap());
+    // The second frame needs more than the first.
+    let mut encoder = zstd_of_window(28);
+    encoder.write_all(b"last\n").unwrap();
+    let end = encoder.finish().unwrap();
+    folder.file("two.zst", [zstd(&text), end].concat());
+    for threads in THREADS {
+        let inputs = ["-j", threads, "two.zst", "long.zst", "two.zst"];
+        let run = run_in(&folder, &[&["dedup"][..], &inputs].concat());
+        assert!(run.good() == [expected(&text), b"last\n".to_vec()].concat(), "-j {threads}");
+    }
+}
+
+fn zstd_of_window(log: u32) -> zstd::Encoder<'static, Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(log).unwrap();
+    encoder
+}
+
+#[test]
+fn what_can_be_read_only_once_is_not_opened_before_its_turn() {
+    let folder = Folder::new();
+    mkfifo(&folder, "fifo");
+    folder.file("late", zstd(b"late\n"));
+    let (child, stdin) = waiting(&folder, &["-j3"], &["fifo", "late"]);
+    let fifo = folder.join("fifo");
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let open = || File::options().write(true).custom_flags(nonblock).open(&fifo);
+    for _ in 0..20 {
+        thread::sleep(Duration::from_millis(5));
+        assert!(open().is_err(), "nobody has it open");
+    }
+    let writer = thread::spawn(move || fs::write(fifo, "once\n").unwrap());
+    assert_eq!(rest((child, stdin)), b"once\nlate\n");
+    writer.join().unwrap();
+}
+
+/// As it is when its turn comes.
+#[test]
+fn a_file_that_changes_before_its_turn_is_read_as_it_is() {
+    for change in [
+        |path: &str| fs::write(path, zstd(b"new\n")).unwrap(),
+        |path: &str| {
+            fs::write(format!("{path}.new"), "new\n").unwrap();
+            fs::rename(format!("{path}.new"), path).unwrap();
+        },
+    ] {
+        let folder = Folder::new();
+        let path = folder.file("in", zstd(b"old\n"));
+        let waiting = waiting(&folder, &["-j2"], &["in"]);
+        thread::sleep(Duration::from_millis(50));
+        change(&path);
+        assert_eq!(rest(waiting), b"new\n");
+    }
+    let folder = Folder::new();
+    folder.file("in", zstd(b"old\n"));
+    let (mut child, stdin) = waiting(&folder, &["-j2"], &["in"]);
+    thread::sleep(Duration::from_millis(50));
+    fs::remove_file(folder.join("in")).unwrap();
+    drop(stdin);
+    assert_eq!(wait(&mut child).code(), Some(2));
+    assert_eq!(messages(&mut child), "coua: in: No such file or directory\n");
+}
+
+/// Kilobytes at most that a process has had.
+fn peak(child: &Child) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Two bombs and one that is cut: each unpacks to more than both threads may keep.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_memory_for_what_is_unpacked_has_a_bound() {
+    let folder = Folder::new();
+    let zeros = vec![b'\n'; 16 << 20];
+    let mut encoder = zstd_of_window(20);
+    for _ in 0..60 {
+        encoder.write_all(&zeros).unwrap();
+    }
+    folder.file("bomb", encoder.finish().unwrap());
+    folder.file("frames", zstd(&zeros[..8 << 20]).repeat(120));
+    for (inputs, least) in [(["bomb", "bomb"], 50_000), (["frames", "frames"], 0)] {
+        let (mut child, stdin) = waiting(&folder, &["-j2"], &inputs);
+        let (start, mut last) = (Instant::now(), 0);
+        // Until it has stopped growing.
+        until(|| {
+            let grown = peak(&child) != last;
+            last = peak(&child);
+            !grown && start.elapsed() > Duration::from_secs(2)
+        });
+        assert!((least..600_000).contains(&last), "{last} KiB: {inputs:?}");
+        send(&child, Signal::INT);
+        assert_eq!(wait(&mut child).signal(), Some(2));
+        drop(stdin);
+    }
+}
+
+#[test]
+fn an_early_end_leaves_nothing_hanging() {
+    let folder = Folder::new();
+    let mut encoder = zstd_of_window(20);
+    for _ in 0..500 {
+        encoder.write_all(&lines(20_000, Repeats::Few)).unwrap();
+    }
+    let large = encoder.finish().unwrap();
+    folder.file("large", &large);
+    folder.file("other", bgzip(&lines(200_000, Repeats::Few)));
+    let inputs = ["large", "other", "large", "other"];
+    for threads in THREADS {
+        let dedup = ["dedup", "-j", threads];
+        // A signal, while others unpack.
+        let (mut child, _stdin) = waiting(&folder, &dedup[1..], &inputs);
+        send(&child, Signal::TERM);
+        let start = Instant::now();
+        assert_eq!(wait(&mut child).signal(), Some(15));
+        assert!(start.elapsed() < Duration::from_secs(10));
+        // Nobody reads on.
+        let mut child = coua([&dedup[..], &inputs].concat());
+        let mut child = child.current_dir(folder.path()).spawn().unwrap();
+        let mut some = [0; 1_000];
+        child.stdout.take().unwrap().read_exact(&mut some).unwrap();
+        assert!(wait(&mut child).success());
+        // Enough is known.
+        run_in(&folder, &["add", "seen", "other"]).good();
+        let any = [&["check", "--any", "-j", threads, "seen", "other"], &inputs[..]].concat();
+        run_in(&folder, &any).good();
+        // No room.
+        let full = ["--filter", "full", "--max-items", "1000"];
+        let run = run_in(&folder, &[&dedup[..], &full, &inputs].concat());
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        fs::remove_file(folder.join("full")).unwrap();
+    }
+}
+
+/// The positions in compressed inputs are right wherever a run ends.
+#[test]
+fn runs_that_are_killed_are_resumed() {
+    let text = lines(400_000, Repeats::Few);
+    let records: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let part = |range: std::ops::Range<usize>| records[range].concat();
+    let wanted = expected(&text);
+    let mut killed = 0;
+    for (round, (name, compress)) in all().into_iter().enumerate() {
+        let folder = Folder::new();
+        folder.file("first", compress(&part(0..150_000)));
+        folder.file("second", compress(&part(150_000..300_000)));
+        folder.file("third", part(300_000..400_000));
+        let args = ["-qj3", "--filter", "seen", "-o", "out", "--resume", "--checkpoint-every", "0"];
+        let args = [&["dedup"][..], &args, &["first", "second", "third"]].concat();
+        for time in (1..).map(|n| n * n * (5 + round as u64)) {
+            let mut child = coua(&args).current_dir(folder.path()).spawn().unwrap();
+            thread::sleep(Duration::from_millis(time));
+            let signal = if time % 2 == 0 { Signal::KILL } else { Signal::TERM };
+            try_send(&child, signal);
+            let status = wait(&mut child);
+            killed += u32::from(status.signal().is_some());
+            assert_eq!(messages(&mut child), "", "{name}");
+            if status.success() {
+                break;
+            }
+        }
+        let out = folder.read("out");
+        assert!(out == wanted, "{name}");
+        // A second run has nothing to do; one with more does only that.
+        run_as_is(coua(&args).current_dir(folder.path())).good();
+        folder.file("second", [folder.read("second"), compress(b"more\n")].concat());
+        run_as_is(coua(&args).current_dir(folder.path())).good();
+        assert!(folder.read("out") == [out, b"more\n".to_vec()].concat(), "{name}");
+    }
+    assert!(killed > 5, "{killed}");
+}
+
+/// What the filter remembers of a run does not depend on the threads.
+#[test]
+fn filters_that_remember_are_equal() {
+    let text = lines(100_000, Repeats::Few);
+    let remembered = |threads: &str| {
+        let folder = Folder::new();
+        let mut inputs = Vec::new();
+        for (name, compress) in all() {
+            folder.file(name, compress(&text));
+            inputs.push(name);
+        }
+        let args = ["dedup", "--filter", "seen", "-o", "out", "--resume", "-j", threads];
+        run_in(&folder, &[&args[..], &inputs].concat()).good();
+        let runs = run_in(&folder, &["info", "seen"]).text();
+        (folder.read("out"), folder.read("seen").len(), runs.lines().count())
+    };
+    let one = remembered(THREADS[0]);
+    for threads in &THREADS[1..] {
+        assert!(remembered(threads) == one, "-j {threads}");
+    }
+}

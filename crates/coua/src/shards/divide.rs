@@ -1,0 +1,220 @@
+//! A filter in shards that are changed side by side, and the filter again.
+
+use std::sync::RwLockWriteGuard;
+
+use super::{LockedShard, ShardPlan};
+use crate::filter::{CuckooFilter, REGION_BITS, WhenFull, inserts_before_rebuilding};
+
+/// A filter in up to 64 shards by the first bits of the hash. Each is a filter of its own, which may be changed
+/// whatever the others do: the order among shards does not matter. `join` makes one filter of them again, byte for
+/// byte what one thread would have made, as long as no more keys were inserted than were [accepted](Self::accepted_keys).
+///
+/// A program that knows the shard of each key itself needs no order among its threads.
+/// [`SharedCuckooFilter`](crate::SharedCuckooFilter) is for all others.
+///
+/// ```
+/// use coua::shards::Shards;
+/// use coua::{CuckooFilter, KeyHash};
+///
+/// let shards = Shards::divide(CuckooFilter::with_capacity(1_000_000, 1e-6)?, 1).unwrap();
+/// for hash in [1_u64, u64::MAX] {
+///     // The first bit names the shard, which sees the hash without it.
+///     shards.shard((hash >> 63) as usize).insert(KeyHash::from_u64(hash << 1))?;
+/// }
+/// assert!(shards.join().contains(KeyHash::from_u64(u64::MAX)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Shards {
+    plan: ShardPlan,
+    all: Box<[LockedShard]>,
+    accepted_keys: u64,
+}
+
+impl Shards {
+    /// Divides a filter into 2^`bits` shards. Nothing is copied, and its segments stay as they are. O(segments).
+    ///
+    /// # Errors
+    ///
+    /// The filter, if it is too small for so many shards or has a limit of memory, or if they are more than 64.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for directories: 4 bytes a segment.
+    pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, Box<CuckooFilter>> {
+        let plan = ShardPlan::of(&filter, bits.min(REGION_BITS));
+        if filter.memory_left() != u64::MAX || bits > REGION_BITS || !plan.fits(&filter) {
+            return Err(Box::new(filter));
+        }
+        let (segments, may_refuse) =
+            (filter.segments() as u64, plan.policy.when_full == WhenFull::Refuse);
+        let parts = plan.split(filter).expect("a directory takes little memory");
+        let stored = parts.iter().map(CuckooFilter::stored).fold(0, u64::saturating_add);
+        let items = plan.policy.limit().saturating_sub(stored);
+        let splits = inserts_before_rebuilding(&plan.geometry, segments, stored);
+        let accepted_keys = if may_refuse { 0 } else { items.min(splits) };
+        Ok(Self { plan, all: parts.into_iter().map(LockedShard::new).collect(), accepted_keys })
+    }
+
+    /// How many keys meet no limit of the whole filter, from the division on, however they fall to the shards: none of
+    /// them is refused as long as there is memory, and the order among shards does not matter. 0 for a filter that
+    /// may not grow.
+    pub fn accepted_keys(&self) -> u64 {
+        self.accepted_keys
+    }
+
+    /// The shard of the keys whose hashes begin with the bits of `number`. It sees hashes without these bits, shifted
+    /// out to the left. Waits while another thread has it.
+    pub fn shard(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
+        self.all[number].write()
+    }
+
+    /// Bits of every key's hash that all shards together remember, as
+    /// [`CuckooFilter::hash_bits`].
+    pub fn hash_bits(&self) -> f64 {
+        self.plan.geometry.cells().log2()
+    }
+
+    /// Bytes of memory of all shards. Waits for each.
+    pub fn memory_bytes(&self) -> usize {
+        self.all.iter().map(|shard| shard.read().memory_bytes()).sum()
+    }
+
+    /// The filter with the items of all shards. O(segments): nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a directory: 4 bytes a segment.
+    pub fn join(self) -> CuckooFilter {
+        let shards = self.all.into_iter().map(LockedShard::into_filter).collect();
+        self.plan.join(shards).expect("a directory takes little memory")
+    }
+}
+
+impl std::fmt::Debug for Shards {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { all, accepted_keys, .. } = self;
+        f.debug_struct("Shards")
+            .field("shards", &all.len())
+            .field("accepted_keys", accepted_keys)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::bytes_of;
+    use super::*;
+    use crate::hash::KeyHash;
+
+    /// What the shards answer to a batch, in its order.
+    fn answers(shards: &Shards, batch: &[KeyHash]) -> Vec<crate::Insertion> {
+        let insert = |hash: &KeyHash| {
+            let mut shard = shards.shard(hash.first_bits(shards.plan.bits));
+            shard.insert_unique(hash.without_first(shards.plan.bits)).unwrap()
+        };
+        batch.iter().map(insert).collect()
+    }
+
+    /// Whatever it held before, and however often it is divided.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn divided_filters_become_what_one_thread_makes() {
+        let mix = |n: u64| KeyHash::from_u64((n % 700_000).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let hashes: Vec<_> = (0..1_000_000).map(mix).collect();
+        let growing = CuckooFilter::new;
+        let planned = || CuckooFilter::with_capacity(2_000_000, 1e-6).unwrap();
+        let crowded = || CuckooFilter::builder().max_evictions(1).build().unwrap();
+        for make in [&growing as &dyn Fn() -> CuckooFilter, &planned, &crowded] {
+            let (mut alone, mut filter) = (make(), make());
+            for (number, block) in hashes.chunks(10_000).enumerate() {
+                let expected = alone.insert_unique_batch(block).unwrap();
+                let outcomes = match Shards::divide(filter, number as u32 % 4) {
+                    Ok(shards) if block.len() as u64 <= shards.accepted_keys() => {
+                        let done = answers(&shards, block);
+                        filter = shards.join();
+                        done
+                    }
+                    refused => {
+                        filter = refused.map_or_else(|filter| *filter, Shards::join);
+                        filter.insert_unique_batch(block).unwrap()
+                    }
+                };
+                assert!(outcomes == expected);
+            }
+            assert!(bytes_of(&filter) == bytes_of(&alone));
+            let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
+            // Tables take memory by a huge page from some size on.
+            let most = bytes[1] / 10.0 + f64::from(2 << 20);
+            assert!((bytes[0] - bytes[1]).abs() < most, "{bytes:?}");
+        }
+    }
+
+    /// Deeper segments are smaller, but not those of another shard.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn a_shard_does_not_know_how_small_the_segments_of_others_are() {
+        let half = |upper: u64| {
+            let mix = move |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 | upper << 63;
+            (0..60_000).map(mix).map(KeyHash::from_u64).collect::<Vec<_>>()
+        };
+        let (lower, upper) = (half(0), half(1));
+        let mut alone = CuckooFilter::builder().hash_bits(64).capacity(50_000).build().unwrap();
+        // First the upper half of the segments splits, so that its segments are all deeper.
+        alone.insert_batch(&upper).unwrap();
+        let levels = alone.as_segments().iter().map(crate::table::Segment::level);
+        assert!(levels.clone().any(|level| level == 0) && levels.max() > Some(0));
+        let shards = Shards::divide(alone.try_clone().unwrap(), 1).unwrap();
+        alone.insert_batch(&lower).unwrap();
+        let own: Vec<_> = lower.iter().map(|hash| hash.without_first(1)).collect();
+        shards.shard(0).insert_batch(&own).unwrap();
+        assert!(shards.shard(0).contains_batch(&own).into_iter().all(|found| found));
+        assert!(bytes_of(&shards.join()) == bytes_of(&alone));
+    }
+
+    /// As many keys as are accepted meet no limit: neither that of items, nor a rebuilding, which shards cannot do.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn accepted_keys_meet_no_limit() {
+        let mix = |n: u64| KeyHash::from_u64(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let full = |items: u64| {
+            let builder = CuckooFilter::builder().rate(1e-4).max_items(items).capacity(40_000);
+            let mut filter = builder.build().unwrap();
+            filter.insert_batch(&(0..80_000).map(mix).collect::<Vec<_>>()).unwrap();
+            Shards::divide(filter, 1).unwrap().accepted_keys()
+        };
+        assert_eq!([80_000, 80_100].map(full), [0, 100]);
+        // With so few bits it is rebuilt before it has a million items.
+        let few_bits = || CuckooFilter::builder().hash_bits(22).capacity(30_000).build().unwrap();
+        let (mut alone, mut filter) = (few_bits(), few_bits());
+        let (mut next, mut times) = (0, [0; 2]);
+        while next < 800_000 {
+            let divided = Shards::divide(filter, 1).map_err(|filter| *filter);
+            let accepted = divided.as_ref().map_or(0, Shards::accepted_keys);
+            let size = if accepted < 100 { 20_000 } else { accepted.min(500) };
+            let batch: Vec<_> = (next..next + size).map(mix).collect();
+            alone.insert_batch(&batch).unwrap();
+            filter = match divided {
+                Ok(shards) if size <= accepted => {
+                    for hash in &batch {
+                        let shard = hash.first_bits(1);
+                        shards.shard(shard).insert(hash.without_first(1)).unwrap();
+                    }
+                    shards.join()
+                }
+                whole => {
+                    let mut filter = whole.map_or_else(|filter| filter, Shards::join);
+                    filter.insert_batch(&batch).unwrap();
+                    filter
+                }
+            };
+            times[usize::from(size <= accepted)] += 1;
+            next += size;
+            assert!(bytes_of(&filter) == bytes_of(&alone), "{next}");
+        }
+        let [before, after] = [few_bits(), alone].map(|it| *it.as_segments().geometry());
+        assert!(times.iter().all(|times| *times > 10), "{times:?}");
+        assert_ne!((before.buckets, before.base_depth), (after.buckets, after.base_depth));
+        let fixed = CuckooFilter::builder().capacity(80_000).rate(1e-3).when_full(WhenFull::Refuse);
+        assert!(Shards::divide(fixed.build().unwrap(), 1).is_ok_and(|it| it.accepted_keys() == 0));
+    }
+}
