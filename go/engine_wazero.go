@@ -378,11 +378,11 @@ func (e *engine) merge(from *engine, isUnique bool) error {
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
+	e.length = 0 // reading takes the buffer, also if it fails
 	other := engine{library: e.library, memory: e.memory, calls: e.calls, made: from.made}
 	if err := other.read(data); err != nil {
 		return err
 	}
-	e.length = 0 // the buffer is another one now
 	call := "coua_merge"
 	if isUnique && e.made.kind != kindBloom {
 		call = "coua_merge_unique"
