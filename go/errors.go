@@ -3,8 +3,6 @@ package coua
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 )
 
 // What an Error is, for errors.Is.
@@ -67,17 +65,4 @@ func failed(status int32, message string) error {
 		kind = kinds[status]
 	}
 	return &Error{Message: message, kind: kind}
-}
-
-// about adds what the system says about a file, such as fs.ErrNotExist.
-func about(path string, err error) error {
-	var e *Error
-	if errors.As(err, &e) && e.kind == ErrIO {
-		if _, cause := os.Stat(path); cause != nil {
-			e.cause = cause
-		} else {
-			e.cause = fs.ErrPermission
-		}
-	}
-	return err
 }
