@@ -6,10 +6,11 @@ use std::process::Command;
 use crate::compile::{Linked, Program, output};
 
 /// Every test in C.
-const TESTS: [&str; 5] = [
+const TESTS: [&str; 6] = [
     "tests/c/verbs.c",
     "tests/c/hostile.c",
     "tests/c/files.c",
+    "tests/c/disk.c",
     "tests/c/threads.c",
     "tests/c/plus.cpp",
 ];
@@ -42,6 +43,12 @@ fn needs_valgrind_finds_nothing() {
     for test in TESTS {
         Program::compiled(test, Linked::Dynamically, &["-DMANY=2000"]).run_under_valgrind();
     }
+}
+
+/// Sanitizers need memory of their own.
+#[test]
+fn needs_cc_a_lack_of_memory_is_an_error() {
+    Program::compiled("tests/c/memory.c", Linked::Statically, &[]).run(&[]);
 }
 
 /// Without this, flags that do nothing would pass.
