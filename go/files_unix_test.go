@@ -4,6 +4,7 @@ package coua
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -22,6 +23,31 @@ func TestSaveHonorsTheLockOfWriters(t *testing.T) {
 	ok(t, file.Close())
 	ok(t, f.Save(path))
 	equal(t, must(must(Load(path)).Len()), 1)
+}
+
+func TestACloseThatFailsCanBeTriedAgain(t *testing.T) {
+	if engineName != "libcoua" {
+		t.Skip("only libcoua opens files")
+	}
+	path := filepath.Join(t.TempDir(), "seen.coua")
+	f := must(Open(path))
+	ok(t, f.Commit())
+	must(f.InsertString("a"))
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var before syscall.Rlimit
+	ok(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
+	less := before
+	less.Cur = 100
+	ok(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &less))
+	err := f.Close()
+	ok(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before))
+	is(t, err, ErrIO)
+	is(t, err, syscall.EFBIG)
+	must(f.InsertString("b"))
+	ok(t, f.Close())
+	is(t, f.Close(), ErrClosed)
+	equal(t, must(must(Load(path)).Len()), 2)
 }
 
 func TestPipesAreNoFilters(t *testing.T) {
