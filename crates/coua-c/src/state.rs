@@ -9,7 +9,6 @@ use crate::failure::{Failure, Outcome};
 use crate::open::OpenStore;
 
 /// A filter that no lock guards yet.
-#[expect(clippy::large_enum_variant, reason = "there is one for a filter, while it is made")]
 pub(crate) enum Held {
     /// Its parts have locks of their own.
     Shared(SharedCuckooFilter),
