@@ -106,10 +106,17 @@ final class Library {
     static CouaException failure(int status) {
         try {
             var message = ((MemorySegment) LAST_ERROR.invokeExact()).reinterpret(Long.MAX_VALUE);
-            return new CouaException(status, message.getString(0));
+            return new CouaException(status, inJava(message.getString(0)));
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
+    }
+
+    /** What the library calls by the names of coua.h, by those of this package. */
+    private static String inJava(String message) {
+        return message.replace("coua_store_open()", "Filter.open").replace("coua_to_bytes()", "toBytes")
+                .replace("coua_from_bytes()", "Filter.fromBytes").replace("coua_insert_unique()", "insert")
+                .replace("coua_insert_unique_batch()", "insertMany");
     }
 
     static MemorySegment keyIn(Arena arena, byte[] key) {

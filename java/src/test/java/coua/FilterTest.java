@@ -214,6 +214,10 @@ class FilterTest {
         fails(Status.NOT_A_FILTER, () -> Filter.fromBytes(new byte[100], new Options()));
         fails(Status.INVALID, () -> new Filter(new Options().rate(2)));
         assertThrows(IllegalArgumentException.class, () -> new Options().key(new byte[3]));
+        try (var filter = new Filter()) {
+            var error = assertThrows(CouaException.class, filter::commit);
+            assertTrue(error.getMessage().contains("Filter.open makes one"));
+        }
     }
 
     @Test
