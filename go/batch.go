@@ -98,7 +98,7 @@ func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error
 	for from := 0; from < keys.Len(); {
 		count := keys.pack(from, space)
 		to := from + count
-		if copies != nil {
+		if v == verbCount {
 			err = e.batchCount(space, copies[from:to])
 		} else {
 			space.answers = sized(space.answers, chunkKeys)
@@ -174,8 +174,5 @@ func (f *Filter) RemoveMany(keys Keys, removed []bool) ([]bool, error) {
 // CountMany is Count for many keys. The answers go into copies if it is large enough; it may be nil.
 func (f *Filter) CountMany(keys Keys, copies []uint64) ([]uint64, error) {
 	copies = sized(copies, keys.Len())
-	if len(copies) == 0 {
-		return copies, nil
-	}
 	return copies, f.batch(verbCount, keys, nil, copies)
 }

@@ -8,7 +8,8 @@
 // A filter that was made with [Capacity] and [Rate] takes just the memory that these need. Batches, such as
 // [Filter.InsertMany], are several times faster than single calls.
 //
-// All calls but Close may be made by many goroutines at the same time. The same key has the same hash, and the same
+// All calls but Close may be made by many goroutines at the same time. A filter, an option or a reader that is nil is an
+// error of the program, and panics. The same key has the same hash, and the same
 // filter the same bytes, as in Rust, C, Python and the program coua: each reads what another one wrote.
 //
 // The package brings the library as WebAssembly, and needs no C compiler. With the build tag libcoua it is linked with
@@ -58,17 +59,21 @@ func (f *Filter) use() (*engine, error) {
 	return nil, ErrClosed
 }
 
-// Close frees the memory, after it has committed what Open opened. No other call may be at work; later ones return
-// ErrClosed. A filter that is forgotten is freed without Close, and without a commit.
+// Close frees the memory, after it has committed what Open opened. If that fails, the filter stays open, and can be
+// committed or closed again. No other call may be at work; later ones return ErrClosed. A filter that is forgotten is
+// freed without Close, and without a commit.
 func (f *Filter) Close() error {
-	e := f.engine.Swap(nil)
+	e := f.engine.Load()
 	if e == nil {
 		return ErrClosed
 	}
+	if err := e.close(); err != nil {
+		return err
+	}
+	f.engine.Store(nil)
 	f.cleanup.Stop()
-	err := e.close()
 	e.free()
-	return err
+	return nil
 }
 
 // An Option says how a filter is to be.
@@ -138,12 +143,13 @@ func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
 // Key is a secret key instead of a seed, where keys may be chosen to collide.
 func Key(key [16]byte) Option { return func(c *config) { c.key = key[:] } }
 
-// Window makes a filter that forgets what is older than length, by the system's clock.
+// Window makes a filter that forgets what is older than length, by the system's clock. Lengths count in whole
+// milliseconds: Window(7) is none, for it means 7 nanoseconds; write 7*time.Second.
 func Window(length time.Duration) Option {
 	return func(c *config) { c.clock, c.windowLength = clockArrival, uint64(max(length, 0).Milliseconds()) }
 }
 
-// GivenWindow makes one that goes by the times that Advance tells.
+// GivenWindow makes one that goes by the times that Advance tells, in whole milliseconds.
 func GivenWindow(length time.Duration) Option {
 	return func(c *config) { c.clock, c.windowLength = clockGiven, uint64(max(length, 0).Milliseconds()) }
 }

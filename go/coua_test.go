@@ -297,7 +297,9 @@ func TestErrors(t *testing.T) {
 		_, err := New(options...)
 		is(t, err, ErrInvalid)
 	}
-	is(t, created(t).Commit(), ErrUnsupported)
+	err = created(t).Commit()
+	is(t, err, ErrUnsupported)
+	equal(t, strings.Contains(err.Error(), "Open makes one"), true)
 	var zero Filter
 	_, err = zero.InsertString("a")
 	is(t, err, ErrClosed)

@@ -20,10 +20,15 @@ typedef struct {
 	uint64_t value;
 	char *message;
 	int32_t status;
+	int32_t os_error;
 } coua_go_result;
 
 static coua_go_result coua_go_done(coua_status status, uint64_t value) {
-	coua_go_result result = {value, status == COUA_OK ? NULL : strdup(coua_last_error()), status};
+	coua_go_result result = {value, NULL, status, 0};
+	if (status != COUA_OK) {
+		result.message = strdup(coua_last_error());
+		result.os_error = coua_last_os_error();
+	}
 	return result;
 }
 
@@ -128,7 +133,9 @@ static void coua_go_init(coua_options *options) { coua_options_init(options, siz
 import "C"
 
 import (
+	"errors"
 	"runtime"
+	"syscall"
 	"unsafe"
 )
 
@@ -155,7 +162,11 @@ func done(r C.coua_go_result) (uint64, error) {
 	}
 	message := C.GoString(r.message)
 	C.free(unsafe.Pointer(r.message))
-	return uint64(r.value), failed(int32(r.status), message)
+	err := failed(int32(r.status), message)
+	if because := (*Error)(nil); r.os_error != 0 && errors.As(err, &because) {
+		because.cause = syscall.Errno(r.os_error)
+	}
+	return uint64(r.value), err
 }
 
 func only(r C.coua_go_result) error {

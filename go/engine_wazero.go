@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 	"unsafe"
@@ -107,11 +105,16 @@ func (c *config) instance(make func(*engine) error) (*engine, error) {
 }
 
 func loadEngine(path string, c *config) (*engine, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
-		return nil, &Error{Message: err.Error(), kind: ErrIO, cause: err}
+		return nil, err
 	}
-	return unmarshalEngine(data, c)
+	e, err := unmarshalEngine(data, &config{key: c.key})
+	var because *Error
+	if errors.As(err, &because) {
+		because.Message = path + ": " + because.Message
+	}
+	return e, err
 }
 
 func openEngine(string, *config) (*engine, error) {
@@ -122,7 +125,11 @@ func openEngine(string, *config) (*engine, error) {
 }
 
 func unmarshalEngine(data []byte, c *config) (*engine, error) {
-	return c.instance(func(e *engine) error { return e.read(data) })
+	read := *c
+	if read.kind == kindShared { // what is read is not shared
+		read.kind = kindCuckoo
+	}
+	return read.instance(func(e *engine) error { return e.read(data) })
 }
 
 // read makes the filter of these bytes.
@@ -378,11 +385,11 @@ func (e *engine) merge(from *engine, isUnique bool) error {
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
+	e.length = 0 // reading takes the buffer, also if it fails
 	other := engine{library: e.library, memory: e.memory, calls: e.calls, made: from.made}
 	if err := other.read(data); err != nil {
 		return err
 	}
-	e.length = 0 // the buffer is another one now
 	call := "coua_merge"
 	if isUnique && e.made.kind != kindBloom {
 		call = "coua_merge_unique"
@@ -399,28 +406,14 @@ func (e *engine) discard(handle uint64) {
 }
 
 func (e *engine) save(path string) error {
+	if e.made.kind == kindBloom {
+		return failed(8, "a Bloom filter cannot be saved, only written by MarshalBinary")
+	}
 	data, err := e.marshal()
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, data)
-}
-
-// replaceFile writes a file beside it, and gives that its name.
-func replaceFile(path string, data []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".coua-*.tmp")
-	if err == nil {
-		defer os.Remove(file.Name())
-		_, err = file.Write(data)
-		err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close())
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return &Error{Message: err.Error(), kind: ErrIO, cause: err}
-	}
-	return nil
+	return saveFile(path, data)
 }
 
 // written asks for the length, and then for the bytes.

@@ -3,8 +3,7 @@ package coua
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"strings"
 )
 
 // What an Error is, for errors.Is.
@@ -26,6 +25,13 @@ var kinds = [...]error{
 	1: ErrInvalid, 2: ErrFull, 3: ErrOutOfMemory, 4: ErrNotAFilter, 5: ErrMismatch, 6: ErrIO, 7: ErrBusy,
 	8: ErrUnsupported, 10: ErrPoisoned, 11: ErrPoisoned,
 }
+
+// What the library calls by the names of coua.h, by those of this package.
+var inGo = strings.NewReplacer(
+	"coua_store_open()", "Open", "coua_store_read()", "Load", "coua_to_bytes()", "MarshalBinary",
+	"coua_from_bytes()", "FromBytes", "coua_insert_unique_batch()", "InsertMany", "coua_insert_unique()", "Insert",
+	"coua_merge()", "MergeCopies", "COUA_CLOCK_GIVEN", "GivenWindow", "COUA_CLOCK_ARRIVAL", "Window",
+)
 
 // An Error says what is wrong: what was found, what was expected, what to do.
 type Error struct {
@@ -66,18 +72,5 @@ func failed(status int32, message string) error {
 	if int(status) < len(kinds) && kinds[status] != nil {
 		kind = kinds[status]
 	}
-	return &Error{Message: message, kind: kind}
-}
-
-// about adds what the system says about a file, such as fs.ErrNotExist.
-func about(path string, err error) error {
-	var e *Error
-	if errors.As(err, &e) && e.kind == ErrIO {
-		if _, cause := os.Stat(path); cause != nil {
-			e.cause = cause
-		} else {
-			e.cause = fs.ErrPermission
-		}
-	}
-	return err
+	return &Error{Message: inGo.Replace(message), kind: kind}
 }

@@ -3,8 +3,10 @@ package coua
 import (
 	"bytes"
 	"encoding"
+	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 var (
@@ -14,23 +16,40 @@ var (
 	_ encoding.BinaryUnmarshaler = (*Filter)(nil)
 )
 
-// Save writes the filter to a file, which it replaces in one step.
+// The system, and C, would take such a path for a shorter one.
+func checkPath(path string) error {
+	if strings.IndexByte(path, 0) < 0 {
+		return nil
+	}
+	return &Error{Message: fmt.Sprintf("the path %q has a zero byte, which no file's name has", path), kind: ErrInvalid}
+}
+
+// Save writes the filter to a file, which it replaces in one step; only a filter or an empty file is replaced. Links are
+// followed, and the mode of the file stays. While another process writes the file, it returns ErrBusy. Bloom filters
+// have no files: MarshalBinary gives their bits.
 func (f *Filter) Save(path string) error {
-	return about(path, f.call(func(e *engine) error { return e.save(path) }))
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	return f.call(func(e *engine) error { return e.save(path) })
 }
 
 // Load reads the filter in a file into memory, whoever wrote it. Of the options only Key counts.
 func Load(path string, options ...Option) (*Filter, error) {
-	f, err := made(loadEngine(path, configured(options)))
-	return f, about(path, err)
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	return made(loadEngine(path, configured(options)))
 }
 
 // Open opens the filter in a file, or makes a new one there as the options say; a filter that is there must agree with
 // them (ErrMismatch). Commit and Close make changes durable. One process writes at a time: another one gets ErrBusy.
 // It needs the build tag libcoua; without, it returns ErrUnsupported.
 func Open(path string, options ...Option) (*Filter, error) {
-	f, err := made(openEngine(path, configured(options)))
-	return f, about(path, err)
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	return made(openEngine(path, configured(options)))
 }
 
 // Commit makes the changes to an open file so far durable.

@@ -1,6 +1,7 @@
 package coua
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 	"unsafe"
@@ -107,8 +108,12 @@ func (f *Filter) Count(key []byte) (uint64, error) {
 	return f.one(verbCount, key)
 }
 
-// Advance tells a filter that was made with GivenWindow what time it is.
+// Advance tells a filter that was made with GivenWindow what time it is: from 1970 on. Time never goes back, so a time
+// in the far future makes all that is inserted later as old as that.
 func (f *Filter) Advance(now time.Time) error {
+	if now.UnixMilli() < 0 {
+		return &Error{Message: fmt.Sprintf("the time is %v: expected one after 1969", now), kind: ErrInvalid}
+	}
 	return f.call(func(e *engine) error { return e.advance(uint64(now.UnixMilli())) })
 }
 

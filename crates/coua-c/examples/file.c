@@ -16,7 +16,7 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: file FILTER KEY...\n");
         return 2;
     }
-    // Opens the filter, or makes it. 1: another process that writes it is waited for.
+    // Opens the filter, or makes it. 1: another process that writes it is waited for; this one is never.
     coua_filter *seen;
     if (coua_store_open(arguments[1], NULL, 1, &seen) != COUA_OK) return fail();
     for (int i = 2; i < count; i++) {

@@ -40,7 +40,8 @@ typedef enum {
   COUA_INVALID = 1,
   // The filter has no room for a key.
   COUA_FULL = 2,
-  // There is not enough memory.
+  // There is not enough memory for a filter, a copy of it, or a batch. (Where a few kilobytes are missing, or memory runs
+  // out within a batch, the process ends, as programs in Rust do.)
   COUA_OUT_OF_MEMORY = 3,
   // The bytes or the file are no whole filter, or its secret key is missing or wrong.
   COUA_NOT_A_FILTER = 4,
@@ -160,6 +161,10 @@ COUA_API const char *coua_version(void);
 // NULL. It stays until the next call of this thread that fails.
 COUA_API const char *coua_last_error(void);
 
+// The number of the operating system's error that was its cause, as errno has it (in Windows, GetLastError()), or 0:
+// such as ENOENT for a file that is missing.
+COUA_API int32_t coua_last_os_error(void);
+
 // The name of a coua_status, such as "COUA_FULL".
 COUA_API const char *coua_status_name(int32_t status);
 
@@ -260,7 +265,7 @@ COUA_API coua_status coua_remove_batch(coua_filter *filter, const coua_keys *key
 COUA_API coua_status coua_count_batch(const coua_filter *filter, const coua_keys *keys, uint64_t *copies);
 
 // Tells a filter with COUA_CLOCK_GIVEN what time it is, in milliseconds. What its window has left is forgotten. An
-// earlier time than the last one changes nothing.
+// earlier time than the last one changes nothing: after one in the far future all keys count as inserted then.
 COUA_API coua_status coua_window_advance(coua_filter *filter, uint64_t time);
 
 // coua_insert_unique_batch() for a filter with COUA_CLOCK_GIVEN and keys with times of their own: one for each key, in
@@ -283,17 +288,26 @@ COUA_API coua_status coua_memory(const coua_filter *filter, uint64_t *bytes);
 // Its false-positive rate now.
 COUA_API coua_status coua_rate(const coua_filter *filter, double *rate);
 
-// Describes the filter: a JSON object with the fields of `coua info --json`. text gets it with a zero at its end, if it
+// Describes the filter: a JSON object with the fields of `coua info --json`. key_options stands in it if the program
+// made the keys of its file: their "normalize" (ignore-case, trim, url) is not done by this library, so give keys that
+// were made likewise. text gets it with a zero at its end, if it
 // is shorter than capacity; length gets its length without the zero. COUA_TOO_SMALL if it is not: with NULL and 0 this
 // asks for the length.
 COUA_API coua_status coua_describe(const coua_filter *filter, char *text, size_t capacity, size_t *length);
 
-// Writes the filter to a file, which it replaces in one step. Every coua reads it.
-COUA_API coua_status coua_save(const coua_filter *filter, const char *path);
+// Writes the filter to a file, which it replaces in one step: a filter, or an empty or missing file. Every coua reads it.
+// COUA_BUSY while the file is written by another process or handle.
+COUA_API
+coua_status coua_save(const coua_filter *filter,
+                      const char *path);
 
 // Reads the filter in a file into memory, whoever wrote it. key: the 16 bytes of its secret key, or NULL. What is
-// changed later does not change the file; coua_store_open() works on the file itself.
-COUA_API coua_status coua_load(const char *path, const uint8_t *key, coua_filter **created);
+// changed later does not change the file; coua_store_open() works on the file itself. Bytes after the last commit, which
+// an interrupted write leaves, do not count; `coua verify` reports them.
+COUA_API
+coua_status coua_load(const char *path,
+                      const uint8_t *key,
+                      coua_filter **created);
 
 // Writes what coua_save() would into a buffer, if it is no longer than capacity; length gets its length.
 // COUA_TOO_SMALL if it is longer: with NULL and 0 this asks for the length. Of a Bloom filter these are its bits,
@@ -305,20 +319,26 @@ COUA_API coua_status coua_from_bytes(const void *bytes, size_t length, const uin
 
 // Opens the filter in a file, or makes a new one there as the options say; a filter that is there must agree with them
 // (COUA_MISMATCH). The file is mapped, and is as it was at the last commit, whatever happens. One process writes at a
-// time: another one waits, or gets COUA_BUSY if wait is 0.
+// time: another one waits, or gets COUA_BUSY if wait is 0. This process does not wait for itself: a file of which it has
+// another handle is COUA_BUSY. Bytes after the last commit are cut off.
 COUA_API
 coua_status coua_store_open(const char *path,
                             const coua_options *options,
                             int32_t wait,
                             coua_filter **created);
 
-// Opens the last commit of the filter in a file, to be asked. It waits for nobody. key as in coua_load().
-COUA_API coua_status coua_store_read(const char *path, const uint8_t *key, coua_filter **created);
+// Opens the last commit of the filter in a file, to be asked. It waits for nobody. key as in coua_load(). A large file is
+// mapped: while it is open it may be replaced, but not truncated in place, which would end the process by SIGBUS.
+COUA_API
+coua_status coua_store_read(const char *path,
+                            const uint8_t *key,
+                            coua_filter **created);
 
 // Makes all changes so far durable. If that fails, they are kept, and the next commit tries again.
 COUA_API coua_status coua_store_commit(coua_filter *filter);
 
-// Commits, and closes the file. What is left of the handle is for coua_free().
+// Commits, and closes the file. If the commit fails, the file stays open, and can be committed or closed again. What is
+// left of the handle is for coua_free().
 COUA_API coua_status coua_store_close(coua_filter *filter);
 
 // Makes a filter in memory that many threads use at the same time: it is split into parts with a lock each. The calls

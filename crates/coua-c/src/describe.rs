@@ -8,7 +8,7 @@ use crate::state::Asked;
 
 impl Asked<'_> {
     /// A JSON object.
-    pub(crate) fn describe(&self, hasher: KeyHasher) -> Outcome<String> {
+    pub(crate) fn describe(&self, hasher: KeyHasher, key_note: Option<&[u8]>) -> Outcome<String> {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| {
             fields.insert(name.to_owned(), value);
@@ -21,6 +21,10 @@ impl Asked<'_> {
         };
         put("hash", hash.into());
         put("seed", seed);
+        if let Some(note) = key_note {
+            let text = || String::from_utf8_lossy(note).into_owned().into();
+            put("key_options", serde_json::from_slice(note).unwrap_or_else(|_| text()));
+        }
         match self {
             Self::Items(filter) => {
                 let CuckooFields { layout, when_full } = CuckooFields::of(filter.template());

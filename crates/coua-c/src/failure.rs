@@ -1,7 +1,8 @@
 //! Errors and panics, as a status and the thread's last message.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::error::Error;
 use std::ffi::{CString, c_char};
 use std::fmt::Display;
 use std::io;
@@ -19,6 +20,7 @@ use crate::status::coua_status::{
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
+    static LAST_OS_ERROR: Cell<i32> = const { Cell::new(0) };
 }
 
 /// Why a call failed.
@@ -26,6 +28,8 @@ thread_local! {
 pub(crate) struct Failure {
     pub(crate) status: coua_status,
     message: String,
+    /// The number of the operating system's error that is its cause, or 0.
+    os_error: i32,
 }
 
 /// What the calls of this crate give.
@@ -33,7 +37,13 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(status: coua_status, message: impl Display) -> Self {
-        Self { status, message: message.to_string() }
+        Self { status, message: message.to_string(), os_error: 0 }
+    }
+
+    fn because_of(self, cause: &(dyn Error + 'static)) -> Self {
+        let mut causes = std::iter::successors(Some(cause), |&cause| cause.source());
+        let number = causes.find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+        Self { os_error: number.unwrap_or(0), ..self }
     }
 
     pub(crate) fn invalid(message: impl Display) -> Self {
@@ -64,10 +74,11 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 
 /// The status of a call, whose failure becomes the thread's last one.
 pub(crate) fn report(done: Outcome) -> coua_status {
-    let Err(Failure { status, message }) = done else { return COUA_OK };
+    let Err(Failure { status, message, os_error }) = done else { return COUA_OK };
     let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
     // A thread that is ending has no last message.
     LAST.try_with(|last| last.replace(message)).ok();
+    LAST_OS_ERROR.set(os_error);
     status
 }
 
@@ -76,13 +87,23 @@ pub(crate) fn last_message() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
+/// The operating system's error that was the cause of it, or 0.
+pub(crate) fn last_os_error() -> i32 {
+    LAST_OS_ERROR.get()
+}
+
+/// Of memory that a call needs only while it is at work.
+pub(crate) fn out_of_memory(what: impl Display) -> Failure {
+    Failure::new(COUA_OUT_OF_MEMORY, format_args!("no memory for {what}: give fewer, or free some"))
+}
+
 /// An error and its status.
 macro_rules! failures {
     ($($error:ty: $status:expr),* $(,)?) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
                 let status: fn(&$error) -> coua_status = $status;
-                Self::new(status(&error), error)
+                Self::new(status(&error), &error).because_of(&error)
             }
         }
     )*};
@@ -135,10 +156,11 @@ impl From<StoreError> for Failure {
             _ => COUA_IO,
         };
         // Bytes have no path.
-        if error.path.as_os_str().is_empty() {
+        let failure = if error.path.as_os_str().is_empty() {
             Self::new(status, &error.reason)
         } else {
-            Self::new(status, error)
-        }
+            Self::new(status, &error)
+        };
+        failure.because_of(&error.reason)
     }
 }

@@ -1,6 +1,5 @@
 //! What a handle points to: a filter, and the lock that lets any thread use it.
 
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -19,6 +18,8 @@ pub struct coua_filter {
     /// Asking it changes it, too: its time, or what of its file is in memory.
     is_asked_alone: bool,
     place: Place,
+    /// How the program makes the keys of its file: JSON.
+    pub(crate) key_note: Option<Vec<u8>>,
 }
 
 /// How threads share it.
@@ -30,15 +31,19 @@ enum Place {
 
 impl coua_filter {
     fn holding(held: Held) -> Self {
-        let (hasher, is_asked_alone) = match &held {
-            Held::Shared(filter) => (filter.hasher(), false),
-            Held::Alone(state) => (state.hasher(), state.is_asked_alone()),
+        let key_note = held.key_note();
+        let state = match held {
+            Held::Shared(filter) => {
+                let (hasher, place) = (filter.hasher(), Place::Shared(filter));
+                let is_poisoned = AtomicBool::new(false);
+                return Self { is_poisoned, hasher, is_asked_alone: false, place, key_note };
+            }
+            Held::Alone(state) => state,
+            Held::Loaded(view) => State::Memory(view.filter),
         };
-        let place = match held {
-            Held::Shared(filter) => Place::Shared(filter),
-            Held::Alone(state) => Place::Locked(RwLock::new(state)),
-        };
-        Self { is_poisoned: AtomicBool::new(false), hasher, is_asked_alone, place }
+        let (hasher, is_asked_alone) = (state.hasher(), state.is_asked_alone());
+        let place = Place::Locked(RwLock::new(state));
+        Self { is_poisoned: AtomicBool::new(false), hasher, is_asked_alone, place, key_note }
     }
 
     /// What a handle points to.
@@ -127,9 +132,10 @@ impl coua_filter {
         if matches!(*state, State::Memory(_) | State::Bloom(_)) {
             return Err(no_file());
         }
-        if let State::Written(store) = mem::replace(&mut *state, State::Closed) {
-            store.finish()?;
+        if let State::Written(open) = &mut *state {
+            open.store.commit_at_end()?;
         }
+        *state = State::Closed;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use coua::{KeyHash, KeyHasher};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, out_of_memory};
 use crate::pointer::{self, Extent};
 
 /// How the keys of a batch lie in memory.
@@ -77,6 +77,7 @@ impl Keys<'_> {
         // SAFETY: the caller's promise: `data` and `sizes` are what the kind says.
         let form = unsafe {
             match kind {
+                POINTERS..=HASHES if count == 0 => Form::Hashes(&[]),
                 POINTERS => {
                     let pointers = pointer::values(data.cast::<*const u8>(), count, "keys.data")?;
                     let lengths = pointer::values(sizes.cast::<usize>(), count, "keys.sizes")?;
@@ -169,12 +170,8 @@ impl Keys<'_> {
 /// As [`Keys::of`].
 unsafe fn slices<'a>(pointers: &[*const u8], lengths: &[usize]) -> Outcome<Vec<&'a [u8]>> {
     let mut keys = Vec::new();
-    keys.try_reserve_exact(pointers.len()).map_err(|_| {
-        Failure::invalid(format_args!(
-            "no memory for {} keys: give fewer at a time",
-            pointers.len()
-        ))
-    })?;
+    keys.try_reserve_exact(pointers.len())
+        .map_err(|_| out_of_memory(format_args!("{} keys at a time", pointers.len())))?;
     for (place, (&pointer, &length)) in pointers.iter().zip(lengths).enumerate() {
         // SAFETY: the caller's promise.
         let key = unsafe { pointer::values(pointer, length, "the key") };

@@ -18,6 +18,7 @@ pub mod exports;
 mod failure;
 pub mod filter;
 pub mod keys;
+mod open;
 pub mod options;
 mod pointer;
 mod state;

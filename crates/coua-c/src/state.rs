@@ -6,13 +6,31 @@ use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
 use coua_store::{Store, View};
 
 use crate::failure::{Failure, Outcome};
+use crate::open::OpenStore;
 
 /// A filter that no lock guards yet.
-#[expect(clippy::large_enum_variant, reason = "there is one for a filter, while it is made")]
 pub(crate) enum Held {
     /// Its parts have locks of their own.
     Shared(SharedCuckooFilter),
     Alone(State),
+    /// Read into memory from a file.
+    Loaded(View),
+}
+
+/// The note of a file about how the program makes keys: JSON.
+const KEY_NOTE: &str = "coua/keys";
+
+impl Held {
+    /// How the program makes the keys of its file, if that tells.
+    pub(crate) fn key_note(&self) -> Option<Vec<u8>> {
+        let note = match self {
+            Self::Loaded(view) => view.note(KEY_NOTE),
+            Self::Alone(State::Read(view)) => view.note(KEY_NOTE),
+            Self::Alone(State::Written(open)) => open.store.note(KEY_NOTE),
+            Self::Shared(_) | Self::Alone(_) => None,
+        };
+        note.map(<[u8]>::to_vec)
+    }
 }
 
 impl From<SharedCuckooFilter> for Held {
@@ -38,7 +56,7 @@ impl From<BlockedBloomFilter> for Held {
 pub(crate) enum State {
     Memory(Generations),
     /// In a file that this process writes.
-    Written(Box<Store>),
+    Written(Box<OpenStore>),
     /// In a file that is only asked.
     Read(Box<View>),
     Bloom(BlockedBloomFilter),
@@ -65,7 +83,7 @@ impl State {
     fn items(&self) -> Option<&Generations> {
         match self {
             Self::Memory(filter) => Some(filter),
-            Self::Written(store) => Some(store.filter()),
+            Self::Written(open) => Some(open.store.filter()),
             Self::Read(view) => Some(&view.filter),
             Self::Bloom(_) | Self::Closed => None,
         }
@@ -107,7 +125,7 @@ impl State {
     pub(crate) fn changed(&mut self) -> Outcome<Changed<'_>> {
         match self {
             Self::Memory(filter) => Ok(Changed::Memory(filter)),
-            Self::Written(store) => Ok(Changed::Written(store)),
+            Self::Written(open) => Ok(Changed::Written(&mut open.store)),
             Self::Bloom(bloom) => Ok(Changed::Bloom(bloom)),
             Self::Read(_) => Err(Failure::unsupported(
                 "the file was opened by coua_store_read(): coua_store_open() opens it for changes",
@@ -124,7 +142,7 @@ impl State {
         let time = now();
         match self {
             Self::Memory(filter) => filter.advance(time),
-            Self::Written(store) => store.advance(time),
+            Self::Written(open) => open.store.advance(time),
             Self::Read(view) => view.filter.advance(time),
             Self::Bloom(_) | Self::Closed => {}
         }

@@ -12,7 +12,8 @@ pub enum coua_status {
     COUA_INVALID = 1,
     /// The filter has no room for a key.
     COUA_FULL = 2,
-    /// There is not enough memory.
+    /// There is not enough memory for a filter, a copy of it, or a batch. (Where a few kilobytes are missing, or memory runs
+    /// out within a batch, the process ends, as programs in Rust do.)
     COUA_OUT_OF_MEMORY = 3,
     /// The bytes or the file are no whole filter, or its secret key is missing or wrong.
     COUA_NOT_A_FILTER = 4,

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::mem::MaybeUninit;
 
+use coua::bloom::BlockedBloomFilter;
+use coua::sizing::bloom::BlockedBloomPlan;
 use coua::window::{Clock, Generations, When};
 use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter};
 
@@ -97,7 +99,13 @@ impl Asked<'_> {
         Ok(match self {
             Self::Items(filter) => filter.try_clone()?.into(),
             Self::Shared(filter) => SharedCuckooFilter::from_filter(&filter.snapshot()?)?.into(),
-            Self::Bloom(bloom) => (*bloom).clone().into(),
+            Self::Bloom(bloom) => {
+                // Their union with an empty one: cloning has no error for a lack of memory.
+                let plan = BlockedBloomPlan::new(bloom.blocks())?;
+                let mut copy = BlockedBloomFilter::from_plan(plan, bloom.hasher())?;
+                copy.merge(bloom)?;
+                copy.into()
+            }
         })
     }
 
@@ -135,11 +143,11 @@ impl Asked<'_> {
     /// Writes the snapshot if it fits. Returns its length.
     pub(crate) fn write(&self, into: &mut [MaybeUninit<u8>]) -> Outcome<u64> {
         if let Self::Bloom(bloom) = self {
-            let bytes = bloom.to_bytes();
-            into.iter_mut().zip(&bytes).for_each(|(place, byte)| {
-                place.write(*byte);
-            });
-            return Ok(bytes.len() as u64);
+            let bytes = bloom.memory_bytes();
+            if into.len() >= bytes {
+                bloom.write_to(Filling(into))?;
+            }
+            return Ok(bytes as u64);
         }
         self.with_items(|filter| {
             let bytes = filter.snapshot_len();

@@ -5,10 +5,26 @@ use std::ffi::OsString;
 use std::fs;
 use std::process::Command;
 
+use coua::CuckooFilter;
+use coua_store::Store;
+
 use crate::compile::{Linked, Program, output};
 
 /// Between two records, as in `program.c`.
 const END: &str = r"\xff\x00|end of key|\n";
+
+/// Without the program: a note as it writes them.
+#[test]
+fn needs_cc_a_description_says_how_the_program_makes_keys() {
+    let program = Program::compiled("tests/c/program.c", Linked::Statically, &[]);
+    let path = program.folder.path().join("seen.coua");
+    let mut store = Store::create(&path, CuckooFilter::new).expect("a filter");
+    store.set_note("coua/keys", br#"{"find":{},"normalize":["ignore-case"]}"#).expect("a note");
+    store.finish().expect("a file");
+    let said = output(Command::new(&program.path).arg("describe").arg(&path));
+    let expected = r#""key_options":{"find":{},"normalize":["ignore-case"]}"#;
+    assert_eq!(said.matches(expected).count(), 2, "{said}");
+}
 
 #[test]
 fn needs_cc_each_reads_what_the_other_wrote() {

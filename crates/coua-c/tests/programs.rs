@@ -6,10 +6,11 @@ use std::process::Command;
 use crate::compile::{Linked, Program, output};
 
 /// Every test in C.
-const TESTS: [&str; 5] = [
+const TESTS: [&str; 6] = [
     "tests/c/verbs.c",
     "tests/c/hostile.c",
     "tests/c/files.c",
+    "tests/c/disk.c",
     "tests/c/threads.c",
     "tests/c/plus.cpp",
 ];
@@ -44,6 +45,12 @@ fn needs_valgrind_finds_nothing() {
     }
 }
 
+/// Sanitizers need memory of their own.
+#[test]
+fn needs_cc_a_lack_of_memory_is_an_error() {
+    Program::compiled("tests/c/memory.c", Linked::Statically, &[]).run(&[]);
+}
+
 /// Without this, flags that do nothing would pass.
 #[test]
 fn needs_cc_address_sanitizer_finds_a_filter_that_is_not_freed() {
@@ -60,9 +67,12 @@ fn needs_cc_examples_print_what_they_say() {
         |name: &str| Program::compiled(&format!("examples/{name}.c"), Linked::Dynamically, &[]);
     let set = example("set");
     let lines = set.folder.path().join("lines");
-    std::fs::write(&lines, "a\nb\na\n").expect("a file");
+    // Two long lines that begin and end alike.
+    let long = |middle| format!("{}{middle}{}\n", "x".repeat(5000), "y".repeat(5000));
+    let all = ["a\n", "b\n", &long(1), &long(2)].concat();
+    std::fs::write(&lines, format!("{all}a\n{}", long(1))).expect("a file");
     let input = std::fs::File::open(&lines).expect("a file");
-    assert_eq!(output(Command::new(&set.path).stdin(input)), "a\nb\n");
+    assert_eq!(output(Command::new(&set.path).stdin(input)), all);
 
     let said = example("batches").run(&[]);
     let numbers: Vec<f64> =

@@ -6,16 +6,18 @@ use std::ops::Range;
 use coua::window::When;
 use coua::{Insertion, KeyHash};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Outcome, out_of_memory};
 use crate::filter::{coua_filter, with};
 use crate::keys::{Keys, coua_keys};
 use crate::pointer::{self, Extent};
-use crate::state::Changed;
 use crate::status::coua_status;
 use crate::verbs::Answers;
 
 /// Keys between which other threads may use the filter.
 const CHUNK: usize = 1 << 16;
+
+/// Words of memory that a key of a chunk may take while it is inserted or asked for: its answer, its place, its turn.
+const WORDS: usize = 8;
 
 /// The answer for a key that a batch did not insert: there was no room, or the batch stopped before.
 pub const COUA_REFUSED: u8 = 2;
@@ -46,16 +48,32 @@ impl<A: Copy> Batch<A> {
     unsafe fn run(
         self,
         filter: *const coua_filter,
-        work: impl Fn(&coua_filter, &[KeyHash], Range<usize>) -> Outcome<Answers<A>>,
+        work: impl Fn(&coua_filter, &[KeyHash]) -> Outcome<Answers<A>>,
+    ) -> coua_status {
+        let nothing = |_: &coua_filter, _| Ok(());
+        self.run_checked(filter, nothing, |filter, hashes, (), _| work(filter, hashes))
+    }
+
+    /// Works through the batch after `check`, which gets the number of keys, and gives what `work` needs besides them.
+    ///
+    /// # Safety
+    ///
+    /// As [`run`](Self::run).
+    unsafe fn run_checked<C: Copy>(
+        self,
+        filter: *const coua_filter,
+        check: impl FnOnce(&coua_filter, usize) -> Outcome<C>,
+        work: impl Fn(&coua_filter, &[KeyHash], C, Range<usize>) -> Outcome<Answers<A>>,
     ) -> coua_status {
         with(filter, |filter| {
             let keys = Keys::of(self.keys)?;
             let mut answers = self.results(&keys)?;
-            let mut space = Vec::with_capacity(keys.len().min(CHUNK));
+            let checked = check(filter, keys.len())?;
+            let mut space = memory_for(keys.len().min(CHUNK))?;
             for begin in (0..keys.len()).step_by(CHUNK) {
                 let chunk = begin..keys.len().min(begin + CHUNK);
                 let hashes = keys.hashes(chunk.clone(), filter.hasher, &mut space);
-                let done = work(filter, hashes, chunk.clone())?;
+                let done = work(filter, hashes, checked, chunk.clone())?;
                 if let Some(answers) = &mut answers {
                     answers[chunk.clone()].write_copy_of_slice(&done.answers);
                 }
@@ -82,6 +100,14 @@ impl<A: Copy> Batch<A> {
         keys.check_apart_from(&Extent::of(self.answers, keys.len(), self.name)?)?;
         pointer::results(self.answers, keys.len(), self.name).map(Some)
     }
+}
+
+/// Memory for the hashes of a chunk, if there is enough for its answers too.
+fn memory_for(keys: usize) -> Outcome<Vec<KeyHash>> {
+    let (mut hashes, mut rest) = (Vec::new(), Vec::<[u64; WORDS]>::new());
+    let reserved = hashes.try_reserve_exact(keys).and_then(|()| rest.try_reserve_exact(keys));
+    reserved.map_err(|_| out_of_memory(format_args!("{keys} keys at a time")))?;
+    Ok(hashes)
 }
 
 fn whole<A>(answers: Vec<A>) -> Answers<A> {
@@ -111,7 +137,7 @@ pub unsafe extern "C" fn coua_insert_batch(
 ) -> coua_status {
     let need = Need::Nothing;
     let batch = Batch { keys, answers: inserted, name: "inserted", need, refused: COUA_REFUSED };
-    batch.run(filter, |filter, hashes, _| {
+    batch.run(filter, |filter, hashes| {
         filter.change(|changed| changed.insert_batch(hashes)).map(numbers)
     })
 }
@@ -126,7 +152,7 @@ pub unsafe extern "C" fn coua_insert_unique_batch(
 ) -> coua_status {
     let need = Need::Nothing;
     let batch = Batch { keys, answers: is_new, name: "is_new", need, refused: COUA_REFUSED };
-    batch.run(filter, |filter, hashes, _| {
+    batch.run(filter, |filter, hashes| {
         filter.change(|changed| Ok(numbers(changed.insert_unique_batch(hashes, When::Now))))
     })
 }
@@ -139,7 +165,7 @@ pub unsafe extern "C" fn coua_contains_batch(
     found: *mut u8,
 ) -> coua_status {
     let batch = Batch { keys, answers: found, name: "found", need: Need::Answers, refused: 0 };
-    batch.run(filter, |filter, hashes, _| {
+    batch.run(filter, |filter, hashes| {
         filter.ask(hashes, |asked| Ok(whole(bytes(asked.contains_batch(hashes)))))
     })
 }
@@ -153,7 +179,7 @@ pub unsafe extern "C" fn coua_remove_batch(
     removed: *mut u8,
 ) -> coua_status {
     let batch = Batch { keys, answers: removed, name: "removed", need: Need::Nothing, refused: 0 };
-    batch.run(filter, |filter, hashes, _| {
+    batch.run(filter, |filter, hashes| {
         filter.change(|changed| changed.remove_batch(hashes)).map(bytes).map(whole)
     })
 }
@@ -166,13 +192,13 @@ pub unsafe extern "C" fn coua_count_batch(
     copies: *mut u64,
 ) -> coua_status {
     let batch = Batch { keys, answers: copies, name: "copies", need: Need::Answers, refused: 0 };
-    batch.run(filter, |filter, hashes, _| {
+    batch.run(filter, |filter, hashes| {
         filter.ask(hashes, |asked| asked.count_batch(hashes)).map(whole)
     })
 }
 
 /// Tells a filter with COUA_CLOCK_GIVEN what time it is, in milliseconds. What its window has left is forgotten. An
-/// earlier time than the last one changes nothing.
+/// earlier time than the last one changes nothing: after one in the far future all keys count as inserted then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_window_advance(filter: *mut coua_filter, time: u64) -> coua_status {
     with(filter, |filter| filter.change(|changed| changed.advance_to(time)))
@@ -189,13 +215,13 @@ pub unsafe extern "C" fn coua_window_insert_unique_batch(
 ) -> coua_status {
     let need = Need::Nothing;
     let batch = Batch { keys, answers: is_new, name: "is_new", need, refused: COUA_REFUSED };
-    batch.run(filter, |filter, hashes, places| {
-        let times = times_of(times, is_new, places)?;
-        let insert = |changed: Changed<'_>| {
-            changed.check_times()?;
-            Ok(numbers(changed.insert_unique_batch(hashes, When::Each(times))))
-        };
-        filter.change(insert)
+    let check = |filter: &coua_filter, keys| {
+        filter.change(|changed| changed.check_times())?;
+        times_of(times, is_new, keys)
+    };
+    batch.run_checked(filter, check, |filter, hashes, times: &[u64], places| {
+        let when = When::Each(&times[places]);
+        filter.change(|changed| Ok(numbers(changed.insert_unique_batch(hashes, when))))
     })
 }
 
@@ -204,15 +230,10 @@ pub unsafe extern "C" fn coua_window_insert_unique_batch(
 /// # Safety
 ///
 /// As [`pointer::values`] for a time for each key.
-unsafe fn times_of<'a>(
-    times: *const u64,
-    answers: *mut u8,
-    keys: Range<usize>,
-) -> Outcome<&'a [u64]> {
-    let all = Extent::of(times, keys.end, "times")?;
+unsafe fn times_of<'a>(times: *const u64, answers: *mut u8, keys: usize) -> Outcome<&'a [u64]> {
+    let all = Extent::of(times, keys, "times")?;
     if !answers.is_null() {
-        all.check_apart(&Extent::of(answers, keys.end, "is_new")?)?;
+        all.check_apart(&Extent::of(answers, keys, "is_new")?)?;
     }
-    let times = pointer::values(times, keys.end, "times")?;
-    times.get(keys).ok_or_else(|| Failure::invalid("times is null"))
+    pointer::values(times, keys, "times")
 }

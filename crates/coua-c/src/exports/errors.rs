@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use crate::failure::last_message;
+use crate::failure::{last_message, last_os_error};
 use crate::status::name_of;
 
 /// The version of the library, such as "0.1.0".
@@ -16,6 +16,13 @@ pub extern "C" fn coua_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn coua_last_error() -> *const c_char {
     last_message()
+}
+
+/// The number of the operating system's error that was its cause, as errno has it (in Windows, GetLastError()), or 0:
+/// such as ENOENT for a file that is missing.
+#[unsafe(no_mangle)]
+pub extern "C" fn coua_last_os_error() -> i32 {
+    last_os_error()
 }
 
 /// The name of a coua_status, such as "COUA_FULL".

@@ -2,27 +2,30 @@
 
 use std::ffi::{c_char, c_void};
 
-use coua_store::{Access, Lock, Notes, Options, View, Wait};
+use coua_store::{Access, Notes, Options, View, Wait};
 
 use super::measures::{Buffer, too_small};
 use crate::filter::{coua_filter, make, with};
+use crate::open::{OpenStore, lock};
 use crate::options::coua_options;
 use crate::pointer;
 use crate::state::{Held, State};
 use crate::status::coua_status;
 
-/// Writes the filter to a file, which it replaces in one step. Every coua reads it.
+/// Writes the filter to a file, which it replaces in one step: a filter, or an empty or missing file. Every coua reads it.
+/// COUA_BUSY while the file is written by another process or handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_char) -> coua_status {
     with(filter, |filter| {
         let path = pointer::path(path, "path")?;
         let copy = filter.ask(&[], |asked| asked.snapshot())?;
-        Ok(Options::new().replace(Lock::take(path, Wait::No)?, copy, Notes::default())?)
+        Ok(Options::new().replace(lock(path, Wait::No)?, copy, Notes::default())?)
     })
 }
 
 /// Reads the filter in a file into memory, whoever wrote it. key: the 16 bytes of its secret key, or NULL. What is
-/// changed later does not change the file; coua_store_open() works on the file itself.
+/// changed later does not change the file; coua_store_open() works on the file itself. Bytes after the last commit, which
+/// an interrupted write leaves, do not count; `coua verify` reports them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_load(
     path: *const c_char,
@@ -32,7 +35,7 @@ pub unsafe extern "C" fn coua_load(
     make(created, || {
         // Read, not mapped: what happens to the file later must not end this process.
         let options = keyed(Options::new().access(Access::Load), pointer::secret(key)?);
-        Ok(options.read(pointer::path(path, "path")?)?.filter.into())
+        Ok(Held::Loaded(options.read(pointer::path(path, "path")?)?))
     })
 }
 
@@ -65,13 +68,14 @@ pub unsafe extern "C" fn coua_from_bytes(
 ) -> coua_status {
     make(created, || {
         let bytes = pointer::values(bytes.cast::<u8>(), length, "bytes")?;
-        Ok(View::of_bytes(bytes, pointer::secret(key)?)?.filter.into())
+        Ok(Held::Loaded(View::of_bytes(bytes, pointer::secret(key)?)?))
     })
 }
 
 /// Opens the filter in a file, or makes a new one there as the options say; a filter that is there must agree with them
 /// (COUA_MISMATCH). The file is mapped, and is as it was at the last commit, whatever happens. One process writes at a
-/// time: another one waits, or gets COUA_BUSY if wait is 0.
+/// time: another one waits, or gets COUA_BUSY if wait is 0. This process does not wait for itself: a file of which it has
+/// another handle is COUA_BUSY. Bytes after the last commit are cut off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_open(
     path: *const c_char,
@@ -82,16 +86,17 @@ pub unsafe extern "C" fn coua_store_open(
     make(created, || {
         let wanted = coua_options::of(options)?;
         let wait = if wait == 0 { Wait::No } else { Wait::UntilFree };
-        let lock = Lock::take(pointer::path(path, "path")?, wait)?;
+        let lock = lock(pointer::path(path, "path")?, wait)?;
         // What cannot be built leaves no file.
         let new = if lock.is_new() { Some(wanted.build()?) } else { None };
         let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
         wanted.check(store.filter())?;
-        Ok(Held::Alone(State::Written(Box::new(store))))
+        Ok(Held::Alone(State::Written(Box::new(OpenStore::new(store)))))
     })
 }
 
-/// Opens the last commit of the filter in a file, to be asked. It waits for nobody. key as in coua_load().
+/// Opens the last commit of the filter in a file, to be asked. It waits for nobody. key as in coua_load(). A large file is
+/// mapped: while it is open it may be replaced, but not truncated in place, which would end the process by SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_read(
     path: *const c_char,
@@ -111,7 +116,8 @@ pub unsafe extern "C" fn coua_store_commit(filter: *mut coua_filter) -> coua_sta
     with(filter, |filter| filter.change(|changed| changed.commit()))
 }
 
-/// Commits, and closes the file. What is left of the handle is for coua_free().
+/// Commits, and closes the file. If the commit fails, the file stays open, and can be committed or closed again. What is
+/// left of the handle is for coua_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_close(filter: *mut coua_filter) -> coua_status {
     with(filter, coua_filter::close)

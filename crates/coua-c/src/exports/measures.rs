@@ -49,7 +49,9 @@ pub unsafe extern "C" fn coua_rate(filter: *const coua_filter, rate: *mut f64) -
     measure(filter, rate, "rate", |asked| Ok(asked.rate()))
 }
 
-/// Describes the filter: a JSON object with the fields of `coua info --json`. text gets it with a zero at its end, if it
+/// Describes the filter: a JSON object with the fields of `coua info --json`. key_options stands in it if the program
+/// made the keys of its file: their "normalize" (ignore-case, trim, url) is not done by this library, so give keys that
+/// were made likewise. text gets it with a zero at its end, if it
 /// is shorter than capacity; length gets its length without the zero. COUA_TOO_SMALL if it is not: with NULL and 0 this
 /// asks for the length.
 #[unsafe(no_mangle)]
@@ -61,7 +63,8 @@ pub unsafe extern "C" fn coua_describe(
 ) -> coua_status {
     with(filter, |filter| {
         let buffer = Buffer::of(text.cast(), capacity, "text", length)?;
-        let mut said = filter.ask(&[], |asked| asked.describe(filter.hasher))?;
+        let mut said =
+            filter.ask(&[], |asked| asked.describe(filter.hasher, filter.key_note.as_deref()))?;
         buffer.length.write(said.len());
         said.push('\0');
         let place = buffer.place.get_mut(..said.len());

@@ -68,8 +68,30 @@ static void options(void) {
     SAYS("does not know");
 }
 
+// All times are checked before any key is inserted.
+static void times(void) {
+    enum { KEYS = 70000 };
+    coua_options options = options_of();
+    options.window_clock = COUA_CLOCK_GIVEN;
+    options.window_length = 1000;
+    coua_filter *filter = filter_of(&options);
+    static uint64_t keys_and_times[2 * KEYS];
+    for (uint64_t i = 0; i < KEYS; i++) keys_and_times[i] = i;
+    const coua_keys keys = {COUA_KEYS_U64, KEYS, keys_and_times, NULL};
+    const uint64_t *given = keys_and_times + KEYS;
+    // Only the times of the last keys lie in what the answers are written to.
+    uint8_t *answers = (uint8_t *)(keys_and_times + 2 * KEYS) - KEYS;
+    FAILS(COUA_INVALID, coua_window_insert_unique_batch(filter, &keys, given, answers));
+    SAYS("overlap");
+    CHECK(length_of(filter) == 0);
+    FAILS(COUA_INVALID, coua_window_insert_unique_batch(filter, &keys, NULL, NULL));
+    OK(coua_window_insert_unique_batch(filter, &keys, given, NULL));
+    coua_free(filter);
+}
+
 int main(void) {
     options();
+    times();
     coua_filter *filter = filter_of(NULL);
     OK(coua_insert(filter, "here", 4));
     bool yes;
@@ -137,6 +159,13 @@ int main(void) {
     const coua_keys one = {COUA_KEYS_POINTERS, 1, &pointer, &(size_t){8}};
     FAILS(COUA_INVALID, coua_contains_batch(filter, &one, (uint8_t *)space));
     SAYS("overlap");
+
+    // No keys need no memory.
+    for (uint32_t kind = COUA_KEYS_POINTERS; kind <= COUA_KEYS_HASHES; kind++) {
+        OK(coua_insert_unique_batch(filter, &(coua_keys){kind, 0, NULL, NULL}, NULL));
+        OK(coua_contains_batch(filter, &(coua_keys){kind, 0, NULL, NULL}, NULL));
+    }
+    FAILS(COUA_INVALID, coua_contains_batch(filter, &(coua_keys){9, 0, NULL, NULL}, NULL));
 
     CHECK(length_of(filter) == 1 && has(filter, "here"));
     FAILS(COUA_UNSUPPORTED, coua_store_close(filter));

@@ -1,5 +1,6 @@
 // The other side of the program coua: `keys FOLDER` writes all keys to FOLDER/all and every second one to FOLDER/some,
-// `read FILTER` finds just the second half of them in a filter, and `write FILTER` makes such a filter.
+// `describe FILTER` prints what a filter says of itself, `read FILTER` finds just the second half of the keys in it, and
+// `write FILTER` makes such a filter.
 #include "check.h"
 
 enum { COUNT = 100000, LONGEST = 200 };
@@ -71,6 +72,17 @@ int main(int count, char **arguments) {
     coua_filter *filter;
     if (strcmp(arguments[1], "keys") == 0) {
         write_keys(path);
+        return 0;
+    }
+    if (strcmp(arguments[1], "describe") == 0) {
+        char text[2000];
+        size_t length;
+        for (int i = 0; i < 2; i++) {
+            OK(i == 0 ? coua_load(path, NULL, &filter) : coua_store_open(path, NULL, 0, &filter));
+            OK(coua_describe(filter, text, sizeof text, &length));
+            puts(text);
+            coua_free(filter);
+        }
         return 0;
     }
     if (strcmp(arguments[1], "read") == 0) {

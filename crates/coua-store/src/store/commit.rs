@@ -151,6 +151,29 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(mut self) -> Result<Generations, StoreError> {
+        self.commit_at_end()?;
+        Ok(self.filter)
+    }
+
+    /// The commit of [`finish`](Self::finish), after which the store should be dropped. If it fails, the store is as
+    /// after a [`commit`](Self::commit) that failed, and this or another commit can be tried again.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::Store;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.commit_at_end()?;
+    /// assert!(Store::read(&path)?.filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit_at_end(&mut self) -> Result<(), StoreError> {
         self.join();
         if self.has_changes() {
             let at_end = self.situation().growth_at_end();
@@ -169,7 +192,7 @@ impl Store {
             self.options.loading.expected = Some(0);
             self.commit()?;
         }
-        Ok(self.filter)
+        Ok(())
     }
 
     /// Whether there is anything that is not committed.

@@ -1,5 +1,6 @@
 //! [`BlockedBloomFilter`]: one cache line per key, byte for byte the filter of Parquet files.
 
+use std::io::{self, Write};
 use std::ops::BitOr;
 
 use super::block::Block;
@@ -155,6 +156,16 @@ impl BlockedBloomFilter {
     pub fn to_bytes(&self) -> Vec<u8> {
         let blocks: Vec<_> = self.blocks.iter().map(|block| block.to_bytes()).collect();
         blocks.into_flattened().into_flattened()
+    }
+
+    /// Writes what [`to_bytes`](Self::to_bytes) gives, without memory for it: as many bytes as
+    /// [`memory_bytes`](Self::memory_bytes) says.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+        self.blocks.iter().try_for_each(|block| out.write_all(block.to_bytes().as_flattened()))
     }
 
     /// The filter whose bit set is `bytes`, from [`to_bytes`](Self::to_bytes) or a Parquet file.

@@ -12,21 +12,27 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.concurrent.atomic.AtomicReference;
+import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
+import java.util.Objects;
 
 /**
  * A set of keys, or a multiset, in a few bytes a key.
  *
  * <p>A key is any bytes, a string (its UTF-8), or a {@code long} (the key of its eight bytes, little endian). The same key
- * has the same hash in every language, and a filter the same bytes. All calls but {@link #close} may be made by many
- * threads. A call that fails throws a {@link CouaException}.
+ * has the same hash in every language, and a filter the same bytes. All calls may be made by many threads. A call that
+ * fails throws a {@link CouaException}. A filter that is forgotten is freed, without a commit.
  */
 public final class Filter implements AutoCloseable {
-    private final AtomicReference<MemorySegment> handle;
+    private static final Cleaner CLEANER = Cleaner.create();
+
+    private final Handle handle;
+    private final Cleaner.Cleanable cleanable;
     private final boolean isFile;
 
-    private Filter(MemorySegment handle, boolean isFile) {
-        this.handle = new AtomicReference<>(handle);
+    private Filter(MemorySegment address, boolean isFile) {
+        this.handle = new Handle(address);
+        this.cleanable = CLEANER.register(this, handle::free);
         this.isFile = isFile;
     }
 
@@ -48,13 +54,13 @@ public final class Filter implements AutoCloseable {
     /** Opens the filter in a file, or makes a new one there. {@link #close} commits. */
     public static Filter open(Path path, Options options) {
         return new Filter(made((arena, created) -> (int) Library.STORE_OPEN.invokeExact(
-                Library.text(arena, path.toString()), options.inMemory(arena), 0, created)), true);
+                Library.text(arena, path), options.inMemory(arena), 0, created)), true);
     }
 
     /** Reads the filter in a file into memory, whoever wrote it. Of the options only the key counts. */
     public static Filter load(Path path, Options options) {
         return inMemory((arena, created) -> (int) Library.LOAD.invokeExact(
-                Library.text(arena, path.toString()), Library.keyIn(arena, options.key), created));
+                Library.text(arena, path), Library.keyIn(arena, options.key), created));
     }
 
     /** The filter in the bytes of {@link #toBytes}, or of a file. Of the options only the key counts. */
@@ -65,7 +71,7 @@ public final class Filter implements AutoCloseable {
 
     /** Makes a copy in memory. */
     public Filter copy() {
-        return inMemory((arena, created) -> (int) Library.CLONE.invokeExact(handle(), created));
+        return use(address -> inMemory((arena, created) -> (int) Library.CLONE.invokeExact(address, created)));
     }
 
     private interface Maker {
@@ -84,31 +90,55 @@ public final class Filter implements AutoCloseable {
         return new Filter(made(maker), false);
     }
 
-    private MemorySegment handle() {
-        var handle = this.handle.get();
-        if (handle == null) {
-            throw new IllegalStateException("the filter is closed");
-        }
-        return handle;
+    private interface Use<T> {
+        T apply(MemorySegment address) throws Throwable;
     }
 
-    /** Frees the memory, after it has committed what {@link #open} opened. No other call may be at work. */
+    private interface CheckedUse {
+        int apply(MemorySegment address) throws Throwable;
+    }
+
+    /** Makes a call with the filter, which is not freed before it returns. */
+    private <T> T use(Use<T> call) {
+        var address = handle.enter();
+        try {
+            return call.apply(address);
+        } catch (RuntimeException | Error refused) {
+            throw refused;
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        } finally {
+            handle.leave();
+            Reference.reachabilityFence(this);
+        }
+    }
+
+    /** The same for a call that returns a status, with its failure as an exception. */
+    private void check(CheckedUse call) {
+        use(address -> {
+            Library.check(() -> call.apply(address));
+            return null;
+        });
+    }
+
+    /**
+     * Frees the memory, after it has committed what {@link #open} opened. If that fails, the filter stays open, and can be
+     * committed or closed again. Calls of other threads that are at work are finished before; later ones throw an
+     * {@link IllegalStateException}.
+     */
     @Override
     public void close() {
-        var handle = this.handle.getAndSet(null);
-        if (handle == null) {
+        if (handle.isClosed()) {
             return;
         }
-        try {
-            if (isFile) {
-                Library.check(() -> (int) Library.STORE_CLOSE.invokeExact(handle));
+        if (isFile) {
+            try {
+                check(address -> (int) Library.STORE_CLOSE.invokeExact(address));
+            } catch (IllegalStateException closed) {
+                return; // by another thread, meanwhile
             }
-        } finally {
-            Library.statusOf(() -> {
-                Library.FREE.invokeExact(handle);
-                return 0;
-            });
         }
+        cleanable.clean();
     }
 
     /** Memory for a key and its answer, one for each thread. */
@@ -126,18 +156,18 @@ public final class Filter implements AutoCloseable {
         }
         MemorySegment.copy(key, 0, space.key, JAVA_BYTE, 0, key.length);
         space.answer.set(JAVA_LONG, 0, 0);
-        Library.check(() -> verb == Verb.INSERT
-                ? (int) verb.bytes.invokeExact(handle(), space.key, (long) key.length)
-                : (int) verb.bytes.invokeExact(handle(), space.key, (long) key.length, space.answer));
+        check(address -> verb == Verb.INSERT
+                ? (int) verb.bytes.invokeExact(address, space.key, (long) key.length)
+                : (int) verb.bytes.invokeExact(address, space.key, (long) key.length, space.answer));
         return space.answer.get(JAVA_LONG, 0);
     }
 
     private long one(Verb verb, long key) {
         var space = SPACES.get();
         space.answer.set(JAVA_LONG, 0, 0);
-        Library.check(() -> verb == Verb.INSERT
-                ? (int) verb.integer.invokeExact(handle(), key)
-                : (int) verb.integer.invokeExact(handle(), key, space.answer));
+        check(address -> verb == Verb.INSERT
+                ? (int) verb.integer.invokeExact(address, key)
+                : (int) verb.integer.invokeExact(address, key, space.answer));
         return space.answer.get(JAVA_LONG, 0);
     }
 
@@ -200,12 +230,18 @@ public final class Filter implements AutoCloseable {
         return one(Verb.COUNT, key);
     }
 
-    /** {@link #insert} for many keys: true where a key is new. */
+    /**
+     * {@link #insert} for many keys: true where a key is new. If keys are refused, the exception is a
+     * {@link FullException}, which has the answers and the places of the refused keys.
+     */
     public boolean[] insertMany(byte[][] keys) {
         return batch(Verb.INSERT_UNIQUE, keys);
     }
 
-    /** {@link #insert} for many keys: true where a key is new. */
+    /**
+     * {@link #insert} for many keys: true where a key is new. If keys are refused, the exception is a
+     * {@link FullException}, which has the answers and the places of the refused keys.
+     */
     public boolean[] insertMany(long[] keys) {
         return batch(Verb.INSERT_UNIQUE, keys);
     }
@@ -248,6 +284,10 @@ public final class Filter implements AutoCloseable {
     }
 
     private boolean[] batch(Verb verb, byte[][] keys) {
+        for (int i = 0; i < keys.length; i++) {
+            int place = i;
+            Objects.requireNonNull(keys[i], () -> "key " + place + " of the batch is null: nothing was done");
+        }
         var answers = new boolean[keys.length];
         for (int from = 0; from < keys.length; from += CHUNK) {
             int count = Math.min(CHUNK, keys.length - from);
@@ -280,7 +320,19 @@ public final class Filter implements AutoCloseable {
         keys.set(ADDRESS, 16, data);
         keys.set(ADDRESS, 24, sizes);
         var found = arena.allocate(count);
-        Library.check(() -> (int) verb.batch.invokeExact(handle(), keys, found));
+        try {
+            check(address -> (int) verb.batch.invokeExact(address, keys, found));
+        } catch (CouaException full) {
+            if (full.status != CouaException.Status.FULL) {
+                throw full;
+            }
+            copy(found, answers, from, count);
+            throw FullException.of(full, found, answers, from, count);
+        }
+        copy(found, answers, from, count);
+    }
+
+    private static void copy(MemorySegment found, boolean[] answers, int from, int count) {
         for (int i = 0; i < count; i++) {
             answers[from + i] = found.get(JAVA_BYTE, i) == 1;
         }
@@ -288,24 +340,27 @@ public final class Filter implements AutoCloseable {
 
     /** Removes all keys. */
     public void clear() {
-        Library.check(() -> (int) Library.CLEAR.invokeExact(handle()));
+        check(address -> (int) Library.CLEAR.invokeExact(address));
     }
 
     /** Adds the keys of another filter that are absent here. */
     public void merge(Filter other) {
-        Library.check(() -> (int) Library.MERGE.invokeExact(handle(), other.handle()));
+        other.use(from -> {
+            check(address -> (int) Library.MERGE.invokeExact(address, from));
+            return null;
+        });
     }
 
     /** Makes the changes to an open file so far durable. */
     public void commit() {
-        Library.check(() -> (int) Library.STORE_COMMIT.invokeExact(handle()));
+        check(address -> (int) Library.STORE_COMMIT.invokeExact(address));
     }
 
     /** Writes the filter to a file, which it replaces in one step. */
     public void save(Path path) {
         try (var arena = Arena.ofConfined()) {
-            var text = Library.text(arena, path.toString());
-            Library.check(() -> (int) Library.SAVE.invokeExact(handle(), text));
+            var text = Library.text(arena, path);
+            check(address -> (int) Library.SAVE.invokeExact(address, text));
         }
     }
 
@@ -327,7 +382,7 @@ public final class Filter implements AutoCloseable {
                 var length = arena.allocate(JAVA_LONG);
                 var bytes = arena.allocate(Math.max(capacity, 1));
                 long size = capacity;
-                int status = Library.statusOf(() -> (int) call.invokeExact(handle(), bytes, size, length));
+                int status = use(address -> (int) call.invokeExact(address, bytes, size, length));
                 if (status == 0) {
                     return bytes.asSlice(0, length.get(JAVA_LONG, 0)).toArray(JAVA_BYTE);
                 }
@@ -341,7 +396,7 @@ public final class Filter implements AutoCloseable {
 
     private MemorySegment measured(MethodHandle call) {
         var answer = SPACES.get().answer;
-        Library.check(() -> (int) call.invokeExact(handle(), answer));
+        check(address -> (int) call.invokeExact(address, answer));
         return answer;
     }
 

@@ -12,7 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 
 /** The functions of coua.h. The property {@code coua.library} is the path of libcoua, if it is not installed. */
 final class Library {
@@ -104,17 +106,40 @@ final class Library {
     static CouaException failure(int status) {
         try {
             var message = ((MemorySegment) LAST_ERROR.invokeExact()).reinterpret(Long.MAX_VALUE);
-            return new CouaException(status, message.getString(0));
+            return new CouaException(status, inJava(message.getString(0)));
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
+    }
+
+    /** What the library calls by the names of coua.h, by those of this package. */
+    private static String inJava(String message) {
+        return message.replace("coua_store_open()", "Filter.open").replace("coua_to_bytes()", "toBytes")
+                .replace("coua_from_bytes()", "Filter.fromBytes").replace("coua_insert_unique()", "insert")
+                .replace("coua_insert_unique_batch()", "insertMany");
     }
 
     static MemorySegment keyIn(Arena arena, byte[] key) {
         return key == null ? MemorySegment.NULL : arena.allocateFrom(ValueLayout.JAVA_BYTE, key);
     }
 
-    static MemorySegment text(Arena arena, String text) {
-        return arena.allocateFrom(text, StandardCharsets.UTF_8);
+    /** How the system encodes names of files. */
+    private static final Charset NAMES = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
+
+    /** A path as the system has it. */
+    static MemorySegment text(Arena arena, Path path) {
+        var text = path.toString();
+        boolean isWindows = System.getProperty("os.name").startsWith("Windows");
+        var names = isWindows ? StandardCharsets.UTF_8 : NAMES;
+        // Java has another character where it could not decode a name.
+        if (text.indexOf('\ufffd') >= 0 || !names.newEncoder().canEncode(text)) {
+            throw new IllegalArgumentException("the path " + text + " cannot be written in " + names
+                    + ", in which this Java has names of files: start it in a locale of UTF-8, such as LC_ALL=C.UTF-8, or "
+                    + "rename the file");
+        }
+        var bytes = text.getBytes(names);
+        var memory = arena.allocate(bytes.length + 1L);
+        MemorySegment.copy(bytes, 0, memory, ValueLayout.JAVA_BYTE, 0, bytes.length);
+        return memory;
     }
 }

@@ -96,6 +96,89 @@ class FilterTest {
     }
 
     @Test
+    void aFullFilterTellsWhichKeysItRefused() {
+        try (var filter = new Filter(new Options().capacity(1000).rate(0.001))) {
+            var keys = LongStream.range(0, 200_000).toArray();
+            var full = assertThrows(FullException.class, () -> filter.insertMany(keys));
+            assertEquals(Status.FULL, full.status);
+            assertEquals(1000, trues(full.isNew()));
+            var isRefused = new boolean[keys.length];
+            for (int place : full.refused()) {
+                isRefused[place] = true;
+                assertFalse(full.isNew()[0] && place == 0);
+            }
+            for (int i = 0; i < keys.length; i++) {
+                assertTrue(isRefused[i] || filter.contains(keys[i]));
+            }
+        }
+    }
+
+    @Test
+    void nullIsNoKey() {
+        try (var filter = new Filter()) {
+            var keys = IntStream.range(0, MANY).mapToObj(i -> ("key " + i).getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new);
+            keys[MANY - 1] = null;
+            assertThrows(NullPointerException.class, () -> filter.insertMany(keys));
+            assertEquals(0, filter.size());
+        }
+    }
+
+    @Test
+    void closedDuringCalls() throws Exception {
+        for (int round = 0; round < 20; round++) {
+            var filter = round % 2 == 0 ? new Filter() : Filter.open(folder.resolve("closed" + round), new Options());
+            var threads = IntStream.range(0, 4).mapToObj(number -> Thread.ofPlatform().start(() -> {
+                try {
+                    for (long key = number;; key++) {
+                        filter.insert(key);
+                        filter.containsMany(new long[] {key, 1, 2});
+                    }
+                } catch (IllegalStateException closed) {
+                    // as it should be
+                } catch (CouaException closed) {
+                    assertEquals(Status.INVALID, closed.status);
+                }
+            })).toList();
+            Thread.sleep(5);
+            filter.close();
+            for (var thread : threads) {
+                assertTrue(thread.join(java.time.Duration.ofSeconds(20)));
+            }
+        }
+    }
+
+    @Test
+    void forgottenFiltersAreFreed() throws Exception {
+        var path = folder.resolve("forgotten.coua");
+        for (int i = 0; i < 3; i++) {
+            Filter.open(path, new Options()).insert("a");
+            for (int wait = 0; wait < 200; wait++) {
+                System.gc();
+                Thread.sleep(10);
+                try {
+                    Filter.open(path, new Options()).close();
+                    break;
+                } catch (CouaException busy) {
+                    assertEquals(Status.BUSY, busy.status);
+                }
+            }
+        }
+        Filter.open(path, new Options()).close();
+    }
+
+    @Test
+    void pathsThatCannotBeEncoded() {
+        var names = System.getProperty("sun.jnu.encoding");
+        Assumptions.assumeTrue(names.equals("UTF-8"), "this Java has names of files in " + names);
+        var path = folder.resolve("name \ufffd.coua");
+        try (var filter = new Filter()) {
+            var error = assertThrows(IllegalArgumentException.class, () -> filter.save(path));
+            assertTrue(error.getMessage().contains("UTF-8"));
+            assertThrows(IllegalArgumentException.class, () -> Filter.load(path, new Options()));
+        }
+    }
+
+    @Test
     void bytesAreAPromise() throws Exception {
         try (var filter = new Filter(new Options().capacity(MANY).rate(0.001).seed(42))) {
             LongStream.range(0, MANY).forEach(key -> {
@@ -131,6 +214,10 @@ class FilterTest {
         fails(Status.NOT_A_FILTER, () -> Filter.fromBytes(new byte[100], new Options()));
         fails(Status.INVALID, () -> new Filter(new Options().rate(2)));
         assertThrows(IllegalArgumentException.class, () -> new Options().key(new byte[3]));
+        try (var filter = new Filter()) {
+            var error = assertThrows(CouaException.class, filter::commit);
+            assertTrue(error.getMessage().contains("Filter.open makes one"));
+        }
     }
 
     @Test

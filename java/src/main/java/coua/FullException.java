@@ -1,0 +1,40 @@
+package coua;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.stream.IntStream;
+
+/** Keys of a batch were refused, for the filter has no room for them. All others were inserted. */
+public final class FullException extends CouaException {
+    private static final long serialVersionUID = 1L;
+
+    /** The answer for a key that was refused. */
+    private static final int REFUSED = 2;
+
+    private final boolean[] isNew;
+    private final int[] refused;
+
+    private FullException(String message, boolean[] isNew, int[] refused) {
+        super(Status.FULL.ordinal(), message + " (" + refused.length + " keys of the batch were refused)");
+        this.isNew = isNew;
+        this.refused = refused;
+    }
+
+    /** Of a part of a batch, whose answers lie in found; what comes after it is refused too. */
+    static FullException of(CouaException full, MemorySegment found, boolean[] isNew, int from, int count) {
+        var here = IntStream.range(0, count).filter(i -> found.get(ValueLayout.JAVA_BYTE, i) == REFUSED);
+        var later = IntStream.range(from + count, isNew.length);
+        var refused = IntStream.concat(here.map(i -> from + i), later).toArray();
+        return new FullException(full.getMessage(), isNew, refused);
+    }
+
+    /** What the call would have returned: true where a key is new; false where it was there or was refused. */
+    public boolean[] isNew() {
+        return isNew.clone();
+    }
+
+    /** The places of the keys that were not inserted. */
+    public int[] refused() {
+        return refused.clone();
+    }
+}
