@@ -20,7 +20,7 @@ import (
 // What does the work: the C library as WebAssembly.
 const engineName = "wazero"
 
-// Made by go/build.
+// Made by scripts/build-go.
 //
 //go:embed coua.wasm
 var code []byte

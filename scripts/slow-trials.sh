@@ -26,7 +26,7 @@ for processor in aarch64 s390x; do
     fi
 done
 
-servers=crates/coua-valkey/tests/server/install-servers
+servers=scripts/install-servers
 if has debootstrap && [ "$(id -u)" -eq 0 ] && $servers trixie >/dev/null; then
     run_tests 'the module in Redis 8 and Valkey 8.1' skipped "${heeding[@]}" PATH="$PWD/target/servers/trixie/bin:$PATH" \
         cargo test -p coua-valkey --test server --no-fail-fast -- --skip needs_valgrind "${without[@]}"
@@ -39,9 +39,9 @@ check 'orders of threads' env RUSTFLAGS='--cfg loom' \
     cargo test --quiet --release -p coua --lib --target-dir target/loom orders
 
 check "the README's first command, as written" scripts/first-command
-check 'Python: engines for many machines, source distribution' crates/coua-python/test --all
-check_if 'the Go module: races, fuzzing, the comparison' go go/test --all
-check_if 'the package for Java' 'mvn' java/test
+check 'Python: engines for many machines, source distribution' scripts/test-python --all
+check_if 'the Go module: races, fuzzing, the comparison' go scripts/test-go --all
+check_if 'the package for Java' 'mvn' scripts/test-java
 check 'packages are built' scripts/dist
 check 'packages are installed and tried' scripts/try-dist
 

@@ -1,4 +1,4 @@
-//! Takes in the page of `coua explore`, if `web/build` has made it.
+//! Takes in the page of `coua explore`, if `scripts/build-web` has made it.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -11,7 +11,7 @@ fn main() {
     let is_wanted = env::var_os("CARGO_FEATURE_EXPLORE").is_some();
     assert!(
         !(page.is_empty() && is_package && is_wanted),
-        "page/explore.html is missing: `web/build` makes it, before the package is packed"
+        "page/explore.html is missing: `scripts/build-web` makes it, before the package is packed"
     );
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("explore.html"), page).expect("the folder of the build can be written");

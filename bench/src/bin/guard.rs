@@ -86,7 +86,7 @@ fn check(word: &str) -> Result<(), String> {
     } else if more > 0 {
         return Err(format!(
             "{more} counts lie more than 5 % above their record, or have none; if that is meant, record \
-             them with `just guard record`"
+             them with `bench/guard record`"
         ));
     }
     Ok(())

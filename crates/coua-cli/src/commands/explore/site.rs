@@ -35,7 +35,7 @@ fn check_made() -> Result<()> {
         return Ok(());
     }
     let reason = "this program was built without the page; in its sources, give this command: \
-                  web/build && cargo run --release -- explore";
+                  scripts/build-web && cargo run --release -- explore";
     Err(Failure::at("explore", reason))
 }
 

@@ -1,4 +1,4 @@
-//! Clients that are not ours, as `clients/install` installs them.
+//! Clients that are not ours, as `scripts/install-client` installs them.
 
 mod go_redis;
 

@@ -7,7 +7,7 @@ import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import java.util.function.LongPredicate;
 
-/** Coua beside Guava's BloomFilter and CuckooFilter4j, in one run: {@code java/test --compare}. */
+/** Coua beside Guava's BloomFilter and CuckooFilter4j, in one run: {@code scripts/test-java --compare}. */
 final class Compare {
     private static final int KEYS = 1_000_000;
     private static final int BLOCK = 1 << 14;
