@@ -6,7 +6,7 @@
 //! bits (shifted out to the left).
 //!
 //! Threads share a filter by shards ([`SharedCuckooFilter`](crate::SharedCuckooFilter)), and fill them when all keys are
-//! known ([`build`]).
+//! known (`build`).
 
 mod build;
 mod divide;
