@@ -34,7 +34,7 @@ func (f *Filter) Save(path string) error {
 	return f.call(func(e *engine) error { return e.save(path) })
 }
 
-// Load reads the filter in a file into memory, whoever wrote it. Of the options only Key counts.
+// Load reads the filter in a file into memory, written by any program or package. Of the options only Key counts.
 func Load(path string, options ...Option) (*Filter, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ impl CuckooFilter {
         Ok(Self::of(options.build()?, &Notes::default()))
     }
 
-    /// The filter in a file, whoever wrote it. What is changed here does not change the file, unless it is
+    /// The filter in a file that any program or package wrote. What is changed here does not change the file, unless it is
     /// saved there again; `coua.open` works on the file itself.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]

@@ -32,7 +32,7 @@ pub(crate) struct File {
 /// Opens the filter in a file, or makes a new one there.
 ///
 /// One process writes at a time. `wait` says how many seconds to wait for another one: `True`, as long as it
-/// takes; `False` or 0, not at all (`Locked`). With `readonly=True` the last commit is asked, and nobody waits.
+/// takes; `False` or 0, not at all (`Locked`). With `readonly=True` the last commit is asked, without waiting.
 ///
 /// `capacity`, `rate`, and the keywords of `CuckooFilter` describe a new filter. A filter that exists must
 /// agree with what is given. `window` (a length, such as `"7d"`) or `window_items` make one that forgets, with

@@ -276,7 +276,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Writes the filter to a file, in one step: whoever reads it meanwhile finds what was there before, or this.
+    /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         whole::save(self, py, &path)
     }

@@ -61,7 +61,7 @@ impl Window {
         Ok(Self::of(options.build()?, &Notes::default()))
     }
 
-    /// The window in a file, whoever wrote it.
+    /// The window in a file that any program or package wrote.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {

@@ -23,7 +23,7 @@ pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_ch
     })
 }
 
-/// Reads the filter in a file into memory, whoever wrote it. key: the 16 bytes of its secret key, or NULL. What is
+/// Reads the filter in a file into memory, written by any program or package. key: the 16 bytes of its secret key, or NULL. What is
 /// changed later does not change the file; coua_store_open() works on the file itself. Bytes after the last commit, which
 /// an interrupted write leaves, do not count; `coua verify` reports them.
 #[unsafe(no_mangle)]
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn coua_store_open(
     })
 }
 
-/// Opens the last commit of the filter in a file, to be asked. It waits for nobody. key as in coua_load(). A large file is
+/// Opens the last commit of the filter in a file, to be asked. It does not wait for a writer. key as in coua_load(). A large file is
 /// mapped: while it is open it may be replaced, but not truncated in place, which would end the process by SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_read(

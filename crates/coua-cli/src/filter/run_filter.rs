@@ -64,7 +64,7 @@ pub(crate) trait RunFilter: Debug {
         true
     }
 
-    /// Takes back what shards were asked ahead and nobody learned: all else was answered for, and nothing follows.
+    /// Rolls back what shards did for blocks that were not answered. No block follows.
     fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) {}
 
     /// Returns an error if the file of a filter that was asked is not what it was.

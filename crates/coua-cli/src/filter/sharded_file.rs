@@ -96,7 +96,7 @@ impl ShardedFile {
         store.note_changes(change, &keys.hashes[..found.len()], |nth| found[nth] == changed);
         if merged.is_err() {
             // For lack of memory: all other limits are far.
-            groups.iter().enumerate().for_each(|(shard, group)| self.take_back(shard, group));
+            groups.iter().enumerate().for_each(|(shard, group)| self.undo(shard, group));
         }
         if self.op != Op::Remove {
             *added = found.iter().filter(|found| **found == Seen::New).count() as u64;
@@ -111,17 +111,17 @@ impl ShardedFile {
         self.accepted_keys.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok();
     }
 
-    /// Nothing follows: the shards give back what nobody learned, and are one filter again.
+    /// Rolls back what was not answered, and joins the shards. No block follows.
     pub(super) fn end(&self, store: &mut Store, unanswered: &[Unanswered]) {
         for Unanswered { shard, group } in unanswered {
-            self.take_back(*shard, group);
+            self.undo(*shard, group);
         }
         self.join(store);
     }
 
-    fn take_back(&self, shard: usize, group: &Group) {
+    fn undo(&self, shard: usize, group: &Group) {
         if let (Some(shards), true) = (&*self.divided.shards(), self.op.inserts()) {
-            sharding::take_back(&mut shards.shard(shard), group);
+            sharding::undo(&mut shards.shard(shard), group);
         }
     }
 }
@@ -140,7 +140,7 @@ impl Prefetch for ShardedFile {
             0 => None,
             _ => accepted.checked_sub(keys.hashes.len() as u64),
         };
-        // First, so that whoever accepts no more sees all that were accepted.
+        // First, so that `hold` sees every block that was accepted.
         self.ahead.fetch_add(1, Ordering::SeqCst);
         let accepted = self.accepted_keys.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
         if accepted.is_err() {

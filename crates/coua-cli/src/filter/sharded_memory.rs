@@ -48,17 +48,13 @@ impl ShardedMemory {
     fn merge(&self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), Stop> {
         let merged = self.sharding.merge(keys, answers, HASH_BITS.into());
         if merged.is_err() {
-            answers
-                .groups
-                .iter()
-                .enumerate()
-                .for_each(|(shard, group)| self.take_back(shard, group));
+            answers.groups.iter().enumerate().for_each(|(shard, group)| self.undo(shard, group));
         }
         merged
     }
 
-    fn take_back(&self, shard: usize, group: &Group) {
-        sharding::take_back(&mut self.shard(shard).filter, group);
+    fn undo(&self, shard: usize, group: &Group) {
+        sharding::undo(&mut self.shard(shard).filter, group);
     }
 
     /// What there is to say of all shards together.
@@ -105,7 +101,7 @@ impl RunFilter for Arc<ShardedMemory> {
 
     fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) {
         for Unanswered { shard, group } in &unanswered {
-            self.take_back(*shard, group);
+            self.undo(*shard, group);
         }
     }
 

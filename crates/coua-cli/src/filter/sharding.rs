@@ -137,7 +137,7 @@ pub(super) fn outcomes(
 }
 
 /// Removes what a shard has inserted.
-pub(super) fn take_back(shard: &mut CuckooFilter, group: &Group) {
+pub(super) fn undo(shard: &mut CuckooFilter, group: &Group) {
     let inserted =
         zip(&group.hashes, &group.outcomes).filter(|(_, it)| **it == Insertion::Inserted);
     shard.remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());

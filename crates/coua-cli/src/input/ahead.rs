@@ -1,7 +1,7 @@
 //! Compressed inputs are unpacked before their turn, by threads that find nothing to do that is nearer to the output.
 //!
-//! An input in work is a lane: parts in their order, and what is left of the input. What fails here is not told: the
-//! input is read from there on in its turn, as if it had never been unpacked, and the error is met again.
+//! An input in work is a lane: parts in their order, and what is left of the input. Errors are dropped
+//! here: in its turn the input is read again from there, and meets the error again.
 //! (`docs/decisions/0021-unpacked-ahead.md`)
 
 use crate::input::cut::{Cutter, Piece};

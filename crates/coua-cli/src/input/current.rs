@@ -157,7 +157,7 @@ impl Current {
         Ok(())
     }
 
-    /// Reads on from there, and nobody else does.
+    /// Reads on from there; no thread unpacks it ahead any more.
     fn reopen(&mut self, from: ReadFrom, means: &Means) -> io::Result<()> {
         let Means { coding, stop, .. } = means;
         let opened = Opened::new(&self.source, from, *coding, DecoderLimit::NONE, stop)?;

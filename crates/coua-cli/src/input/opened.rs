@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes that are unpacked in one step: a millisecond of gzip.
 pub(super) const PIECE: usize = 512 * 1024;
 
-/// Bytes that a decoder is asked for at once, whoever wants how many. So what it returns before an error does not depend
-/// on that: a decoder loses what it has when it meets one.
+/// Bytes that a decoder is asked for at once, however many are wanted. A decoder loses what it has when it meets an
+/// error, so this decides what comes before one.
 const STEP: usize = 64 * 1024;
 
 /// Where to read an input: from a place where a member of compressed data begins, without the first bytes of what

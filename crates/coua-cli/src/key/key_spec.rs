@@ -62,8 +62,8 @@ impl KeySpec {
 
     /// Adds it to what is told about a filter.
     pub(crate) fn write_report(&self, report: &mut Report) {
-        report.field("keys", json!(self));
-        report.row("keys", self.to_string());
+        report.field("key_options", json!(self));
+        report.row("key options", self.to_string());
     }
 }
 

@@ -69,7 +69,7 @@ impl Output {
             return Self::new(None, platform::standard_output(), spec);
         };
         if platform::descriptor(path).is_some() {
-            // Whoever opened the file decides what stays in it.
+            // The process that opened the file decides what stays in it.
             let file = File::options().append(true).open(path);
             let output = Self::new(Some(path), file, spec)?;
             return Ok(Self { path: None, ..output });

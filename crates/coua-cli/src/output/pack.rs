@@ -161,7 +161,7 @@ impl Packer {
     }
 }
 
-/// Starts threads that pack frames until nobody sends any.
+/// Starts threads that pack frames until the sender is dropped.
 fn start(packing: Packing, threads: usize) -> Result<Sender<(Vec<u8>, Sender<Packed>)>> {
     let (frames, receiver) = mpsc::channel::<(Vec<u8>, Sender<Packed>)>();
     let receiver = Arc::new(Mutex::new(receiver));

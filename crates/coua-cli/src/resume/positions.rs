@@ -118,7 +118,7 @@ impl Positions {
     }
 
     /// The records of the block from `place` on are not done after all.
-    pub(super) fn take_back(&mut self, block: &Block, place: usize) {
+    pub(super) fn roll_back(&mut self, block: &Block, place: usize) {
         if let Some(position) = self.inputs.get_mut(block.input) {
             position.met = block.records_before + place as u64;
             (position.place.records, position.place.note) = (position.met, 0);

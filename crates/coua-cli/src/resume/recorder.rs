@@ -122,8 +122,8 @@ impl Recorder {
     }
 
     /// The records of the block from `place` on are not done after all.
-    pub(crate) fn take_back(&mut self, block: &Block, place: usize) {
-        self.positions.take_back(block, place);
+    pub(crate) fn roll_back(&mut self, block: &Block, place: usize) {
+        self.positions.roll_back(block, place);
     }
 
     /// Whether the run can be resumed still.

@@ -71,7 +71,7 @@ impl Pass {
                 let place = if self.outcome.is_full() { 0 } else { batch.keys.record_of_hash(nth) };
                 self.session.record(batch, place);
                 if let Some(recorder) = &mut self.recorder {
-                    recorder.take_back(&batch.block, place);
+                    recorder.roll_back(&batch.block, place);
                 }
                 batch.answers.selected.truncate(place);
                 batch.answers.also_selected.truncate(place);

@@ -88,7 +88,7 @@ fn info_tells_both() {
     let folder = Folder::new();
     with(&folder, "a;b\n", &["add", "f", "-k2", "-t", ";", "-i"]).good();
     let keys = json!({"find": {"fields": ["2"], "separator": [";"]}, "normalize": ["ignore-case"]});
-    assert_eq!(run_in(&folder, &["info", "--json", "f"]).json()["keys"], keys);
+    assert_eq!(run_in(&folder, &["info", "--json", "f"]).json()["key_options"], keys);
     let text = run_in(&folder, &["info", "f"]).text();
     assert!(text.contains("--fields 2 --separator ';', --ignore-case\n"), "{text}");
     with(&folder, "a\n", &["add", &folder.join("g")]).good();
@@ -134,7 +134,8 @@ fn whole_files() {
     with(&folder, "c\n", &["add", &folder.join("h")]).good();
     run_in(&folder, &["compact", "-q", "f"]).good();
     run_in(&folder, &["convert", "f", "-o", "small", "--hash-bits", "40"]).good();
-    let keys = |name: &str| run_in(&folder, &["info", "--json", name]).json()["keys"].clone();
+    let keys =
+        |name: &str| run_in(&folder, &["info", "--json", name]).json()["key_options"].clone();
     assert_eq!(keys("small"), json!({"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}));
     run_in(&folder, &["merge", "-q", "-o", "both", "f", "g"]).good();
     assert_eq!(

@@ -4,7 +4,7 @@
 //! shares nothing with the filter in memory
 //! (`docs/decisions/0012-background-snapshots.md`).
 //!
-//! The thread gets open files and no names. Whoever abandons it removes the name, and what the thread may
+//! The thread gets open files and no names. The caller that abandons it removes the name, and what the thread may
 //! still write belongs to no file.
 
 use std::fmt::Debug;
@@ -161,7 +161,7 @@ impl Task {
 
 /// Who does the work. Tests replace it, to decide when.
 pub(crate) trait Spawn: Debug + Send + Sync {
-    /// Has the work done by somebody else.
+    /// Has the work done by another thread.
     fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()>;
 }
 

@@ -1,6 +1,6 @@
 //! One writer at a time.
 //!
-//! Writers lock the filter's own file. A new snapshot replaces that file, so whoever has waited for the lock
+//! Writers lock the filter's own file. A new snapshot replaces that file, so a writer that has waited for the lock
 //! checks that the name still leads to the file, and waits for the new one otherwise. A filter that does
 //! not exist yet has an empty file as its placeholder. Readers take no lock.
 
@@ -101,7 +101,7 @@ impl Lock {
         is_at(&self.file, &self.path)
     }
 
-    /// Fails if somebody has ignored the lock: removed or replaced the file, so that writes to it are lost; or
+    /// Fails if another program has ignored the lock: removed or replaced the file, so that writes to it are lost; or
     /// written to it before there was a filter.
     pub(crate) fn check_held(&self) -> Result<(), StoreError> {
         if self.is_held() && (self.is_new() || !self.was_new) {
@@ -163,7 +163,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed before it is unlocked, so that whoever has waited for it notices.
+        // Removed before it is unlocked, so that a writer that has waited for it notices.
         if self.is_placeholder && self.is_new() && self.is_held() {
             fs::remove_file(&self.path).ok();
         }

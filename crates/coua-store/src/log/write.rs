@@ -144,7 +144,7 @@ impl Log {
     }
 
     /// Whether the file still begins with the snapshot, if this log follows one, and ends where the log ended:
-    /// nobody has overwritten it in place, as `cp` does.
+    /// no program has overwritten it in place, as `cp` does.
     pub(crate) fn is_in(&self, file: &File) -> bool {
         let ends_here =
             |found| found == self.written.at || self.is_ahead && found >= self.committed.at;

@@ -57,7 +57,7 @@ public final class Filter implements AutoCloseable {
                 Library.text(arena, path), options.inMemory(arena), 0, created)), true);
     }
 
-    /** Reads the filter in a file into memory, whoever wrote it. Of the options only the key counts. */
+    /** Reads the filter in a file into memory, written by any program or package. Of the options only the key counts. */
     public static Filter load(Path path, Options options) {
         return inMemory((arena, created) -> (int) Library.LOAD.invokeExact(
                 Library.text(arena, path), Library.keyIn(arena, options.key), created));
