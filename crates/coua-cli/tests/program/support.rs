@@ -216,7 +216,7 @@ pub(crate) fn until(mut what: impl FnMut() -> bool) {
     let start = Instant::now();
     while !what() {
         assert!(start.elapsed() < PATIENCE, "it never happened");
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Files that others change while a run is at work, interrupted, or at its end.
 
 use super::refused::interrupted;
+use super::rounds;
 use crate::support::{
     Folder, Repeats, coua, expected, lines, messages, powerless, run_in, shell, try_send, until,
     wait,
@@ -33,9 +34,9 @@ fn at_work_as(command: &mut Command, folder: &Folder, written: u64) -> Child {
 /// Another file has the name of the input: nobody may go on in it where the first one was left.
 #[test]
 fn a_run_whose_input_was_replaced_is_not_resumed() {
-    let text = lines(200_000, Repeats::Few);
-    let longer = [&b"another first line\n"[..], &text, b"its last line\n"].concat();
-    let caught = (0..50).any(|_| {
+    let caught = rounds().any(|count| {
+        let text = lines(count, Repeats::Few);
+        let longer = [&b"another first line\n"[..], &text, b"its last line\n"].concat();
         let folder = Folder::new();
         folder.file("many", &text);
         folder.file("new", &longer);
@@ -76,8 +77,8 @@ fn sorted(text: &[u8]) -> Vec<&[u8]> {
 /// It is the same file still: what cannot be looked at for now is looked at the next time.
 #[test]
 fn a_run_whose_input_cannot_be_looked_at_for_a_while_is_resumed() {
-    let text = lines(200_000, Repeats::Few);
-    let caught = (1..50).any(|round| {
+    let caught = rounds().any(|count| {
+        let text = lines(count, Repeats::Few);
         let folder = Folder::new();
         folder.file("many", &text);
         let mode = |name: &str, mode| {
@@ -87,7 +88,7 @@ fn a_run_whose_input_cannot_be_looked_at_for_a_while_is_resumed() {
         mode("", 0o777);
         let mut child = at_work_as(command.args(RESUME), &folder, 100_000);
         mode("many", 0);
-        let is_stopped = round % 2 == 0 && try_send(&child, Signal::TERM);
+        let is_stopped = count % 200_000 == 0 && try_send(&child, Signal::TERM);
         let status = wait(&mut child);
         assert_eq!(messages(&mut child), "");
         assert!(status.success() || is_stopped);

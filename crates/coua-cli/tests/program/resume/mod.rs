@@ -176,6 +176,11 @@ const LARGE: [Kind; 1] = [Kind {
     filled: &[],
 }];
 
+/// Records of runs that are to be caught at work, more with each attempt: a busy machine notices late.
+fn rounds() -> impl Iterator<Item = u64> {
+    (1..=20).map(|round| round * 100_000)
+}
+
 struct Trial {
     folder: Folder,
     kind: &'static Kind,

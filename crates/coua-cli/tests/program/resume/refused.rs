@@ -1,24 +1,20 @@
 //! What is not the interrupted run.
 
 use super::{DEDUPS, Trial};
-use crate::support::{Folder, coua, expected, run_in, until, wait};
+use crate::support::{Folder, coua, expected, run_in, shell};
 use std::fs;
 
-/// A run in its middle: killed after a checkpoint.
+/// A run that the system killed after checkpoints: its output became longer than files may be, just before its end.
 pub(super) fn interrupted() -> Trial {
-    for _ in 0..50 {
-        let trial = Trial::new(&DEDUPS[0], 200_000);
-        let mut child = trial.start(&[]);
-        let output = trial.folder.join("out");
-        until(|| fs::metadata(&output).is_ok_and(|output| output.len() > 10_000));
-        child.kill().unwrap();
-        wait(&mut child);
-        // Refused, if there is something in the output that the filter remembers.
-        if !wait(&mut trial.start(&[])).success() {
-            return trial;
-        }
-    }
-    panic!("no run was caught at work");
+    let [kind, ..] = &DEDUPS;
+    let whole = Trial::new(kind, 200_000);
+    whole.end(&[]);
+    let blocks = whole.folder.read("out").len() / 512 - 20;
+    let trial = Trial::new(kind, 200_000);
+    let dedup = [kind.command, kind.inputs, &["--checkpoint-every", "0"]].concat().join(" ");
+    let script = format!("ulimit -c 0; ulimit -f {blocks}; exec $COUA {dedup}");
+    assert_eq!(shell(trial.folder.path(), &script).code, None, "killed");
+    trial
 }
 
 fn refused(trial: &Trial, arguments: &[&str]) -> String {

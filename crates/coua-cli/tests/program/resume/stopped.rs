@@ -1,6 +1,6 @@
 //! Runs that were stopped rather than killed, and streams.
 
-use super::{DEDUPS, Kind, Trial};
+use super::{DEDUPS, Kind, Trial, rounds};
 use crate::support::{Folder, Repeats, coua, expected, lines, run, run_with, send, until, wait};
 use rustix::process::Signal;
 use std::collections::HashSet;
@@ -11,17 +11,19 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-/// A run that was told to stop when it had written so much, and did before its end.
-fn stopped(kind: &'static Kind, written: u64) -> Trial {
-    for _ in 0..50 {
-        let trial = Trial::new(kind, 200_000);
+/// A run that was told to stop when it had written half, and did before its end; and one that came to its end.
+fn stopped(kind: &'static Kind) -> [Trial; 2] {
+    for count in rounds() {
+        let [trial, whole] = [(); 2].map(|()| Trial::new(kind, count));
+        whole.end(&[]);
+        let half = whole.folder.read("out").len() as u64 / 2;
         let mut child = trial.start(&[]);
         let output = trial.folder.join("out");
-        until(|| fs::metadata(&output).is_ok_and(|output| output.len() >= written));
+        until(|| fs::metadata(&output).is_ok_and(|output| output.len() >= half));
         send(&child, Signal::TERM);
         let status = wait(&mut child);
         if status.signal() == Some(Signal::TERM.as_raw()) {
-            return trial;
+            return [trial, whole];
         }
         assert!(status.success(), "{}: {status}", kind.name);
     }
@@ -31,9 +33,7 @@ fn stopped(kind: &'static Kind, written: u64) -> Trial {
 #[test]
 fn a_signal_ends_a_run_that_can_be_resumed() {
     for kind in &DEDUPS {
-        let reference = Trial::new(kind, 200_000);
-        reference.end(&[]);
-        let trial = stopped(kind, reference.folder.read("out").len() as u64 / 2);
+        let [trial, reference] = stopped(kind);
         // It holds what the filter remembers.
         let again = trial.start(&[]).wait_with_output().unwrap();
         assert_eq!(again.status.code(), Some(2));
