@@ -21,7 +21,7 @@ mod slots;
 mod write;
 
 pub use error::{LoadError, Part};
-pub(crate) use fields::wrong;
+pub(crate) use fields::{named, number_of, wrong};
 #[cfg(feature = "file")]
 pub(crate) use front::read_header;
 pub(crate) use front::{Extent, Front, PartFront};

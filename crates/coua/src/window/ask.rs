@@ -1,7 +1,10 @@
 //! Asking all generations.
 
+use std::borrow::Cow;
+
 use crate::hash::{Key, KeyHash};
 use crate::window::Generations;
+use crate::window::generations::Live;
 
 impl Generations {
     /// Whether the key is remembered; true for another key with the false-positive rate's probability.
@@ -24,21 +27,28 @@ impl Generations {
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.newest(hashes).iter().map(Option::is_some).collect()
+    }
+
+    /// The newest generation that has each hash.
+    pub(super) fn newest(&self, hashes: &[KeyHash]) -> Vec<Option<u64>> {
+        let mut newest = vec![None; hashes.len()];
+        let mut places: Vec<usize> = (0..hashes.len()).collect();
+        let mut asked = Cow::Borrowed(hashes);
         // Most repeats are recent.
-        let mut filters = self.live.iter().rev().map(|live| &live.filter);
-        let Some(newest) = filters.next() else { return vec![false; hashes.len()] };
-        let mut present = newest.contains_batch(hashes);
-        for filter in filters {
-            let places: Vec<_> = (0..hashes.len()).filter(|&place| !present[place]).collect();
+        for Live { number, filter } in self.live.iter().rev() {
             if places.is_empty() {
                 break;
             }
-            let asked: Vec<KeyHash> = places.iter().map(|&place| hashes[place]).collect();
-            for (&place, answer) in places.iter().zip(filter.contains_batch(&asked)) {
-                present[place] = answer;
+            for (&place, _) in
+                places.iter().zip(filter.contains_batch(&asked)).filter(|found| found.1)
+            {
+                newest[place] = Some(*number);
             }
+            places.retain(|&place| newest[place].is_none());
+            asked = places.iter().map(|&place| hashes[place]).collect();
         }
-        present
+        newest
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys * generations).
