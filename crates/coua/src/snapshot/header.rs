@@ -71,7 +71,7 @@ impl StoredHash {
 
 /// The window of a filter that forgets, as a snapshot stores it. [`window`](crate::window) knows what the numbers
 /// mean, and checks them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct StoredWindow {
     /// Not 0, which is the clock of a filter that never forgets: there all is 0.
     pub(crate) clock: u32,

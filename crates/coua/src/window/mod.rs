@@ -47,7 +47,7 @@ pub enum Clock {
 }
 
 /// From when the age of an item counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AgeFrom {
     /// From its insertion: a repeat changes nothing.
     #[default]
