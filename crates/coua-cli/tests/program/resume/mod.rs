@@ -136,7 +136,7 @@ const REMOVES: [Kind; 4] = [
 ];
 
 /// Filters that forget while they run.
-const WINDOWS: [Kind; 4] = [
+const WINDOWS: [Kind; 6] = [
     Kind {
         name: "items",
         command: DEDUP,
@@ -156,6 +156,20 @@ const WINDOWS: [Kind; 4] = [
         command: DEDUP,
         options: &["--window", "7d", "COUA_NOW", "2026-11-21T04:00:00Z"],
         inputs: &["many"],
+        filled: &[],
+    },
+    Kind {
+        name: "items last seen",
+        command: DEDUP,
+        options: &["--window", "1000-items", "--window-by", "last", "-j", "2", "--tee-dups", "tee"],
+        inputs: &["many", "open"],
+        filled: &[],
+    },
+    Kind {
+        name: "times last seen",
+        command: DEDUP,
+        options: &["--window", "5m", "--window-by", "last", "-k", "2", "--time-field", "1", "-d"],
+        inputs: &["timed"],
         filled: &[],
     },
     Kind {
