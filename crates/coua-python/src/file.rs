@@ -36,7 +36,7 @@ pub(crate) struct File {
 ///
 /// `capacity`, `rate`, and the keywords of `CuckooFilter` describe a new filter. A filter that exists must
 /// agree with what is given. `window` (a length, such as `"7d"`) or `window_items` make one that forgets, with
-/// `generations` and `clock` as `Window` has them.
+/// `generations`, `clock`, and `window_by`, as `Window` has them (there it is `by`).
 ///
 /// >>> import os, tempfile
 /// >>> path = os.path.join(tempfile.mkdtemp(), "seen.coua")
@@ -48,8 +48,8 @@ pub(crate) struct File {
 /// False
 #[pyfunction]
 #[pyo3(signature = (path, **keywords),
-       text_signature = "(path, *, wait=True, readonly=False, window=None, window_items=None, generations=8, \
-                         clock=\"arrival\", capacity=None, rate=None, max_items=None, hash_bits=None, \
+       text_signature = "(path, *, wait=True, readonly=False, window=None, window_items=None, window_by=\"first\", \
+                         generations=8, clock=\"arrival\", capacity=None, rate=None, max_items=None, hash_bits=None, \
                          layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -59,10 +59,10 @@ pub(crate) fn open(
     let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
     let mut wanted = Options::take(&keywords)?;
     let length = take::<Length>(&keywords, "window")?;
-    let items = take(&keywords, "window_items")?;
+    let (items, by) = (take(&keywords, "window_items")?, take(&keywords, "window_by")?);
     let wait = take::<Bound<'_, PyAny>>(&keywords, "wait")?;
     let is_readonly = take(&keywords, "readonly")?.unwrap_or(false);
-    wanted.take_window(length, items, &keywords)?;
+    wanted.take_window(length, items, by, &keywords)?;
     check_empty(&keywords)?;
     let mut options = StoreOptions::new();
     if let Some(key) = wanted.key() {

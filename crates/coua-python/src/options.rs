@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{KeyHasher, Layout, WhenFull};
 use coua_store::{Difference, Requirements};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -106,6 +106,7 @@ impl Options {
         &mut self,
         length: Option<Length>,
         items: Option<u64>,
+        by: Option<String>,
         keywords: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
         let generations = take::<u32>(keywords, "generations")?;
@@ -123,15 +124,15 @@ impl Options {
                     "both a length of time and a number of items were given",
                 ));
             }
-            (None, None) if generations.is_some() || clock.is_some() => {
+            (None, None) if generations.is_some() || clock.is_some() || by.is_some() => {
                 return Err(PyValueError::new_err(
-                    "generations and clock are for windows: give a window",
+                    "generations, clock and window_by are for windows: give a window",
                 ));
             }
             (None, None) => return Ok(()),
         };
         let window = Window::new(clock, length, generations.unwrap_or(GENERATIONS));
-        self.window = Some(window.map_err(error::value)?);
+        self.window = Some(window.map_err(error::value)?.counted_from(age_named(by.as_deref())?));
         Ok(())
     }
 
@@ -183,6 +184,14 @@ fn clock_named(name: Option<&str>) -> PyResult<Clock> {
         None | Some("arrival") => Ok(Clock::Arrival),
         Some("given") => Ok(Clock::Given),
         Some(name) => Err(unknown("clock", name, "\"arrival\" or \"given\"")),
+    }
+}
+
+fn age_named(name: Option<&str>) -> PyResult<AgeFrom> {
+    match name {
+        None | Some("first") => Ok(AgeFrom::FirstSeen),
+        Some("last") => Ok(AgeFrom::LastSeen),
+        Some(name) => Err(unknown("by", name, "\"first\" or \"last\"")),
     }
 }
 

@@ -18,7 +18,8 @@ use crate::state::Access;
 ///
 /// A key counts as seen for at least `length` after it was new, and for at most one generation (a part of
 /// `length`; there are `generations`) more. Its time is that of its arrival. With `clock="given"` keys bring times
-/// of their own (`times`, or `advance`), and the latest so far is the present.
+/// of their own (`times`, or `advance`), and the latest so far is the present. With `by="last"` the time counts from
+/// when `add` saw a key last, and not from when it was new.
 ///
 /// The other keywords are those of `CuckooFilter`; `capacity` and `max_items` are meant for all
 /// generations together.
@@ -40,8 +41,8 @@ impl Window {
 impl Window {
     #[new]
     #[pyo3(signature = (length = None, **keywords),
-           text_signature = "(length=None, *, items=None, generations=8, clock=\"arrival\", capacity=None, \
-                             rate=None, max_items=None, hash_bits=None, layout=\"buckets\", \
+           text_signature = "(length=None, *, items=None, by=\"first\", generations=8, clock=\"arrival\", \
+                             capacity=None, rate=None, max_items=None, hash_bits=None, layout=\"buckets\", \
                              when_full=\"grow\", seed=0, key=None)")]
     fn new(
         py: Python<'_>,
@@ -49,14 +50,14 @@ impl Window {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let items = take(&keywords, "items")?;
+        let (items, by) = (take(&keywords, "items")?, take(&keywords, "by")?);
         if length.is_none() && items.is_none() {
             return Err(PyValueError::new_err(
                 "how long is the window? give a length such as \"7d\", or items",
             ));
         }
         let mut options = Options::take(&keywords)?;
-        options.take_window(length, items, &keywords)?;
+        options.take_window(length, items, by, &keywords)?;
         check_empty(&keywords)?;
         Ok(Self::of(options.build()?, &Notes::default()))
     }

@@ -158,6 +158,17 @@ def test_windows_forget() -> None:
     assert counted.contains_many(range(900, 1000)).all() and not counted.contains_many(range(800)).any()
 
 
+def test_repeats_may_extend_the_time() -> None:
+    window = coua.Window("10m", by="last", clock="given")
+    for minute in range(0, 60, 5):
+        new = window.add_many(["a", f"{minute}"], times=[minute * 60_000] * 2)
+        assert new.tolist() == [minute == 0, True]
+    assert not window.contains_many(["0", "20"]).any()
+    assert coua.Window.from_bytes(bytes(window)).add_many(["a"], times=[60 * 60_000]).tolist() == [False]
+    with pytest.raises(coua.MergeError):
+        window |= coua.Window("10m", clock="given")
+
+
 def test_a_window_by_arrival_forgets_by_the_clock() -> None:
     window = coua.Window("200ms", generations=2)
     assert window.add("a") and not window.add("a")
@@ -180,6 +191,7 @@ def test_a_window_by_arrival_forgets_by_the_clock() -> None:
         {"items": 3},
         {"length": "1h", "generations": 0},
         {"length": "1h", "clock": "wall"},
+        {"length": "1h", "by": "newest"},
         {"length": "99999999999999999999d"},
     ],
 )

@@ -23,6 +23,7 @@ _Null: TypeAlias = Literal["error", "skip"]
 _Layout: TypeAlias = Literal["buckets", "overlapping"]
 _WhenFull: TypeAlias = Literal["grow", "error", "exceed"]
 _Clock: TypeAlias = Literal["arrival", "given"]
+_By: TypeAlias = Literal["first", "last"]
 
 __VERSION__: str
 
@@ -106,6 +107,7 @@ class Window(Filter):
         length: str | timedelta | None = None,
         *,
         items: int | None = None,
+        by: _By | None = "first",
         generations: int | None = 8,
         clock: _Clock | None = "arrival",
         capacity: int | None = None,
@@ -153,6 +155,7 @@ def open(
     readonly: bool | None = False,
     window: str | timedelta | None = None,
     window_items: int | None = None,
+    window_by: _By | None = "first",
     generations: int | None = 8,
     clock: _Clock | None = "arrival",
     capacity: int | None = None,

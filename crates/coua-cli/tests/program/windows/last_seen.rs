@@ -38,38 +38,41 @@ impl Model {
 }
 
 /// Lines with a time and a key, in the order of their times but for a minute, and whether each is new.
-fn records(is_new: impl FnMut((u64, &str)) -> bool) -> (Vec<String>, Vec<bool>) {
+fn records(mut is_new: impl FnMut(u64, &str) -> bool) -> Vec<(String, bool)> {
     let text = String::from_utf8(lines(60_000, Repeats::Many)).unwrap();
     let time = |n: u64| 1_780_000_000_000 + n * 10 - n * 7_919 % 60_000;
-    let timed: Vec<(u64, &str)> = (0..).map(time).zip(text.lines()).collect();
-    let new = timed.iter().copied().map(is_new).collect();
-    (timed.iter().map(|(time, key)| format!("{time} {key}\n")).collect(), new)
+    let timed = (0..).map(time).zip(text.lines());
+    timed.map(|(time, key)| (format!("{time} {key}\n"), is_new(time, key))).collect()
 }
 
-fn selected(records: &[String], which: &[bool], wanted: bool) -> String {
-    let of_kind = records.iter().zip(which).filter(|(_, which)| **which == wanted);
-    of_kind.map(|(record, _)| record.as_str()).collect()
+/// All records, the new ones, and the repeats.
+fn texts(records: &[(String, bool)]) -> [String; 3] {
+    let all = records.iter().map(|(record, _)| record.as_str()).collect();
+    let [mut new, mut repeats] = [const { String::new() }; 2];
+    for (record, is_new) in records {
+        (if *is_new { &mut new } else { &mut repeats }).push_str(record);
+    }
+    [all, new, repeats]
 }
 
 /// In memory, with both outputs; and in a file, by several runs, of which only the first is told.
-fn agrees(options: &[&str], of_each: &[&str], (records, new): (Vec<String>, Vec<bool>)) {
+fn agrees(options: &[&str], of_each: &[&str], records: &[(String, bool)]) {
     let folder = Folder::new();
     let tee = folder.join("tee");
-    let all = records.concat();
-    let of_one = [&["dedup", "--window-by", "last", "--tee-dups", &tee], options, of_each].concat();
-    assert!(run_with(all.as_bytes(), of_one).text() == selected(&records, &new, true));
-    assert!(folder.read("tee") == selected(&records, &new, false).into_bytes());
-    let repeats = run_with(
-        all.as_bytes(),
-        [&["dedup", "-d", "--window-by", "last"], options, of_each].concat(),
-    );
-    assert!(repeats.text() == selected(&records, &new, false), "-d");
+    let [all, new, repeats] = texts(records);
+    let dedup_all = |more: &[&str]| {
+        let command = [&["dedup", "--window-by", "last"], options, of_each, more].concat();
+        run_with(all.as_bytes(), command).text()
+    };
+    assert!(dedup_all(&["--tee-dups", &tee]) == new);
+    assert!(folder.read("tee") == repeats.as_bytes());
+    assert!(dedup_all(&["-d"]) == repeats, "-d");
 
     let first = [&["--window-by", "last"], options, of_each].concat();
-    for (nth, (records, new)) in records.chunks(7_001).zip(new.chunks(7_001)).enumerate() {
-        let options = if nth == 0 { &first } else { of_each };
-        let printed = dedup(&folder, &records.concat(), options).text();
-        assert!(printed == selected(records, new, true), "run {nth}");
+    for (nth, records) in records.chunks(7_001).enumerate() {
+        let [all, new, _] = texts(records);
+        let printed = dedup(&folder, &all, if nth == 0 { &first } else { of_each }).text();
+        assert!(printed == new, "run {nth}");
     }
     assert_eq!(info(&folder, &[])["window"]["by"], "last");
 
@@ -87,17 +90,17 @@ fn agrees(options: &[&str], of_each: &[&str], (records, new): (Vec<String>, Vec<
 #[test]
 fn by_the_records_own_times() {
     let mut model = Model::default();
-    let records = records(|(time, key)| model.see(key, time / (60_000 / GENERATIONS)));
-    let known = model.last.len();
-    assert!(records.1.iter().filter(|new| **new).count() > known, "some are new again");
-    agrees(&["--window", "1m"], &["-k2", "--time-field", "1"], records);
+    let records = records(|time, key| model.see(key, time / (60_000 / GENERATIONS)));
+    let new = records.iter().filter(|(_, is_new)| *is_new).count();
+    assert!(new > model.last.len(), "some are new again");
+    agrees(&["--window", "1m"], &["-k2", "--time-field", "1"], &records);
 }
 
 #[test]
 fn by_the_number_of_items() {
     let mut model = Model::default();
-    let records = records(|(_, key)| model.count(key, 3_000 / GENERATIONS));
-    agrees(&["--window", "3000-items"], &["-k2"], records);
+    let records = records(|_, key| model.count(key, 3_000 / GENERATIONS));
+    agrees(&["--window", "3000-items"], &["-k2"], &records);
 }
 
 #[test]
