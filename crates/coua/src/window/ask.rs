@@ -1,7 +1,5 @@
 //! Asking all generations.
 
-use std::borrow::Cow;
-
 use crate::hash::{Key, KeyHash};
 use crate::window::Generations;
 use crate::window::generations::Live;
@@ -32,21 +30,22 @@ impl Generations {
 
     /// The newest generation that has each hash.
     pub(super) fn newest(&self, hashes: &[KeyHash]) -> Vec<Option<u64>> {
-        let mut newest = vec![None; hashes.len()];
-        let mut places: Vec<usize> = (0..hashes.len()).collect();
-        let mut asked = Cow::Borrowed(hashes);
         // Most repeats are recent.
-        for Live { number, filter } in self.live.iter().rev() {
+        let mut generations = self.live.iter().rev();
+        let Some(Live { number, filter }) = generations.next() else {
+            return vec![None; hashes.len()];
+        };
+        let present = filter.contains_batch(hashes);
+        let mut newest: Vec<_> = present.iter().map(|present| present.then_some(*number)).collect();
+        for Live { number, filter } in generations {
+            let places: Vec<_> = (0..hashes.len()).filter(|&at| newest[at].is_none()).collect();
             if places.is_empty() {
                 break;
             }
-            for (&place, _) in
-                places.iter().zip(filter.contains_batch(&asked)).filter(|found| found.1)
-            {
-                newest[place] = Some(*number);
+            let asked: Vec<KeyHash> = places.iter().map(|&place| hashes[place]).collect();
+            for (&place, answer) in places.iter().zip(filter.contains_batch(&asked)) {
+                newest[place] = answer.then_some(*number);
             }
-            places.retain(|&place| newest[place].is_none());
-            asked = places.iter().map(|&place| hashes[place]).collect();
         }
         newest
     }

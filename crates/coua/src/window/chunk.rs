@@ -6,7 +6,7 @@ use crate::error::{BatchFull, FullReason, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::KeyHash;
 use crate::window::change::{Change, ChangeLog, LoggedGenerations};
-use crate::window::{AgeFrom, Clock, Generations, When, Window};
+use crate::window::{Clock, Generations, When, Window};
 
 /// Items of a batch between which nothing is forgotten.
 pub(super) struct Chunk<'a, 'b, L> {
@@ -31,8 +31,8 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             IfPresent::AddCopy => vec![None; self.hashes.len()],
         };
         // What is not wanted now is not wanted later: in a chunk items only come, and become younger.
-        let is_wanted = |&at: &usize| self.is_wanted(at, self.into.filter.target(self.when, at));
-        let wanted: Vec<usize> = (0..self.hashes.len()).filter(is_wanted).collect();
+        let wanted = (0..self.hashes.len()).filter(|&at| self.is_wanted(at));
+        let wanted: Vec<usize> = wanted.collect();
         let mut next = 0;
         while next < wanted.len() {
             let target = self.into.filter.target(self.when, wanted[next]);
@@ -53,20 +53,15 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         Ok(self.hashes.len())
     }
 
-    /// Whether an item has something to do with `target`, its generation, or none if it is too old: it is absent, or
-    /// a repeat that moves there.
-    fn is_wanted(&self, at: usize, target: Option<u64>) -> bool {
-        let ages_from = self.into.filter.window().map(|window| window.age_from());
-        self.found[at].is_none() || ages_from == Some(AgeFrom::LastSeen) && self.found[at] < target
+    /// Whether an item is absent, or a repeat that moves to the generation of its time.
+    fn is_wanted(&self, at: usize) -> bool {
+        self.found[at].is_none_or(|found| {
+            self.into.filter.renews() && self.into.filter.target(self.when, at) > Some(found)
+        })
     }
 
     /// The items of a run that earlier runs have left to do. Generation `but` is not asked.
-    fn still_wanted<'r>(
-        &mut self,
-        run: &'r [usize],
-        target: Option<u64>,
-        but: Option<u64>,
-    ) -> Cow<'r, [usize]> {
+    fn still_wanted<'r>(&mut self, run: &'r [usize], but: Option<u64>) -> Cow<'r, [usize]> {
         let mut places = Cow::Borrowed(run);
         for live in &self.into.filter.live {
             let is_other = Some(live.number) != but && self.changed.contains(&live.number);
@@ -75,7 +70,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
                 for (&at, _) in places.iter().zip(answers).filter(|(_, answer)| *answer) {
                     self.found[at] = self.found[at].max(Some(live.number));
                 }
-                places.to_mut().retain(|&at| self.is_wanted(at, target));
+                places.to_mut().retain(|&at| self.is_wanted(at));
             }
         }
         places
@@ -93,7 +88,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     }
 
     fn insert_run(&mut self, number: u64, run: &[usize], room: usize) -> Result<usize, BatchFull> {
-        let places = self.still_wanted(run, Some(number), (room > 0).then_some(number));
+        let places = self.still_wanted(run, (room > 0).then_some(number));
         let Some(&first) = places.first() else { return Ok(0) };
         // What moves leaves as much room as it takes.
         if room == 0 && self.found[first].is_none() {
@@ -134,7 +129,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     }
 
     fn let_pass(&mut self, run: &[usize]) -> usize {
-        let places = self.still_wanted(run, None, None);
+        let places = self.still_wanted(run, None);
         for &at in &*places {
             self.outcomes[at] = Insertion::Inserted;
         }
