@@ -67,7 +67,7 @@ export function why(root, save) {
   function show(message = "") {
     const all = made();
     const { set, bloom, cuckoo, truth } = answers(all, state.asked);
-    const { slots: slotCount, slotBits } = cuckoo && all.cuckoo.describe();
+    const { slots: slotCount, slotBits } = all.cuckoo.describe();
     const list = el("div", { class: "list" }, [...all.set].join(", "));
     const kept = t("whyMemory", { n: number(setBytes(all.set)), words: all.set.size });
     const room = (bytes) => t("whyRoom", { n: bytes, words: CUCKOO.capacity });
