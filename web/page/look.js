@@ -340,7 +340,7 @@ async function keyResult(file, found, table, key) {
       const slot = at(n, position);
       if (!slot) return {};
       const isIt = slot.r === representative;
-      return { text: `${hex(slot.f, located.fingerprintBits)}·${slot.c}${isIt ? " ✓" : ""}`, kind: isIt ? "new" : "used" };
+      return { text: `${hex(slot.f, located.fingerprintBits)}·${slot.c}${isIt ? " ✓" : ""}`, kind: isIt ? "new" : "used", key: slot.f };
     },
   });
   view.classList.add("wide");

@@ -3,6 +3,7 @@
 import { initialize } from "./coua.js";
 import { evict } from "./evict.js";
 import { growth } from "./growth.js";
+import { heroPicture } from "./hero.js";
 import { look } from "./look.js";
 import { positives } from "./positives.js";
 import { remove } from "./remove.js";
@@ -34,7 +35,7 @@ function show() {
     show();
     document.getElementById("language").focus();
   } }, t("language"));
-  document.querySelector("header").replaceChildren(language, el("h1", {}, t("title")), el("p", {}, ...rich(t("subtitle"))));
+  document.querySelector("header").replaceChildren(language, el("h1", {}, t("title")), heroPicture(), el("p", {}, ...rich(t("subtitle"))));
   const links = PARTS.map(([name], n) => el("li", {}, el("a", { href: `#${name}`, onclick: (event) => {
     // The link in the address keeps the state of the page.
     event.preventDefault();
@@ -48,7 +49,7 @@ function show() {
   main.replaceChildren();
   PARTS.forEach(([name, part], n) => {
     const section = el("section", { id: name, tabindex: -1, "aria-labelledby": `${name}-title` },
-      el("h2", { id: `${name}-title` }, `${n + 1}. ${t(name)}`));
+      el("h2", { id: `${name}-title` }, `${n + 1}. ${t(name)}`), el("p", { class: "question" }, t(`${name}Question`)));
     main.append(section);
     part(section, save);
     linkCells(section);

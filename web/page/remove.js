@@ -82,7 +82,7 @@ function ninthCopy(state, save) {
       heading: (n) => ({ text: t("bucket", { n: buckets[n] }), kind: n ? "alternate" : "primary" }),
       cell: (n, position) => {
         const stored = cell(buckets[n], position);
-        return stored ? { text: hex(stored, bits), kind } : {};
+        return stored ? { text: hex(stored, bits), kind, key: kind === "bad" ? undefined : stored } : {};
       },
     });
     const row = (name, n) => el("p", { class: "small" }, `${t(name)}: `, el("b", {}, number(n)));

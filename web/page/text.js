@@ -11,6 +11,7 @@ export const TEXT = {
   skip: ["Skip to the content", "跳到正文"],
   proof: ["Checked so far: {asked} answers. Wrong “yes”: {falsePositives}. Wrong “no”: {falseNegatives}.", "至此已核对 {asked} 个答案。误报“有”：{falsePositives}。误报“无”：{falseNegatives}。"],
   proofMade: ["{made} of the wrong “no” were made on purpose in part 5.", "其中 {made} 个误报“无”是第 5 节中故意造成的。"],
+  heroText: ["A filter with {n} words", "有 {n} 个单词的过滤器"],
   contents: ["Contents", "目录"],
   back: ["Back", "上一步"],
   next: ["Next", "下一步"],
@@ -28,6 +29,7 @@ export const TEXT = {
   restart: ["Start over", "重新开始"],
 
   why: ["Why not just keep a set?", "为什么不直接用集合？"],
+  whyQuestion: ["How few bytes can answer “have I seen this word?”", "要回答“我见过这个词吗？”，最少需要几个字节？"],
   why1: [
     "A crawler has met a URL and wants to know whether it met it before. A **set** of all URLs answers exactly, but it has to keep every URL. A **filter** keeps a few bits of each. The price: now and then it says “yes” about something it never saw. It never says “no” about something it holds.",
     "爬虫遇到一个网址，想知道以前是否见过。保存所有网址的**集合**能精确回答，但必须保存每个网址。**过滤器**只为每个网址保存几个比特。代价是：它偶尔会对从未见过的东西说“有”；但对它所保存的东西，它绝不会说“无”。",
@@ -49,6 +51,7 @@ export const TEXT = {
   whyHint: ["Try: remove a word and ask for it again. The Bloom filter still says yes.", "试一试：删除一个单词再查询它。布隆过滤器仍然说“有”。"],
 
   two: ["Two buckets for each key", "每个键有两个桶"],
+  twoQuestion: ["Where does a key go, and how is it found again when only a few of its bits are kept?", "键放到哪里？只留下它的几位，又怎样再找到它？"],
   two1: [
     "The table has {buckets} **buckets** of four **slots**. A key is hashed to 64 bits. The hash gives it a bucket, the [[primary|primary bucket]], and a short [[fingerprint|fingerprint]]. Only the fingerprint is stored, not the key. A second bucket, the [[alternate|alternate bucket]], is another place where it may lie: the filter takes the emptier one, and can move the key to the other later.",
     "表有 {buckets} 个**桶**，每桶四个**槽**。键被哈希成 64 位。由哈希得出一个桶，即[[primary|主桶]]，以及一个短小的[[fingerprint|指纹]]。表中只存指纹，不存键。第二个桶，即[[alternate|备用桶]]，是键可以放的另一处：过滤器选较空的一个，以后还能把键搬到另一个。",
@@ -82,9 +85,10 @@ export const TEXT = {
   ],
 
   evict: ["Evictions", "驱逐"],
+  evictQuestion: ["What if both buckets are full?", "如果两个桶都满了呢？"],
   evict1: [
-    "What if both buckets are full? Then the new fingerprint takes the slot of another one, as a cuckoo’s chick takes the nest, and the **evicted** fingerprint moves to its own other bucket. If that is full too, it evicts the next. Such a chain ends at a [[free|free slot]].",
-    "如果两个桶都满了呢？新指纹就占据另一个指纹的槽，像布谷鸟雏鸟占巢一样；被**驱逐**的指纹搬到它自己的另一个桶。如果那里也满，它再驱逐下一个。这样的链在一个[[free|空槽]]处结束。",
+    "The new fingerprint takes the slot of another one, as a cuckoo’s chick takes the nest, and the **evicted** fingerprint moves to its own other bucket. If that is full too, it evicts the next. Such a chain ends at a [[free|free slot]].",
+    "新指纹就占据另一个指纹的槽，像布谷鸟雏鸟占巢一样；被**驱逐**的指纹搬到它自己的另一个桶。如果那里也满，它再驱逐下一个。这样的链在一个[[free|空槽]]处结束。",
   ],
   evictItems: ["Items in the table", "表中元素"],
   evictNone: ["Item {n} went straight into a free slot. {load} of the slots are in use.", "第 {n} 个元素直接进入空槽。已用 {load} 的槽。"],
@@ -109,6 +113,7 @@ export const TEXT = {
   evictInOverflow: ["of them in the overflow table", "其中在溢出表中"],
 
   fp: ["Wrong “yes”: false positives", "误报“有”：假阳性"],
+  fpQuestion: ["When is a “yes” wrong, and how often?", "什么时候“有”是错的？有多频繁？"],
   fp1: [
     "A query looks for the fingerprint in the two buckets. If a key that was never added has the same bucket and the same fingerprint as a stored one, the filter cannot tell them apart: to it they are **one key**.",
     "查询在两个桶里寻找指纹。如果一个从未加入的键与某个已存的键桶相同、指纹也相同，过滤器就无法区分它们：对它来说这是**同一个键**。",
@@ -129,6 +134,7 @@ export const TEXT = {
   fpPoint: ["measured", "实测"],
 
   del: ["Removing, and the ninth copy", "删除，以及第九个副本"],
+  delQuestion: ["What happens when something is removed that was never inserted?", "删除一个从未加入的东西，会发生什么？"],
   del1: [
     "To remove a key, the filter looks into the key’s two buckets and empties one slot that holds its fingerprint. That is safe if the key **was inserted**, for then one such slot was filled for it. Two inserted keys may share buckets and fingerprint: then there are two equal slots, and emptying either leaves one for the other key. But if the key never was inserted, the only such slot was filled for **another key**. Take the stranger from part 4:",
     "删除一个键时，过滤器在它的两个桶里清空一个存有其指纹的槽。如果这个键**确实加入过**，这是安全的：必有一个这样的槽是为它填的。两个加入过的键可能桶和指纹都相同：那就有两个相同的槽，清空任何一个，都还给另一个键留下一个。但如果这个键从未加入，唯一这样的槽就是为**另一个键**填的。以第 4 节的陌生键为例：",
@@ -158,9 +164,10 @@ export const TEXT = {
   delOverflow: ["{slots} in slots, {extra} counted in the overflow table.", "槽中 {slots} 个，溢出表中计 {extra} 个。"],
 
   grow: ["Growth without the keys", "没有键也能增长"],
+  growQuestion: ["How can the table become larger when the keys are gone?", "键已经不在，表怎样变大？"],
   grow1: [
-    "A full table needs a larger one, but the keys are gone: how can anything be rehashed? The table is made of **segments**. The first bits of a hash name the segment. When a segment is full, it **splits in two**, and each item goes by the next bit of its hash. That bit is known: it was the top bit of the fingerprint. So the fingerprint gives one bit up, and the segment’s number takes it over. Nothing is forgotten: the filter tells as many hashes apart as before, and the promised rate holds.",
-    "表满了就要更大的表，可是键已不在，怎样重新哈希呢？表由**分段**组成。哈希的前几位指出分段。分段满时**一分为二**，每个元素按其哈希的下一位归属。这一位是已知的：它就是指纹的最高位。于是指纹交出一位，由分段的编号接过去。什么都没有遗忘：过滤器能区分的哈希与从前一样多，承诺的误报率仍然成立。",
+    "The keys cannot be hashed again. So the table is made of **segments**. The first bits of a hash name the segment. When a segment is full, it **splits in two**, and each item goes by the next bit of its hash. That bit is known: it was the top bit of the fingerprint. So the fingerprint gives one bit up, and the segment’s number takes it over. Nothing is forgotten: the filter tells as many hashes apart as before, and the promised rate holds.",
+    "键无法重新哈希，所以表由**分段**组成。哈希的前几位指出分段。分段满时**一分为二**，每个元素按其哈希的下一位归属。这一位是已知的：它就是指纹的最高位。于是指纹交出一位，由分段的编号接过去。什么都没有遗忘：过滤器能区分的哈希与从前一样多，承诺的误报率仍然成立。",
   ],
   growItems: ["Items", "元素数"],
   growSegments: ["Segments, as wide as their share of all hashes", "各分段，宽度为其占全部哈希的份额"],
@@ -178,6 +185,7 @@ export const TEXT = {
   ],
 
   size: ["How large?", "要多大？"],
+  sizeQuestion: ["How much memory does your job take?", "你的任务需要多少内存？"],
   size1: ["Choose how many items, and how often a wrong “yes” may happen. These are the numbers of {command}.", "选择元素数量和可接受的误报率。数字与 {command} 相同。"],
   sizeItems: ["Items", "元素数"],
   sizeRate: ["One wrong “yes” in", "每多少次查询误报一次"],
@@ -196,6 +204,7 @@ export const TEXT = {
   sizeCannot: ["cannot reach this rate", "达不到这个误报率"],
 
   look: ["Look inside a real filter", "查看真实的过滤器"],
+  lookQuestion: ["What is in a real file?", "真实的文件里有什么？"],
   look1: [
     "Choose a file that {command} has made, or drop it here. It is read in slices, only as far as needed, and nothing leaves this browser. A file of gigabytes opens at once.",
     "选择一个由 {command} 生成的文件，或拖放到这里。文件按需分片读取，什么也不会离开浏览器。几个 GB 的文件也能立即打开。",

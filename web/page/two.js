@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, stateOf, within } from "./state.js";
-import { bucketTable, el, field, fill, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
+import { bucketTable, el, field, fill, fly, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
 
 const TWO_STEPS = 6;
 
@@ -58,7 +58,7 @@ export function two(root, save) {
       const isNew = state.step >= 4 && found.n === slot.n;
       const digits = hex(found.f, table.segments[0].fingerprintBits);
       const link = isNew ? "fingerprint choice" : undefined;
-      return { text: isNew ? `${digits}·${found.c}` : digits, kind: isNew ? "new" : "used", link };
+      return { text: isNew ? `${digits}·${found.c}` : digits, kind: isNew ? "new" : "used", link, key: found.f };
     };
   }
 
@@ -70,7 +70,8 @@ export function two(root, save) {
     };
   }
 
-  function show() {
+  /** `isNext`: one step further than before. */
+  function show(isNext) {
     const found = facts();
     const table = state.step >= 4 ? found.after : before;
     story.replaceChildren(...rich(fill(words("twoSteps")[state.step], found.values)));
@@ -78,6 +79,7 @@ export function two(root, save) {
       buckets, slots: slotsPerBucket, label: story.textContent,
       cell: cellOf(table, found), heading: headingOf(found.place),
     }));
+    if (isNext && state.step === 4) fly(figure.querySelector(".slot.new"));
     steps.show();
     save();
   }
@@ -87,8 +89,9 @@ export function two(root, save) {
     show();
   });
   const steps = stepper(() => TWO_STEPS, () => state.step, (step) => {
+    const isNext = step === state.step + 1;
     state.step = step;
-    show();
+    show(isNext);
   });
   root.append(paragraph("two1", { buckets: number(buckets) }),
     el("div", { class: "controls" }, field("twoKey", input)), steps.node, story, figure,

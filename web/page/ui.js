@@ -141,14 +141,30 @@ export function stepper(steps, get, set) {
   return { node: el("div", { class: "controls" }, back, place, next), show };
 }
 
-/** Buckets with their slots: `cell(bucket, position)` gives text, class and link. */
+/** A slot. `key` is what it holds: the same has the same color wherever it is. The text is above arrows. */
+export function slotCell({ text, kind, key }, attributes = {}) {
+  const color = key === undefined ? {} : { class: `slot keyed ${kind}`, style: `--hue:${(key * 137) % 360}` };
+  return el("span", { class: `slot ${kind}`, ...attributes, ...color }, el("b", {}, text));
+}
+
+/** Shows where the content of a node came from: another node, or from above. */
+export function fly(node, from) {
+  if (!node || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const to = node.getBoundingClientRect();
+  const begin = from?.getBoundingClientRect() ?? { left: to.left, top: to.top - to.height };
+  const moved = `translate(${begin.left - to.left}px, ${begin.top - to.top}px)`;
+  const above = { position: "relative", zIndex: 3 };
+  node.animate([{ ...above, transform: moved, opacity: from ? 1 : 0 }, { ...above, transform: "none", opacity: 1 }], { duration: 300, easing: "ease-in-out" });
+}
+
+/** Buckets with their slots: `cell(bucket, position)` gives text, class, link, and the key of the color. */
 export function bucketTable({ buckets, slots, label, cell, heading = (n) => ({ text: String(n) }) }) {
   const columns = [];
   for (let b = 0; b < buckets; b += 1) {
     const head = heading(b);
     const cells = Array.from({ length: slots }, (_, position) => {
-      const { text = "", kind = "", link } = cell(b, position) ?? {};
-      return el("span", { class: `slot ${kind}`, "data-link": link, "data-slot": b * slots + position }, text);
+      const { text = "", kind = "", link, key } = cell(b, position) ?? {};
+      return slotCell({ text, kind, key }, { "data-link": link, "data-slot": b * slots + position });
     });
     const name = el("span", { class: `number ${head.kind ?? ""}`, "data-link": head.link }, head.text);
     columns.push(el("span", { class: "bucket", "data-link": head.link }, name, ...cells));

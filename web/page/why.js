@@ -2,7 +2,7 @@
 
 import { BloomFilter, CuckooFilter } from "./coua.js";
 import { BIRDS, check, stateOf } from "./state.js";
-import { button, el, field, hex, live, number, paragraph, t } from "./ui.js";
+import { button, el, field, hex, live, number, paragraph, slotCell, t } from "./ui.js";
 
 const FIRST = BIRDS.slice(0, 8).join(" ");
 const BLOOM_BITS = 128;
@@ -61,7 +61,7 @@ export function why(root, save) {
     const used = new Map((segments[0].slots ?? []).map((slot) => [slot.n, slot.f]));
     const label = `${t("whyCuckoo")}: ${used.size} / ${parameters.segmentSlots}`;
     const cells = Array.from({ length: parameters.segmentSlots }, (_, n) =>
-      el("span", { class: `slot ${used.has(n) ? "used" : ""}` }, used.has(n) ? hex(used.get(n), segments[0].fingerprintBits) : ""));
+      slotCell(used.has(n) ? { text: hex(used.get(n), segments[0].fingerprintBits), kind: "used", key: used.get(n) } : { text: "", kind: "" }));
     return el("div", { class: "grid", role: "img", "aria-label": label }, ...cells);
   }
 
