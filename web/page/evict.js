@@ -3,7 +3,7 @@
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, checkAll, stateOf, within } from "./state.js";
 import { TextbookFilter } from "./textbook.js";
-import { arrows, bucketTable, button, chart, el, field, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
+import { arrows, bucketTable, button, chart, el, field, hex, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
 
 /** It refuses rather than grows, and has no limit but its slots: 16 buckets of 4. */
 const FULL = { capacity: 55, hashBits: 12, whenFull: "refuse" };
@@ -92,7 +92,7 @@ export function evict(root, save) {
       cell: (bucket, position) => {
         const n = bucket * slotsPerBucket + position;
         const slot = shown.get(n);
-        return slot ? { text: slot.f.toString(16), kind: kindOf(n) } : { link: "free" };
+        return slot ? { text: hex(slot.f, tables[0].segments[0].fingerprintBits), kind: kindOf(n) } : { link: "free" };
       },
     });
     figure.replaceChildren(table);

@@ -9,7 +9,7 @@ import { remove } from "./remove.js";
 import { sizes } from "./sizes.js";
 import { proof, readLink, saveLink } from "./state.js";
 import { two } from "./two.js";
-import { el, linkCells, number, page, rich, t } from "./ui.js";
+import { el, linkCells, number, page, rich, t, words } from "./ui.js";
 import { why } from "./why.js";
 
 const PARTS = [["why", why], ["two", two], ["evict", evict], ["fp", positives], ["del", remove], ["grow", growth], ["size", sizes], ["look", look]];
@@ -53,6 +53,8 @@ function show() {
     part(section, save);
     linkCells(section);
   });
+  main.append(el("section", { id: "sum", "aria-labelledby": "sum-title" }, el("h2", { id: "sum-title" }, t("sum")),
+    el("ol", {}, ...words("sumPoints").map((point) => el("li", {}, ...rich(point))))));
   document.querySelector("footer p").textContent = t("footer");
   showProof();
 }
@@ -62,4 +64,6 @@ proof.show = showProof;
 await initialize(await globalThis.unpacked("wasm"));
 page.language = (readLink().get("lang") ?? navigator.language).startsWith("zh") ? 1 : 0;
 show();
+// Another link that is pasted into the address of this page.
+addEventListener("hashchange", () => location.reload());
 document.body.dataset.ready = "yes";

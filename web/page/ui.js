@@ -23,10 +23,13 @@ export const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFra
 
 export function percent(share) {
   if (share === 0) return "0 %";
-  if (share < 1e-8) return `${(100 * share).toExponential(1)} %`;
+  if (share < 1e-8) return "< 0.000001 %";
   const digits = share >= 0.1 ? 0 : Math.min(9, 1 - Math.floor(Math.log10(share * 100)));
   return `${(100 * share).toFixed(digits)} %`;
 }
+
+/** A fingerprint in hexadecimal digits, with all its zeros. */
+export const hex = (fingerprint, bits) => fingerprint.toString(16).padStart(Math.ceil(bits / 4), "0");
 
 /** For the ticks of an axis. */
 export const roundPercent = (share) => `${Number((100 * share).toPrecision(2))} %`;
