@@ -116,6 +116,7 @@ async function everyPart(browser) {
   // The picture of the documents: docs/explore.png.
   const box = await page.locator("#evict").boundingBox();
   const table = await page.locator("#evict .table").boundingBox();
+  await page.evaluate(() => Promise.all(document.getAnimations().map((flight) => flight.finished.catch(() => {}))));
   const clip = { x: box.x - 8, y: box.y + await page.evaluate(() => scrollY) + 8, width: box.width + 16, height: table.y + table.height - box.y };
   await page.screenshot({ path: join(folder, "pictures", "explore.png"), fullPage: true, clip });
   const lost = await page.locator("#evict tbody tr").last().locator("td").allTextContents();
