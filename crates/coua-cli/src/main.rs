@@ -20,12 +20,19 @@ mod run;
 mod runs;
 mod terminal;
 
-use std::panic;
 use std::process::ExitCode;
+use std::{panic, thread};
+
+/// Bytes of stack for the program's own thread: the system may leave the first one little.
+const STACK: usize = 8 << 20;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
         terminal::message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
-    panic::catch_unwind(cli::run).unwrap_or(terminal::Exit::Error).finish()
+    let ended = match thread::Builder::new().stack_size(STACK).spawn(cli::run) {
+        Ok(program) => program.join(),
+        Err(_) => panic::catch_unwind(cli::run),
+    };
+    ended.unwrap_or(terminal::Exit::Error).finish()
 }
