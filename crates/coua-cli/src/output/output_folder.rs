@@ -36,11 +36,14 @@ impl OutputFolder {
             let name = name(full.strip_prefix(&common).unwrap_or(full), packing, input, given);
             let path = folder.join(name);
             match firsts.entry(path.clone()) {
-                Entry::Vacant(place) => drop(place.insert(input.path)),
+                Entry::Vacant(place) => drop(place.insert((input.path, full))),
                 Entry::Occupied(first) => {
-                    let (first, path) = (first.get().display(), path.display());
-                    let reason = format_args!(
-                        "--output-dir: would be written to {path}, and so would {first}: give each input once"
+                    let (first, path) = (first.get(), path.display());
+                    let remedy =
+                        if first.1 == full { "name it once" } else { "rename one of them" };
+                    let reason = format!(
+                        "--output-dir: its output would be {path}, and so would that of {}: {remedy}",
+                        first.0.display()
                     );
                     return Err(Failure::at(input.path.display(), reason));
                 }

@@ -49,7 +49,8 @@ impl Pass {
             let found = found.iter().map(|found| *found == wanted);
             let passes = |reason: &Reason| match reason {
                 Reason::Header(header) => {
-                    !is_begun && to.as_ref().is_none_or(|to| to.has_header(*header))
+                    let is_first = *header == Header::First;
+                    !is_begun && to.as_ref().map_or(is_first, |to| to.has_header(*header))
                 }
                 _ => self.job.reading.passes(reason, wanted),
             };
