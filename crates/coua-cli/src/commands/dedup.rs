@@ -39,9 +39,9 @@ Examples:
 /// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
 /// block, saves, and ends by the signal.
 ///
-/// With --filter, -o and inputs that are files, a run may be interrupted at any moment, even by a crash. The
-/// same command with --resume continues it: output and filter are then the same as without the interruption. If
-/// the filter is full (exit code 3), make room and resume.
+/// With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any moment, even by a
+/// crash. The same command with --resume continues it: output and filter are then the same as without the
+/// interruption. If the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
@@ -66,8 +66,10 @@ pub(crate) struct DedupArgs {
     /// Write an output for each input into DIR
     ///
     /// Each has the name that its input has below the deepest folder that all inputs are in, and is compressed as that
-    /// is: the records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. With --compress, `.zst` or
-    /// `.gz` is added to names or replaced. A CSV header is written to each output.
+    /// is: the records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. With --compress, and where a
+    /// name says otherwise than what is written, `.zst` or `.gz` is added, replaced or dropped. Folders are created. All
+    /// outputs are there from the beginning of the run on, and those that were there are emptied (see --overwrite for
+    /// what a filter remembers). An output begins with the CSV header of its input.
     #[arg(long, value_name = "DIR", help_heading = "Output", hide_short_help = true)]
     output_dir: Option<PathBuf>,
 

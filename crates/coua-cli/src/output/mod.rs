@@ -132,13 +132,15 @@ impl Outputs {
 
     /// Waits until all is on the disk, and says where it ends.
     pub(crate) fn sync(&mut self) -> Result<Synced> {
+        let mut ends = Vec::new();
+        self.each(|output| output.sync().map(|place| ends.push(place)))?;
+        let mut ends = ends.into_iter();
         let mut synced = Synced::default();
-        self.each(|output| output.sync().map(|place| synced.extend(place)))?;
         if let Some(per_input) = &mut self.per_input {
-            let others = synced.split_off(1);
-            synced.into_iter().for_each(|place| per_input.record(place));
-            return Ok([&per_input.places[..], &others].concat());
+            ends.next().flatten().into_iter().for_each(|place| per_input.record(place));
+            synced.clone_from(&per_input.places);
         }
+        synced.extend(ends.flatten());
         Ok(synced)
     }
 

@@ -56,7 +56,10 @@ impl OutputFolder {
 
     /// How the output of this absolute name is compressed.
     pub(super) fn packing(&self, path: &Path) -> Option<Packing> {
-        let is_it = |own: &PathBuf| std::path::absolute(own).is_ok_and(|own| own == path);
+        let is_it = |own: &PathBuf| {
+            own.file_name() == path.file_name()
+                && std::path::absolute(own).is_ok_and(|own| own == path)
+        };
         let place = self.paths.iter().position(is_it)?;
         self.packings.get(place).copied()
     }

@@ -98,15 +98,18 @@ impl<'a> Remembered<'a> {
         self.places(Role::Input).any(|place| bytes_after(&place.path, place) > 0)
     }
 
-    /// The first of these files that holds what it has written: by its name, or else by its content.
+    /// The first of these files that holds what it has written: by its name, or else by its content. Of many, each is
+    /// held against the one in its place: all against all would open a million files for a thousand.
     pub(super) fn written_of<'p>(&self, paths: &'p [PathBuf]) -> Option<&'p PathBuf> {
-        let outputs = || self.places(Role::Output).filter(|place| place.offset > 0);
-        let names: HashSet<_> = outputs().map(|place| place.path.as_path()).collect();
-        let named = paths.iter().find(|path| names.contains(path.as_path()) && has_content(path));
-        let holds = |path: &&PathBuf| {
-            has_content(path) && outputs().any(|place| place.check_at(path).is_ok())
+        let outputs = || self.places(Role::Output).enumerate().filter(|(_, it)| it.offset > 0);
+        let names: HashSet<_> = outputs().map(|(_, place)| place.path.as_path()).collect();
+        let by_name = paths.iter().find(|path| names.contains(path.as_path()) && has_content(path));
+        let holds = |(nth, path): &(usize, &PathBuf)| {
+            let is_near = |other| paths.len() <= MOST_FILES || other == *nth;
+            let mut others = outputs().filter(|(other, _)| is_near(*other));
+            has_content(path) && others.any(|(_, place)| place.check_at(path).is_ok())
         };
-        named.or_else(|| paths.iter().find(holds))
+        by_name.or_else(|| paths.iter().enumerate().find(holds).map(|(_, path)| path))
     }
 
     /// The error if it is of a later version: this one cannot resume it.
@@ -162,7 +165,7 @@ pub(super) fn bytes_after(path: &Path, place: &Place) -> u64 {
     length.saturating_sub(place.offset)
 }
 
-/// Files of a run that a table names.
+/// Files of a run that a table names, or that are compared with all others.
 const MOST_FILES: usize = 10;
 
 /// Adds the runs: those that have not ended first, and the youngest first. The names of the fields are part of the
