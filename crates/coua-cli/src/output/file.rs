@@ -127,14 +127,15 @@ impl Output {
         Self::new(Some(path), File::options().append(true).open(path), packing, spec)
     }
 
-    /// Goes on with another file, at a place of it, where the one before is at its end.
-    pub(super) fn switch(&mut self, path: &Path, place: &Place) -> Result<()> {
+    /// Goes on with another file, at a place of it. Returns the one before, which is at its end.
+    pub(super) fn switch(&mut self, path: &Path, place: &Place) -> Result<File> {
         self.name = path.display().to_string();
         let failed = |error: io::Error| Failure::io(&self.name, &error);
-        self.file = File::options().append(true).open(path).map_err(failed)?;
-        self.regular = Identity::of(&self.file).map_err(failed)?;
+        let file = File::options().append(true).open(path).map_err(failed)?;
+        self.regular = Identity::of(&file).map_err(failed)?;
         self.path = Some(path.to_owned());
-        self.truncate(place)
+        let before = mem::replace(&mut self.file, file);
+        self.truncate(place).map(|()| before)
     }
 
     /// Compresses from now on so.
@@ -164,6 +165,11 @@ impl Output {
             return Ok(None);
         }
         self.sync_file()?;
+        self.end()
+    }
+
+    /// Where it ends, if that is a place; nothing is gathered.
+    pub(super) fn end(&self) -> Result<Option<Place>> {
         let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;

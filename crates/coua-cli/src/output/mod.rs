@@ -137,6 +137,7 @@ impl Outputs {
         let mut ends = ends.into_iter();
         let mut synced = Synced::default();
         if let Some(per_input) = &mut self.per_input {
+            per_input.sync()?;
             ends.next().flatten().into_iter().for_each(|place| per_input.record(place));
             synced.clone_from(&per_input.places);
         }

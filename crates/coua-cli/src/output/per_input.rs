@@ -9,9 +9,10 @@ use crate::terminal::{Failure, Result, message};
 use coua_store::folder_of;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
-use std::io;
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::{io, mem, thread};
 
 /// Where the outputs end, and which is open. All of them are there from the beginning on.
 #[derive(Debug)]
@@ -22,11 +23,29 @@ pub(super) struct PerInput {
     /// The number of the one that is open.
     current: usize,
     threads: NonZeroUsize,
-    /// An output is on the disk before the next one is opened.
+    /// A filter remembers what is in them.
     is_followed: bool,
     /// Files and folders that were not there before.
     created: Vec<PathBuf>,
+    unsynced: Vec<Unsynced>,
 }
+
+/// An output that is at its end, and perhaps not on the disk yet.
+#[derive(Debug)]
+struct Unsynced {
+    path: PathBuf,
+    file: File,
+}
+
+impl Unsynced {
+    fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|error| Failure::write(self.path.display(), &error))
+    }
+}
+
+/// Outputs that are synced at once: a file system commits them together. On ext4, 400 small files took 1.7 s one by one,
+/// 0.26 s by four, and 0.15 s by sixteen.
+const SYNCED_AT_ONCE: usize = 8;
 
 impl PerInput {
     /// Opens the first of them. Those that are not there are created; nothing is dropped yet.
@@ -61,7 +80,8 @@ impl PerInput {
 
     fn of(files: &OutputFolder, places: Vec<Place>, spec: OutputSpec<'_>) -> Self {
         let OutputSpec { threads, is_followed, .. } = spec;
-        Self { files: files.clone(), places, current: 0, threads, is_followed, created: Vec::new() }
+        let (files, current, created, unsynced) = (files.clone(), 0, Vec::new(), Vec::new());
+        Self { files, places, current, threads, is_followed, created, unsynced }
     }
 
     fn first(&self, spec: OutputSpec<'_>) -> Result<Output> {
@@ -164,16 +184,38 @@ impl PerInput {
         while self.current < input {
             output.finish()?;
             if self.is_followed
-                && let Some(place) = output.sync()?
+                && let Some(place) = output.end()?
             {
                 self.record(place);
             }
+            let path = self.files.paths[self.current].clone();
             self.current += 1;
             let next = self.current;
             output.set_packing(self.files.packings[next], self.threads)?;
-            output.switch(&self.files.paths[next], &self.places[next])?;
+            let file = output.switch(&self.files.paths[next], &self.places[next])?;
+            if self.is_followed {
+                self.unsynced.push(Unsynced { path, file });
+            }
+            if self.unsynced.len() == SYNCED_AT_ONCE {
+                self.sync()?;
+            }
         }
         Ok(())
+    }
+
+    /// Waits until all are on the disk but the one that is open.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        let unsynced = mem::take(&mut self.unsynced);
+        thread::scope(|scope| {
+            let started: Vec<_> = unsynced
+                .iter()
+                .map(|it| thread::Builder::new().spawn_scoped(scope, || it.sync()))
+                .collect();
+            started.into_iter().try_for_each(|thread| {
+                let thread = thread.map_err(|error| Failure::io("threads", &error))?;
+                thread.join().unwrap_or_else(|defect| resume_unwind(defect))
+            })
+        })
     }
 
     /// Completes all of them.
@@ -182,7 +224,7 @@ impl PerInput {
         output.finish()
     }
 
-    /// The open output ends there, and all of it is on the disk.
+    /// The open output ends there.
     pub(super) fn record(&mut self, place: Place) {
         self.places[self.current] = place;
     }
