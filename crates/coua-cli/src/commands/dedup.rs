@@ -66,10 +66,9 @@ pub(crate) struct DedupArgs {
     /// Write an output for each input into DIR
     ///
     /// Each has the name that its input has below the deepest folder that all inputs are in, and is compressed as that
-    /// is: the records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. With --compress, and where a
-    /// name says otherwise than what is written, `.zst` or `.gz` is added, replaced or dropped. Folders are created. All
-    /// outputs are there from the beginning of the run on, and those that were there are emptied (see --overwrite for
-    /// what a filter remembers). An output begins with the CSV header of its input.
+    /// is: the records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. bzip2, xz and lz4 are only
+    /// read: such inputs need --compress, which also changes the endings of names. Folders are created. All outputs are
+    /// there from the beginning of the run on; what was in them goes. An output begins with the CSV header of its input.
     #[arg(long, value_name = "DIR", help_heading = "Output", hide_short_help = true)]
     output_dir: Option<PathBuf>,
 
