@@ -26,7 +26,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Which regular file it is, whatever its names: the device, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity((u64, u64));
 
 impl Identity {
