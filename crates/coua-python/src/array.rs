@@ -24,15 +24,25 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
             array.ndim()
         )));
     }
+    // Of numpy.ma: a list has None where it is masked.
+    if array.len() == 0 || array.hasattr("mask")? {
+        return batch.add_items(&array.call_method0("tolist")?);
+    }
     let dtype = array.dtype();
     match dtype.kind() {
         b'i' | b'u' => add_integers(batch, array),
         b'S' | b'V' if dtype.itemsize() > 0 && !dtype.has_fields() => add_fixed_width(batch, array),
         b'U' | b'S' | b'V' | b'O' | b'T' => batch.add_items(&array.call_method0("tolist")?),
-        _ => Err(PyTypeError::new_err(format!(
-            "an array of {dtype} has no keys (integers, str and bytes are): give array.view(\"u8\") for its \
-             bits, or array.astype(str)"
-        ))),
+        _ => {
+            let bits = match dtype.itemsize() {
+                width @ (1 | 2 | 4 | 8) => format!("u{width}"),
+                width => format!("V{width}"),
+            };
+            Err(PyTypeError::new_err(format!(
+                "an array of {dtype} has no keys (integers, str and bytes are): give array.view(\"{bits}\") for \
+                 its bits, or array.astype(str)"
+            )))
+        }
     }
 }
 
@@ -79,7 +89,18 @@ pub(crate) fn add_arrow_array(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyR
 
 /// The keys of an object with `__arrow_c_stream__`, array by array.
 pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-    let mut arrays = keys.extract::<PyArrayReader>()?.into_reader()?;
+    // polars hands on the addresses of such.
+    if keys.getattr("dtype").is_ok_and(|dtype| dtype.to_string() == "Object") {
+        return Err(PyTypeError::new_err(
+            "a column of Object has no keys (strings, binary and integers are): give column.to_list()",
+        ));
+    }
+    let stream = keys.extract::<PyArrayReader>()?;
+    // Nulls of polars have a buffer, which Arrow's own must not have.
+    if stream.field_ref()?.data_type() == &DataType::Null {
+        return (0..keys.len()?).try_for_each(|_| batch.add_null());
+    }
+    let mut arrays = stream.into_reader()?;
     loop {
         let next = keys.py().detach(|| {
             let Some(array) = arrays.next() else { return Ok(false) };
@@ -128,9 +149,25 @@ fn add_arrow(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
             "a table or struct has no keys: give one column of it, such as frame[\"url\"]",
         )),
         other => Err(PyTypeError::new_err(format!(
-            "an Arrow array of {other} has no keys (integers, strings and binary are): cast it"
+            "an Arrow array of {other} has no keys (integers, strings and binary are): {}",
+            advice(other)
         ))),
     }
+}
+
+fn advice(other: &DataType) -> String {
+    let castable = match other {
+        DataType::Date32 | DataType::Time32(_) => "int32",
+        DataType::Date64
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => "int64",
+        DataType::Boolean => "uint8",
+        DataType::RunEndEncoded(..) => return "decode its runs first".to_owned(),
+        other if other.is_nested() => return "give strings or binary made of its items".to_owned(),
+        _ => "string",
+    };
+    format!("cast it to {castable}")
 }
 
 fn add_values<'a, T: ?Sized + 'a>(

@@ -70,6 +70,18 @@ fn is_sequence(key: &Bound<'_, PyAny>) -> PyResult<bool> {
     key.hasattr("__len__")
 }
 
+/// For types that people have tables of.
+fn advice_for(key: &Bound<'_, PyAny>) -> &'static str {
+    let has = |name| key.hasattr(name).unwrap_or(false);
+    if has("hex") && has("bytes") {
+        "give key.bytes"
+    } else if has("isoformat") {
+        "give key.isoformat()"
+    } else {
+        "give a str or bytes made of it, such as str(key)"
+    }
+}
+
 /// Says what to do with an object that is no key.
 fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     let advice = if key.is_none() {
@@ -81,7 +93,7 @@ fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     } else if is_sequence(key).unwrap_or(false) || key.hasattr("__iter__").unwrap_or(false) {
         "give each of its items (add_many takes many keys), or one str or bytes made of them"
     } else {
-        "give a str or bytes made of it"
+        advice_for(key)
     };
     let kind = key.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("{kind} is no key (str, bytes and int are): {advice}"))

@@ -1,7 +1,11 @@
 """What a key is, one at a time and in batches."""
 
 import array
+import datetime
+import decimal
 import enum
+import re
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -152,6 +156,7 @@ def test_fixed_widths_of_numpy_end_as_numpy_shows_them() -> None:
         pa.array(["a", None, "a", "b", None]).dictionary_encode(),
         pa.chunked_array([["a", None], ["a", "b", None]]),
         pd.Series(["a", None, "a", "b", None]),
+        np.ma.array(["a", "x", "a", "b", "y"], mask=[0, 1, 0, 0, 1]),
     ],
     ids=lambda keys: type(keys).__name__,
 )
@@ -173,6 +178,65 @@ def test_integers_with_nulls() -> None:
     assert seen.contains_many(pa.nulls(3), null="skip").tolist() == [False] * 3
 
 
+@pytest.mark.parametrize("keys", [pa.nulls(3), pa.chunked_array([pa.nulls(3)]), pl.Series([None] * 3)], ids=lambda keys: type(keys).__name__)
+def test_a_column_of_nulls_alone(keys: object) -> None:
+    seen = coua.CuckooFilter()
+    assert seen.add_many(keys, null="skip").tolist() == [False] * 3  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="key 0 of the batch is null"):
+        seen.add_many(keys)  # type: ignore[arg-type]
+    assert len(seen) == 0
+
+
+@pytest.mark.parametrize("kind", ["i4", ">u8", "S2", "f8"])
+def test_what_is_masked_is_null(kind: str) -> None:
+    keys = np.ma.array([1, 2, 1], kind, mask=[0, 1, 0])
+    seen = coua.CuckooFilter()
+    with pytest.raises(TypeError, match="null" if kind != "f8" else "float is no key"):
+        seen.add_many(keys)
+    assert len(seen) == 0
+    if kind != "f8":
+        assert seen.add_many(keys, null="skip").tolist() == [True, False, False]
+        assert len(seen) == 1
+        whole = np.ma.array([1, 3], kind)
+        assert seen.contains_many(whole).tolist() == [True, False]
+
+
+def test_shards_of_nulls() -> None:
+    with pytest.raises(TypeError, match='null="skip"'):
+        coua.shards(["d", None], 4)
+    assert coua.shards(["d", None, "a"], 4, null="skip").tolist() == [4, 1, 1]
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "?", "M8[s]", "m8[ms]", "c8", "c16", "g"])
+def test_the_advice_for_arrays_gives_a_key_for_each_item(kind: str) -> None:
+    array = np.array([1, 2, 0], "i8").astype(kind)
+    with pytest.raises(TypeError, match="give array") as refused:
+        coua.CuckooFilter().add_many(array)
+    for advice in re.findall(r"array\.\w+\(.*?\)", str(refused.value)):
+        answers = coua.CuckooFilter().add_many(eval(advice, {"array": array}))
+        assert answers.tolist() == [True, kind != "?", True], advice
+
+
+@pytest.mark.parametrize("kind", ["float32", "bool", "date32", "date64", "time32[s]", "time64[us]", "timestamp[ms]", "duration[s]"])
+def test_the_advice_for_arrow_gives_a_key_for_each_item(kind: str) -> None:
+    array = pa.array([1, 0], "int32" if "32" in kind else "int64").cast(kind if kind != "float32" else "float")
+    with pytest.raises(TypeError, match="cast it to") as refused:
+        coua.CuckooFilter().add_many(array)
+    cast = str(refused.value).rsplit(" ", 1)[1]
+    assert coua.CuckooFilter().add_many(array.cast(cast)).all(), cast
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [(uuid.UUID(int=7), "key.bytes"), (datetime.date(2026, 1, 1), "key.isoformat()"), (decimal.Decimal(1), "str(key)")],
+    ids=str,
+)
+def test_the_advice_for_objects_gives_a_key(key: object, advice: str) -> None:
+    with pytest.raises(TypeError, match="is no key.*" + re.escape(advice)):
+        coua.CuckooFilter().add(key)  # type: ignore[arg-type]
+    assert coua.CuckooFilter().add(eval(advice, {"key": key}))
+
+
 @pytest.mark.parametrize(
     ("keys", "error"),
     [
@@ -186,6 +250,9 @@ def test_integers_with_nulls() -> None:
         (np.array([(1, 2)], "i4,i4"), "is no key"),
         (pa.array([1.0]), "Float64 has no keys"),
         (pa.array([[1]]), "has no keys"),
+        (pl.Series([object()], dtype=pl.Object), "column.to_list"),
+        (pl.Series(["a", "b"], dtype=pl.Object), "column.to_list"),
+        (pa.array([[1]]), "made of its items"),
         (pl.DataFrame({"a": [1]}), "give one column"),
         (pa.table({"a": [1]}), "give one column"),
         ([1, 2.0], "float is no key"),
@@ -219,6 +286,6 @@ def test_an_iterator_that_fails_changes_nothing() -> None:
 
 def test_empty_batches() -> None:
     seen = coua.CuckooFilter()
-    for keys in ([], np.array([], "u8"), np.array([], "S3"), pa.array([], pa.string()), pl.Series([], dtype=pl.String)):
+    for keys in ([], np.array([]), np.array([], "u8"), np.array([], "S3"), pa.array([], pa.string()), pl.Series([], dtype=pl.String)):
         assert seen.add_many(keys).tolist() == []
         assert seen.count_many(keys).dtype == np.uint64

@@ -203,6 +203,12 @@ def plan(
     items: int, rate: float | None = None, *, hash_bits: int | None = None, layout: _Layout = "buckets"
 ) -> Plan: ...
 def shards(
-    keys: _Keys, of: int, /, *, seed: int | None = None, key: bytes | None = None
+    keys: _Keys,
+    of: int,
+    /,
+    *,
+    null: _Null = "error",
+    seed: int | None = None,
+    key: bytes | None = None,
 ) -> NDArray[np.uint32]: ...
 def _after_fork() -> None: ...
