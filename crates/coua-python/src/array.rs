@@ -55,7 +55,7 @@ fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResul
     let bits = numbers.call_method1("view", ("u8",))?;
     let bits = bits.cast::<PyArray1<u64>>()?.readonly();
     match bits.as_slice() {
-        Ok(keys) => batch.add_integers(keys.iter().copied()),
+        Ok(keys) => array.py().detach(|| batch.add_integers(keys.iter().copied())),
         Err(_) => batch.add_integers(bits.as_array().iter().copied()),
     }
     Ok(())
@@ -71,8 +71,8 @@ fn add_fixed_width(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyRe
         contiguous.call_method1("view", ("u1",))?.call_method1("reshape", ((keys, width),))?;
     let bytes = bytes.cast::<PyArray2<u8>>()?.readonly();
     let rows = bytes.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
-    batch
-        .add_bytes(rows.chunks_exact(width).map(|key| if is_padded { unpadded(key) } else { key }));
+    let keys = rows.chunks_exact(width).map(|key| if is_padded { unpadded(key) } else { key });
+    array.py().detach(|| batch.add_bytes(keys));
     Ok(())
 }
 

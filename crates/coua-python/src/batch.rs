@@ -66,6 +66,8 @@ impl Batch {
             }
             if self.len().is_multiple_of(BETWEEN_SIGNALS) {
                 keys.py().check_signals()?;
+                // A thread that waits for the interpreter gets it here.
+                keys.py().detach(|| ());
             }
         }
         Ok(())

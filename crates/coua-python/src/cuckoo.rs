@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use coua::CuckooFilter as Plain;
 use coua::window::Generations;
 use coua_store::{Access, Notes, Options as StoreOptions, View};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error;
+use crate::error::{self, LoadError};
 use crate::filter::Filter;
 use crate::options::{Options, check_empty};
 
@@ -78,15 +77,15 @@ impl CuckooFilter {
 
     /// Removes all keys.
     fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let mut state = slf.as_super().get().lock(slf.py())?;
-        state.memory().unbounded_mut().into_iter().for_each(Plain::clear);
-        Ok(())
+        slf.as_super().get().change(slf.py(), |filter| {
+            filter.unbounded_mut().into_iter().for_each(Plain::clear);
+        })
     }
 }
 
 fn plain(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<CuckooFilter>> {
     if filter.window().is_some() {
-        return Err(PyValueError::new_err("the filter forgets by age: coua.Window loads it"));
+        return Err(LoadError::new_err("the filter forgets by age: coua.Window loads it"));
     }
     Py::new(py, CuckooFilter::of(filter, notes))
 }

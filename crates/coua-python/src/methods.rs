@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use coua::Insertion;
-use coua::window::{Clock, Generations, When};
+use coua::window::{Clock, Generations, When, Window};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::error;
 use crate::filter::Filter;
 use crate::key;
-use crate::state::{Access, Keys, State};
+use crate::state::{Keys, State};
 use crate::whole;
 
 fn when(times: Option<&Vec<u64>>) -> When<'_> {
@@ -28,7 +28,7 @@ impl Filter {
     /// False
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        Ok(self.lock_for(key.py(), Access::Ask)?.contains(hash))
+        self.shared().ask(key.py(), &[hash], |filter| filter.contains(hash))
     }
 
     /// Adds the key if it is not there, and says whether it was new.
@@ -39,8 +39,7 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        let outcome = self.lock_for(key.py(), Access::Change)?.insert_unique(hash);
-        match outcome {
+        match self.shared().change(key.py(), |state| state.insert_unique(hash))? {
             Ok(outcome) => Ok(outcome == Insertion::Inserted),
             Err(full) => Err(error::refused_key(key.py(), full)),
         }
@@ -55,8 +54,10 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn insert(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let hash = key::hash(key, self.hasher())?;
-        let done = self.lock_for(key.py(), Access::Change)?.insert_batch(Keys::now(&[hash]));
-        done.map_err(|stopped| error::refused_key(key.py(), stopped.full))
+        let insert = |state: &mut State| state.insert_batch(Keys::now(&[hash]));
+        self.shared()
+            .change(key.py(), insert)?
+            .map_err(|stopped| error::refused_key(key.py(), stopped.full))
     }
 
     /// Takes a copy of the key away, and says whether there was one.
@@ -69,7 +70,7 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        Ok(self.lock_for(key.py(), Access::Change)?.remove(hash))
+        self.shared().change(key.py(), |state| state.remove(hash))
     }
 
     /// How many copies of the key there are.
@@ -79,8 +80,7 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         let hash = key::hash(key, self.hasher())?;
-        let counts = self.lock_for(key.py(), Access::Ask)?.count_batch(&[hash]);
-        Ok(counts[0])
+        self.shared().ask(key.py(), &[hash], |filter| filter.count(hash))
     }
 
     /// `add` for many keys: `True` where a key is new. Of equal keys the first is.
@@ -100,13 +100,12 @@ impl Filter {
         let batch = self.batch(keys, null)?;
         let times = self.times(&batch, times)?;
         let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
-        let outcome =
-            self.in_chunks(keys.py(), Access::Change, &batch, |state, chunk, answers| {
-                let mut outcomes = Vec::new();
-                let result = state.insert_unique_batch(all.part(chunk), &mut outcomes);
-                answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
-                result
-            })?;
+        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
+            let mut outcomes = Vec::new();
+            let result = state.insert_unique_batch(all.part(chunk), &mut outcomes);
+            answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
+            result
+        })?;
         batch.answered(keys.py(), outcome)
     }
 
@@ -128,7 +127,7 @@ impl Filter {
         let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
         let insert =
             |state: &mut State, chunk, _: &mut Vec<()>| state.insert_batch(all.part(chunk));
-        let outcome = self.in_chunks(keys.py(), Access::Change, &batch, insert)?;
+        let outcome = self.change_by(keys.py(), &batch, insert)?;
         outcome
             .stopped
             .map_or(Ok(()), |stopped| Err(error::full(keys.py(), stopped.done, stopped.full, None)))
@@ -147,7 +146,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        self.answers(keys, null, Access::Ask, State::contains_batch)
+        self.ask_for(keys, null, Generations::contains_batch)
     }
 
     /// `discard` for many keys.
@@ -163,7 +162,12 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        self.answers(keys, null, Access::Change, State::remove_batch)
+        let batch = self.batch(keys, null)?;
+        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
+            answers.append(&mut state.remove_batch(&batch.hashes()[chunk]));
+            Ok(())
+        })?;
+        batch.answered(keys.py(), outcome)
     }
 
     /// `count` for many keys.
@@ -176,7 +180,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        self.answers(keys, null, Access::Ask, State::count_batch)
+        self.ask_for(keys, null, Generations::count_batch)
     }
 
     /// Items, copies included.
@@ -266,14 +270,14 @@ impl Filter {
     /// length is forgotten, and keys without a time are of this one.
     #[pyo3(signature = (time, /))]
     fn advance(&self, py: Python<'_>, time: u64) -> PyResult<()> {
-        let mut state = self.lock_for(py, Access::Change)?;
-        if state.filter().window().is_none_or(|window| window.clock() != Clock::Given) {
+        let is_told =
+            |window: Option<Window>| window.is_some_and(|window| window.clock() == Clock::Given);
+        if !self.described(py, |filter| is_told(filter.window()))? {
             return Err(PyValueError::new_err(
                 "only a window with clock=\"given\" is told the time",
             ));
         }
-        state.advance(time);
-        Ok(())
+        self.shared().change(py, |state| state.advance(time))
     }
 
     /// Writes the filter to a file, in one step: a reader finds the old file or the new one.

@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::cuckoo::CuckooFilter;
 use crate::error::{self, MergeError};
 use crate::filter::Filter;
-use crate::state::Access;
+use crate::opened;
+use crate::state::State;
 use crate::window::Window;
 
 pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -36,6 +37,7 @@ pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<P
 }
 
 pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
+    opened::check(path)?;
     let (copy, notes) = (filter.copied(py)?, filter.notes(py)?);
     let saved = py.detach(|| {
         let lock = Lock::take(path, Wait::No)?;
@@ -69,15 +71,17 @@ pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, P
 }
 
 pub(crate) fn described(filter: &Bound<'_, Filter>) -> PyResult<String> {
-    let name = filter.get_type().name()?;
-    let state = filter.get().lock(filter.py())?;
-    if state.check(Access::Ask).is_err() {
+    let (py, name) = (filter.py(), filter.get_type().name()?.to_string());
+    let filter = filter.get();
+    let is_closed = |state: &State| matches!(state, State::Closed);
+    if filter.shared().look(py, is_closed)? {
         return Ok(format!("{name}(closed)"));
     }
-    let filter = state.filter();
-    let (items, rate) = (filter.len(), filter.false_positive_rate());
-    let megabytes = filter.memory_bytes() as f64 / 1e6;
-    Ok(format!("{name}({items} items, false positive rate {rate:.1e}, {megabytes:.1} MB)"))
+    filter.described(py, |filter| {
+        let (items, rate) = (filter.len(), filter.false_positive_rate());
+        let megabytes = filter.memory_bytes() as f64 / 1e6;
+        format!("{name}({items} items, false positive rate {rate:.1e}, {megabytes:.1} MB)")
+    })
 }
 
 /// As a `CuckooFilter` or a `Window`.

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::cuckoo::{from_bytes, read};
+use crate::error::LoadError;
 use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
-use crate::state::Access;
 
 /// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or with
 /// `items`, all but the last so many.
@@ -83,13 +83,13 @@ impl Window {
     /// Items that were forgotten since the window was made or loaded.
     #[getter]
     fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        Ok(slf.as_super().get().lock_for(slf.py(), Access::Ask)?.filter().forgotten())
+        slf.as_super().get().described(slf.py(), Generations::forgotten)
     }
 }
 
 fn windowed(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<Window>> {
     if filter.window().is_none() {
-        return Err(PyValueError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
+        return Err(LoadError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
     }
     Py::new(py, Window::of(filter, notes))
 }

@@ -1,6 +1,8 @@
 """Filters in files: shared with the program, and with other processes."""
 
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -134,8 +136,13 @@ def test_windows_of_python_and_the_program(tmp_path: Path, program: Program) -> 
     assert window.contains_many(["a", "b"]).all()
     with coua.open(path) as seen:
         assert not seen.add_many(["a", "b"]).any()
-    with pytest.raises(ValueError, match="window"):
-        coua.open(path, window="8d")
+    for arguments, error in [
+        ({"window": "8d"}, 'has window="7d", generations=8, not window="8d", generations=8:'),
+        ({"window": "36h", "clock": "given"}, 'not window="36h", clock="given", generations=8:'),
+        ({"window_items": 6, "generations": 2}, "not window_items=6, generations=2:"),
+    ]:
+        with pytest.raises(coua.Mismatch, match=re.escape(error)):
+            coua.open(path, **arguments)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Window loads it"):
         coua.CuckooFilter.load(path)
 
@@ -156,30 +163,77 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "seen.coua"
     with coua.open(path) as seen:
         seen.add("a")
-        begin = time.monotonic()
-        for wait in (False, 0, 0.2):
-            with pytest.raises(coua.Locked, match="seen.coua.*writing"):
-                coua.open(path, wait=wait)
-        assert time.monotonic() - begin >= 0.2
-        with pytest.raises(coua.Locked):
-            coua.CuckooFilter().save(path)
-        waiting: list[bool] = []
-
-        def wait_for_it() -> None:
-            with coua.open(path) as other:
-                waiting.append("a" in other)
-
-        thread = threading.Thread(target=wait_for_it)
-        thread.start()
+        code = """
+import sys, time, coua
+path = sys.argv[1]
+begin = time.monotonic()
+for wait in (False, 0, 0.2):
+    try:
+        coua.open(path, wait=wait)
+    except coua.Locked as error:
+        assert "seen.coua" in str(error) and "another process" in str(error), error
+    else:
+        sys.exit(1)
+assert time.monotonic() - begin >= 0.2
+try:
+    coua.CuckooFilter().save(path)
+except coua.Locked:
+    print("locked", flush=True)
+with coua.open(path) as seen:
+    print("a" in seen)
+"""
+        child = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "locked\n"
         time.sleep(0.1)
-        assert waiting == []
-    thread.join()
-    assert waiting == [True]
+        assert child.poll() is None
+    assert child.communicate(timeout=60)[0] == "True\n"
     for wait in (-1, float("nan")):
         with pytest.raises(ValueError):
             coua.open(path, wait=wait)
     with pytest.raises(TypeError):
         coua.open(path, wait="long")  # type: ignore[arg-type]
+
+
+def test_a_file_that_this_process_has_open(tmp_path: Path) -> None:
+    path, link = tmp_path / "seen.coua", tmp_path / "link.coua"
+    link.symlink_to("seen.coua")
+    seen = coua.open(path)
+    seen.add("a")
+    for wait in (True, False, 10):
+        for name in (path, link):
+            with pytest.raises(coua.Locked, match="this process has it open.*close"):
+                coua.open(name, wait=wait)
+    with pytest.raises(coua.Locked, match="this process has it open"):
+        coua.CuckooFilter().save(link)
+    seen.commit()
+    assert "a" in coua.open(path, readonly=True)
+    # A file that is not referred to any more is closed.
+    del seen
+    seen = coua.open(path)
+    seen.abandon()
+    with coua.open(path) as seen:
+        assert "a" in seen
+    with pytest.raises(KeyError), coua.open(link):
+        raise KeyError
+    coua.open(path).close()
+
+
+def test_threads_that_open_one_file_get_it_once(tmp_path: Path) -> None:
+    got: list[coua.File | coua.Locked] = []
+
+    def open_it() -> None:
+        try:
+            got.append(coua.open(tmp_path / "seen.coua"))
+        except coua.Locked as error:
+            got.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(isinstance(it, coua.File) for it in got) == 1 and len(got) == 8
 
 
 def test_a_signal_ends_the_wait(tmp_path: Path) -> None:
@@ -207,7 +261,7 @@ child = os.fork()
 if child == 0:
     try:
         seen.add("b")
-    except RuntimeError as error:
+    except coua.Error as error:
         assert "forked" in str(error)
         del seen, error
         gc.collect()
@@ -287,7 +341,9 @@ def test_errors_of_the_system_are_pythons_own(tmp_path: Path) -> None:
     ):
         with pytest.raises(FileNotFoundError) as error:
             use()
+        assert isinstance(error.value, coua.Error) and isinstance(error.value, coua.FileError)
         assert error.value.filename.startswith(str(missing))
+        assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
     assert not missing.exists()
 
 
@@ -308,7 +364,7 @@ def test_a_file_that_exists_agrees_with_what_is_said(tmp_path: Path) -> None:
         {"hash_bits": 64},
         {"window_items": 100},
     ):
-        with pytest.raises((ValueError, coua.LoadError)):
+        with pytest.raises((coua.Mismatch, coua.LoadError)):
             coua.open(path, **other)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="capacities"):
         coua.open(path, capacities=3)  # type: ignore[call-arg]

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -275,6 +276,43 @@ def test_a_batch_lets_other_threads_run() -> None:
         turns += 1
         time.sleep(0.0005)
     assert turns > 20
+
+
+@pytest.mark.parametrize("keys", [np.arange(8_000_000), [str(key) for key in range(1_500_000)]], ids=["array", "list"])
+def test_single_calls_go_between_the_parts_of_a_batch(keys: np.ndarray | list[str]) -> None:
+    seen = coua.CuckooFilter()
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: (seen.add_many(keys), done.set()))
+    thread.start()
+    while not len(seen):
+        time.sleep(0.001)
+    calls = 0
+    while not done.is_set():
+        assert "x" not in seen and seen.add(f"single {calls}") and seen.count("y") == 0
+        calls += 1
+    thread.join()
+    # All of these would wait for the whole batch otherwise.
+    assert calls > 3
+    assert len(seen) == len(keys) + calls
+
+
+def test_lookups_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    saved = tmp_path / "seen.coua"
+    seen = coua.CuckooFilter()
+    seen.add_many(np.arange(1000))
+    seen.save(saved)
+    window = coua.Window("1h")
+    window.add_many(np.arange(1000))
+    with coua.open(saved) as file, coua.open(saved, readonly=True) as reader:
+        for filter in (seen, window, file, reader):
+            thread = threading.Thread(target=filter.contains_many, args=(np.arange(30_000_000),))
+            longest, begin = 0.0, time.monotonic()
+            thread.start()
+            while thread.is_alive():
+                before = time.monotonic()
+                assert 5 in filter and filter.count(7) == 1 and len(filter) == 1000
+                longest = max(longest, time.monotonic() - before)
+            assert longest < 0.5 * (time.monotonic() - begin), filter
 
 
 def test_a_signal_ends_a_batch_and_what_is_in_is_told() -> None:

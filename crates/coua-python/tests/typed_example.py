@@ -96,7 +96,7 @@ def errors() -> None:
     except coua.Full as full:
         assert_type(full.done, int)
         assert_type(full.answers, NDArray[np.bool_] | None)
-    for error in (coua.LoadError, coua.Locked, coua.MergeError, coua.Full):
+    for error in (coua.Closed, coua.FileError, coua.Full, coua.LoadError, coua.Locked, coua.MergeError, coua.Mismatch):
         assert issubclass(error, coua.Error)
 
 

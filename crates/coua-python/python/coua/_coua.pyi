@@ -26,16 +26,6 @@ _Clock: TypeAlias = Literal["arrival", "given"]
 
 __VERSION__: str
 
-class Error(Exception): ...
-
-class Full(Error):
-    done: int
-    answers: NDArray[np.bool_] | None
-
-class LoadError(Error): ...
-class Locked(Error): ...
-class MergeError(Error): ...
-
 @disjoint_base
 class Filter:
     def __contains__(self, key: _Key, /) -> bool: ...
