@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::{error, key};
 
 /// Keys that are worked on before signals are looked at, and other threads are let in.
-const CHUNK: usize = 1 << 18;
+const CHUNK: usize = 1 << 15;
 /// Keys between two looks at the signals that have come.
 const BETWEEN_SIGNALS: usize = 1 << 16;
 

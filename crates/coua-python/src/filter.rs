@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
 use crate::collect::batch_of;
+use crate::loss::Loss;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::{error, times};
@@ -28,6 +29,7 @@ use crate::{error, times};
 pub(crate) struct Filter {
     hasher: KeyHasher,
     shared: Shared,
+    loss: Loss,
     /// How the program made the keys of the file that this was loaded from, as the file has it.
     key_note: Option<Vec<u8>>,
 }
@@ -35,9 +37,15 @@ pub(crate) struct Filter {
 /// The note of a file about how the program makes keys: JSON.
 const KEY_NOTE: &str = "coua/keys";
 
+/// Bits of a key's hash from which on two keys are not taken for one.
+const EXACT: f64 = 64.0;
+
 impl Filter {
     pub(crate) fn new(state: State) -> Self {
-        Self { hasher: state.filter().hasher(), shared: Shared::new(state), key_note: None }
+        let filter = state.filter();
+        let (hasher, has_rate) = (filter.hasher(), filter.hash_bits() < EXACT);
+        let (loss, key_note) = (Loss::new(has_rate), None);
+        Self { hasher, shared: Shared::new(state), loss, key_note }
     }
 
     pub(crate) fn of(filter: impl Into<Generations>) -> Self {
@@ -73,6 +81,11 @@ impl Filter {
         let notes = self.notes(py)?;
         let load = |note| py.import("json")?.call_method1("loads", (PyBytes::new(py, note),));
         notes.get(KEY_NOTE).map(load).transpose()
+    }
+
+    /// Whether removals may take other keys with them.
+    pub(crate) fn loss(&self) -> &Loss {
+        &self.loss
     }
 
     pub(crate) fn hasher(&self) -> KeyHasher {

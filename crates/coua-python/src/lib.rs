@@ -21,6 +21,7 @@ mod file;
 mod filter;
 mod fork;
 mod key;
+mod loss;
 mod methods;
 mod opened;
 mod options;

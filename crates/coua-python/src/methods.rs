@@ -33,19 +33,23 @@ impl Filter {
 
     /// Adds the key if it is not there, and says whether it was new.
     ///
+    /// With a rate, and `discard` later, use `insert`: a key that is taken for another one is not added, and is lost
+    /// with that one.
+    ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.add("kestrel"), seen.add("kestrel")
     /// (True, False)
     #[pyo3(signature = (key, /))]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
+        self.loss().note_add();
         match self.shared().change(key.py(), |state| state.insert_unique(hash))? {
             Ok(outcome) => Ok(outcome == Insertion::Inserted),
             Err(full) => Err(error::refused_key(key.py(), full)),
         }
     }
 
-    /// Adds a copy of the key, whether it is there or not.
+    /// Adds a copy of the key, whether it is there or not. Each copy is there until it is discarded, with a rate too.
     ///
     /// >>> words = CuckooFilter()
     /// >>> for word in ["a", "b", "a"]: words.insert(word)
@@ -62,7 +66,9 @@ impl Filter {
 
     /// Takes a copy of the key away, and says whether there was one.
     ///
-    /// Discard only what was added: another key, which never was, may be taken for one that was.
+    /// Discard only what was added: another key, which never was, may be taken for one that was. In a filter with a rate,
+    /// discard only what was inserted (`insert`): what `add` took for another key is lost with it, of which a
+    /// warning tells once.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.add("kestrel"), seen.discard("kestrel"), seen.discard("kestrel")
@@ -70,6 +76,7 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
+        self.loss().warn(key.py())?;
         self.shared().change(key.py(), |state| state.remove(hash))
     }
 
@@ -100,6 +107,7 @@ impl Filter {
         let batch = self.batch(keys, null)?;
         let times = self.times(&batch, times)?;
         let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
+        self.loss().note_add();
         let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
             let mut outcomes = Vec::new();
             let result = state.insert_unique_batch(all.part(chunk), &mut outcomes);
@@ -158,6 +166,17 @@ impl Filter {
     /// array([ True, False])
     #[pyo3(signature = (keys, /, *, null = "error"))]
     fn discard_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        null: &str,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        self.loss().warn(keys.py())?;
+        self.take_back(keys, null)
+    }
+
+    /// `discard_many` of keys that were added just now, for the modules of this package.
+    #[pyo3(name = "_take_back", signature = (keys, /, *, null = "error"))]
+    fn take_back<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         null: &str,

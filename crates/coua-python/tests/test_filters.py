@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -247,6 +248,45 @@ def test_damaged_bytes_are_refused() -> None:
         coua.CuckooFilter.from_bytes(bytes(coua.Window("1h")))
     with pytest.raises(ValueError, match="CuckooFilter loads it"):
         coua.Window.from_bytes(whole)
+
+
+@pytest.mark.filterwarnings("error")
+def test_add_and_discard_with_a_rate_warn_once() -> None:
+    make = [
+        lambda: coua.CuckooFilter(1000, 0.01),
+        lambda: coua.CuckooFilter(hash_bits=40),
+        lambda: coua.Window("1h", capacity=1000, rate=0.01),
+    ]
+    for new in make:
+        for add in (lambda: seen.add("a"), lambda: seen.add_many(["a"])):
+            for discard in (lambda: seen.discard("a"), lambda: seen.discard_many(["a"])):
+                seen = new()
+                add()
+                with pytest.raises(UserWarning, match="filled by add.*Fill it with insert"):
+                    discard()
+                assert "a" in seen
+                discard()
+                assert "a" not in seen
+        seen = new()
+        seen.insert("a")
+        seen.insert_many(["b"])
+        assert seen.discard("a") and seen.discard_many(["b"]).all()
+    exact = coua.CuckooFilter()
+    assert exact.add("a") and exact.discard("a")
+
+
+def test_insert_and_discard_with_a_rate_lose_nothing() -> None:
+    keys = np.arange(150_000)
+    lost = []
+    for fill in (coua.CuckooFilter.insert_many, coua.CuckooFilter.add_many):
+        seen = coua.CuckooFilter(200_000, 0.001)
+        fill(seen, keys)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seen.discard_many(keys[::2])
+        lost.append(int((~seen.contains_many(keys[1::2])).sum()))
+    # That of `add` is what the warning is about.
+    assert lost[0] == 0 < lost[1]
 
 
 def test_threads_share_a_filter_and_each_key_is_new_once() -> None:

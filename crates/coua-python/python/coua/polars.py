@@ -41,7 +41,7 @@ def first_seen(frame: polars.LazyFrame, on: str, filter: Filter | None = None) -
             batch = batch.filter(new | keys.is_null())
             if left is not None:
                 # Nobody gets the rows after these.
-                seen.discard_many(batch.slice(left).get_column(on), null="skip")
+                seen._take_back(batch.slice(left).get_column(on), null="skip")
                 batch = batch.head(left)
                 left -= batch.height
             if predicate is not None:

@@ -63,7 +63,7 @@ class DupeFilter(BaseDupeFilter):
         self._crawler.stats.inc_value("dupefilter/filtered")
 
     def _forget(self, request: Request) -> None:
-        self._seen.discard(self._fingerprint(request))
+        self._seen._take_back([self._fingerprint(request)])
 
     def _fingerprint(self, request: Request) -> bytes:
         fingerprinter = self._crawler.request_fingerprinter

@@ -1,0 +1,44 @@
+//! Keys that a removal of another key takes away.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+
+/// Whether a filter has a rate and was filled by `add`. That stores nothing for a key that it takes for another one, so
+/// removing the other one loses both.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    has_rate: bool,
+    is_possible: AtomicBool,
+}
+
+impl Loss {
+    pub(crate) fn new(has_rate: bool) -> Self {
+        Self { has_rate, is_possible: AtomicBool::new(false) }
+    }
+
+    /// Keys are added only if they are absent.
+    #[inline]
+    pub(crate) fn note_add(&self) {
+        if self.has_rate {
+            self.is_possible.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Warns before the first removal.
+    #[inline]
+    pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        if self.has_rate && self.is_possible.swap(false, Ordering::Relaxed) {
+            return warn_of_loss(py);
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn warn_of_loss(py: Python<'_>) -> PyResult<()> {
+    let text = c"this filter has a rate and was filled by add, which stores nothing for a key that it takes for another \
+                 one: to discard one of them loses both. Fill it with insert, or make a filter without a rate";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+}
