@@ -18,13 +18,14 @@ static OPENED: Mutex<Vec<(PathBuf, Process)>> = Mutex::new(Vec::new());
 pub(crate) struct Opened(PathBuf);
 
 impl Opened {
-    /// The file with this name, of which links are resolved.
+    /// The file with this name, which exists.
     pub(crate) fn new(path: &Path) -> Self {
+        let path = target(path);
         let mut opened = opened();
         // Those of a parent are not open here.
         opened.retain(|(_, process)| process.is_this());
-        opened.push((path.to_owned(), Process::this()));
-        Self(path.to_owned())
+        opened.push((path.clone(), Process::this()));
+        Self(path)
     }
 }
 
@@ -36,7 +37,7 @@ impl Drop for Opened {
 
 /// Refuses to write a file that is open here.
 pub(crate) fn check(path: &Path) -> PyResult<()> {
-    let Ok(target) = coua_store::resolved(path) else { return Ok(()) };
+    let target = target(path);
     let is_open = opened().iter().any(|(path, process)| *path == target && process.is_this());
     if !is_open {
         return Ok(());
@@ -45,6 +46,11 @@ pub(crate) fn check(path: &Path) -> PyResult<()> {
         "{}: this process has it open for writing: use that filter, or close() it first",
         path.display()
     )))
+}
+
+/// The file itself, links resolved.
+fn target(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn opened() -> MutexGuard<'static, Vec<(PathBuf, Process)>> {

@@ -175,3 +175,21 @@ print("failed", crawler.stats.get_value("downloader/exception_count", 0))
         # One retry, so two failures: the request was made again.
         assert self.crawl(tmp_path) == ["failed 2"]
         assert len(coua.Window.load(tmp_path / "seen.coua")) == 2
+
+    @pytest.mark.parametrize("setting", ["COUA_FILE=seen.coua", "JOBDIR=job"])
+    def test_a_crawl_that_was_stopped_goes_on(self, setting: str, tmp_path: Path) -> None:
+        pytest.importorskip("scrapy", reason="skipped: scrapy is not installed")
+        command = [sys.executable, str(Path(__file__).parent / "crawl.py"), "-s", setting]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        runs = [[int(page) for page in line.split()] for line in done.stdout.splitlines()]
+        assert 60 <= len(runs[0]) < 200
+        # Each page once, but for the one that all runs begin with, and the one that fails and is tried again.
+        fetched = sorted(page for run in runs for page in run if page not in (0, 7))
+        assert fetched == sorted({*range(300)} - {0, 7})
+        assert sum(run.count(7) for run in runs) >= 2
+        assert set(runs[2]) <= {0, 7}
+        seen = coua.CuckooFilter.load(next(tmp_path.rglob("seen.coua")))
+        # Without the one that fails.
+        assert len(seen) == 299
+        assert not list(tmp_path.glob("*.requests"))

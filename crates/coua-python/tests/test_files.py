@@ -195,7 +195,12 @@ with coua.open(path) as seen:
         coua.open(path, wait="long")  # type: ignore[arg-type]
 
 
-def test_a_file_that_this_process_has_open(tmp_path: Path) -> None:
+def test_a_file_that_this_process_has_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with coua.open("relative.coua"):
+        for name in ("relative.coua", tmp_path / "relative.coua"):
+            with pytest.raises(coua.Locked, match="this process has it open"):
+                coua.open(name)
     path, link = tmp_path / "seen.coua", tmp_path / "link.coua"
     link.symlink_to("seen.coua")
     seen = coua.open(path)
