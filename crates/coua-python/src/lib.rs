@@ -25,6 +25,7 @@ mod loss;
 mod methods;
 mod opened;
 mod options;
+mod pandas;
 mod plan;
 mod shards;
 mod shared;

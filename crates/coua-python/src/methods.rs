@@ -93,7 +93,8 @@ impl Filter {
     /// `add` for many keys: `True` where a key is new. Of equal keys the first is.
     ///
     /// `null="skip"` answers `False` for nulls, which are refused otherwise. `times` are for windows that go
-    /// by them (`clock="given"`): an array of `datetime64`, or of milliseconds since 1970.
+    /// by them (`clock="given"`): an array of `datetime64` or a column of times, `datetime` objects (without a zone: of
+    /// UTC), or milliseconds since 1970.
     ///
     /// >>> CuckooFilter().add_many(["a", "b", "a"])
     /// array([ True,  True, False])

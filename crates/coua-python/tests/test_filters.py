@@ -11,10 +11,13 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import coua
@@ -190,6 +193,36 @@ def test_windows_that_cannot_be(arguments: dict[str, object]) -> None:
         coua.Window(**arguments)  # type: ignore[arg-type]
 
 
+def test_times_of_all_kinds() -> None:
+    zone = timezone(timedelta(hours=2))
+    here = [datetime(2026, 1, 1, 2, tzinfo=zone), datetime(2026, 1, 1, 14, tzinfo=zone)]
+    plain = [datetime(2026, 1, 1), datetime(2026, 1, 1, 12)]
+    kinds: list[object] = [
+        here,
+        plain,
+        [plain[0], here[1]],
+        np.array(plain, "M8[s]"),
+        np.array(plain, object),
+        pl.Series(plain),
+        pl.Series(here),
+        pa.array(here),
+        pd.Series(plain),
+        pd.Series(here),
+        pd.DatetimeIndex(here),
+        pd.Series(here, dtype=object),
+        [1_767_225_600_000, 1_767_268_800_000],
+    ]
+    for times in kinds:
+        window = coua.Window("1h", clock="given", generations=4)
+        window.add_many(["early", "late"], times=times)  # type: ignore[arg-type]
+        assert window.contains_many(["early", "late"]).tolist() == [False, True], times
+        # Its clock is exact to a generation.
+        window.advance(1_767_268_800_000 + 3_600_000)
+        assert "late" in window
+        window.advance(1_767_268_800_000 + 4_500_001)
+        assert "late" not in window
+
+
 def test_times_only_where_they_have_a_meaning() -> None:
     given = coua.Window("1h", clock="given")
     for filter, times, error in [
@@ -200,6 +233,10 @@ def test_times_only_where_they_have_a_meaning() -> None:
         (given, ["NaT"], TypeError),
         (given, np.array(["NaT"], "M8[s]"), ValueError),
         (given, [1.5], TypeError),
+        (given, [None], TypeError),
+        (given, [datetime(1969, 1, 1)], ValueError),
+        (given, [datetime(2026, 1, 1).date()], TypeError),
+        (given, pd.Series([None], dtype="datetime64[ns, UTC]"), ValueError),
     ]:
         with pytest.raises(error):
             filter.add_many(["a"], times=times)

@@ -5,6 +5,8 @@ import datetime
 import decimal
 import enum
 import re
+import subprocess
+import sys
 import uuid
 
 import numpy as np
@@ -103,6 +105,10 @@ NEW = [True, True, False, True, True]
         pa.chunked_array([WORDS[:2], WORDS[2:], []]),
         pa.array(["before", *WORDS])[1:],
         pd.Series(WORDS),
+        pd.Series(WORDS, dtype=object),
+        pd.Series(WORDS, dtype="category"),
+        pd.Series(WORDS, dtype="string[python]"),
+        pd.Index(WORDS),
     ],
     ids=lambda keys: type(keys).__name__,
 )
@@ -156,6 +162,8 @@ def test_fixed_widths_of_numpy_end_as_numpy_shows_them() -> None:
         pa.array(["a", None, "a", "b", None]).dictionary_encode(),
         pa.chunked_array([["a", None], ["a", "b", None]]),
         pd.Series(["a", None, "a", "b", None]),
+        pd.Series(["a", None, "a", "b", np.nan], dtype=object),
+        pd.Series(["a", None, "a", "b", pd.NA], dtype="category"),
         np.ma.array(["a", "x", "a", "b", "y"], mask=[0, 1, 0, 0, 1]),
     ],
     ids=lambda keys: type(keys).__name__,
@@ -289,3 +297,42 @@ def test_empty_batches() -> None:
     for keys in ([], np.array([]), np.array([], "u8"), np.array([], "S3"), pa.array([], pa.string()), pl.Series([], dtype=pl.String)):
         assert seen.add_many(keys).tolist() == []
         assert seen.count_many(keys).dtype == np.uint64
+
+
+def test_objects_of_pandas_are_keys_as_those_of_lists() -> None:
+    keys = ["a", 1, b"b", None, float("nan"), pd.NA, 1]
+    column = pd.Series(keys, dtype=object)
+    seen = coua.CuckooFilter()
+    with pytest.raises(TypeError, match="key 3 of the batch is null"):
+        seen.add_many(column)
+    assert seen.add_many(column, null="skip").tolist() == [True, True, True, False, False, False, False]
+    assert seen.contains_many(["a", 1, b"b"]).all() and len(seen) == 3
+    with pytest.raises(TypeError, match="float is no key"):
+        seen.add_many(pd.Series(["a", 1.5], dtype=object))
+    with pytest.raises(TypeError, match=r"float64 has no keys.*array.view\(.u8.\)"):
+        seen.add_many(pd.Series([1.5]))
+    with pytest.raises(TypeError, match="give one column"):
+        seen.add_many(pd.DataFrame({"a": [1]}))
+
+
+def test_pandas_without_pyarrow() -> None:
+    code = """
+import sys
+sys.modules["pyarrow"] = None
+import pandas as pd, coua
+frame = pd.DataFrame({"number": [1, 2, 1], "text": ["a", "b", "a"]})
+columns = [frame.number, frame.text, frame.text.astype(object), frame.text.astype("category"), frame.number.astype("Int64")]
+columns += [pd.Index(column) for column in columns] + [frame.text.astype("string[python]")]
+for column in columns:
+    assert coua.CuckooFilter().add_many(column).tolist() == [True, True, False], column
+gaps = [pd.Series([1, None, 1], dtype="Int64"), pd.Series(["a", None, "a"]), pd.Series(["a", None, "a"], dtype=object)]
+for column in gaps:
+    assert coua.CuckooFilter().add_many(column, null="skip").tolist() == [True, False, False], column
+try:
+    coua.CuckooFilter().add_many(frame)
+except TypeError as error:
+    assert "give one column" in str(error)
+else:
+    sys.exit(1)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,7 +1,7 @@
 """The parts of coua that are written in Rust."""
 
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, final
@@ -18,6 +18,7 @@ class _ArrowStream(Protocol):
 
 _Key: TypeAlias = str | bytes | bytearray | memoryview | SupportsIndex
 _Keys: TypeAlias = Iterable[_Key | None] | NDArray[Any] | _ArrowArray | _ArrowStream
+_Times: TypeAlias = ArrayLike | Sequence[datetime] | _ArrowArray | _ArrowStream
 _Path: TypeAlias = str | PathLike[str]
 _Null: TypeAlias = Literal["error", "skip"]
 _Layout: TypeAlias = Literal["buckets", "overlapping"]
@@ -34,10 +35,10 @@ class Filter:
     def discard(self, key: _Key, /) -> bool: ...
     def count(self, key: _Key, /) -> int: ...
     def add_many(
-        self, keys: _Keys, /, *, null: _Null = "error", times: ArrayLike | None = None
+        self, keys: _Keys, /, *, null: _Null = "error", times: _Times | None = None
     ) -> NDArray[np.bool_]: ...
     def insert_many(
-        self, keys: _Keys, /, *, null: _Null = "error", times: ArrayLike | None = None
+        self, keys: _Keys, /, *, null: _Null = "error", times: _Times | None = None
     ) -> None: ...
     def contains_many(self, keys: _Keys, /, *, null: _Null = "error") -> NDArray[np.bool_]: ...
     def discard_many(self, keys: _Keys, /, *, null: _Null = "error") -> NDArray[np.bool_]: ...
