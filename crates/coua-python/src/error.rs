@@ -76,9 +76,7 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
         Reason::Io { source, .. }
         | Reason::Folder(source)
         | Reason::Unsynced(source)
-        | Reason::Load(coua::LoadError::Io(source)) => {
-            operating_system(&error.path, source, &error.reason)
-        }
+        | Reason::Load(coua::LoadError::Io(source)) => system(&error.path, source, &error.reason),
         Reason::Busy => {
             Locked::new_err(format!("{error}; wait for it (wait=), or name another file"))
         }
@@ -89,7 +87,7 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
 }
 
 /// As Python says it of its own files, so that `FileNotFoundError` and the like can be caught.
-fn operating_system(path: &Path, source: &io::Error, reason: &impl Display) -> PyErr {
+pub(crate) fn system(path: &Path, source: &io::Error, reason: &impl Display) -> PyErr {
     const NOT_FOUND: i32 = 2;
     let number =
         source.raw_os_error().or((source.kind() == io::ErrorKind::NotFound).then_some(NOT_FOUND));

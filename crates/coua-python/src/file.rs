@@ -18,6 +18,7 @@ use crate::filter::Filter;
 use crate::opened::{self, Opened};
 use crate::options::{Length, Options, check_empty, take};
 use crate::state::State;
+use crate::values::{FileName, Whole};
 
 /// Between two tries for the lock: so often are signals looked at.
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
@@ -59,13 +60,13 @@ pub(crate) struct File {
                          layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
 pub(crate) fn open(
     py: Python<'_>,
-    path: PathBuf,
+    path: FileName,
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<File>> {
-    let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
+    let (FileName(path), keywords) = (path, keywords.map_or_else(|| PyDict::new(py), Clone::clone));
     let mut wanted = Options::take(&keywords)?;
     let length = take::<Length>(&keywords, "window")?;
-    let items = take(&keywords, "window_items")?;
+    let items = take::<Whole<u64>>(&keywords, "window_items")?.map(|it| it.0);
     let wait = take::<Bound<'_, PyAny>>(&keywords, "wait")?;
     let is_readonly = take(&keywords, "readonly")?.unwrap_or(false);
     wanted.take_window(length, items, &keywords)?;

@@ -24,7 +24,7 @@ use crate::{error, times};
 /// with something in it that is no key is refused before anything is changed.
 ///
 /// All methods may be called by many threads. Batches do not hold the interpreter's lock.
-#[pyclass(module = "coua", subclass, frozen)]
+#[pyclass(module = "coua", subclass, frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Filter {
     hasher: KeyHasher,

@@ -14,6 +14,7 @@
 mod array;
 mod batch;
 mod bloom;
+mod bloom_file;
 mod collect;
 mod cuckoo;
 mod error;
@@ -31,6 +32,7 @@ mod shards;
 mod shared;
 mod state;
 mod times;
+mod values;
 mod whole;
 mod window;
 

@@ -11,11 +11,13 @@ use pyo3::prelude::*;
 pub(crate) struct Loss {
     has_rate: bool,
     is_possible: AtomicBool,
+    has_warned: AtomicBool,
 }
 
 impl Loss {
     pub(crate) fn new(has_rate: bool) -> Self {
-        Self { has_rate, is_possible: AtomicBool::new(false) }
+        let [is_possible, has_warned] = [false; 2].map(AtomicBool::new);
+        Self { has_rate, is_possible, has_warned }
     }
 
     /// Keys are added only if they are absent.
@@ -26,10 +28,12 @@ impl Loss {
         }
     }
 
-    /// Warns before the first removal.
+    /// Warns before the first removal that may lose keys.
     #[inline]
     pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
-        if self.has_rate && self.is_possible.swap(false, Ordering::Relaxed) {
+        if self.is_possible.load(Ordering::Relaxed)
+            && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
             return warn_of_loss(py);
         }
         Ok(())

@@ -1,7 +1,5 @@
 //! The methods of `Filter`.
 
-use std::path::PathBuf;
-
 use coua::Insertion;
 use coua::window::{Clock, Generations, When, Window};
 use numpy::PyArray1;
@@ -13,6 +11,7 @@ use crate::error;
 use crate::filter::Filter;
 use crate::key;
 use crate::state::{Keys, State};
+use crate::values::{FileName, Whole};
 use crate::whole;
 
 fn when(times: Option<&Vec<u64>>) -> When<'_> {
@@ -142,6 +141,25 @@ impl Filter {
             .map_or(Ok(()), |stopped| Err(error::full(keys.py(), stopped.done, stopped.full, None)))
     }
 
+    /// `add_many` without the answers; or `|=`, if `keys` are a filter.
+    ///
+    /// >>> seen = CuckooFilter()
+    /// >>> seen.update(["a", "b", "a"])
+    /// >>> len(seen)
+    /// 2
+    #[pyo3(signature = (keys, /, *, null = "error", times = None))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        keys: &Bound<'_, PyAny>,
+        null: &str,
+        times: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        match keys.cast::<Self>() {
+            Ok(other) => whole::unite_into(slf, other),
+            Err(_) => slf.get().add_many(keys, null, times).map(drop),
+        }
+    }
+
     /// `in` for many keys.
     ///
     /// >>> seen = CuckooFilter()
@@ -206,6 +224,21 @@ impl Filter {
     /// Items, copies included.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.described(py, |filter| usize::try_from(filter.len()).unwrap_or(usize::MAX))
+    }
+
+    /// Always true: a filter without keys is one too. `len` tells whether there are any.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// Whether both were made alike, and hold the same items in the same places: a copy does, and what was saved and
+    /// loaded. Filters that were filled in another order may differ.
+    ///
+    /// >>> seen = CuckooFilter()
+    /// >>> seen == seen.copy(), seen == CuckooFilter(seed=1)
+    /// (True, False)
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        whole::equal(slf, other)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -281,6 +314,11 @@ impl Filter {
         whole::union(slf.get(), other)
     }
 
+    /// Removes all keys. What a window was told of the time stays.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))
+    }
+
     /// Gives back memory that is not needed any more after removals.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, Generations::compact)
@@ -289,7 +327,7 @@ impl Filter {
     /// Tells a window with `clock="given"` the present, in milliseconds since 1970: what is older than its
     /// length is forgotten, and keys without a time are of this one.
     #[pyo3(signature = (time, /))]
-    fn advance(&self, py: Python<'_>, time: u64) -> PyResult<()> {
+    fn advance(&self, py: Python<'_>, time: Whole<u64>) -> PyResult<()> {
         let is_told =
             |window: Option<Window>| window.is_some_and(|window| window.clock() == Clock::Given);
         if !self.described(py, |filter| is_told(filter.window()))? {
@@ -297,12 +335,12 @@ impl Filter {
                 "only a window with clock=\"given\" is told the time",
             ));
         }
-        self.shared().change(py, |state| state.advance(time))
+        self.shared().change(py, |state| state.advance(time.0))
     }
 
     /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        whole::save(self, py, &path)
+    fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
+        whole::save(self, py, &path.0)
     }
 
     /// What `save` would write.

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{self, Mismatch};
+use crate::values::{Secret, Whole};
 
 /// Generations of a window if nothing is said, as in the program.
 const GENERATIONS: u32 = 8;
@@ -31,13 +32,13 @@ pub(crate) struct Hashing {
 
 impl Hashing {
     /// From `seed` and `key`, which exclude each other.
-    pub(crate) fn new(seed: Option<u64>, key: Option<[u8; 16]>) -> PyResult<Self> {
+    pub(crate) fn new(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Self> {
         if seed.is_some() && key.is_some() {
             return Err(PyValueError::new_err(
                 "both a seed and a key were given: give one of them",
             ));
         }
-        Ok(Self { seed, key })
+        Ok(Self { seed: seed.map(|it| it.0), key: key.map(|it| it.0) })
     }
 
     fn is_given(self) -> bool {
@@ -69,6 +70,11 @@ where
     })
 }
 
+/// [`take`] of a number.
+fn number<T: TryFrom<u64>>(keywords: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>> {
+    Ok(take::<Whole<T>>(keywords, name)?.map(|it| it.0))
+}
+
 /// Complains about a keyword that nothing has taken.
 pub(crate) fn check_empty(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
     match keywords.keys().iter().next() {
@@ -81,10 +87,10 @@ impl Options {
     /// The options of a filter that never forgets.
     pub(crate) fn take(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut wanted = Requirements {
-            capacity: take(keywords, "capacity")?,
+            capacity: number(keywords, "capacity")?,
             rate: take(keywords, "rate")?,
-            max_items: take(keywords, "max_items")?,
-            hash_bits: take(keywords, "hash_bits")?,
+            max_items: number(keywords, "max_items")?,
+            hash_bits: number(keywords, "hash_bits")?,
             layout: take::<String>(keywords, "layout")?.map(|name| layout(&name)).transpose()?,
             when_full: take::<String>(keywords, "when_full")?
                 .map(|name| when_full(&name))
@@ -108,7 +114,7 @@ impl Options {
         items: Option<u64>,
         keywords: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
-        let generations = take::<u32>(keywords, "generations")?;
+        let generations = number::<u32>(keywords, "generations")?;
         let clock = take::<String>(keywords, "clock")?;
         let (clock, length) = match (length, items) {
             (Some(Length(milliseconds)), None) => (clock_named(clock.as_deref())?, milliseconds),

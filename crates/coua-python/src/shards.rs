@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::batch::Nulls;
 use crate::collect::batch_of;
 use crate::options::Hashing;
+use crate::values::{Secret, Whole};
 
 /// The shard of each key, from 1 to `of`: the ones that the program takes by `--shard 1/8` to `--shard 8/8`.
 ///
@@ -19,11 +20,12 @@ use crate::options::Hashing;
 #[pyo3(signature = (keys, of, /, *, null = "error", seed = None, key = None))]
 pub(crate) fn shards<'py>(
     keys: &Bound<'py, PyAny>,
-    of: u32,
+    of: Whole<u32>,
     null: &str,
-    seed: Option<u64>,
-    key: Option<[u8; 16]>,
+    seed: Option<Whole<u64>>,
+    key: Option<Secret>,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let of = of.0;
     if of == 0 {
         return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
     }

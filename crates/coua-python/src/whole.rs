@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coua::HashAlgorithm;
-use coua::window::Generations;
+use coua::window::{Generation, Generations};
 use coua_store::{Lock, Notes, Options, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -14,6 +14,7 @@ use crate::error::{self, MergeError};
 use crate::filter::Filter;
 use crate::opened;
 use crate::state::State;
+use crate::values::{rate, size};
 use crate::window::Window;
 
 pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -34,6 +35,32 @@ pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<P
     let other = other.get().copied(py)?;
     py.detach(|| unite(&mut union, &other))?;
     in_memory(py, union, &filter.notes(py)?)
+}
+
+/// The locks are taken in one order, so that two threads do not wait for each other.
+pub(crate) fn equal(one: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+    if one.is(other) {
+        return Ok(true);
+    }
+    let mut both = [one.get().shared(), other.get().shared()];
+    both.sort_by_key(|shared| std::ptr::from_ref(*shared).addr());
+    one.py().detach(|| {
+        both[0].ask_detached(&[], |one| both[1].ask_detached(&[], |other| same(one, other)))
+    })?
+}
+
+fn same(one: &Generations, other: &Generations) -> bool {
+    if let (Some(one), Some(other)) = (one.unbounded(), other.unbounded()) {
+        return one == other;
+    }
+    let filled = |it: &Generation<'_>| it.filter.len() > 0;
+    let mut others = other.generations().filter(filled);
+    one.window() == other.window()
+        && one.template() == other.template()
+        && one.generations().filter(filled).all(|mine| {
+            others.next().is_some_and(|it| it.number == mine.number && it.filter == mine.filter)
+        })
+        && others.next().is_none()
 }
 
 pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
@@ -75,12 +102,12 @@ pub(crate) fn described(filter: &Bound<'_, Filter>) -> PyResult<String> {
     let filter = filter.get();
     let is_closed = |state: &State| matches!(state, State::Closed);
     if filter.shared().look(py, is_closed)? {
-        return Ok(format!("{name}(closed)"));
+        return Ok(format!("<{name}: closed>"));
     }
     filter.described(py, |filter| {
-        let (items, rate) = (filter.len(), filter.false_positive_rate());
-        let megabytes = filter.memory_bytes() as f64 / 1e6;
-        format!("{name}({items} items, false positive rate {rate:.1e}, {megabytes:.1} MB)")
+        let (items, rate) = (filter.len(), rate(filter.false_positive_rate()));
+        let size = size(filter.memory_bytes() as f64);
+        format!("<{name}: {items} items, false positive rate {rate}, {size}>")
     })
 }
 

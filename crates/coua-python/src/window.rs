@@ -1,17 +1,16 @@
 //! `Window`: a filter in memory that forgets by age.
 
-use std::path::PathBuf;
-
 use coua::window::Generations;
 use coua_store::{Notes, View};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use crate::cuckoo::{from_bytes, read};
 use crate::error::LoadError;
 use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
+use crate::values::{FileName, Secret, Whole};
 
 /// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or with
 /// `items`, all but the last so many.
@@ -49,7 +48,7 @@ impl Window {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let items = take(&keywords, "items")?;
+        let items = take::<Whole<u64>>(&keywords, "items")?.map(|it| it.0);
         if length.is_none() && items.is_none() {
             return Err(PyValueError::new_err(
                 "how long is the window? give a length such as \"7d\", or items",
@@ -64,18 +63,18 @@ impl Window {
     /// The window in a file that any program or package wrote.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
-    fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
-        let View { filter, notes, .. } = read(py, &path, key)?;
+    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
+        let View { filter, notes, .. } = read(py, &path.0, key.map(|key| key.0))?;
         windowed(py, filter, &notes)
     }
 
-    /// The window that `bytes(window)` gave.
+    /// The window that `bytes(window)` gave, of whatever holds them.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(
         py: Python<'_>,
-        data: &Bound<'_, PyBytes>,
-        key: Option<[u8; 16]>,
+        data: &Bound<'_, PyAny>,
+        key: Option<Secret>,
     ) -> PyResult<Py<Self>> {
         windowed(py, from_bytes(py, data, key)?, &Notes::default())
     }

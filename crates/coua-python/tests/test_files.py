@@ -50,7 +50,7 @@ def test_a_closed_file_is_refused(tmp_path: Path) -> None:
     seen = coua.open(tmp_path / "seen.coua")
     seen.close()
     seen.close()
-    assert repr(seen) == "File(closed)"
+    assert repr(seen) == "<File: closed>"
     for use in (
         lambda: "a" in seen,
         lambda: seen.add("a"),
@@ -309,6 +309,25 @@ def test_large_filters_in_files(tmp_path: Path) -> None:
         assert not seen.add_many(keys[::7]).any()
     with coua.open(path, readonly=True) as seen:
         assert seen.contains_many(keys).all() and -1 in seen
+
+
+def test_a_file_is_compared_updated_and_cleared(tmp_path: Path) -> None:
+    path = tmp_path / "seen.coua"
+    with coua.open(os.fsencode(path)) as seen:
+        assert seen == coua.CuckooFilter()
+        seen.update(["a", "b"])
+        assert seen == seen.copy() and seen
+    with coua.open(path) as seen:
+        assert seen == coua.CuckooFilter.load(path)
+        seen.clear()
+        assert len(seen) == 0
+        seen.add("c")
+    assert coua.CuckooFilter.load(path).contains_many(["a", "b", "c"]).tolist() == [False, False, True]
+    with coua.open(path, readonly=True) as seen, pytest.raises(coua.Closed, match="readonly"):
+        seen.clear()
+    assert seen.closed and seen
+    with pytest.raises(coua.Closed):
+        assert seen == coua.CuckooFilter()
 
 
 def test_unions_go_into_files(tmp_path: Path) -> None:

@@ -1,14 +1,19 @@
 """What filters in memory answer, against exact sets; and what goes wrong."""
 
+import array
 import copy
+import os
 import pickle
 import random
+import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -99,11 +104,156 @@ def test_copies_pickles_and_bytes_are_equal_and_independent(make: Make) -> None:
     seen.add_many(["a", "b"])
     kind = type(seen)
     copies = [copy.copy(seen), copy.deepcopy(seen), seen.copy(), pickle.loads(pickle.dumps(seen))]
-    copies.append(kind.from_bytes(bytes(seen)))  # type: ignore[attr-defined]
+    whole = bytes(seen)
+    for buffer in (whole, bytearray(whole), memoryview(whole), np.frombuffer(whole, "u1"), array.array("B", whole)):
+        copies.append(kind.from_bytes(buffer))  # type: ignore[attr-defined]
     for other in copies:
         assert type(other) is kind
-        assert bytes(other) == bytes(seen)
+        assert bytes(other) == whole
+        assert other == seen and not other != seen
         assert other.add("c") and "c" not in seen
+
+
+def test_buffers_that_are_no_filters() -> None:
+    for kind in (coua.CuckooFilter, coua.Window, coua.BloomFilter):
+        for data in (b"", memoryview(b"x" * 200)):
+            with pytest.raises(coua.LoadError):
+                kind.from_bytes(data)
+        with pytest.raises(TypeError, match="bytes-like"):
+            kind.from_bytes("text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=100), lambda: coua.BloomFilter(100, 0.01)])
+def test_filters_are_compared_by_what_they_hold(make: Callable[[], coua.Filter | coua.BloomFilter]) -> None:
+    one, two = make(), make()
+    assert one == two and one == one and not one != two
+    one.add("a")
+    assert one != two
+    two.add("a")
+    assert one == two
+    for other in (coua.CuckooFilter(seed=1), coua.Window("2h"), coua.BloomFilter(100, 0.1), {"a"}, None):
+        assert one != other
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+
+
+def test_two_threads_may_compare_filters_both_ways() -> None:
+    one, two = coua.CuckooFilter(), coua.CuckooFilter()
+    for filter in (one, two):
+        filter.add_many(range(1000))
+
+    def compare(left: coua.Filter, right: coua.Filter) -> None:
+        for _ in range(100):
+            assert left == right
+            assert not left.add(5)
+
+    threads = [threading.Thread(target=compare, args=pair) for pair in [(one, two), (two, one)] * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.BloomFilter(100, 0.01)])
+def test_words_of_sets(make: Callable[[], coua.CuckooFilter | coua.BloomFilter]) -> None:
+    seen, other = make(), make()
+    # `filter or CuckooFilter()` must not drop a filter because it is empty.
+    assert bool(seen) is True
+    assert seen.update(["a", None, "b", "a"], null="skip") is None
+    assert "a" in seen and "b" in seen
+    other.update({"c"})
+    union = seen | other
+    seen.update(other)
+    assert "c" in seen and union == seen and "a" not in other
+    with pytest.raises(TypeError, match="null"):
+        seen.update([None])
+    reference = weakref.ref(seen)
+    assert reference() is seen
+    del seen
+    assert reference() is None
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=1000)])
+def test_clear(make: Make) -> None:
+    seen = make()
+    seen.insert_many(["a", "b", "a"])
+    seen.clear()
+    assert len(seen) == 0 and seen.contains_many(["a", "b"]).sum() == 0
+    assert seen.add_many(["a", "b", "a"]).tolist() == [True, True, False]
+
+
+def test_a_window_that_is_cleared_keeps_its_time() -> None:
+    window = coua.Window("1h", clock="given")
+    window.add_many(["a"], times=[10**12])
+    window.clear()
+    window.add_many(["late", "now"], times=[0, 10**12])
+    assert window.contains_many(["a", "late", "now"]).tolist() == [False, False, True]
+
+
+def test_bloom_filters_as_bytes_and_files(tmp_path: Path) -> None:
+    words = coua.BloomFilter(1000, 0.01, seed=5)
+    words.add_many(range(1000))
+    words.save(tmp_path / "words.coua")
+    words.save(os.fsencode(tmp_path / "words.coua"))
+    assert [path.name for path in tmp_path.iterdir()] == ["words.coua"]
+    whole = (tmp_path / "words.coua").read_bytes()
+    assert whole == bytes(words)
+    loaded = coua.BloomFilter.load(tmp_path / "words.coua")
+    assert loaded == words == coua.BloomFilter.from_bytes(memoryview(whole))
+    assert loaded.contains_many(range(1000)).all() and loaded != coua.BloomFilter(1000, 0.01)
+    # The header, as docs/format.md has it.
+    magic, version, kind, header, features, algorithm, seed, bits, probes = struct.unpack_from("<8sHHIIIQQQ", whole)
+    assert (magic, version, kind, header) == (b"\x89COUA\r\n\x1a", 1, 2, 64)
+    assert (features, algorithm, seed, probes) == (0, 1, 5, 7) and len(whole) == 64 + -(-bits // 64) * 8
+    chance = random.Random(3)
+    for _ in range(200):
+        place = chance.randrange(len(whole))
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << chance.randrange(8)
+        for data in (damaged, whole[:place]):
+            with pytest.raises(coua.LoadError):
+                coua.BloomFilter.from_bytes(data)
+    with pytest.raises(coua.LoadError, match="CuckooFilter or coua.Window loads it"):
+        coua.BloomFilter.from_bytes(bytes(coua.CuckooFilter()))
+    with pytest.raises(coua.LoadError):
+        coua.CuckooFilter.from_bytes(whole)
+    with pytest.raises(coua.LoadError) as error:
+        coua.BloomFilter.load(__file__)
+    assert "test_filters.py" in error.value.__notes__[0]
+    with pytest.raises(FileNotFoundError):
+        coua.BloomFilter.load(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError):
+        words.save(tmp_path / "missing" / "words.coua")
+    secret = coua.BloomFilter(1000, 0.01, key=b"0123456789abcdef")
+    secret.add("a")
+    with pytest.raises(TypeError, match="secret key"):
+        pickle.dumps(secret)
+    assert "a" in coua.BloomFilter.from_bytes(bytes(secret), key=b"0123456789abcdef")
+    for key, text in ((None, "give it by key"), (b"0" * 16, "another secret key")):
+        with pytest.raises(coua.LoadError, match=text):
+            coua.BloomFilter.from_bytes(bytes(secret), key=key)
+    with pytest.raises(coua.LoadError, match="no secret key"):
+        coua.BloomFilter.from_bytes(whole, key=b"0" * 16)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: coua.CuckooFilter(-1), OverflowError, "-1 is not between 0 and 2**64 - 1"),
+        (lambda: coua.CuckooFilter(max_items=2**64), OverflowError, "18446744073709551616 is not between"),
+        (lambda: coua.CuckooFilter(hash_bits=2**32), OverflowError, "4294967296 is not between 0 and 2**32 - 1"),
+        (lambda: coua.shards([], -1), OverflowError, "-1 is not between 0 and 2**32 - 1"),
+        (lambda: coua.CuckooFilter(key=b"x"), ValueError, "a key has 16 bytes, such as secrets.token_bytes(16), and not 1"),
+        (lambda: coua.CuckooFilter(key="x" * 16), TypeError, "bytes-like"),  # type: ignore[arg-type]
+        (lambda: coua.CuckooFilter("10"), TypeError, "cannot be interpreted as an integer"),  # type: ignore[arg-type]
+        (lambda: coua.CuckooFilter.load(5), TypeError, "expected str, bytes or os.PathLike object, not int"),  # type: ignore[arg-type]
+        (lambda: coua.BloomFilter(-5, 0.1), OverflowError, "-5 is not between"),
+    ],
+)
+def test_arguments_are_refused_in_words_of_python(call: Callable[[], object], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        call()
 
 
 def test_secret_keys_are_in_no_pickle() -> None:
@@ -303,7 +453,7 @@ def test_add_and_discard_with_a_rate_warn_once() -> None:
                     discard()
                 assert "a" in seen
                 discard()
-                assert "a" not in seen
+                assert "a" not in seen and seen.add("b") and seen.discard("b")
         seen = new()
         seen.insert("a")
         seen.insert_many(["b"])
@@ -463,12 +613,16 @@ def test_plans() -> None:
 
 def test_descriptions() -> None:
     seen = coua.CuckooFilter(1000, 0.01)
-    assert repr(seen) == "CuckooFilter(0 items, false positive rate 0.0e0, 0.0 MB)"
+    assert repr(seen) == f"<CuckooFilter: 0 items, false positive rate 0, {seen.memory_bytes / 1000:.1f} kB>"
+    assert re.fullmatch(r"<BloomFilter: about 0 items, false positive rate 0, \d+\.\d kB>", repr(coua.BloomFilter(1000, 0.01)))
+    plan = coua.plan(1000, 0.01)
+    described = eval(repr(plan).replace("Plan(", "dict("))
+    assert described == {name: getattr(plan, name) for name in described} and len(described) == 6
     assert (seen.max_items, seen.capacity >= 1000) == (1000, True)
     assert coua.CuckooFilter().max_items is None
     seen.add_many(range(1000))
     assert 0 < seen.false_positive_rate <= 0.01
-    assert not coua.CuckooFilter()
+    assert f"{len(seen)} items, false positive rate {seen.false_positive_rate:.1e}, " in repr(seen)
     with pytest.raises(TypeError):
         list(seen)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="cannot create"):

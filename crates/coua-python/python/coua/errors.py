@@ -20,8 +20,8 @@ class Full(Error):
     nothing. `answers` has the answers for those.
     """
 
-    done: int = 0
-    answers: NDArray[np.bool_] | None = None
+    done: int
+    answers: NDArray[np.bool_] | None
 
 
 class LoadError(Error, ValueError):
