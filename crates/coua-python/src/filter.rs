@@ -37,14 +37,10 @@ pub(crate) struct Filter {
 /// The note of a file about how the program makes keys: JSON.
 const KEY_NOTE: &str = "coua/keys";
 
-/// Bits of a key's hash from which on two keys are not taken for one.
-const EXACT: f64 = 64.0;
-
 impl Filter {
     pub(crate) fn new(state: State) -> Self {
         let filter = state.filter();
-        let (hasher, has_rate) = (filter.hasher(), filter.hash_bits() < EXACT);
-        let (loss, key_note) = (Loss::new(has_rate), None);
+        let (hasher, loss, key_note) = (filter.hasher(), Loss::new(filter.hash_bits()), None);
         Self { hasher, shared: Shared::new(state), loss, key_note }
     }
 

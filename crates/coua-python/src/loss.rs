@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
+/// Bits of a key's hash from which on two keys are not taken for one.
+const EXACT: f64 = 64.0;
+
 /// Whether a filter has a rate and was filled by `add`. That stores nothing for a key that it takes for another one, so
 /// removing the other one loses both.
 #[derive(Debug)]
@@ -15,7 +18,9 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    pub(crate) fn new(has_rate: bool) -> Self {
+    /// Of a filter that remembers so many bits of a key's hash.
+    pub(crate) fn new(hash_bits: f64) -> Self {
+        let has_rate = hash_bits < EXACT;
         let [is_possible, has_warned] = [false; 2].map(AtomicBool::new);
         Self { has_rate, is_possible, has_warned }
     }

@@ -53,7 +53,7 @@ fn same(one: &Generations, other: &Generations) -> bool {
     if let (Some(one), Some(other)) = (one.unbounded(), other.unbounded()) {
         return one == other;
     }
-    let filled = |it: &Generation<'_>| it.filter.len() > 0;
+    let filled = |it: &Generation<'_>| !it.filter.is_empty();
     let mut others = other.generations().filter(filled);
     one.window() == other.window()
         && one.template() == other.template()
