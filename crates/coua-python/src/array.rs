@@ -5,7 +5,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType};
 use numpy::{
     PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
+use crate::parts;
 
 /// The keys of an array of numpy with one dimension.
 pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
@@ -117,7 +118,67 @@ fn broken_stream(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("the Arrow stream of keys broke off: {error}"))
 }
 
-fn add_arrow(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+/// What the values of a column of Arrow become.
+pub(crate) trait Column: Sized {
+    /// Makes room for as many more values.
+    fn reserve(&mut self, values: usize) -> PyResult<()>;
+    /// Values of 64 bits.
+    fn add_integers(&mut self, values: impl Iterator<Item = u64>);
+    /// Values of bytes.
+    fn add_bytes<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>);
+    /// A value that is missing.
+    fn add_null(&mut self) -> PyResult<()>;
+    /// An empty one, for values that are [gathered](Self::gather).
+    fn beside(&self) -> Self;
+    /// Those of `values` that are at `places`.
+    fn gather(&mut self, values: Self, places: impl Iterator<Item = Option<usize>>)
+    -> PyResult<()>;
+    /// Rows of several columns.
+    fn add_rows(&mut self, rows: &StructArray) -> PyResult<()>;
+}
+
+impl Column for Batch {
+    fn reserve(&mut self, keys: usize) -> PyResult<()> {
+        self.reserve(keys)
+    }
+
+    fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
+        self.add_integers(keys);
+    }
+
+    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
+        self.add_bytes(keys);
+    }
+
+    fn add_null(&mut self) -> PyResult<()> {
+        self.add_null()
+    }
+
+    fn beside(&self) -> Self {
+        self.beside()
+    }
+
+    fn gather(
+        &mut self,
+        values: Self,
+        places: impl Iterator<Item = Option<usize>>,
+    ) -> PyResult<()> {
+        let hashes = values.spread(values.hashes().iter().copied().map(Some).collect(), None);
+        for place in places {
+            match place.and_then(|place| hashes[place]) {
+                Some(hash) => self.add_hash(hash),
+                None => self.add_null()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rows(&mut self, rows: &StructArray) -> PyResult<()> {
+        parts::add_rows(self, rows)
+    }
+}
+
+pub(crate) fn add_arrow<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {
     batch.reserve(array.len())?;
     match array.data_type() {
         DataType::Utf8 => add_values(batch, array.as_string::<i32>().iter(), str::as_bytes),
@@ -145,8 +206,9 @@ fn add_arrow(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
         }
         DataType::Dictionary(..) => add_dictionary(batch, array),
         DataType::Null => (0..array.len()).try_for_each(|_| batch.add_null()),
+        DataType::Struct(columns) if columns.len() > 1 => batch.add_rows(array.as_struct()),
         DataType::Struct(_) => Err(PyTypeError::new_err(
-            "a table or struct has no keys: give one column of it, such as frame[\"url\"]",
+            "a table of one column has no keys: give the column, such as frame[\"url\"]",
         )),
         other => Err(PyTypeError::new_err(format!(
             "an Arrow array of {other} has no keys (integers, strings and binary are): {}",
@@ -171,7 +233,7 @@ fn advice(other: &DataType) -> String {
 }
 
 fn add_values<'a, T: ?Sized + 'a>(
-    batch: &mut Batch,
+    batch: &mut impl Column,
     values: impl Iterator<Item = Option<&'a T>>,
     bytes: impl Fn(&'a T) -> &'a [u8],
 ) -> PyResult<()> {
@@ -185,7 +247,7 @@ fn add_values<'a, T: ?Sized + 'a>(
 }
 
 fn add_numbers<T: ArrowPrimitiveType>(
-    batch: &mut Batch,
+    batch: &mut impl Column,
     array: &ArrayRef,
     bits: impl Fn(T::Native) -> u64,
 ) -> PyResult<()> {
@@ -203,19 +265,16 @@ fn add_numbers<T: ArrowPrimitiveType>(
     Ok(())
 }
 
-/// Each value is hashed once, however often it occurs.
-fn add_dictionary(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+/// Each value is looked at once, however often it occurs.
+fn add_dictionary<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {
     let dictionary = array.as_any_dictionary();
     let mut values = batch.beside();
     add_arrow(&mut values, dictionary.values())?;
-    let hashes = values.spread(values.hashes().iter().copied().map(Some).collect(), None);
     let nulls = dictionary.keys().nulls();
-    for (place, key) in dictionary.normalized_keys().into_iter().enumerate() {
-        let is_null = nulls.is_some_and(|nulls| nulls.is_null(place));
-        match hashes.get(key).copied().flatten().filter(|_| !is_null) {
-            Some(hash) => batch.add_hash(hash),
-            None => batch.add_null()?,
-        }
-    }
-    Ok(())
+    let places = dictionary.normalized_keys().into_iter().enumerate();
+    let place = |(row, place)| {
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+        (!is_null).then_some(place)
+    };
+    batch.gather(values, places.map(place))
 }

@@ -27,6 +27,7 @@ mod methods;
 mod opened;
 mod options;
 mod pandas;
+mod parts;
 mod plan;
 mod shards;
 mod shared;

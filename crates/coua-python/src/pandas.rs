@@ -17,9 +17,7 @@ pub(crate) fn pandas(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
 pub(crate) fn add_column(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Some(pandas) = pandas(keys.py())? else { return Ok(false) };
     if keys.is_instance(&pandas.getattr("DataFrame")?)? {
-        return Err(PyTypeError::new_err(
-            "a table or struct has no keys: give one column of it, such as frame[\"url\"]",
-        ));
+        return add_table(batch, keys).map(|()| true);
     }
     if !keys.is_instance(&pandas.getattr("Series")?)?
         && !keys.is_instance(&pandas.getattr("Index")?)?
@@ -42,6 +40,26 @@ pub(crate) fn add_column(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult
     }
     add_objects(batch, keys)?;
     Ok(true)
+}
+
+/// Its rows, without the index.
+fn add_table(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    if keys.getattr("columns")?.len()? < 2 {
+        return Err(PyTypeError::new_err(
+            "a table of one column has no keys: give the column, such as frame[\"url\"]",
+        ));
+    }
+    let by_row = PyDict::new(keys.py());
+    by_row.set_item("axis", 1)?;
+    let is_null = keys.call_method0("isna")?.call_method("any", (), Some(&by_row))?;
+    let options = PyDict::new(keys.py());
+    options.set_item("index", false)?;
+    options.set_item("name", keys.py().None())?;
+    let rows = keys.call_method("itertuples", (), Some(&options))?;
+    for (row, is_null) in rows.try_iter()?.zip(is_null.try_iter()?) {
+        if is_null?.is_truthy()? { batch.add_null()? } else { batch.add_item(&row?)? }
+    }
+    Ok(())
 }
 
 /// Item by item; what pandas takes for missing is null.

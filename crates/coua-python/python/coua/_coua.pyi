@@ -16,7 +16,8 @@ class _ArrowArray(Protocol):
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
-_Key: TypeAlias = str | bytes | bytearray | memoryview | SupportsIndex
+_Part: TypeAlias = str | bytes | bytearray | memoryview | SupportsIndex
+_Key: TypeAlias = _Part | tuple[_Part, ...]
 _Keys: TypeAlias = Iterable[_Key | None] | NDArray[Any] | _ArrowArray | _ArrowStream
 _Times: TypeAlias = ArrayLike | Sequence[datetime] | _ArrowArray | _ArrowStream
 _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
