@@ -15,7 +15,6 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
-use crate::parts;
 
 /// The keys of an array of numpy with one dimension.
 pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
@@ -135,47 +134,6 @@ pub(crate) trait Column: Sized {
     -> PyResult<()>;
     /// Rows of several columns.
     fn add_rows(&mut self, rows: &StructArray) -> PyResult<()>;
-}
-
-impl Column for Batch {
-    fn reserve(&mut self, keys: usize) -> PyResult<()> {
-        self.reserve(keys)
-    }
-
-    fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
-        self.add_integers(keys);
-    }
-
-    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
-        self.add_bytes(keys);
-    }
-
-    fn add_null(&mut self) -> PyResult<()> {
-        self.add_null()
-    }
-
-    fn beside(&self) -> Self {
-        self.beside()
-    }
-
-    fn gather(
-        &mut self,
-        values: Self,
-        places: impl Iterator<Item = Option<usize>>,
-    ) -> PyResult<()> {
-        let hashes = values.spread(values.hashes().iter().copied().map(Some).collect(), None);
-        for place in places {
-            match place.and_then(|place| hashes[place]) {
-                Some(hash) => self.add_hash(hash),
-                None => self.add_null()?,
-            }
-        }
-        Ok(())
-    }
-
-    fn add_rows(&mut self, rows: &StructArray) -> PyResult<()> {
-        parts::add_rows(self, rows)
-    }
 }
 
 pub(crate) fn add_arrow<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {

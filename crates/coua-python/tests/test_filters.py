@@ -63,6 +63,32 @@ def test_answers_are_those_of_a_counter(make: Make) -> None:
         assert len(seen) == exact.total()
 
 
+@pytest.mark.parametrize("make", [coua.CuckooFilter, lambda: coua.CuckooFilter(200_000, 1e-7)], ids=["exact", "rate"])
+def test_two_passes_tell_what_occurs_once_and_the_last_of_each(make: Callable[[], coua.CuckooFilter]) -> None:
+    """The recipe of docs/python.md, batch by batch."""
+    chance = random.Random(5)
+    lines = [f"line {chance.randrange(50_000)}" for _ in range(100_000)]
+    batches = [lines[begin : begin + 7000] for begin in range(0, len(lines), 7000)]
+    exact = Counter(lines)
+    copies = make()
+    for batch in batches:
+        copies.insert_many(batch)
+    counts = [count for batch in batches for count in copies.count_many(batch).tolist()]
+    assert counts == [exact[line] for line in lines]
+    last = {}
+    for number, line in enumerate(lines):
+        last[line] = number
+    # A copy goes with each line, and with the last one the key.
+    found, number = [], 0
+    for batch in batches:
+        for line in batch:
+            assert copies.discard_many([line]).all()
+            if line not in copies:
+                found.append(number)
+            number += 1
+    assert found == sorted(last.values()) and len(copies) == 0
+
+
 def test_the_rate_is_as_asked_for() -> None:
     seen = coua.CuckooFilter(200_000, 0.01)
     seen.add_many(np.arange(200_000))
@@ -532,7 +558,7 @@ def test_lookups_do_not_wait_for_each_other(tmp_path: Path) -> None:
     window.add_many(np.arange(1000))
     with coua.open(saved) as file, coua.open(saved, readonly=True) as reader:
         for filter in (seen, window, file, reader):
-            thread = threading.Thread(target=filter.contains_many, args=(np.arange(30_000_000),))
+            thread = threading.Thread(target=filter.contains_many, args=(np.arange(10_000_000),))
             longest, begin = 0.0, time.monotonic()
             thread.start()
             while thread.is_alive():
