@@ -6,8 +6,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
-use crate::parts;
-
 /// The hash of a `str` (its UTF-8), of bytes, of an integer (8 bytes, little endian), or of a tuple of these.
 #[inline]
 pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
@@ -33,9 +31,15 @@ fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> 
     }
     let mut joined = Vec::new();
     for part in parts {
-        with_bytes(&part, |bytes| parts::append(bytes, &mut joined))?;
+        with_bytes(&part, |bytes| append(bytes, &mut joined))?;
     }
     Ok(hasher.hash(joined))
+}
+
+/// Adds a part to a key of several.
+pub(crate) fn append(part: &[u8], key: &mut Vec<u8>) {
+    key.extend((part.len() as u64).to_le_bytes());
+    key.extend(part);
 }
 
 /// Those of a key of one part.

@@ -6,12 +6,7 @@ use pyo3::prelude::*;
 
 use crate::array::{Column, add_arrow};
 use crate::batch::Batch;
-
-/// Adds a part to a key.
-pub(crate) fn append(part: &[u8], key: &mut Vec<u8>) {
-    key.extend((part.len() as u64).to_le_bytes());
-    key.extend(part);
-}
+use crate::key::append;
 
 impl Column for Batch {
     fn reserve(&mut self, keys: usize) -> PyResult<()> {
