@@ -80,15 +80,18 @@ impl Filter {
     }
 
     /// Whether removals may take other keys with them.
+    #[inline]
     pub(crate) fn loss(&self) -> &Loss {
         &self.loss
     }
 
+    #[inline]
     pub(crate) fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
     /// The state behind its lock.
+    #[inline]
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }

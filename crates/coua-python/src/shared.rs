@@ -107,6 +107,7 @@ impl Shared {
         self.change_locked(self.state.write(), work)
     }
 
+    #[inline]
     fn change_locked<R>(
         &self,
         mut state: RwLockWriteGuard<'_, State>,
@@ -130,6 +131,7 @@ impl Shared {
     }
 
     /// Lets those who wait go first afterwards, for the next part of a batch follows at once.
+    #[inline]
     fn whole<R>(
         &self,
         mut state: RwLockWriteGuard<'_, State>,
