@@ -1,17 +1,16 @@
 //! `Window`: a filter in memory that forgets by age.
 
-use std::path::PathBuf;
-
 use coua::window::Generations;
 use coua_store::{Notes, View};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use crate::cuckoo::{from_bytes, read};
+use crate::error::LoadError;
 use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
-use crate::state::Access;
+use crate::values::{FileName, Secret, Whole};
 
 /// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or with
 /// `items`, all but the last so many.
@@ -50,7 +49,8 @@ impl Window {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let (items, by) = (take(&keywords, "items")?, take(&keywords, "by")?);
+        let items = take::<Whole<u64>>(&keywords, "items")?.map(|it| it.0);
+        let by = take(&keywords, "by")?;
         if length.is_none() && items.is_none() {
             return Err(PyValueError::new_err(
                 "how long is the window? give a length such as \"7d\", or items",
@@ -65,18 +65,18 @@ impl Window {
     /// The window in a file that any program or package wrote.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
-    fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
-        let View { filter, notes, .. } = read(py, &path, key)?;
+    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
+        let View { filter, notes, .. } = read(py, &path.0, key.map(|key| key.0))?;
         windowed(py, filter, &notes)
     }
 
-    /// The window that `bytes(window)` gave.
+    /// The window that `bytes(window)` gave, of whatever holds them.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(
         py: Python<'_>,
-        data: &Bound<'_, PyBytes>,
-        key: Option<[u8; 16]>,
+        data: &Bound<'_, PyAny>,
+        key: Option<Secret>,
     ) -> PyResult<Py<Self>> {
         windowed(py, from_bytes(py, data, key)?, &Notes::default())
     }
@@ -84,13 +84,13 @@ impl Window {
     /// Items that were forgotten since the window was made or loaded.
     #[getter]
     fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        Ok(slf.as_super().get().lock_for(slf.py(), Access::Ask)?.filter().forgotten())
+        slf.as_super().get().described(slf.py(), Generations::forgotten)
     }
 }
 
 fn windowed(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<Window>> {
     if filter.window().is_none() {
-        return Err(PyValueError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
+        return Err(LoadError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
     }
     Py::new(py, Window::of(filter, notes))
 }
