@@ -8,7 +8,7 @@ use std::mem::take;
 
 use super::deferred::Deferred;
 use crate::error::Insertion;
-use crate::filter::{CuckooFilter, Decision, IfPresent};
+use crate::filter::{CuckooFilter, Decision, IfPresent, Repeat};
 use crate::hash::KeyHash;
 use crate::kernel::{GROUP, GroupMoves, Levels};
 use crate::segments::EvictionChain;
@@ -82,6 +82,8 @@ pub(super) struct InsertBatch<'a> {
     /// One for each key, or none where nobody asks.
     pub(super) outcomes: &'a mut [Insertion],
     pub(super) deferred: Deferred,
+    /// Copies that take no slot.
+    pub(super) repeats: Vec<Repeat>,
     pub(super) chains: Chains,
     /// Segments refuse keys that find no slot.
     pub(super) can_refuse: bool,
@@ -156,7 +158,8 @@ impl InsertBatch<'_> {
     fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         let number = self.deferred.first(run)?;
         let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
-        let may_be_there = self.filter.as_segments().get(place.segment).has_overflow();
+        // Extra copies always have one in a slot.
+        let may_be_there = self.filter.as_segments().get(place.segment).overflowed() > 0;
         if may_be_there || self.when_blocked(levels, place.segment) != Some(Decision::Evict) {
             return None;
         }

@@ -11,10 +11,10 @@
 use super::chains::{Chains, InsertBatch, MOST_CHAINS};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
-use crate::filter::{CuckooFilter, IfPresent, WhenFull};
+use crate::filter::{CuckooFilter, IfPresent, Repeat, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, Place, with_levels};
-use crate::segments::{Prefetcher, Preview, Wanted, has};
+use crate::segments::{KeyGroup, Prefetcher, Preview, Wanted, has};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
@@ -106,6 +106,7 @@ impl CuckooFilter {
             if_present,
             outcomes,
             deferred: Deferred::default(),
+            repeats: Vec::new(),
             chains: Chains::default(),
             present: Vec::new(),
         };
@@ -187,7 +188,11 @@ impl InsertBatch<'_> {
         let due = prefetcher.due();
         self.filter.as_segments().preview(keys, numbers.len(), Wanted::Free, preview);
         // Inserts take no key away: those are still there.
-        let held = if self.if_present == IfPresent::Skip { preview.held } else { 0 };
+        let (held, counted) = match self.if_present {
+            IfPresent::Skip => (preview.held, 0),
+            IfPresent::AddCopy if self.counts_repeats(levels, keys) => (0, preview.held),
+            IfPresent::AddCopy => (0, 0),
+        };
         let first = self.done - numbers.start;
         self.done = first + numbers.end;
         for number in numbers {
@@ -198,6 +203,10 @@ impl InsertBatch<'_> {
                 continue;
             }
             let segment = keys.segment(number);
+            if has(counted, number) {
+                self.count_repeat(&keys.place(number), first + number);
+                continue;
+            }
             let is_done = if self.deferred.is_blocked(segment) || has(preview.full, number) {
                 self.defer(first + number, segment)
             } else if self.filter.insert_previewed(levels, keys, number, preview) {
@@ -211,6 +220,23 @@ impl InsertBatch<'_> {
                 return;
             }
         }
+    }
+
+    /// Whether a key of this group that is in a slot takes no other one.
+    #[inline(always)]
+    fn counts_repeats(&self, levels: impl Levels, keys: &KeyGroup) -> bool {
+        let level = self.filter.as_segments().level_in(levels, keys.segment(0));
+        CuckooFilter::slots_for_copies(&level) == 1
+    }
+
+    /// Notes one more copy of a key that has its slot. It is counted when the pass ends: then many entries are
+    /// prefetched, and no decision depends on it.
+    #[inline(always)]
+    fn count_repeat(&mut self, place: &Place, number: usize) {
+        let segments = self.filter.as_segments();
+        let representative = segments.representative_of(self.hashes[number], place);
+        self.repeats.push(Repeat { segment: place.segment, representative });
+        self.note(number, Insertion::Inserted);
     }
 
     /// Inserts one key, or defers it; false if it may be refused.
@@ -286,6 +312,7 @@ impl Passes<'_, '_> {
             batch.insert_runs(levels, if is_ending { 0 } else { few });
         }
         batch.chains.begun = 0;
+        batch.filter.count_repeats(&mut batch.repeats);
         batch.deferred.drain()
     }
 }

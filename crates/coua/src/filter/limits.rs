@@ -47,7 +47,6 @@ impl CuckooFilter {
         let segment = self.segments.get(index);
         let geometry = self.segments.geometry();
         let level = segment.level();
-        let entries = self.overflow.under(segment.prefix(), self.segments.depth_of(index));
         let memory_left = self.memory_left();
         let is_limited = memory_left != u64::MAX;
         Surroundings {
@@ -58,7 +57,7 @@ impl CuckooFilter {
             is_resizable: self.is_resizable(),
             is_part: self.shard.is_part(),
             splits: level + self.shard.levels_above,
-            entries: entries.take(MOST_ENTRIES_BY_CHANCE + 1).count(),
+            entries: self.keys_without_room(index, MOST_ENTRIES_BY_CHANCE + 1),
             depth: self.segments.depth_of(index) + self.shard.bits,
             region: self.segments_in_region(index),
             is_last_level: self.segments.is_last_level(index),
@@ -151,7 +150,7 @@ impl CuckooFilter {
 
     /// Whether memory is left for an entry of the overflow table.
     pub(super) fn has_memory_for_overflow(&self) -> bool {
-        self.memory_left() >= OVERFLOW_ENTRY_BYTES as u64
+        self.memory_left() >= self.overflow.bytes_to_insert() as u64
     }
 
     /// Bytes that a table of another geometry takes beyond those of this one.

@@ -8,6 +8,7 @@
 //! what an insert does whose buckets are full ([`growth`]).
 
 mod compact;
+mod copies;
 mod create;
 mod describe;
 mod growth;
@@ -26,7 +27,7 @@ use crate::segments::Segments;
 
 use growth::Thresholds;
 pub(crate) use growth::{Decision, inserts_before_rebuilding};
-pub(crate) use overflow::{OverflowEntry, OverflowTable};
+pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
 pub use policy::WhenFull;
 pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 

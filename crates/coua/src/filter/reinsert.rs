@@ -90,7 +90,7 @@ impl CuckooFilter {
     /// forged snapshot may have millions of them, and each would take all its steps.
     pub(super) fn reinsert_overflowed(&mut self, prefix: u64, depth: u32) {
         let overflowed: Vec<_> =
-            self.overflow.under(prefix, depth).filter(|(_, entry)| entry.overflowed > 0).collect();
+            self.overflow.tree_under(prefix, depth).filter(|(_, entry)| entry.overflowed > 0).collect();
         let mut unplaced = 0;
         for (hash, entry) in overflowed {
             for _ in 0..entry.overflowed {
