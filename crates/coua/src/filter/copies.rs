@@ -9,9 +9,11 @@ use std::iter::successors;
 use crate::table::prefetch;
 
 /// The most entries of a page.
-const PAGE: usize = 128;
+const PAGE: usize = 64;
 /// Bits by which the directory may exceed what as many pages need. A shard's keys share as many.
 const MOST_IMBALANCE: u32 = 6;
+/// An entry mostly lies within as many of where its hash says: half the root of those of a page.
+const NEAR: usize = 4;
 /// Bytes that the allocator and the list of pages take beside a page's entries.
 const PAGE_BYTES: usize = size_of::<Page>() + 16;
 
@@ -68,7 +70,7 @@ impl Page {
     /// Entries that it gets room for when it has none, so many in all.
     fn room(&self) -> usize {
         let entries = self.entries.len();
-        (entries + entries / 8 + 4).min(PAGE)
+        (entries + entries / 4 + 4).min(PAGE)
     }
 }
 
@@ -105,7 +107,7 @@ impl CopyTable {
     /// The most bytes that one more entry takes.
     pub(super) fn bytes_to_insert(&self) -> usize {
         // Two pages instead of one, each with room, and the directory doubles.
-        PAGE / 4 * size_of::<Entry>() + 2 * PAGE_BYTES + self.directory.len() * 4
+        PAGE / 2 * size_of::<Entry>() + 2 * PAGE_BYTES + self.directory.len() * 4
     }
 
     #[inline(always)]
@@ -126,13 +128,21 @@ impl CopyTable {
         Some(&mut self.pages[number as usize])
     }
 
-    /// Prefetches a key's entry.
+    /// Prefetches what leads to a key's page.
+    #[inline(always)]
+    pub(super) fn prefetch_page(&self, hash: u64) {
+        if let Some(page) = self.page(hash) {
+            prefetch(std::ptr::from_ref(page).cast());
+        }
+    }
+
+    /// Prefetches a key's entry, once its page is there.
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
-        if let Some(page) = self.page(hash)
-            && let Some(entry) = page.entries.get(page.guess(hash))
-        {
-            prefetch(std::ptr::from_ref(entry).cast());
+        let Some(page) = self.page(hash) else { return };
+        let (first, guess) = (page.entries.as_ptr(), page.guess(hash));
+        for at in [guess.saturating_sub(NEAR), guess + NEAR] {
+            prefetch(first.wrapping_add(at).cast());
         }
     }
 
@@ -257,13 +267,11 @@ mod tests {
             for number in few_in_miri(0..20_000_u64, 600) {
                 let hash = mix(mix(number) % 3_000) >> shared;
                 if number % 5 < 3 {
-                    match table.get_mut(hash) {
-                        Some(copies) => *copies += 1,
-                        None if !table.insert(hash, 1) => {
-                            refused += 1;
-                            continue;
-                        }
-                        None => {}
+                    if let Some(copies) = table.get_mut(hash) {
+                        *copies += 1;
+                    } else if !table.insert(hash, 1) {
+                        refused += 1;
+                        continue;
                     }
                     *tree.entry(hash).or_insert(0) += 1;
                 } else {

@@ -76,12 +76,6 @@ impl OverflowTable {
         }
     }
 
-    /// Prefetches the extra copies of a key.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, representative: KeyHash) {
-        self.copies.prefetch(representative.to_u64());
-    }
-
     #[inline(always)]
     pub(crate) fn add(&mut self, representative: KeyHash, entry: OverflowEntry) {
         let hash = representative.to_u64();
@@ -258,8 +252,14 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn count_repeats(&mut self, repeats: &mut Vec<Repeat>) {
         for (number, repeat) in repeats.iter().enumerate() {
-            if let Some(ahead) = repeats.get(number + REPEATS_AHEAD) {
-                self.overflow.prefetch(ahead.representative);
+            let hash_ahead = |distance: usize| {
+                repeats.get(number + distance).map(|repeat| repeat.representative.to_u64())
+            };
+            if let Some(hash) = hash_ahead(2 * REPEATS_AHEAD) {
+                self.overflow.copies.prefetch_page(hash);
+            }
+            if let Some(hash) = hash_ahead(REPEATS_AHEAD) {
+                self.overflow.copies.prefetch(hash);
             }
             self.overflow.add(repeat.representative, OverflowEntry::ONE_EXTRA);
             self.segments.add_overflow(repeat.segment, 0);
