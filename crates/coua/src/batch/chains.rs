@@ -7,10 +7,10 @@
 use std::mem::take;
 
 use super::deferred::Deferred;
-use crate::error::Insertion;
+use crate::error::{Full, Insertion};
 use crate::filter::{CuckooFilter, Decision, IfPresent, Repeat};
 use crate::hash::KeyHash;
-use crate::kernel::{GROUP, GroupMoves, Levels};
+use crate::kernel::{GROUP, GroupMoves, Levels, Place};
 use crate::segments::EvictionChain;
 
 /// Fewer chains than these find their moves one after the other.
@@ -101,6 +101,41 @@ impl InsertBatch<'_> {
         }
     }
 
+    /// Whether a key of this segment that is there is inserted by counting it.
+    #[inline(always)]
+    pub(super) fn counts_repeats(&self, levels: impl Levels, segment: u32) -> bool {
+        let level = self.filter.as_segments().level_in(levels, segment);
+        self.if_present == IfPresent::AddCopy && CuckooFilter::slots_for_copies(&level) == 1
+    }
+
+    /// Notes one more copy of a key that has its slot. It is counted when the pass ends: then many entries are
+    /// prefetched, and no decision depends on it.
+    #[inline(always)]
+    pub(super) fn count_repeat(&mut self, place: &Place, number: usize) {
+        let segments = self.filter.as_segments();
+        let representative = segments.representative_of(self.hashes[number], place);
+        self.repeats.push(Repeat { segment: place.segment, representative });
+        self.note(number, Insertion::Inserted);
+    }
+
+    /// Does all that an insert does before it has to move other items; false if it has to.
+    #[inline(always)]
+    pub(super) fn try_place(
+        &mut self,
+        levels: impl Levels,
+        place: &Place,
+        number: usize,
+    ) -> Result<bool, Full> {
+        let is_counted = self.counts_repeats(levels, place.segment);
+        let if_present = if is_counted { IfPresent::Skip } else { self.if_present };
+        match self.filter.try_place(levels, place, if_present)? {
+            Some(Insertion::AlreadyPresent) if is_counted => self.count_repeat(place, number),
+            Some(insertion) => self.note(number, insertion),
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Works on the runs until all have begun and at most `few` chains are active. The keys of a run that needs
     /// its segment to split stay in it.
     #[inline(always)]
@@ -174,9 +209,10 @@ impl InsertBatch<'_> {
     fn next_chain(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         while let Some(number) = self.deferred.first(run) {
             let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
-            match self.filter.try_place(levels, &place, self.if_present) {
-                Ok(Some(insertion)) => self.note(number, insertion),
-                Ok(None) => match self.when_blocked(levels, place.segment) {
+            match self.try_place(levels, &place, number) {
+                Ok(true) => {}
+                Err(_) => return self.wait(),
+                Ok(false) => match self.when_blocked(levels, place.segment) {
                     Some(Decision::Evict) => {
                         self.deferred.pop(run);
                         self.note(number, Insertion::Inserted);
@@ -189,7 +225,6 @@ impl InsertBatch<'_> {
                     }
                     _ => return self.wait(),
                 },
-                Err(_) => return self.wait(),
             }
             self.deferred.pop(run);
         }

@@ -11,10 +11,10 @@
 use super::chains::{Chains, InsertBatch, MOST_CHAINS};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
-use crate::filter::{CuckooFilter, IfPresent, Repeat, WhenFull};
+use crate::filter::{CuckooFilter, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, Place, with_levels};
-use crate::segments::{KeyGroup, Prefetcher, Preview, Wanted, has};
+use crate::segments::{Prefetcher, Preview, Wanted, has};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
@@ -190,7 +190,7 @@ impl InsertBatch<'_> {
         // Inserts take no key away: those are still there.
         let (held, counted) = match self.if_present {
             IfPresent::Skip => (preview.held, 0),
-            IfPresent::AddCopy if self.counts_repeats(levels, keys) => (0, preview.held),
+            IfPresent::AddCopy if self.counts_repeats(levels, keys.segment(0)) => (0, preview.held),
             IfPresent::AddCopy => (0, 0),
         };
         let first = self.done - numbers.start;
@@ -222,33 +222,10 @@ impl InsertBatch<'_> {
         }
     }
 
-    /// Whether a key of this group that is in a slot takes no other one.
-    #[inline(always)]
-    fn counts_repeats(&self, levels: impl Levels, keys: &KeyGroup) -> bool {
-        let level = self.filter.as_segments().level_in(levels, keys.segment(0));
-        CuckooFilter::slots_for_copies(&level) == 1
-    }
-
-    /// Notes one more copy of a key that has its slot. It is counted when the pass ends: then many entries are
-    /// prefetched, and no decision depends on it.
-    #[inline(always)]
-    fn count_repeat(&mut self, place: &Place, number: usize) {
-        let segments = self.filter.as_segments();
-        let representative = segments.representative_of(self.hashes[number], place);
-        self.repeats.push(Repeat { segment: place.segment, representative });
-        self.note(number, Insertion::Inserted);
-    }
-
     /// Inserts one key, or defers it; false if it may be refused.
     #[inline(always)]
     fn place_or_defer(&mut self, levels: impl Levels, place: &Place, number: usize) -> bool {
-        match self.filter.try_place(levels, place, self.if_present) {
-            Ok(Some(insertion)) => {
-                self.note(number, insertion);
-                true
-            }
-            _ => self.defer(number, place.segment),
-        }
+        self.try_place(levels, place, number).unwrap_or(false) || self.defer(number, place.segment)
     }
 
     /// Defers a key, unless its segment may refuse it: then false.

@@ -202,11 +202,6 @@ impl OverflowTable {
         self.tree.range(prefix..=last).map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
     }
 
-    /// Bytes that one more entry takes at most, in either place.
-    pub(super) fn bytes_to_insert(&self) -> usize {
-        self.copies.bytes_to_insert().max(ENTRY_BYTES)
-    }
-
     pub(crate) fn memory_bytes(&self) -> usize {
         self.copies.memory_bytes() + self.tree.len() * ENTRY_BYTES
     }
@@ -226,7 +221,7 @@ impl CuckooFilter {
     /// Adds copies of a key to the overflow table.
     pub(super) fn add_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
-        self.overflow.add(self.segments.representative(&place), entry);
+        self.overflow.add(self.segments.representative_of(hash, &place), entry);
         self.segments.add_overflow(place.segment, entry.overflowed);
     }
 
@@ -287,7 +282,8 @@ impl CuckooFilter {
         let prefix = self.segments.get(index).prefix();
         let depth = self.segments.depth_of(index);
         if self.overflow.under(prefix, depth).next().is_some() {
-            let overflowed = self.overflow.tree_under(prefix, depth).map(|(_, entry)| entry.overflowed);
+            let overflowed =
+                self.overflow.tree_under(prefix, depth).map(|(_, entry)| entry.overflowed);
             self.segments.add_overflow(index, overflowed.sum());
         }
     }
@@ -295,7 +291,7 @@ impl CuckooFilter {
     /// Adds copies of a key that its segment counts already.
     pub(crate) fn adopt_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
-        self.overflow.add(self.segments.representative(&place), entry);
+        self.overflow.add(self.segments.representative_of(hash, &place), entry);
         self.stored += entry.overflowed;
     }
 

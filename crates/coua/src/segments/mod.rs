@@ -13,7 +13,9 @@ mod uniform;
 
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place, Resolution};
+use crate::kernel::{
+    AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place, Resolution,
+};
 use crate::simd::Quads;
 use crate::table::{Directory, Segment, Table};
 
@@ -192,7 +194,9 @@ impl Segments {
         match self.geometry.resolution {
             // Each of the hashes that are told apart has a cell of its own.
             Resolution::Prefix { bits } => {
-                KeyHash::from_u64(hash.to_u64() & !u64::MAX.unbounded_shr(bits))
+                let first_bits = KeyHash::from_u64(hash.to_u64() & !u64::MAX.unbounded_shr(bits));
+                debug_assert_eq!(first_bits, self.representative(place));
+                first_bits
             }
             Resolution::Cells { .. } => self.representative(place),
         }

@@ -139,7 +139,7 @@ impl ShardPlan {
 
     /// The filter of all shards, in their order.
     pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
-        let mut overflow = Vec::new();
+        let mut overflows = Vec::with_capacity(shards.len());
         let mut tables = Vec::with_capacity(shards.len());
         let above = self.shard().levels_above;
         for (number, shard) in (0_u64..).zip(shards) {
@@ -147,17 +147,17 @@ impl ShardPlan {
             let first = (number << 1) << (63 - self.bits);
             let (mut table, part) = shard.into_parts();
             table.map_places(|prefix, level| (first | (prefix >> self.bits), level + above));
-            overflow.extend(part.iter().map(|(hash, entry)| {
-                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
-                let smallest = hash.to_u64().div_ceil(1 << self.bits);
-                (KeyHash::from_u64(first | smallest), entry)
-            }));
+            overflows.push((first, part));
             tables.push(table);
         }
         let table = Table::joined(tables);
         let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
-        for (hash, entry) in overflow {
-            whole.adopt_overflow(hash, entry);
+        for (first, part) in overflows {
+            for (hash, entry) in part.iter() {
+                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
+                let smallest = hash.to_u64().div_ceil(1 << self.bits);
+                whole.adopt_overflow(KeyHash::from_u64(first | smallest), entry);
+            }
         }
         Ok(whole)
     }
