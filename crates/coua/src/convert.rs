@@ -135,6 +135,7 @@ impl CuckooFilter {
             }
         }
         if if_present == IfPresent::AddCopy {
+            self.expect_overflow(other.overflow().len());
             for (hash, entry) in other.overflow().iter() {
                 self.insert_copies(hash, entry.extra)?;
             }

@@ -84,12 +84,19 @@ pub(super) struct CopyTable {
     directory: Vec<u32>,
     bits: u32,
     entries: usize,
+    /// Pages that entries will fill which are expected.
+    expected: usize,
 }
 
 impl CopyTable {
     /// Keys that have further copies.
     pub(super) fn len(&self) -> usize {
         self.entries
+    }
+
+    /// So many entries follow, in the order of their hashes: until all are in, their pages are uneven.
+    pub(super) fn expect(&mut self, entries: usize) {
+        self.expected = (self.entries + entries) / PAGE;
     }
 
     /// By what an entry takes on average: the same in whichever order the keys came.
@@ -178,9 +185,6 @@ impl CopyTable {
             page.entries.shrink_to(page.room());
         }
         self.entries -= 1;
-        if self.entries == 0 {
-            *self = Self::default();
-        }
         copies
     }
 
@@ -189,7 +193,7 @@ impl CopyTable {
         let number = self.directory[self.place_in_directory(hash)];
         let depth = self.pages[number as usize].depth;
         if depth == self.bits {
-            if self.bits >= self.pages.len().ilog2() + MOST_IMBALANCE {
+            if self.bits >= self.pages.len().max(self.expected).ilog2() + MOST_IMBALANCE {
                 return false;
             }
             self.directory = self.directory.iter().flat_map(|&page| [page, page]).collect();
@@ -270,8 +274,19 @@ mod tests {
             for hash in tree.into_keys() {
                 table.remove(hash);
             }
-            assert_eq!(table.memory_bytes(), 0);
+            assert_eq!((table.len(), table.range(0, u64::MAX).count()), (0, 0));
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn entries_in_order_are_not_refused() {
+        let mut hashes: Vec<_> = (1..=100_000).map(mix).collect();
+        hashes.sort_unstable();
+        let mut table = CopyTable::default();
+        table.expect(hashes.len());
+        assert!(hashes.iter().all(|&hash| table.insert(hash, 1)));
+        assert_eq!(table.memory_bytes(), ENTRY_BYTES * table.len());
     }
 
     #[test]

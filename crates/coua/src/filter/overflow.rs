@@ -47,7 +47,8 @@ pub(crate) struct Repeat {
 /// of keys makes slow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverflowTable {
-    copies: CopyTable,
+    /// None of them: no table.
+    copies: Option<Box<CopyTable>>,
     tree: BTreeMap<u64, OverflowEntry>,
     overflowed: u64,
     /// Extra copies over all keys.
@@ -70,7 +71,7 @@ impl OverflowTable {
     /// The copies of a key.
     pub(crate) fn of(&self, representative: KeyHash) -> OverflowEntry {
         let hash = representative.to_u64();
-        match self.copies.get(hash) {
+        match self.copies.as_ref().map_or(0, |copies| copies.get(hash)) {
             0 => self.tree.get(&hash).copied().unwrap_or_default(),
             extra => OverflowEntry { extra: extra.into(), overflowed: 0 },
         }
@@ -82,7 +83,7 @@ impl OverflowTable {
         if entry.overflowed == 0
             && let Ok(more) = u32::try_from(entry.extra)
         {
-            if let Some(copies) = self.copies.get_mut(hash) {
+            if let Some(copies) = self.copies_mut(hash) {
                 if let Some(sum) = copies.checked_add(more) {
                     *copies = sum;
                     self.extra += u128::from(more);
@@ -98,7 +99,10 @@ impl OverflowTable {
     /// Adds extra copies of a key that has none in the table of copies; false if that has no place for them.
     fn insert_extra(&mut self, hash: u64, extra: u32) -> bool {
         let is_in_tree = !self.tree.is_empty() && self.tree.contains_key(&hash);
-        if extra == 0 || is_in_tree || !self.copies.insert(hash, extra) {
+        if extra == 0 || is_in_tree {
+            return false;
+        }
+        if !self.copies.get_or_insert_default().insert(hash, extra) {
             return false;
         }
         self.extra += u128::from(extra);
@@ -107,7 +111,7 @@ impl OverflowTable {
 
     #[cold]
     fn add_to_tree(&mut self, hash: u64, entry: OverflowEntry) {
-        let moved = self.copies.remove(hash);
+        let moved = self.remove_copies(hash);
         let held = self.tree.entry(hash).or_default();
         held.extra += u64::from(moved);
         let extra = held.extra.saturating_add(entry.extra);
@@ -120,15 +124,15 @@ impl OverflowTable {
     /// Removes these copies, or returns false and changes nothing.
     pub(crate) fn take(&mut self, representative: KeyHash, copies: OverflowEntry) -> bool {
         let hash = representative.to_u64();
-        if let Some(held) = self.copies.get_mut(hash) {
+        if let Some(held) = self.copies_mut(hash) {
             if copies.overflowed > 0 || u64::from(*held) < copies.extra {
                 return false;
             }
             *held -= copies.extra as u32;
-            self.extra -= u128::from(copies.extra);
             if *held == 0 {
-                self.copies.remove(hash);
+                self.remove_copies(hash);
             }
+            self.extra -= u128::from(copies.extra);
             return true;
         }
         let Entry::Occupied(mut entry) = self.tree.entry(hash) else {
@@ -142,10 +146,30 @@ impl OverflowTable {
         self.extra -= u128::from(copies.extra);
         held.overflowed -= copies.overflowed;
         self.overflowed -= copies.overflowed;
-        if *held == OverflowEntry::default() {
-            entry.remove();
+        if held.overflowed == 0 {
+            let extra_alone = entry.remove();
+            if extra_alone.extra > 0 {
+                self.extra -= u128::from(extra_alone.extra);
+                self.add(representative, extra_alone);
+            }
         }
         true
+    }
+
+    /// The count of a key that has nothing but extra copies.
+    #[inline(always)]
+    fn copies_mut(&mut self, hash: u64) -> Option<&mut u32> {
+        self.copies.as_mut()?.get_mut(hash)
+    }
+
+    /// Takes a key out of the table of copies; how many it had there.
+    fn remove_copies(&mut self, hash: u64) -> u32 {
+        let Some(table) = &mut self.copies else { return 0 };
+        let copies = table.remove(hash);
+        if table.len() == 0 {
+            self.copies = None;
+        }
+        copies
     }
 
     /// Copies beyond a bucket's worth, over all keys.
@@ -164,7 +188,7 @@ impl OverflowTable {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.copies.len() + self.tree.len()
+        self.copies.as_ref().map_or(0, |copies| copies.len()) + self.tree.len()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
@@ -179,7 +203,7 @@ impl OverflowTable {
     ) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
         let last = prefix | u64::MAX.unbounded_shr(depth);
         let extra = |extra: u32| OverflowEntry { extra: extra.into(), overflowed: 0 };
-        let copies = self.copies.range(prefix, last);
+        let copies = self.copies.iter().flat_map(move |copies| copies.range(prefix, last));
         let mut copies =
             copies.map(move |(hash, copies)| (KeyHash::from_u64(hash), extra(copies))).peekable();
         let mut tree = self.tree_under(prefix, depth).peekable();
@@ -203,7 +227,8 @@ impl OverflowTable {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.copies.memory_bytes() + self.tree.len() * ENTRY_BYTES
+        self.copies.as_ref().map_or(0, |copies| copies.memory_bytes())
+            + self.tree.len() * ENTRY_BYTES
     }
 }
 
@@ -247,14 +272,14 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn count_repeats(&mut self, repeats: &mut Vec<Repeat>) {
         for (number, repeat) in repeats.iter().enumerate() {
-            let hash_ahead = |distance: usize| {
-                repeats.get(number + distance).map(|repeat| repeat.representative.to_u64())
-            };
-            if let Some(hash) = hash_ahead(2 * REPEATS_AHEAD) {
-                self.overflow.copies.prefetch_page(hash);
-            }
-            if let Some(hash) = hash_ahead(REPEATS_AHEAD) {
-                self.overflow.copies.prefetch(hash);
+            if let Some(copies) = &self.overflow.copies {
+                let ahead = |distance: usize| repeats.get(number + distance);
+                if let Some(repeat) = ahead(2 * REPEATS_AHEAD) {
+                    copies.prefetch_page(repeat.representative.to_u64());
+                }
+                if let Some(repeat) = ahead(REPEATS_AHEAD) {
+                    copies.prefetch(repeat.representative.to_u64());
+                }
             }
             self.overflow.add(repeat.representative, OverflowEntry::ONE_EXTRA);
             self.segments.add_overflow(repeat.segment, 0);
@@ -285,6 +310,13 @@ impl CuckooFilter {
             let overflowed =
                 self.overflow.tree_under(prefix, depth).map(|(_, entry)| entry.overflowed);
             self.segments.add_overflow(index, overflowed.sum());
+        }
+    }
+
+    /// So many entries follow, in the order of their hashes.
+    pub(crate) fn expect_overflow(&mut self, entries: usize) {
+        if entries > 0 {
+            self.overflow.copies.get_or_insert_default().expect(entries);
         }
     }
 

@@ -116,6 +116,9 @@ impl ShardPlan {
         };
         let tables = table.split(1 << self.bits, shard_of).into_iter();
         let mut shards = tables.map(shard).collect::<Result<Vec<_>, _>>()?;
+        for shard in &mut shards {
+            shard.expect_overflow(overflow.len() >> self.bits);
+        }
         for (hash, entry) in overflow.iter() {
             let shard = &mut shards[hash.first_bits(self.bits)];
             shard.adopt_overflow(hash.without_first(self.bits), entry);
@@ -152,6 +155,7 @@ impl ShardPlan {
         }
         let table = Table::joined(tables);
         let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
+        whole.expect_overflow(overflows.iter().map(|(_, part)| part.len()).sum());
         for (first, part) in overflows {
             for (hash, entry) in part.iter() {
                 // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
@@ -209,6 +213,7 @@ pub(crate) mod tests {
                 let crowd = crowd(400, bits.max(6)).into_iter();
                 hashes.extend(crowd.map(|hash| KeyHash::from_u64(hash.to_u64() | begin)));
             }
+            hashes.extend_from_within(keys as usize / 2..);
             let mut order: Vec<_> = (0..hashes.len()).collect();
             order.sort_by_key(|&n| mix(n as u64));
             let hashes: Vec<_> = order.into_iter().map(|n| hashes[n]).collect();
