@@ -188,11 +188,8 @@ impl InsertBatch<'_> {
         let due = prefetcher.due();
         self.filter.as_segments().preview(keys, numbers.len(), Wanted::Free, preview);
         // Inserts take no key away: those are still there.
-        let (held, counted) = match self.if_present {
-            IfPresent::Skip => (preview.held, 0),
-            IfPresent::AddCopy if self.counts_repeats(levels, keys.segment(0)) => (0, preview.held),
-            IfPresent::AddCopy => (0, 0),
-        };
+        let is_counted = self.counts_repeats(levels, keys.segment(0));
+        let held = if is_counted || self.if_present == IfPresent::Skip { preview.held } else { 0 };
         let first = self.done - numbers.start;
         self.done = first + numbers.end;
         for number in numbers {
@@ -200,13 +197,12 @@ impl InsertBatch<'_> {
                 self.filter.as_segments().prefetch_key(levels, due, number);
             }
             if has(held, number) {
+                if is_counted {
+                    self.count_repeat(&keys.place(number), first + number);
+                }
                 continue;
             }
             let segment = keys.segment(number);
-            if has(counted, number) {
-                self.count_repeat(&keys.place(number), first + number);
-                continue;
-            }
             let is_done = if self.deferred.is_blocked(segment) || has(preview.full, number) {
                 self.defer(first + number, segment)
             } else if self.filter.insert_previewed(levels, keys, number, preview) {
