@@ -41,7 +41,9 @@ struct Copies(HashMap<KeyHash, u64>);
 
 impl Copies {
     fn add(&mut self, stream: &[KeyHash]) {
-        stream.iter().for_each(|&key| *self.0.entry(key).or_default() += 1);
+        for &key in stream {
+            *self.0.entry(key).or_default() += 1;
+        }
     }
 
     /// Keys that are in, as often as they may be removed; some, not all.
@@ -86,8 +88,12 @@ fn every_copy_is_counted() {
         let mut copies = Copies::default();
         for round in 0..5 {
             let stream = stream(random, 50_000, 40_000);
-            stream.chunks(9_001).for_each(|chunk| batched.insert_batch(chunk).unwrap());
-            stream.iter().for_each(|&key| single.insert(key).unwrap());
+            for chunk in stream.chunks(9_001) {
+                batched.insert_batch(chunk).unwrap();
+            }
+            for &key in &stream {
+                single.insert(key).unwrap();
+            }
             copies.add(&stream);
             copies.check(&batched);
             assert!(bytes_of(&batched) == bytes_of(&single), "{batched:?}");
@@ -149,12 +155,16 @@ fn threads_count_every_copy() {
         for stream in &streams {
             let shared = &shared;
             scope.spawn(move || {
-                stream.chunks(3000).for_each(|chunk| shared.insert_batch(chunk).unwrap());
+                for chunk in stream.chunks(3000) {
+                    shared.insert_batch(chunk).unwrap();
+                }
             });
         }
     });
     let mut copies = Copies::default();
-    streams.iter().for_each(|stream| copies.add(stream));
+    for stream in &streams {
+        copies.add(stream);
+    }
     copies.check(&shared.into_filter());
 }
 
