@@ -31,7 +31,7 @@ fn stream(random: &mut Random, count: usize, keys: u64) -> Vec<KeyHash> {
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).unwrap();
+    filter.write_to(&mut bytes).expect("memory takes every byte");
     bytes
 }
 
@@ -62,7 +62,7 @@ impl Copies {
 
     fn remove(&mut self, keys: &[KeyHash]) {
         for key in keys {
-            *self.0.get_mut(key).unwrap() -= 1;
+            *self.0.get_mut(key).expect("it is in") -= 1;
         }
     }
 

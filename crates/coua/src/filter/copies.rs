@@ -266,7 +266,7 @@ mod tests {
                 table.range(0, u64::MAX).eq(tree.iter().map(|(&hash, &copies)| (hash, copies)))
             );
             for first in [1_u64 << 40, 1 << 61, 3 << 62] {
-                let last = first | first / 2 | 0xffff;
+                let last = first | (first / 2) | 0xffff;
                 let within = tree.range(first..=last).map(|(&hash, &copies)| (hash, copies));
                 assert!(table.range(first, last).eq(within));
             }
