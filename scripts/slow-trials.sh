@@ -41,6 +41,7 @@ check 'orders of threads' env RUSTFLAGS='--cfg loom' \
 check "the README's first command, as written" scripts/first-command
 check 'Python: engines for many machines, source distribution' scripts/test-python --all
 check_if 'the Go module: races, fuzzing, the comparison' go scripts/test-go --all
+check_if 'what bundlers make of the package for npm' 'node npm chromium' scripts/test-web bundles
 check_if 'the package for Java' 'mvn' scripts/test-java
 check 'packages are built' scripts/dist
 check 'packages are installed and tried' scripts/try-dist

@@ -51,6 +51,7 @@ struct Written {
     length_is_odd: bool,
     time: u64,
     time_is_odd: bool,
+    age_from: u8,
     /// Number (of those alive) and what is there.
     parts: Vec<(u16, Filter)>,
     flaw: Option<Flaw>,
@@ -78,7 +79,7 @@ enum Flaw {
     Shift(u64),
     Kind(u16),
     HeaderBytes(u32),
-    Reserved(u64),
+    Reserved(u32),
     Features(u32),
     MoreParts(u32),
 }
@@ -148,6 +149,7 @@ impl Written {
         let length = step * generations + u64::from(self.length_is_odd);
         let (clock, generations) = (u32::from(self.clock), u32::from(self.generations));
         let mut file = Forgery::of(clock, generations, length, time, parts);
+        file.age_from = u32::from(self.age_from);
         match self.flaw {
             Some(Flaw::Number(number)) => file.parts[0].0 = number,
             Some(Flaw::Padding(byte)) => file.padding = byte,

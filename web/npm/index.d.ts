@@ -1,5 +1,15 @@
+/** Bytes as they lie in memory. */
+export type Bytes = ArrayBufferLike | ArrayBufferView;
+
 /** What is stored: the UTF-8 bytes of a string, or bytes as they are. */
-export type Key = string | Uint8Array;
+export type Key = string | Bytes;
+
+/** What went wrong. Wrong types of arguments are a `TypeError`. */
+export class CouaError extends Error {
+  readonly code: "BAD_OPTIONS" | "FULL" | "NOT_A_FILTER" | "CANNOT_MERGE" | "FREED" | "FAILED";
+  /** How many keys `addMany` has done. */
+  readonly done?: number;
+}
 
 /** How a filter is made. Without options it grows without limit and keeps all 64 bits of every hash. */
 export interface Options {
@@ -47,10 +57,15 @@ export interface Description {
 export class CuckooFilter {
   constructor(options?: Options);
   /** Reads what `save` gave, in any language. Throws if a byte of it is wrong. */
-  static load(bytes: Uint8Array): CuckooFilter;
+  static load(bytes: Bytes): CuckooFilter;
   /** The filter as bytes, the same on every machine. */
   save(): Uint8Array;
-  /** Adds the key if it is absent, and says whether it was. Throws if the filter is full; nothing has changed then. */
+  /**
+   * Adds the key if it is absent, and says whether it was. Throws if the filter is full; nothing has changed then.
+   *
+   * With a rate, a key that is taken for another one is not stored: if keys are also deleted, use `addCopy`, or one of
+   * them may take the other away.
+   */
   add(key: Key): boolean;
   /** Adds a copy of the key. Throws if the filter is full; nothing has changed then. */
   addCopy(key: Key): this;
@@ -62,11 +77,19 @@ export class CuckooFilter {
   hasMany(keys: Iterable<Key>): boolean[];
   /** Takes one copy of the key away; false if there is none. Delete only what was added. */
   delete(key: Key): boolean;
+  /** `delete` for many keys. */
+  deleteMany(keys: Iterable<Key>): boolean[];
+  /** Forgets all items. */
+  clear(): void;
+  /** Adds the items of the other filter that are absent. Both must have been made with the same options. */
+  merge(other: CuckooFilter): this;
   /** How many copies of the key are there. */
   count(key: Key): number;
   /** Items, every copy counted. */
   readonly size: number;
   describe(): Description;
+  /** As `describe`. For the filter itself use `save`. */
+  toJSON(): Description;
   /** Gives the memory back now, rather than when the object is collected. */
   free(): void;
 }

@@ -1,9 +1,7 @@
-// In a browser, or wherever files come over the network.
+// In a browser, or wherever files come over the network: ready when it is imported.
 
-import { CuckooFilter, initialize } from "./coua.js";
+import { init } from "./manual.js";
 
-const answer = await fetch(new URL("./coua.wasm", import.meta.url));
-if (!answer.ok) throw new Error(`coua.wasm cannot be loaded (status ${answer.status})`);
-await initialize(await answer.arrayBuffer());
+export { CouaError, CuckooFilter } from "./coua.js";
 
-export { CuckooFilter };
+await init();

@@ -1,8 +1,8 @@
-// In node.
+// In node: at once, so that require() takes it too.
 
-import { readFile } from "node:fs/promises";
-import { CuckooFilter, initialize } from "./coua.js";
+import { readFileSync } from "node:fs";
+import { initializeNow } from "./coua.js";
 
-await initialize(await readFile(new URL("./coua.wasm", import.meta.url)));
+export { CouaError, CuckooFilter } from "./coua.js";
 
-export { CuckooFilter };
+initializeNow(readFileSync(new URL("./coua.wasm", import.meta.url)));

@@ -3,7 +3,7 @@
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, checkAll, stateOf, within } from "./state.js";
 import { TextbookFilter } from "./textbook.js";
-import { arrows, bucketTable, button, chart, el, field, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
+import { arrows, bucketTable, button, chart, el, field, fly, hex, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
 
 /** It refuses rather than grows, and has no limit but its slots: 16 buckets of 4. */
 const FULL = { capacity: 55, hashBits: 12, whenFull: "refuse" };
@@ -69,7 +69,8 @@ export function evict(root, save) {
   const stepText = el("p", { class: "small" });
   const stepCount = () => chainOf(state.items).moves.length + 2;
 
-  function show() {
+  /** `isNext`: one step further than before. */
+  function show(isNext) {
     const { moves, newcomer } = chainOf(state.items);
     state.step = within(state.step, 0, moves.length + 1);
     const done = moves.slice(0, state.step);
@@ -92,11 +93,14 @@ export function evict(root, save) {
       cell: (bucket, position) => {
         const n = bucket * slotsPerBucket + position;
         const slot = shown.get(n);
-        return slot ? { text: slot.f.toString(16), kind: kindOf(n) } : { link: "free" };
+        return slot ? { text: hex(slot.f, tables[0].segments[0].fingerprintBits), kind: kindOf(n), key: slot.f } : { link: "free" };
       },
     });
     figure.replaceChildren(table);
     arrows(table, done);
+    const cellOf = (n) => table.querySelector(`[data-slot="${n}"]`);
+    if (isNext && isPlaced) fly(newcomer && cellOf(newcomer.n));
+    else if (isNext && last) fly(cellOf(last.to), cellOf(last.from));
     steps.show();
     save();
   }
@@ -106,8 +110,9 @@ export function evict(root, save) {
     show();
   } });
   const steps = stepper(stepCount, () => state.step, (step) => {
+    const isNext = step === state.step + 1;
     state.step = step;
-    show();
+    show(isNext);
   });
   const nextLong = button("evictNextLong", () => {
     const next = longest.find((n) => n > state.items) ?? longest[0] ?? most;

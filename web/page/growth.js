@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { checkAll, stateOf, within } from "./state.js";
-import { chart, el, field, live, number, paragraph, pause, percent, roundPercent, size, slider, t, whenNear } from "./ui.js";
+import { chart, el, field, live, number, paragraph, pause, percent, rich, roundPercent, size, slider, t, whenNear } from "./ui.js";
 
 const GROW_RATE = 0.001;
 const GROW_FIRST = 60_000;
@@ -10,6 +10,8 @@ const GROW_STEP = 25_000;
 const GROW_MOST = 400_000;
 const STRANGERS = 20_000;
 const GROW_STEPS = GROW_MOST / GROW_STEP;
+/** It is in none of the filters: where it would lie is shown. */
+const GROW_KEY = "kestrel";
 
 /** Both ways to grow, measured step by step; once, whatever the language. */
 const records = [];
@@ -31,7 +33,7 @@ async function measureGrowth(each) {
     const wrong = strangers.filter((_, n) => ofChain.some((all) => all[n])).length;
     const { memoryBytes } = coua.describe();
     records.push({
-      items: step * GROW_STEP, ...coua.table({ slots: false }), memory: memoryBytes,
+      items: step * GROW_STEP, ...coua.table({ slots: false }), memory: memoryBytes, place: coua.locate(GROW_KEY),
       coua: answers.filter(Boolean).length / STRANGERS, chain: wrong / STRANGERS, filters: chain.length,
     });
     each();
@@ -57,6 +59,7 @@ export function growth(root, save) {
   const bar = el("div", { class: "segments", role: "img" });
   const figure = el("div", { class: "figure" });
   const chainText = el("p");
+  const example = live();
 
   function show() {
     const now = records[Math.min(state.step, records.length) - 1];
@@ -65,6 +68,12 @@ export function growth(root, save) {
     text.textContent = t("growText", {
       items: number(now.items), segments: now.segments.length, bits: bits.join(" / "), memory: size(now.memory),
     });
+    const { segment, fingerprint, fingerprintBits } = now.place;
+    const { prefix, depth } = now.segments[segment];
+    example.replaceChildren(...rich(t("growExample", {
+      key: GROW_KEY, prefix: BigInt(`0x${prefix}`).toString(2).padStart(64, "0").slice(0, depth),
+      fingerprint: fingerprint.toString(2).padStart(fingerprintBits, "0"), bits: fingerprintBits,
+    })));
     bar.setAttribute("aria-label", `${t("growSegments")}. ${text.textContent}`);
     bar.replaceChildren(...now.segments.map((segment) => {
       const load = segment.occupied / now.parameters.segmentSlots;
@@ -95,7 +104,7 @@ export function growth(root, save) {
     show();
   } });
   root.append(paragraph("grow1"), el("div", { class: "controls" }, field("growItems", items.control), items.shown),
-    text, el("p", { class: "small" }, t("growSegments")), bar, el("h3", {}, t("growChart")), figure, chainText);
+    text, el("p", { class: "small" }, t("growSegments")), bar, example, el("h3", {}, t("growChart")), figure, chainText);
   growth.show = show;
   whenNear(figure, () => (work ??= measureGrowth(() => growth.show())));
   show();

@@ -1,8 +1,8 @@
 // Part 8: a look into the file of a filter.
 
-import { CuckooFilter, FilterFile } from "./coua.js";
+import { CouaError, CuckooFilter, FilterFile } from "./coua.js";
 import { stateOf, within } from "./state.js";
-import { bucketTable, button, el, field, live, number, paragraph, percent, size, t, words } from "./ui.js";
+import { bucketTable, button, el, field, hex, live, number, paragraph, pause, percent, rich, size, t, words } from "./ui.js";
 
 const MOST_MAPPED = 1 << 17;
 
@@ -196,8 +196,42 @@ function tableParts(context) {
   }
   choose.addEventListener("input", () => choose.value !== "" && pick(Number(choose.value)));
   pick(state.segment);
+  const checked = el("p", { role: "status" });
+  const check = button("lookCheckAll", () => checkSegments(context, map, checked));
   return [el("dl", {}, ...tableRows(shown)), el("h3", {}, t("lookMap")), map.node, el("p", { class: "small" }, map.text),
-    el("div", { class: "controls" }, field("lookSegment", choose)), segment, ...keyParts(context)];
+    el("div", { class: "controls" }, field("lookSegment", choose), check), checked, segment, ...keyParts(context)];
+}
+
+/** Damaged segments that are named. */
+const MOST_DAMAGED = 20;
+
+/** Reads every segment, as `coua verify` does, and marks those whose checksum does not match. */
+async function checkSegments({ file, found, table }, map, status) {
+  const { length } = found.tables[table].table.segments;
+  const damaged = [];
+  for (let n = 0; n < length; n += 1) {
+    try {
+      await file.segment(table, n);
+    } catch (error) {
+      // The file cannot be read any more.
+      if (!(error instanceof CouaError)) {
+        status.textContent = error.message;
+        return;
+      }
+      damaged.push(n);
+      map.damage(n);
+    }
+    // Another file or table was chosen meanwhile.
+    if (!status.isConnected) return;
+    if (n % 64 === 63) {
+      status.textContent = t("lookChecking", { done: percent((n + 1) / length) });
+      await pause();
+    }
+  }
+  const list = damaged.slice(0, MOST_DAMAGED).map(String).concat(damaged.length > MOST_DAMAGED ? ["..."] : []).join(", ");
+  const text = damaged.length ? t("lookDamagedSegments", { list, n: number(length - damaged.length) }) : t("lookWhole", { n: number(length) });
+  status.replaceChildren(...rich(text));
+  status.classList.toggle("bad", damaged.length > 0);
 }
 
 /** The load of each segment as a square of a picture. */
@@ -213,8 +247,9 @@ function segmentMap(segments, slots, onpick) {
   });
   const node = el("canvas", { class: "map", width: columns * scale, height: rows * scale, role: "img", "aria-label": text });
   const context = node.getContext("2d");
+  const damaged = new Set();
   const draw = (n, marked) => {
-    context.fillStyle = `hsl(${215 - 190 * loads[n]} 70% ${30 + 30 * loads[n]}%)`;
+    context.fillStyle = damaged.has(n) ? "#e0103a" : `hsl(${215 - 190 * loads[n]} 70% ${30 + 30 * loads[n]}%)`;
     context.fillRect((n % columns) * scale, Math.floor(n / columns) * scale, scale - (scale > 2), scale - (scale > 2));
     if (!marked) return;
     // Seen on every color, light and dark.
@@ -237,7 +272,11 @@ function segmentMap(segments, slots, onpick) {
     marked = n;
     if (n < loads.length) draw(n, true);
   };
-  return { node, text, mark };
+  const damage = (n) => {
+    damaged.add(n);
+    if (n < loads.length) draw(n, n === marked);
+  };
+  return { node, text, mark, damage };
 }
 
 async function segmentParts({ file, found, table }, n) {
@@ -288,7 +327,7 @@ async function keyResult(file, found, table, key) {
   const { parameters } = found.tables[table].table;
   const matches = slots.filter((slot) => slot.r === representative).length;
   const copies = matches + extra + withoutSlot;
-  const texts = [t("lookFoundIn", { key, ...located, fingerprint: located.fingerprint.toString(16) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
+  const texts = [t("lookFoundIn", { key, ...located, fingerprint: hex(located.fingerprint, located.fingerprintBits) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
   if (inserted || removed) texts.push(t("lookInLog", { inserted, removed, now: copies + inserted - removed }));
   const numbers = primary === alternate ? [primary] : [primary, alternate];
   const { overlapping, slotsPerBucket } = parameters;
@@ -301,7 +340,7 @@ async function keyResult(file, found, table, key) {
       const slot = at(n, position);
       if (!slot) return {};
       const isIt = slot.r === representative;
-      return { text: `${slot.f.toString(16)}·${slot.c}${isIt ? " ✓" : ""}`, kind: isIt ? "new" : "used" };
+      return { text: `${hex(slot.f, located.fingerprintBits)}·${slot.c}${isIt ? " ✓" : ""}`, kind: isIt ? "new" : "used", key: slot.f };
     },
   });
   view.classList.add("wide");

@@ -3,13 +3,14 @@
 import { initialize } from "./coua.js";
 import { evict } from "./evict.js";
 import { growth } from "./growth.js";
+import { heroPicture } from "./hero.js";
 import { look } from "./look.js";
 import { positives } from "./positives.js";
 import { remove } from "./remove.js";
 import { sizes } from "./sizes.js";
 import { proof, readLink, saveLink } from "./state.js";
 import { two } from "./two.js";
-import { el, linkCells, number, page, rich, t } from "./ui.js";
+import { el, linkCells, number, page, rich, t, words } from "./ui.js";
 import { why } from "./why.js";
 
 const PARTS = [["why", why], ["two", two], ["evict", evict], ["fp", positives], ["del", remove], ["grow", growth], ["size", sizes], ["look", look]];
@@ -34,7 +35,7 @@ function show() {
     show();
     document.getElementById("language").focus();
   } }, t("language"));
-  document.querySelector("header").replaceChildren(language, el("h1", {}, t("title")), el("p", {}, ...rich(t("subtitle"))));
+  document.querySelector("header").replaceChildren(language, el("h1", {}, t("title")), heroPicture(), el("p", {}, ...rich(t("subtitle"))));
   const links = PARTS.map(([name], n) => el("li", {}, el("a", { href: `#${name}`, onclick: (event) => {
     // The link in the address keeps the state of the page.
     event.preventDefault();
@@ -48,11 +49,13 @@ function show() {
   main.replaceChildren();
   PARTS.forEach(([name, part], n) => {
     const section = el("section", { id: name, tabindex: -1, "aria-labelledby": `${name}-title` },
-      el("h2", { id: `${name}-title` }, `${n + 1}. ${t(name)}`));
+      el("h2", { id: `${name}-title` }, `${n + 1}. ${t(name)}`), el("p", { class: "question" }, t(`${name}Question`)));
     main.append(section);
     part(section, save);
     linkCells(section);
   });
+  main.append(el("section", { id: "sum", "aria-labelledby": "sum-title" }, el("h2", { id: "sum-title" }, t("sum")),
+    el("ol", {}, ...words("sumPoints").map((point) => el("li", {}, ...rich(point))))));
   document.querySelector("footer p").textContent = t("footer");
   showProof();
 }
@@ -62,4 +65,6 @@ proof.show = showProof;
 await initialize(await globalThis.unpacked("wasm"));
 page.language = (readLink().get("lang") ?? navigator.language).startsWith("zh") ? 1 : 0;
 show();
+// Another link that is pasted into the address of this page.
+addEventListener("hashchange", () => location.reload());
 document.body.dataset.ready = "yes";

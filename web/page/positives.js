@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, checkAll, stateOf, within } from "./state.js";
-import { button, chart, el, field, live, number, paragraph, percent, roundPercent, slider, t } from "./ui.js";
+import { button, chart, el, field, hex, live, number, paragraph, percent, roundPercent, slider, t } from "./ui.js";
 
 const STORED = 45;
 const ITEMS = 1000;
@@ -48,7 +48,7 @@ export function positives(root, save) {
     check(filter.has(stranger), false);
     state.search = 1;
     found.textContent = t("fpFound", {
-      stranger, key, tries: number(tries), primary: place.primary, fingerprint: place.fingerprint.toString(2),
+      stranger, key, tries: number(tries), primary: place.primary, fingerprint: hex(place.fingerprint, place.fingerprintBits),
       hashA: place.hash, hashB: hash,
     });
     save();

@@ -3,8 +3,8 @@
 import { CuckooFilter } from "./coua.js";
 import { strangerIn } from "./positives.js";
 import { SMALL, check, stateOf, within } from "./state.js";
-import { TextbookFilter } from "./textbook.js";
-import { bucketTable, button, el, fill, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
+import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
+import { bucketTable, button, el, fill, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
 
 const DEL_STEPS = 3;
 const MOST_COPIES = 30;
@@ -58,7 +58,7 @@ function ninthCopy(state, save) {
     const counted = filter.table[first].concat(filter.table[second]).filter(Boolean).length;
     const text = kicks ? t("delLoop", { kicks, a: first, b: second }) : t("delFine");
     return column(t("evictTextbook"), counted, text, {
-      buckets: [first, second], cell: (bucket, position) => filter.table[bucket][position], kind: kicks ? "bad" : "used",
+      buckets: [first, second], bits: TEXTBOOK_BITS, cell: (bucket, position) => filter.table[bucket][position], kind: kicks ? "bad" : "used",
     });
   }
 
@@ -72,17 +72,17 @@ function ninthCopy(state, save) {
     const extra = overflow.reduce((sum, entry) => sum + entry.extra, 0);
     const text = extra ? t("delOverflow", { slots: used.size, extra }) : t("delFine");
     return column("Coua", filter.count(key), text, {
-      buckets: [primary, alternate], cell: (bucket, position) => used.get(bucket * 4 + position), kind: "used", overflow: extra,
+      buckets: [primary, alternate], bits: segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * 4 + position), kind: "used", overflow: extra,
     });
   }
 
-  function column(title, counted, text, { buckets, cell, kind, overflow }) {
+  function column(title, counted, text, { buckets, bits, cell, kind, overflow }) {
     const table = bucketTable({
       buckets: 2, slots: 4, label: `${title}: ${text}`,
       heading: (n) => ({ text: t("bucket", { n: buckets[n] }), kind: n ? "alternate" : "primary" }),
       cell: (n, position) => {
         const stored = cell(buckets[n], position);
-        return stored ? { text: stored.toString(16), kind } : {};
+        return stored ? { text: hex(stored, bits), kind, key: kind === "bad" ? undefined : stored } : {};
       },
     });
     const row = (name, n) => el("p", { class: "small" }, `${t(name)}: `, el("b", {}, number(n)));

@@ -7,10 +7,11 @@ export const TEXT = {
     "“Have I seen this before?” for billions of items, in a few bytes each. Everything on this page is answered by the real library Coua, which runs here as WebAssembly. Beside it the page keeps an ordinary exact set and checks each answer against it.",
     "用每项几个字节，为数十亿个元素回答“我见过它吗？”。本页的每个答案都来自真正的 Coua 程序库，它以 WebAssembly 形式在此运行。页面同时保存一个普通的精确集合，用它核对每一个答案。",
   ],
-  language: ["中文", "English"],
+  language: ["中文 / Chinese", "English / 英文"],
   skip: ["Skip to the content", "跳到正文"],
   proof: ["Checked so far: {asked} answers. Wrong “yes”: {falsePositives}. Wrong “no”: {falseNegatives}.", "至此已核对 {asked} 个答案。误报“有”：{falsePositives}。误报“无”：{falseNegatives}。"],
   proofMade: ["{made} of the wrong “no” were made on purpose in part 5.", "其中 {made} 个误报“无”是第 5 节中故意造成的。"],
+  heroText: ["A filter with {n} words", "有 {n} 个单词的过滤器"],
   contents: ["Contents", "目录"],
   back: ["Back", "上一步"],
   next: ["Next", "下一步"],
@@ -28,6 +29,7 @@ export const TEXT = {
   restart: ["Start over", "重新开始"],
 
   why: ["Why not just keep a set?", "为什么不直接用集合？"],
+  whyQuestion: ["How few bytes can answer “have I seen this word?”", "要回答“我见过这个词吗？”，最少需要几个字节？"],
   why1: [
     "A crawler has met a URL and wants to know whether it met it before. A **set** of all URLs answers exactly, but it has to keep every URL. A **filter** keeps a few bits of each. The price: now and then it says “yes” about something it never saw. It never says “no” about something it holds.",
     "爬虫遇到一个网址，想知道以前是否见过。保存所有网址的**集合**能精确回答，但必须保存每个网址。**过滤器**只为每个网址保存几个比特。代价是：它偶尔会对从未见过的东西说“有”；但对它所保存的东西，它绝不会说“无”。",
@@ -45,20 +47,21 @@ export const TEXT = {
   whyRemoved: ["removed", "已删除"],
   whyAdded: ["added", "已加入"],
   whyWasThere: ["was there", "原已存在"],
-  whyFull: ["full: refused", "已满：拒绝"],
+  whyFull: ["Refused: the cuckoo filter has its {words} words. More would make wrong answers more frequent, although slots are free.", "已拒绝：布谷鸟过滤器已有 {words} 个单词。再多就会使误报更频繁，尽管还有空槽。"],
   whyHint: ["Try: remove a word and ask for it again. The Bloom filter still says yes.", "试一试：删除一个单词再查询它。布隆过滤器仍然说“有”。"],
 
   two: ["Two buckets for each key", "每个键有两个桶"],
+  twoQuestion: ["Where does a key go, and how is it found again when only a few of its bits are kept?", "键放到哪里？只留下它的几位，又怎样再找到它？"],
   two1: [
-    "The table has {buckets} **buckets** of four **slots**. A key is hashed to 64 bits. The hash gives it a bucket, the [[primary|primary bucket]], and a short [[fingerprint|fingerprint]]. Only the fingerprint is stored, not the key. A second bucket, the [[alternate|alternate bucket]], gives the key a second chance when the first is full.",
-    "表有 {buckets} 个**桶**，每桶四个**槽**。键被哈希成 64 位。由哈希得出一个桶，即[[primary|主桶]]，以及一个短小的[[fingerprint|指纹]]。表中只存指纹，不存键。第二个桶，即[[alternate|备用桶]]，在主桶满时给键第二次机会。",
+    "The table has {buckets} **buckets** of four **slots**. A key is hashed to 64 bits. The hash gives it a bucket, the [[primary|primary bucket]], and a short [[fingerprint|fingerprint]]. Only the fingerprint is stored, not the key. A second bucket, the [[alternate|alternate bucket]], is another place where it may lie: the filter takes the emptier one, and can move the key to the other later.",
+    "表有 {buckets} 个**桶**，每桶四个**槽**。键被哈希成 64 位。由哈希得出一个桶，即[[primary|主桶]]，以及一个短小的[[fingerprint|指纹]]。表中只存指纹，不存键。第二个桶，即[[alternate|备用桶]]，是键可以放的另一处：过滤器选较空的一个，以后还能把键搬到另一个。",
   ],
   twoKey: ["Key", "键"],
   twoSteps: [
     [
       "Hash the key to 64 bits: {hash}.",
       "Read as a fraction of 2^64, the hash is {fraction}. Times {buckets} buckets: {product}. The whole part names the [[primary|primary bucket]]: **{primary}**.",
-      "What is left after the point becomes the [[fingerprint|fingerprint]], {bits} bits: **{fingerprint}**. It is never 0, for 0 means an empty slot.",
+      "What is left after the point becomes the [[fingerprint|fingerprint]], {bits} bits, in hexadecimal digits **{fingerprint}**. It is never 0, for 0 means an empty slot.",
       "The fingerprint alone, mixed, gives a distance: **{step}**. {primary} + {step}, around the end of the table, is the [[alternate|alternate bucket]]: **{alternate}**.",
       "The fingerprint goes into the emptier of the two buckets: {where}. One more bit, the [[choice|choice bit]], says which of the two it is: **{choice}**.",
       "Now forget the key. What is left is a slot in bucket {at}, with a fingerprint and a choice bit. The fingerprint gives the same distance again: {step}. {here} If the item lay in bucket {other}, its choice bit would be the other one, and lead back: {there}. So a slot tells its other bucket **from either side**.",
@@ -66,7 +69,7 @@ export const TEXT = {
     [
       "把键哈希成 64 位：{hash}。",
       "看作 2^64 的分数，哈希是 {fraction}。乘以 {buckets} 个桶：{product}。整数部分指出[[primary|主桶]]：**{primary}**。",
-      "小数点后剩下的部分成为[[fingerprint|指纹]]，{bits} 位：**{fingerprint}**。它永不为 0，因为 0 表示空槽。",
+      "小数点后剩下的部分成为[[fingerprint|指纹]]，{bits} 位，写成十六进制是 **{fingerprint}**。它永不为 0，因为 0 表示空槽。",
       "只用指纹混合得出一个距离：**{step}**。{primary} + {step}，超过表尾就绕回来，得到[[alternate|备用桶]]：**{alternate}**。",
       "指纹放进两个桶中较空的一个：{where}。另有一位，[[choice|选择位]]，说明是两者中的哪一个：**{choice}**。",
       "现在忘掉键。剩下的是桶 {at} 中的一个槽，存有指纹和选择位。由指纹再次得到同样的距离：{step}。{here} 如果元素在桶 {other}，它的选择位就相反，会指回来：{there}。所以槽本身就能说出它的另一个桶，**从哪一边都行**。",
@@ -82,9 +85,10 @@ export const TEXT = {
   ],
 
   evict: ["Evictions", "驱逐"],
+  evictQuestion: ["What if both buckets are full?", "如果两个桶都满了呢？"],
   evict1: [
-    "What if both buckets are full? Then the new fingerprint takes the slot of another one, as a cuckoo’s chick takes the nest, and the **evicted** fingerprint moves to its own other bucket. If that is full too, it evicts the next. Such a chain ends at a [[free|free slot]].",
-    "如果两个桶都满了呢？新指纹就占据另一个指纹的槽，像布谷鸟雏鸟占巢一样；被**驱逐**的指纹搬到它自己的另一个桶。如果那里也满，它再驱逐下一个。这样的链在一个[[free|空槽]]处结束。",
+    "The new fingerprint takes the slot of another one, as a cuckoo’s chick takes the nest, and the **evicted** fingerprint moves to its own other bucket. If that is full too, it evicts the next. Such a chain ends at a [[free|free slot]].",
+    "新指纹就占据另一个指纹的槽，像布谷鸟雏鸟占巢一样；被**驱逐**的指纹搬到它自己的另一个桶。如果那里也满，它再驱逐下一个。这样的链在一个[[free|空槽]]处结束。",
   ],
   evictItems: ["Items in the table", "表中元素"],
   evictNone: ["Item {n} went straight into a free slot. {load} of the slots are in use.", "第 {n} 个元素直接进入空槽。已用 {load} 的槽。"],
@@ -109,6 +113,7 @@ export const TEXT = {
   evictInOverflow: ["of them in the overflow table", "其中在溢出表中"],
 
   fp: ["Wrong “yes”: false positives", "误报“有”：假阳性"],
+  fpQuestion: ["When is a “yes” wrong, and how often?", "什么时候“有”是错的？有多频繁？"],
   fp1: [
     "A query looks for the fingerprint in the two buckets. If a key that was never added has the same bucket and the same fingerprint as a stored one, the filter cannot tell them apart: to it they are **one key**.",
     "查询在两个桶里寻找指纹。如果一个从未加入的键与某个已存的键桶相同、指纹也相同，过滤器就无法区分它们：对它来说这是**同一个键**。",
@@ -124,11 +129,12 @@ export const TEXT = {
   ],
   fpBits: ["Bits of a slot", "每槽位数"],
   fpCurve: ["False-positive rate against the bits of a slot", "误报率随每槽位数的变化"],
-  fpMeasured: ["{n} items in {slots} slots of {bits} bits. Law: {law}. Measured: {wrong} wrong answers to {asked} strangers, {measured}.", "{n} 个元素，{slots} 个 {bits} 位的槽。理论：{law}。实测：对 {asked} 个陌生键误报 {wrong} 次，即 {measured}。"],
-  fpLaw: ["law", "理论"],
+  fpMeasured: ["{n} items in {slots} slots of {bits} bits. By the formula: {law}. Measured: {wrong} wrong answers to {asked} strangers, {measured}.", "{n} 个元素，{slots} 个 {bits} 位的槽。理论：{law}。实测：对 {asked} 个陌生键误报 {wrong} 次，即 {measured}。"],
+  fpLaw: ["formula", "理论"],
   fpPoint: ["measured", "实测"],
 
   del: ["Removing, and the ninth copy", "删除，以及第九个副本"],
+  delQuestion: ["What happens when something is removed that was never inserted?", "删除一个从未加入的东西，会发生什么？"],
   del1: [
     "To remove a key, the filter looks into the key’s two buckets and empties one slot that holds its fingerprint. That is safe if the key **was inserted**, for then one such slot was filled for it. Two inserted keys may share buckets and fingerprint: then there are two equal slots, and emptying either leaves one for the other key. But if the key never was inserted, the only such slot was filled for **another key**. Take the stranger from part 4:",
     "删除一个键时，过滤器在它的两个桶里清空一个存有其指纹的槽。如果这个键**确实加入过**，这是安全的：必有一个这样的槽是为它填的。两个加入过的键可能桶和指纹都相同：那就有两个相同的槽，清空任何一个，都还给另一个键留下一个。但如果这个键从未加入，唯一这样的槽就是为**另一个键**填的。以第 4 节的陌生键为例：",
@@ -146,8 +152,8 @@ export const TEXT = {
     ],
   ],
   del2: [
-    "A key that was inserted three times must be removable three times, so each copy takes a slot. All copies share the same two buckets, which have eight slots. **What happens to the ninth?** In the textbook filter it evicts a copy, whose other bucket is full of copies too. So the evictions go in a circle; after 500 the filter gives up, and a copy is lost. Coua keeps one bucket’s worth of copies in slots, and **counts** the others exactly in the overflow table.",
-    "插入三次的键必须能删除三次，所以每个副本占一个槽。所有副本共用同样两个桶，一共八个槽。**第九个副本怎么办？**在教科书过滤器里，它驱逐一个副本，而那个副本的另一个桶也满是副本。于是驱逐原地打转；500 次之后过滤器放弃，一个副本丢失。Coua 只把一桶之量的副本放在槽里，其余的在溢出表中精确**计数**。",
+    "A key that was inserted three times must be removable three times, so each copy takes a slot. All copies share the same two buckets, which have eight slots. **What happens to the ninth?** In the textbook filter it evicts a copy, whose other bucket is full of copies too. So the evictions go in a circle; after 500 the filter gives up, and a copy is lost. Coua keeps four copies in slots, as many as one bucket has, so that the other slots stay free for other keys. It **counts** the further copies exactly in the overflow table.",
+    "插入三次的键必须能删除三次，所以每个副本占一个槽。所有副本共用同样两个桶，一共八个槽。**第九个副本怎么办？**在教科书过滤器里，它驱逐一个副本，而那个副本的另一个桶也满是副本。于是驱逐原地打转；500 次之后过滤器放弃，一个副本丢失。Coua 只把四个副本，即一桶之量，放在槽里，让其余的槽留给别的键；更多的副本在溢出表中精确**计数**。",
   ],
   delAddCopy: ["Add “{key}” once more", "再加入一次“{key}”"],
   delRemoveCopy: ["Remove “{key}” once", "删除一次“{key}”"],
@@ -158,13 +164,18 @@ export const TEXT = {
   delOverflow: ["{slots} in slots, {extra} counted in the overflow table.", "槽中 {slots} 个，溢出表中计 {extra} 个。"],
 
   grow: ["Growth without the keys", "没有键也能增长"],
+  growQuestion: ["How can the table become larger when the keys are gone?", "键已经不在，表怎样变大？"],
   grow1: [
-    "A full table needs a larger one, but the keys are gone: how can anything be rehashed? The table is made of **segments**. The first bits of a hash name the segment. When a segment is full, it **splits in two**, and each item goes by the next bit of its hash. That bit is known: it was the top bit of the fingerprint. So the fingerprint gives one bit up, and the segment’s number takes it over. Nothing is forgotten: the filter tells as many hashes apart as before, and the promised rate holds.",
-    "表满了就要更大的表，可是键已不在，怎样重新哈希呢？表由**分段**组成。哈希的前几位指出分段。分段满时**一分为二**，每个元素按其哈希的下一位归属。这一位是已知的：它就是指纹的最高位。于是指纹交出一位，由分段的编号接过去。什么都没有遗忘：过滤器能区分的哈希与从前一样多，承诺的误报率仍然成立。",
+    "The keys cannot be hashed again. So the table is made of **segments**. The first bits of a hash name the segment. When a segment is full, it **splits in two**, and each item goes by the next bit of its hash. That bit is known: it was the top bit of the fingerprint. So the fingerprint gives one bit up, and the segment’s number takes it over. Nothing is forgotten: the filter tells as many hashes apart as before, and the promised rate holds.",
+    "键无法重新哈希，所以表由**分段**组成。哈希的前几位指出分段。分段满时**一分为二**，每个元素按其哈希的下一位归属。这一位是已知的：它就是指纹的最高位。于是指纹交出一位，由分段的编号接过去。什么都没有遗忘：过滤器能区分的哈希与从前一样多，承诺的误报率仍然成立。",
   ],
   growItems: ["Items", "元素数"],
   growSegments: ["Segments, as wide as their share of all hashes", "各分段，宽度为其占全部哈希的份额"],
   growText: ["{items} items in {segments} segments; fingerprints have {bits} bits. Memory: {memory}.", "{segments} 个分段中有 {items} 个元素；指纹为 {bits} 位。内存：{memory}。"],
+  growExample: [
+    "For example “{key}”. Its segment has all hashes that begin with `{prefix}`; its fingerprint is the {bits} bits after the dot: `{prefix} · {fingerprint}`. Move the slider: with each split the dot moves one bit to the right, and no bit changes.",
+    "以“{key}”为例。它的分段存放以 `{prefix}` 开头的所有哈希；点后面的 {bits} 位是它的指纹：`{prefix} · {fingerprint}`。移动滑块：每分裂一次，点就右移一位，而没有一位改变。",
+  ],
   growChart: ["Measured false-positive rate while growing", "增长过程中实测的误报率"],
   growChain: ["chain of filters", "过滤器链"],
   growCoua: ["splitting segments", "分段分裂"],
@@ -174,6 +185,7 @@ export const TEXT = {
   ],
 
   size: ["How large?", "要多大？"],
+  sizeQuestion: ["How much memory does your job take?", "你的任务需要多少内存？"],
   size1: ["Choose how many items, and how often a wrong “yes” may happen. These are the numbers of {command}.", "选择元素数量和可接受的误报率。数字与 {command} 相同。"],
   sizeItems: ["Items", "元素数"],
   sizeRate: ["One wrong “yes” in", "每多少次查询误报一次"],
@@ -187,11 +199,12 @@ export const TEXT = {
   sizeRemoves: ["removes, grows", "可删除、可增长"],
   sizeInserts: ["inserts only", "只能插入"],
   sizeFixed: ["fixed", "不可变"],
-  sizeExact: ["removes, grows; (almost) exact", "可删除、可增长；（几乎）精确"],
+  sizeExact: ["removes, grows; nearly exact", "可删除、可增长；几乎精确"],
   sizePerItem: ["{bits} bits an item", "每项 {bits} 位"],
   sizeCannot: ["cannot reach this rate", "达不到这个误报率"],
 
   look: ["Look inside a real filter", "查看真实的过滤器"],
+  lookQuestion: ["What is in a real file?", "真实的文件里有什么？"],
   look1: [
     "Choose a file that {command} has made, or drop it here. It is read in slices, only as far as needed, and nothing leaves this browser. A file of gigabytes opens at once.",
     "选择一个由 {command} 生成的文件，或拖放到这里。文件按需分片读取，什么也不会离开浏览器。几个 GB 的文件也能立即打开。",
@@ -233,6 +246,10 @@ export const TEXT = {
   lookUncommitted: ["{bytes} after the last commit were left by an interrupted write; they do not count", "最后一次提交之后有 {bytes} 来自中断的写入，不计入"],
   lookNotes: ["Notes of the program", "程序的备注"],
   lookNote: ["{name} ({bytes})", "{name}（{bytes}）"],
+  lookCheckAll: ["Check all segments", "检查所有分段"],
+  lookChecking: ["Checked {done}…", "已检查 {done}……"],
+  lookWhole: ["All {n} segments are whole.", "全部 {n} 个分段完好。"],
+  lookDamagedSegments: ["Damaged segments: {list}. The others, {n}, are whole. `coua verify` says more.", "损坏的分段：{list}。其余 {n} 个完好。`coua verify` 会给出详情。"],
   lookMap: ["Load of each segment; choose one", "每个分段的装载率；请选择一个"],
   lookMapText: ["Segments: {n}. The color goes from blue (empty) over green to orange (full). Fullest: number {full} with {most}. Emptiest: number {low} with {least}.", "{n} 个分段；颜色从蓝（空）经绿到橙（满）。最满：{full} 号，{most}。最空：{low} 号，{least}。"],
   lookSegment: ["Segment number", "分段编号"],
@@ -248,6 +265,24 @@ export const TEXT = {
   lookAbsent: ["The snapshot does not have it.", "快照中没有它。"],
   lookInLog: ["The log adds {inserted} and removes {removed}: {now} now.", "日志加入 {inserted} 个，删除 {removed} 个：现在 {now} 个。"],
   lookMatch: ["match", "匹配"],
+
+  sum: ["In five sentences", "五句话总结"],
+  sumPoints: [
+    [
+      "A filter keeps a short **fingerprint** of each key instead of the key; so it is small, and now and then says “yes” wrongly.",
+      "Each key has **two buckets**, and what a slot holds is enough to find the other one.",
+      "A full bucket **evicts**: fingerprints move until one finds a free slot, which works until 95 % of all slots are in use.",
+      "What was inserted can be **removed**, and further copies are counted; but remove only what was inserted.",
+      "A full segment **splits**, and each fingerprint gives one bit to the segment’s number: the filter grows without the keys, and the rate holds.",
+    ],
+    [
+      "过滤器不存键，只存每个键的短小**指纹**；所以它很小，也会偶尔误报“有”。",
+      "每个键有**两个桶**，槽中所存的内容足以找到另一个桶。",
+      "满的桶会**驱逐**：指纹依次搬动，直到有一个找到空槽；装载率到 95% 都行得通。",
+      "加入过的可以**删除**，更多的副本会计数；但只删除加入过的。",
+      "满的分段会**分裂**，每个指纹把一位交给分段的编号：没有键也能增长，误报率仍然成立。",
+    ],
+  ],
 
   footer: ["Made by the library’s own code: the page and its figures are in the repository. Nothing is sent anywhere.", "由程序库自身的代码生成：页面与图都在代码仓库中。不会发送任何数据。"],
 };

@@ -2,6 +2,8 @@
 
 const MOST_KICKS = 500;
 
+export const TEXTBOOK_BITS = 8;
+
 export class TextbookFilter {
   /** `buckets` is a power of two, as XOR needs it. */
   constructor(buckets, slots = 4) {

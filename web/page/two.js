@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, stateOf, within } from "./state.js";
-import { bucketTable, el, field, fill, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
+import { bucketTable, el, field, fill, fly, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
 
 const TWO_STEPS = 6;
 
@@ -13,7 +13,7 @@ function newSlot(before, after) {
 }
 
 export function two(root, save) {
-  const state = stateOf("two", { key: "cuckoo", step: 3 });
+  const state = stateOf("two", { key: "cuckoo", step: 0 });
   state.step = within(state.step, 0, TWO_STEPS - 1);
   const others = BIRDS.slice(0, 24);
   const filter = new CuckooFilter(SMALL);
@@ -42,7 +42,7 @@ export function two(root, save) {
     const values = {
       hash: place.hash, buckets, fraction: fraction.toFixed(4), product: (fraction * buckets).toFixed(2),
       primary: place.primary, alternate: place.alternate, step: place.step, bits: place.fingerprintBits,
-      fingerprint: place.fingerprint.toString(2).padStart(place.fingerprintBits, "0"),
+      fingerprint: hex(place.fingerprint, place.fingerprintBits),
       where: t(slot.c ? "twoWhereAlternate" : "twoWherePrimary"), choice: slot.c, at: slot.b, other,
     };
     values.here = t(slot.c ? "twoBack" : "twoForth", values);
@@ -56,9 +56,9 @@ export function two(root, save) {
       const found = used.get(bucket * slotsPerBucket + position);
       if (!found) return { text: "" };
       const isNew = state.step >= 4 && found.n === slot.n;
-      const digits = found.f.toString(16).padStart(2, "0");
+      const digits = hex(found.f, table.segments[0].fingerprintBits);
       const link = isNew ? "fingerprint choice" : undefined;
-      return { text: isNew ? `${digits}·${found.c}` : digits, kind: isNew ? "new" : "used", link };
+      return { text: isNew ? `${digits}·${found.c}` : digits, kind: isNew ? "new" : "used", link, key: found.f };
     };
   }
 
@@ -70,7 +70,8 @@ export function two(root, save) {
     };
   }
 
-  function show() {
+  /** `isNext`: one step further than before. */
+  function show(isNext) {
     const found = facts();
     const table = state.step >= 4 ? found.after : before;
     story.replaceChildren(...rich(fill(words("twoSteps")[state.step], found.values)));
@@ -78,6 +79,7 @@ export function two(root, save) {
       buckets, slots: slotsPerBucket, label: story.textContent,
       cell: cellOf(table, found), heading: headingOf(found.place),
     }));
+    if (isNext && state.step === 4) fly(figure.querySelector(".slot.new"));
     steps.show();
     save();
   }
@@ -87,8 +89,9 @@ export function two(root, save) {
     show();
   });
   const steps = stepper(() => TWO_STEPS, () => state.step, (step) => {
+    const isNext = step === state.step + 1;
     state.step = step;
-    show();
+    show(isNext);
   });
   root.append(paragraph("two1", { buckets: number(buckets) }),
     el("div", { class: "controls" }, field("twoKey", input)), steps.node, story, figure,

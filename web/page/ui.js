@@ -23,10 +23,13 @@ export const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFra
 
 export function percent(share) {
   if (share === 0) return "0 %";
-  if (share < 1e-8) return `${(100 * share).toExponential(1)} %`;
+  if (share < 1e-8) return "< 0.000001 %";
   const digits = share >= 0.1 ? 0 : Math.min(9, 1 - Math.floor(Math.log10(share * 100)));
   return `${(100 * share).toFixed(digits)} %`;
 }
+
+/** A fingerprint in hexadecimal digits, with all its zeros. */
+export const hex = (fingerprint, bits) => fingerprint.toString(16).padStart(Math.ceil(bits / 4), "0");
 
 /** For the ticks of an axis. */
 export const roundPercent = (share) => `${Number((100 * share).toPrecision(2))} %`;
@@ -138,14 +141,30 @@ export function stepper(steps, get, set) {
   return { node: el("div", { class: "controls" }, back, place, next), show };
 }
 
-/** Buckets with their slots: `cell(bucket, position)` gives text, class and link. */
+/** A slot. `key` is what it holds: the same has the same color wherever it is. The text is above arrows. */
+export function slotCell({ text, kind, key }, attributes = {}) {
+  const color = key === undefined ? {} : { class: `slot keyed ${kind}`, style: `--hue:${(key * 137) % 360}` };
+  return el("span", { class: `slot ${kind}`, ...attributes, ...color }, el("b", {}, text));
+}
+
+/** Shows where the content of a node came from: another node, or from above. */
+export function fly(node, from) {
+  if (!node || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const to = node.getBoundingClientRect();
+  const begin = from?.getBoundingClientRect() ?? { left: to.left, top: to.top - to.height };
+  const moved = `translate(${begin.left - to.left}px, ${begin.top - to.top}px)`;
+  const above = { position: "relative", zIndex: 3 };
+  node.animate([{ ...above, transform: moved, opacity: from ? 1 : 0 }, { ...above, transform: "none", opacity: 1 }], { duration: 300, easing: "ease-in-out" });
+}
+
+/** Buckets with their slots: `cell(bucket, position)` gives text, class, link, and the key of the color. */
 export function bucketTable({ buckets, slots, label, cell, heading = (n) => ({ text: String(n) }) }) {
   const columns = [];
   for (let b = 0; b < buckets; b += 1) {
     const head = heading(b);
     const cells = Array.from({ length: slots }, (_, position) => {
-      const { text = "", kind = "", link } = cell(b, position) ?? {};
-      return el("span", { class: `slot ${kind}`, "data-link": link, "data-slot": b * slots + position }, text);
+      const { text = "", kind = "", link, key } = cell(b, position) ?? {};
+      return slotCell({ text, kind, key }, { "data-link": link, "data-slot": b * slots + position });
     });
     const name = el("span", { class: `number ${head.kind ?? ""}`, "data-link": head.link }, head.text);
     columns.push(el("span", { class: "bucket", "data-link": head.link }, name, ...cells));

@@ -2,7 +2,7 @@
 
 import { BloomFilter, CuckooFilter } from "./coua.js";
 import { BIRDS, check, stateOf } from "./state.js";
-import { button, el, field, live, number, paragraph, t } from "./ui.js";
+import { button, el, field, hex, live, number, paragraph, slotCell, t } from "./ui.js";
 
 const FIRST = BIRDS.slice(0, 8).join(" ");
 const BLOOM_BITS = 128;
@@ -30,7 +30,8 @@ export function why(root, save) {
     split(state.gone).forEach((gone) => bloom.add(gone));
     for (const each of split(state.words)) {
       bloom.add(each);
-      cuckoo.add(each);
+      // Also a word that looks like another one.
+      cuckoo.addCopy(each);
       set.add(each);
     }
     return { bloom, cuckoo, set };
@@ -60,14 +61,14 @@ export function why(root, save) {
     const used = new Map((segments[0].slots ?? []).map((slot) => [slot.n, slot.f]));
     const label = `${t("whyCuckoo")}: ${used.size} / ${parameters.segmentSlots}`;
     const cells = Array.from({ length: parameters.segmentSlots }, (_, n) =>
-      el("span", { class: `slot ${used.has(n) ? "used" : ""}` }, used.has(n) ? used.get(n).toString(16) : ""));
+      slotCell(used.has(n) ? { text: hex(used.get(n), segments[0].fingerprintBits), kind: "used", key: used.get(n) } : { text: "", kind: "" }));
     return el("div", { class: "grid", role: "img", "aria-label": label }, ...cells);
   }
 
   function show(message = "") {
     const all = made();
     const { set, bloom, cuckoo, truth } = answers(all, state.asked);
-    const { slots: slotCount, slotBits } = cuckoo && all.cuckoo.describe();
+    const { slots: slotCount, slotBits } = all.cuckoo.describe();
     const list = el("div", { class: "list" }, [...all.set].join(", "));
     const kept = t("whyMemory", { n: number(setBytes(all.set)), words: all.set.size });
     const room = (bytes) => t("whyRoom", { n: bytes, words: CUCKOO.capacity });
@@ -89,9 +90,9 @@ export function why(root, save) {
     const { cuckoo, set } = made();
     if (set.has(added)) return t("whyWasThere");
     try {
-      cuckoo.add(added);
+      cuckoo.addCopy(added);
     } catch {
-      return t("whyFull");
+      return t("whyFull", { words: CUCKOO.capacity });
     }
     state.words = `${state.words} ${added}`.trim();
     return t("whyAdded");

@@ -181,6 +181,39 @@ pub(crate) extern "C" fn filter_contains_each(number: i32) -> i32 {
     })
 }
 
+/// Takes a copy of each key in the input away. The output has a byte for each: 1 if there was one.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn filter_remove_each(number: i32) -> i32 {
+    with(|state| {
+        let filter = state.filters.get(number);
+        state.output.clear();
+        state.output.extend(Keys(&state.input).map(|key| u8::from(filter.remove(key))));
+        number_of(state.output.len())
+    })
+}
+
+/// Forgets all items.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn filter_clear(number: i32) {
+    with(|state| state.filters.get(number).clear());
+}
+
+/// Adds the items of another filter that are absent.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
+    with(|state| {
+        if number == other {
+            return 0;
+        }
+        let (into, from) = state.filters.pair(number, other);
+        let merged = into.merge_unique(from);
+        state.settle(merged.map(|()| 0))
+    })
+}
+
 /// Describes the filter (JSON).
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]

@@ -91,6 +91,19 @@ impl<T> Slab<T> {
         value.expect("the number of a value that is there")
     }
 
+    /// Two different ones, the second to be read.
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get).
+    pub(crate) fn pair(&mut self, first: i32, second: i32) -> (&mut T, &T) {
+        let at = [first, second].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let pair = self.values.get_disjoint_mut(at).ok();
+        let [first, second] = pair.expect("numbers of two values");
+        let value = "the number of a value that is there";
+        (first.as_mut().expect(value), second.as_ref().expect(value))
+    }
+
     pub(crate) fn remove(&mut self, number: i32) {
         if let Some(value) = usize::try_from(number).ok().and_then(|at| self.values.get_mut(at)) {
             *value = None;

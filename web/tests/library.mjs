@@ -97,9 +97,6 @@ for (let n = 0; n < 20; n += 1) {
 console.log("a file is read in slices");
 
 /** What is wrong is said, and nothing traps. */
-assert.throws(() => new CuckooFilter({ rate: 2 }), /between 0 and 1/);
-assert.throws(() => new CuckooFilter({ size: 2 }), /no option size/);
-assert.throws(() => new CuckooFilter().has(7), TypeError);
 assert.throws(() => CuckooFilter.load(new Uint8Array(10)), /not a Coua filter/);
 const small = new CuckooFilter({ capacity: 100, rate: 0.01 });
 assert.throws(() => small.addMany(Array.from({ length: 200 }, (_, n) => `${n}`)), /full/);

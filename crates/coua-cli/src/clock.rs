@@ -1,7 +1,7 @@
 //! The present, and how times and lengths of time are written.
 
 use crate::terminal::{Failure, Result};
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
@@ -241,12 +241,15 @@ pub(crate) fn duration_text(millis: u64) -> String {
 /// A window for people.
 pub(crate) fn window_text(window: Window) -> String {
     let (length, parts) = (window.length(), window.generations());
-    match window.clock() {
-        Clock::Count => format!("{length} items in {parts} generations"),
-        Clock::Arrival | Clock::Given => {
-            format!("{} in {parts} generations", duration_text(length))
-        }
-    }
+    let length = match window.clock() {
+        Clock::Count => format!("{length} items"),
+        Clock::Arrival | Clock::Given => duration_text(length),
+    };
+    let since = match window.age_from() {
+        AgeFrom::FirstSeen => "",
+        AgeFrom::LastSeen => " since last seen,",
+    };
+    format!("{length}{since} in {parts} generations")
 }
 
 #[cfg(test)]

@@ -20,12 +20,22 @@ mod run;
 mod runs;
 mod terminal;
 
-use std::panic;
 use std::process::ExitCode;
+use std::{panic, thread};
+
+/// Bytes of stack that are surely enough.
+const STACK: usize = 1 << 20;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
         terminal::message::say(format_args!("defect in the program, please report it: {defect}"));
     }));
-    panic::catch_unwind(cli::run).unwrap_or(terminal::Exit::Error).finish()
+    // The system may leave the first thread little. Another one takes memory elsewhere, so only then.
+    let thread = platform::has_less_stack(STACK as u64)
+        .then(|| thread::Builder::new().stack_size(STACK).spawn(cli::run));
+    let ended = match thread {
+        Some(Ok(program)) => program.join(),
+        _ => panic::catch_unwind(cli::run),
+    };
+    ended.unwrap_or(terminal::Exit::Error).finish()
 }

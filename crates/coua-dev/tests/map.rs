@@ -12,7 +12,7 @@ const WALKS: [(&str, usize); 6] = [
     ("a lookup", 5),
     ("a batch insert", 12),
     ("a commit", 9),
-    ("a record through `coua dedup`", 21),
+    ("a record through `coua dedup`", 22),
     ("`CF.ADD`", 10),
 ];
 

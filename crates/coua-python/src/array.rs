@@ -5,7 +5,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType};
 use numpy::{
     PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
@@ -24,15 +24,25 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
             array.ndim()
         )));
     }
+    // Of numpy.ma: a list has None where it is masked.
+    if array.len() == 0 || array.hasattr("mask")? {
+        return batch.add_items(&array.call_method0("tolist")?);
+    }
     let dtype = array.dtype();
     match dtype.kind() {
         b'i' | b'u' => add_integers(batch, array),
         b'S' | b'V' if dtype.itemsize() > 0 && !dtype.has_fields() => add_fixed_width(batch, array),
         b'U' | b'S' | b'V' | b'O' | b'T' => batch.add_items(&array.call_method0("tolist")?),
-        _ => Err(PyTypeError::new_err(format!(
-            "an array of {dtype} has no keys (integers, str and bytes are): give array.view(\"u8\") for its \
-             bits, or array.astype(str)"
-        ))),
+        _ => {
+            let bits = match dtype.itemsize() {
+                width @ (1 | 2 | 4 | 8) => format!("u{width}"),
+                width => format!("V{width}"),
+            };
+            Err(PyTypeError::new_err(format!(
+                "an array of {dtype} has no keys (integers, str and bytes are): give array.view(\"{bits}\") for \
+                 its bits, or array.astype(str)"
+            )))
+        }
     }
 }
 
@@ -45,7 +55,7 @@ fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResul
     let bits = numbers.call_method1("view", ("u8",))?;
     let bits = bits.cast::<PyArray1<u64>>()?.readonly();
     match bits.as_slice() {
-        Ok(keys) => batch.add_integers(keys.iter().copied()),
+        Ok(keys) => array.py().detach(|| batch.add_integers(keys.iter().copied())),
         Err(_) => batch.add_integers(bits.as_array().iter().copied()),
     }
     Ok(())
@@ -61,8 +71,8 @@ fn add_fixed_width(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyRe
         contiguous.call_method1("view", ("u1",))?.call_method1("reshape", ((keys, width),))?;
     let bytes = bytes.cast::<PyArray2<u8>>()?.readonly();
     let rows = bytes.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
-    batch
-        .add_bytes(rows.chunks_exact(width).map(|key| if is_padded { unpadded(key) } else { key }));
+    let keys = rows.chunks_exact(width).map(|key| if is_padded { unpadded(key) } else { key });
+    array.py().detach(|| batch.add_bytes(keys));
     Ok(())
 }
 
@@ -79,7 +89,18 @@ pub(crate) fn add_arrow_array(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyR
 
 /// The keys of an object with `__arrow_c_stream__`, array by array.
 pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-    let mut arrays = keys.extract::<PyArrayReader>()?.into_reader()?;
+    // polars hands on the addresses of such.
+    if keys.getattr("dtype").is_ok_and(|dtype| dtype.to_string() == "Object") {
+        return Err(PyTypeError::new_err(
+            "a column of Object has no keys (strings, binary and integers are): give column.to_list()",
+        ));
+    }
+    let stream = keys.extract::<PyArrayReader>()?;
+    // Nulls of polars have a buffer, which Arrow's own must not have.
+    if stream.field_ref()?.data_type() == &DataType::Null {
+        return (0..keys.len()?).try_for_each(|_| batch.add_null());
+    }
+    let mut arrays = stream.into_reader()?;
     loop {
         let next = keys.py().detach(|| {
             let Some(array) = arrays.next() else { return Ok(false) };
@@ -96,7 +117,26 @@ fn broken_stream(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("the Arrow stream of keys broke off: {error}"))
 }
 
-fn add_arrow(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+/// What the values of a column of Arrow become.
+pub(crate) trait Column: Sized {
+    /// Makes room for as many more values.
+    fn reserve(&mut self, values: usize) -> PyResult<()>;
+    /// Values of 64 bits.
+    fn add_integers(&mut self, values: impl Iterator<Item = u64>);
+    /// Values of bytes.
+    fn add_bytes<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>);
+    /// A value that is missing.
+    fn add_null(&mut self) -> PyResult<()>;
+    /// An empty one, for values that are [gathered](Self::gather).
+    fn beside(&self) -> Self;
+    /// Those of `values` that are at `places`.
+    fn gather(&mut self, values: Self, places: impl Iterator<Item = Option<usize>>)
+    -> PyResult<()>;
+    /// Rows of several columns.
+    fn add_rows(&mut self, rows: &StructArray) -> PyResult<()>;
+}
+
+pub(crate) fn add_arrow<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {
     batch.reserve(array.len())?;
     match array.data_type() {
         DataType::Utf8 => add_values(batch, array.as_string::<i32>().iter(), str::as_bytes),
@@ -124,17 +164,34 @@ fn add_arrow(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
         }
         DataType::Dictionary(..) => add_dictionary(batch, array),
         DataType::Null => (0..array.len()).try_for_each(|_| batch.add_null()),
+        DataType::Struct(columns) if columns.len() > 1 => batch.add_rows(array.as_struct()),
         DataType::Struct(_) => Err(PyTypeError::new_err(
-            "a table or struct has no keys: give one column of it, such as frame[\"url\"]",
+            "a table of one column has no keys: give the column, such as frame[\"url\"]",
         )),
         other => Err(PyTypeError::new_err(format!(
-            "an Arrow array of {other} has no keys (integers, strings and binary are): cast it"
+            "an Arrow array of {other} has no keys (integers, strings and binary are): {}",
+            advice(other)
         ))),
     }
 }
 
+fn advice(other: &DataType) -> String {
+    let castable = match other {
+        DataType::Date32 | DataType::Time32(_) => "int32",
+        DataType::Date64
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => "int64",
+        DataType::Boolean => "uint8",
+        DataType::RunEndEncoded(..) => return "decode its runs first".to_owned(),
+        other if other.is_nested() => return "give strings or binary made of its items".to_owned(),
+        _ => "string",
+    };
+    format!("cast it to {castable}")
+}
+
 fn add_values<'a, T: ?Sized + 'a>(
-    batch: &mut Batch,
+    batch: &mut impl Column,
     values: impl Iterator<Item = Option<&'a T>>,
     bytes: impl Fn(&'a T) -> &'a [u8],
 ) -> PyResult<()> {
@@ -148,7 +205,7 @@ fn add_values<'a, T: ?Sized + 'a>(
 }
 
 fn add_numbers<T: ArrowPrimitiveType>(
-    batch: &mut Batch,
+    batch: &mut impl Column,
     array: &ArrayRef,
     bits: impl Fn(T::Native) -> u64,
 ) -> PyResult<()> {
@@ -166,19 +223,16 @@ fn add_numbers<T: ArrowPrimitiveType>(
     Ok(())
 }
 
-/// Each value is hashed once, however often it occurs.
-fn add_dictionary(batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+/// Each value is looked at once, however often it occurs.
+fn add_dictionary<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {
     let dictionary = array.as_any_dictionary();
     let mut values = batch.beside();
     add_arrow(&mut values, dictionary.values())?;
-    let hashes = values.spread(values.hashes().iter().copied().map(Some).collect(), None);
     let nulls = dictionary.keys().nulls();
-    for (place, key) in dictionary.normalized_keys().into_iter().enumerate() {
-        let is_null = nulls.is_some_and(|nulls| nulls.is_null(place));
-        match hashes.get(key).copied().flatten().filter(|_| !is_null) {
-            Some(hash) => batch.add_hash(hash),
-            None => batch.add_null()?,
-        }
-    }
-    Ok(())
+    let places = dictionary.normalized_keys().into_iter().enumerate();
+    let place = |(row, place)| {
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+        (!is_null).then_some(place)
+    };
+    batch.gather(values, places.map(place))
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::{error, key};
 
 /// Keys that are worked on before signals are looked at, and other threads are let in.
-const CHUNK: usize = 1 << 18;
+const CHUNK: usize = 1 << 15;
 /// Keys between two looks at the signals that have come.
 const BETWEEN_SIGNALS: usize = 1 << 16;
 
@@ -56,17 +56,24 @@ impl Batch {
     pub(crate) fn add_items(&mut self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
         self.reserve(keys.len().unwrap_or(0))?;
         for item in keys.try_iter()? {
-            let item = item?;
-            if item.is_none() {
-                self.add_null()?;
-            } else {
-                let hash = key::hash(&item, self.hasher);
-                let place = self.len();
-                self.hashes.push(hash.inspect_err(|error| note_place(keys.py(), error, place))?);
-            }
-            if self.len().is_multiple_of(BETWEEN_SIGNALS) {
-                keys.py().check_signals()?;
-            }
+            self.add_item(&item?)?;
+        }
+        Ok(())
+    }
+
+    /// A Python object.
+    pub(crate) fn add_item(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, place) = (item.py(), self.len());
+        if item.is_none() {
+            self.add_null()?;
+        } else {
+            let hash = key::hash(item, self.hasher);
+            self.hashes.push(hash.inspect_err(|error| note_place(py, error, place))?);
+        }
+        if place.is_multiple_of(BETWEEN_SIGNALS) {
+            py.check_signals()?;
+            // A thread that waits for the interpreter gets it here.
+            py.detach(|| ());
         }
         Ok(())
     }

@@ -1,9 +1,12 @@
 //! `BloomFilter`: for sets that only grow.
 
+use std::fs::{self, File};
+use std::io::Write;
 use std::sync::Mutex;
 
 use coua::bloom::BloomFilter as Plain;
 use coua::sizing::bloom::BloomPlan;
+use coua::snapshot::replace_file;
 use coua::{HashAlgorithm, KeyHash};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
@@ -13,8 +16,9 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::batch::Nulls;
 use crate::collect::batch_of;
 use crate::error::{self, MergeError};
-use crate::key;
 use crate::options::Hashing;
+use crate::values::{FileName, Secret, Whole, buffer, rate, size};
+use crate::{bloom_file, key};
 
 /// A Bloom filter: a set that can neither count nor forget. Where 1 % of wrong answers will do, it is about as
 /// small as a cuckoo filter; `plan` compares them.
@@ -22,7 +26,7 @@ use crate::options::Hashing;
 /// >>> words = BloomFilter(1_000_000, 0.01)
 /// >>> words.add("kestrel"), words.add("kestrel"), "kestrel" in words
 /// (True, False, True)
-#[pyclass(module = "coua", frozen)]
+#[pyclass(module = "coua", frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct BloomFilter {
     filter: Plain,
@@ -55,8 +59,13 @@ impl BloomFilter {
 impl BloomFilter {
     #[new]
     #[pyo3(signature = (items, rate, *, seed = None, key = None))]
-    fn new(items: u64, rate: f64, seed: Option<u64>, key: Option<[u8; 16]>) -> PyResult<Self> {
-        let plan = BloomPlan::for_rate(items, rate).map_err(error::value)?;
+    fn new(
+        items: Whole<u64>,
+        rate: f64,
+        seed: Option<Whole<u64>>,
+        key: Option<Secret>,
+    ) -> PyResult<Self> {
+        let plan = BloomPlan::for_rate(items.0, rate).map_err(error::value)?;
         let hasher = Hashing::new(seed, key)?.hasher();
         Plain::from_plan(plan, hasher).map(Self::of).map_err(error::value)
     }
@@ -88,6 +97,15 @@ impl BloomFilter {
         })
     }
 
+    /// `add_many` without the answers; or `|=`, if `keys` are a filter.
+    #[pyo3(signature = (keys, /, *, null = "error"))]
+    fn update(&self, keys: &Bound<'_, PyAny>, null: &str) -> PyResult<()> {
+        match keys.cast::<Self>() {
+            Ok(other) => self.__ior__(other),
+            Err(_) => self.add_many(keys, null).map(drop),
+        }
+    }
+
     /// `in` for many keys.
     #[pyo3(signature = (keys, /, *, null = "error"))]
     fn contains_many<'py>(
@@ -117,30 +135,72 @@ impl BloomFilter {
         self.copy()
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let filter = &slf.get().filter;
-        let HashAlgorithm::Xxh3 { seed } = filter.hasher().algorithm() else {
-            return Err(PyTypeError::new_err(
-                "a filter with a secret key is not pickled, for the key would be in the pickle",
-            ));
-        };
-        let data = PyBytes::new(slf.py(), &filter.to_bytes());
-        let arguments = (filter.bits(), filter.probes(), seed, data);
-        (slf.get_type().getattr("_of_bits")?, arguments).into_pyobject(slf.py())
+    /// The union of two filters, as `|=` makes it.
+    fn __or__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
+        let union = self.copy();
+        union.__ior__(other)?;
+        Ok(union)
     }
 
-    /// The filter that was pickled.
+    /// Always true: a filter without keys is one too.
+    #[expect(clippy::unused_self, reason = "Python asks an object")]
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// Whether both have the same size, probes and seed, and took the same keys, in whatever order.
+    fn __eq__(&self, other: &Bound<'_, Self>) -> bool {
+        self.filter == other.get().filter
+    }
+
+    /// The filter in a file that `save` wrote.
     #[staticmethod]
-    fn _of_bits(bits: u64, probes: u32, seed: u64, data: &[u8]) -> PyResult<Self> {
-        let plan = BloomPlan::new(bits, probes).map_err(error::value)?;
-        let hasher = coua::KeyHasher::xxh3(seed);
-        Plain::from_bytes(plan, hasher, data).map(Self::of).map_err(error::value)
+    #[pyo3(signature = (path, *, key = None))]
+    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Self> {
+        let bytes = py.detach(|| fs::read(&path.0));
+        let bytes = bytes.map_err(|source| error::system(&path.0, &source, &source))?;
+        let filter = bloom_file::from_bytes(&bytes, key.map(|key| key.0));
+        filter.map(Self::of).inspect_err(|error| {
+            error.add_note(py, format!("(file {})", path.0.display())).ok();
+        })
+    }
+
+    /// The filter that `bytes(filter)` gave, of whatever holds them.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, key = None))]
+    fn from_bytes(data: &Bound<'_, PyAny>, key: Option<Secret>) -> PyResult<Self> {
+        let bytes = buffer(data)?;
+        let bytes = bytes.as_slice().map_err(error::value)?;
+        bloom_file::from_bytes(bytes, key.map(|key| key.0)).map(Self::of)
+    }
+
+    /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
+    fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
+        let write = |file: &mut File| file.write_all(&bloom_file::to_bytes(&self.filter));
+        py.detach(|| replace_file(&path.0, write))
+            .map_err(|source| error::system(&path.0, &source, &source))
+    }
+
+    /// What `save` would write.
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &bloom_file::to_bytes(&self.filter))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        if matches!(slf.get().filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. }) {
+            return Err(PyTypeError::new_err(
+                "a filter with a secret key is not pickled, for the key would be in the pickle: save it, and \
+                 load it with key=",
+            ));
+        }
+        let arguments = (slf.get().__bytes__(slf.py()),);
+        (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(slf.py())
     }
 
     fn __repr__(&self) -> String {
-        let (items, bytes) =
-            (self.filter.count_estimate(), self.filter.memory_bytes() as f64 / 1e6);
-        format!("BloomFilter(about {items:.0} items, {bytes:.1} MB)")
+        let (items, rate) = (self.filter.count_estimate(), rate(self.filter.false_positive_rate()));
+        let size = size(self.filter.memory_bytes() as f64);
+        format!("<BloomFilter: about {items:.0} items, false positive rate {rate}, {size}>")
     }
 
     /// How many different keys were added, estimated.

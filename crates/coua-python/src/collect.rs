@@ -4,10 +4,11 @@ use coua::KeyHasher;
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString};
 
 use crate::array;
 use crate::batch::{Batch, Nulls};
+use crate::pandas;
 
 /// The keys of an array of numpy, an array or stream of Arrow, or anything that can be iterated over.
 pub(crate) fn batch_of(
@@ -19,6 +20,10 @@ pub(crate) fn batch_of(
     let mut batch = Batch::new(hasher, nulls);
     if let Ok(array) = keys.cast::<PyUntypedArray>() {
         array::add_numpy(&mut batch, array)?;
+    } else if keys.is_instance_of::<PyList>() {
+        batch.add_items(keys)?;
+    } else if pandas::add_column(&mut batch, keys)? {
+        return Ok(batch);
     } else if keys.hasattr("__arrow_c_array__")? {
         array::add_arrow_array(&mut batch, keys)?;
     } else if keys.hasattr("__arrow_c_stream__")? {

@@ -1,17 +1,14 @@
 //! `CuckooFilter`: a filter in memory.
 
-use std::path::PathBuf;
-
-use coua::CuckooFilter as Plain;
 use coua::window::Generations;
 use coua_store::{Access, Notes, Options as StoreOptions, View};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
-use crate::error;
+use crate::error::{self, LoadError};
 use crate::filter::Filter;
 use crate::options::{Options, check_empty};
+use crate::values::{FileName, Secret, Whole, buffer};
 
 /// A set of keys, or a multiset, in a few bytes a key.
 ///
@@ -46,12 +43,12 @@ impl CuckooFilter {
                              layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
     fn new(
         py: Python<'_>,
-        capacity: Option<u64>,
+        capacity: Option<Whole<u64>>,
         rate: Option<f64>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let options = Options::take(&keywords)?.sized(capacity, rate);
+        let options = Options::take(&keywords)?.sized(capacity.map(|it| it.0), rate);
         check_empty(&keywords)?;
         Ok(Self::of(options.build()?, &Notes::default()))
     }
@@ -60,33 +57,26 @@ impl CuckooFilter {
     /// saved there again; `coua.open` works on the file itself.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
-    fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
-        let View { filter, notes, .. } = read(py, &path, key)?;
+    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
+        let View { filter, notes, .. } = read(py, &path.0, key.map(|key| key.0))?;
         plain(py, filter, &notes)
     }
 
-    /// The filter that `bytes(filter)` gave.
+    /// The filter that `bytes(filter)` gave, of whatever holds them: `bytes`, a `memoryview`, an `mmap`.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(
         py: Python<'_>,
-        data: &Bound<'_, PyBytes>,
-        key: Option<[u8; 16]>,
+        data: &Bound<'_, PyAny>,
+        key: Option<Secret>,
     ) -> PyResult<Py<Self>> {
         plain(py, from_bytes(py, data, key)?, &Notes::default())
-    }
-
-    /// Removes all keys.
-    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let mut state = slf.as_super().get().lock(slf.py())?;
-        state.memory().unbounded_mut().into_iter().for_each(Plain::clear);
-        Ok(())
     }
 }
 
 fn plain(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<CuckooFilter>> {
     if filter.window().is_some() {
-        return Err(PyValueError::new_err("the filter forgets by age: coua.Window loads it"));
+        return Err(LoadError::new_err("the filter forgets by age: coua.Window loads it"));
     }
     Py::new(py, CuckooFilter::of(filter, notes))
 }
@@ -107,9 +97,11 @@ pub(crate) fn read(
 
 pub(crate) fn from_bytes(
     py: Python<'_>,
-    data: &Bound<'_, PyBytes>,
-    key: Option<[u8; 16]>,
+    data: &Bound<'_, PyAny>,
+    key: Option<Secret>,
 ) -> PyResult<Generations> {
-    let bytes = data.as_bytes();
-    py.detach(|| coua::Load::new().key(key).bytes::<Generations>(bytes)).map_err(error::load)
+    let bytes = buffer(data)?;
+    let bytes = bytes.as_slice().map_err(error::value)?;
+    let load = coua::Load::new().key(key.map(|key| key.0));
+    py.detach(|| load.bytes::<Generations>(bytes)).map_err(error::load)
 }

@@ -7,27 +7,19 @@ use std::path::Path;
 use coua::{BuildError, FullReason};
 use coua_store::{Reason, StoreError};
 use numpy::PyArray1;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::import_exception;
 use pyo3::prelude::*;
 
-create_exception!(coua, Error, PyException, "What is wrong with a filter or its file.");
-create_exception!(
-    coua,
-    Full,
-    Error,
-    "A key was refused: the filter has no room for it.\n\n\
-     `done` keys (and nulls) of the batch, counted from its start, were processed; the others changed \
-     nothing. `answers` has the answers for those."
-);
-create_exception!(coua, LoadError, Error, "The bytes or the file are no whole filter.");
-create_exception!(
-    coua,
-    Locked,
-    Error,
-    "Another process, or another part of this one, is writing the file."
-);
-create_exception!(coua, MergeError, Error, "Filters cannot be united; both are as they were.");
+// Exceptions of several bases are made in Python.
+import_exception!(coua.errors, Closed);
+import_exception!(coua.errors, Error);
+import_exception!(coua.errors, FileError);
+import_exception!(coua.errors, Full);
+import_exception!(coua.errors, LoadError);
+import_exception!(coua.errors, Locked);
+import_exception!(coua.errors, MergeError);
+import_exception!(coua.errors, Mismatch);
 
 /// A batch that stopped; the filter's own words say why.
 pub(crate) fn full(
@@ -72,7 +64,7 @@ pub(crate) fn value(error: impl Display) -> PyErr {
 /// Bytes that are no filter.
 pub(crate) fn load(error: coua::LoadError) -> PyErr {
     match error {
-        coua::LoadError::Io(error) => error.into(),
+        coua::LoadError::Io(error) => FileError::new_err(error.to_string()),
         coua::LoadError::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
         error => LoadError::new_err(error.to_string()),
     }
@@ -84,10 +76,10 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
         Reason::Io { source, .. }
         | Reason::Folder(source)
         | Reason::Unsynced(source)
-        | Reason::Load(coua::LoadError::Io(source)) => {
-            operating_system(&error.path, source, &error.reason)
+        | Reason::Load(coua::LoadError::Io(source)) => system(&error.path, source, &error.reason),
+        Reason::Busy => {
+            Locked::new_err(format!("{error}; wait for it (wait=), or name another file"))
         }
-        Reason::Busy => Locked::new_err(format!("{error}; wait for it, or name another file")),
         Reason::Load(coua::LoadError::OutOfMemory(_)) => PyMemoryError::new_err(error.to_string()),
         Reason::Load(_) => LoadError::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),
@@ -95,14 +87,14 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
 }
 
 /// As Python says it of its own files, so that `FileNotFoundError` and the like can be caught.
-fn operating_system(path: &Path, source: &io::Error, reason: &impl Display) -> PyErr {
+pub(crate) fn system(path: &Path, source: &io::Error, reason: &impl Display) -> PyErr {
     const NOT_FOUND: i32 = 2;
     let number =
         source.raw_os_error().or((source.kind() == io::ErrorKind::NotFound).then_some(NOT_FOUND));
     match number {
         Some(number) => {
-            PyOSError::new_err((number, reason.to_string(), path.as_os_str().to_owned()))
+            FileError::new_err((number, reason.to_string(), path.as_os_str().to_owned()))
         }
-        None => PyOSError::new_err(format!("{}: {reason}", path.display())),
+        None => FileError::new_err(format!("{}: {reason}", path.display())),
     }
 }

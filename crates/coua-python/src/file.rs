@@ -11,10 +11,14 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
+use parking_lot::Mutex;
+
 use crate::error;
-use crate::filter::{Filter, refused};
+use crate::filter::Filter;
+use crate::opened::{self, Opened};
 use crate::options::{Length, Options, check_empty, take};
-use crate::state::{Access, Refusal, State};
+use crate::state::State;
+use crate::values::{FileName, Whole};
 
 /// Between two tries for the lock: so often are signals looked at.
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
@@ -27,16 +31,19 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct File {
     path: PathBuf,
+    /// Of a file that is open for writing.
+    opened: Mutex<Option<Opened>>,
 }
 
 /// Opens the filter in a file, or makes a new one there.
 ///
 /// One process writes at a time. `wait` says how many seconds to wait for another one: `True`, as long as it
-/// takes; `False` or 0, not at all (`Locked`). With `readonly=True` the last commit is asked, without waiting.
+/// takes; `False` or 0, not at all (`Locked`). A file that this process has open already is `Locked` at once: threads
+/// share the filter. With `readonly=True` the last commit is asked, without waiting.
 ///
 /// `capacity`, `rate`, and the keywords of `CuckooFilter` describe a new filter. A filter that exists must
 /// agree with what is given. `window` (a length, such as `"7d"`) or `window_items` make one that forgets, with
-/// `generations` and `clock` as `Window` has them.
+/// `generations`, `clock`, and `window_by`, as `Window` has them (there it is `by`).
 ///
 /// >>> import os, tempfile
 /// >>> path = os.path.join(tempfile.mkdtemp(), "seen.coua")
@@ -48,37 +55,40 @@ pub(crate) struct File {
 /// False
 #[pyfunction]
 #[pyo3(signature = (path, **keywords),
-       text_signature = "(path, *, wait=True, readonly=False, window=None, window_items=None, generations=8, \
-                         clock=\"arrival\", capacity=None, rate=None, max_items=None, hash_bits=None, \
+       text_signature = "(path, *, wait=True, readonly=False, window=None, window_items=None, window_by=\"first\", \
+                         generations=8, clock=\"arrival\", capacity=None, rate=None, max_items=None, hash_bits=None, \
                          layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
 pub(crate) fn open(
     py: Python<'_>,
-    path: PathBuf,
+    path: FileName,
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<File>> {
-    let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
+    let (FileName(path), keywords) = (path, keywords.map_or_else(|| PyDict::new(py), Clone::clone));
     let mut wanted = Options::take(&keywords)?;
     let length = take::<Length>(&keywords, "window")?;
-    let items = take(&keywords, "window_items")?;
+    let items = take::<Whole<u64>>(&keywords, "window_items")?.map(|it| it.0);
+    let by = take(&keywords, "window_by")?;
     let wait = take::<Bound<'_, PyAny>>(&keywords, "wait")?;
     let is_readonly = take(&keywords, "readonly")?.unwrap_or(false);
-    wanted.take_window(length, items, &keywords)?;
+    wanted.take_window(length, items, by, &keywords)?;
     check_empty(&keywords)?;
     let mut options = StoreOptions::new();
     if let Some(key) = wanted.key() {
         options = options.key(key);
     }
-    let state = if is_readonly {
+    let (state, opened) = if is_readonly {
         let view = py.detach(|| options.read(&path)).map_err(|error| error::store(&error))?;
-        State::Read(view)
+        (State::Read(view), None)
     } else {
         let lock = lock(py, &path, patience(wait.as_ref())?)?;
-        written(py, &options, lock, &wanted)?
+        let opened = Opened::new(lock.target());
+        (written(py, &options, lock, &wanted)?, Some(opened))
     };
     wanted.agree_with(state.filter()).inspect_err(|error| {
         error.add_note(py, format!("(file {})", path.display())).ok();
     })?;
-    Py::new(py, PyClassInitializer::from(Filter::new(state)).add_subclass(File { path }))
+    let file = File { path, opened: Mutex::new(opened) };
+    Py::new(py, PyClassInitializer::from(Filter::new(state)).add_subclass(file))
 }
 
 fn written(
@@ -112,6 +122,7 @@ fn patience(wait: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
 fn lock(py: Python<'_>, path: &Path, patience: Option<Duration>) -> PyResult<Lock> {
     let begin = Instant::now();
     loop {
+        opened::check(path)?;
         match py.detach(|| Lock::take(path, Wait::No)) {
             Err(StoreError { reason: Reason::Busy, .. })
                 if patience.is_none_or(|most| begin.elapsed() < most) =>
@@ -126,15 +137,19 @@ fn lock(py: Python<'_>, path: &Path, patience: Option<Duration>) -> PyResult<Loc
 
 impl File {
     fn finish(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let filter = slf.as_super().get();
-        filter.check_process()?;
-        let finished = slf.py().detach(|| {
-            match mem::replace(&mut *filter.lock_detached()?, State::Closed) {
-                State::Written(store) => Ok::<_, PyErr>(store.finish().map(drop)),
-                _ => Ok(Ok(())),
-            }
-        })?;
+        let finished =
+            slf.as_super().get().shared().replace(slf.py(), |state| {
+                match mem::replace(state, State::Closed) {
+                    State::Written(store) => store.finish().map(drop),
+                    _ => Ok(()),
+                }
+            })?;
+        slf.get().note_closed();
         finished.map_err(|error| error::store(&error))
+    }
+
+    fn note_closed(&self) {
+        drop(self.opened.lock().take());
     }
 }
 
@@ -142,13 +157,11 @@ impl File {
 impl File {
     /// Makes all changes so far durable.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let filter = slf.as_super().get();
-        filter.check_process()?;
-        let committed = slf.py().detach(|| match &mut *filter.lock_detached()? {
-            State::Written(store) => Ok(store.commit()),
-            State::Closed => Err(refused(Refusal::Closed)),
-            _ => Err(refused(Refusal::ReadOnly)),
-        })?;
+        let commit = |state: &mut State| match state {
+            State::Written(store) => store.commit(),
+            _ => Ok(()),
+        };
+        let committed = slf.as_super().get().shared().change_long(slf.py(), commit)?;
         committed.map_err(|error| error::store(&error))
     }
 
@@ -159,13 +172,14 @@ impl File {
 
     /// Lets go of the file; what was not committed is lost.
     fn abandon(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let mut state = slf.as_super().get().lock(slf.py())?;
-        drop(mem::replace(&mut *state, State::Closed));
+        let shared = slf.as_super().get().shared();
+        shared.replace(slf.py(), |state| drop(mem::replace(state, State::Closed)))?;
+        slf.get().note_closed();
         Ok(())
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        slf.as_super().get().lock_for(slf.py(), Access::Ask).map(|_| slf.clone())
+        slf.as_super().get().described(slf.py(), |_| ()).map(|()| slf.clone())
     }
 
     fn __exit__(
@@ -180,7 +194,7 @@ impl File {
     /// Whether it was closed.
     #[getter]
     fn closed(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        Ok(matches!(&*slf.as_super().get().lock(slf.py())?, State::Closed))
+        slf.as_super().get().shared().look(slf.py(), |state| matches!(state, State::Closed))
     }
 
     /// The name that it was opened by.

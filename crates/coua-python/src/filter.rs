@@ -1,21 +1,20 @@
 //! `Filter`: what all filters can do that count and forget, wherever they are.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use coua::window::{Clock, Generations};
 use coua::{BatchFull, KeyHash, KeyHasher};
 use coua_store::Notes;
 use numpy::{Element, PyArray1};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
 use crate::collect::batch_of;
-use crate::fork::Process;
-use crate::state::{Access, Refusal, State};
+use crate::loss::Loss;
+use crate::shared::Shared;
+use crate::state::State;
 use crate::{error, times};
 
 /// What the filters of this package have in common: `CuckooFilter`, `Window`, and `File`.
@@ -25,14 +24,12 @@ use crate::{error, times};
 /// with something in it that is no key is refused before anything is changed.
 ///
 /// All methods may be called by many threads. Batches do not hold the interpreter's lock.
-#[pyclass(module = "coua", subclass, frozen)]
+#[pyclass(module = "coua", subclass, frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Filter {
     hasher: KeyHasher,
-    state: Mutex<State>,
-    process: Process,
-    /// A window by the system's clock, which is to be told the time.
-    is_timed: bool,
+    shared: Shared,
+    loss: Loss,
     /// How the program made the keys of the file that this was loaded from, as the file has it.
     key_note: Option<Vec<u8>>,
 }
@@ -42,10 +39,9 @@ const KEY_NOTE: &str = "coua/keys";
 
 impl Filter {
     pub(crate) fn new(state: State) -> Self {
-        let (hasher, window) = (state.filter().hasher(), state.filter().window());
-        let is_timed = window.is_some_and(|window| window.clock() == Clock::Arrival);
-        let (state, process) = (Mutex::new(state), Process::this());
-        Self { hasher, state, process, is_timed, key_note: None }
+        let filter = state.filter();
+        let (hasher, loss, key_note) = (filter.hasher(), Loss::new(filter.hash_bits()), None);
+        Self { hasher, shared: Shared::new(state), loss, key_note }
     }
 
     pub(crate) fn of(filter: impl Into<Generations>) -> Self {
@@ -60,16 +56,17 @@ impl Filter {
 
     /// What a file is to have of the notes.
     pub(crate) fn notes(&self, py: Python<'_>) -> PyResult<Notes> {
-        let state = self.lock(py)?;
-        let note = match &*state {
-            State::Written(store) => store.note(KEY_NOTE),
-            State::Read(view) => view.note(KEY_NOTE),
-            _ => self.key_note.as_deref(),
-        };
-        let mut notes = Notes::default();
-        // It was small enough for a file before.
-        note.and_then(|note| notes.set(KEY_NOTE, note).ok());
-        Ok(notes)
+        self.shared.look(py, |state| {
+            let note = match state {
+                State::Written(store) => store.note(KEY_NOTE),
+                State::Read(view) => view.note(KEY_NOTE),
+                _ => self.key_note.as_deref(),
+            };
+            let mut notes = Notes::default();
+            // It was small enough for a file before.
+            note.and_then(|note| notes.set(KEY_NOTE, note).ok());
+            notes
+        })
     }
 
     /// How the program makes keys: a `dict` from JSON.
@@ -82,65 +79,36 @@ impl Filter {
         notes.get(KEY_NOTE).map(load).transpose()
     }
 
+    /// Whether removals may take other keys with them.
+    #[inline]
+    pub(crate) fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    #[inline]
     pub(crate) fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
-    /// The state, once no other thread uses it.
+    /// The state behind its lock.
     #[inline]
-    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
-        if self.process.is_this()
-            && let Ok(state) = self.state.try_lock()
-        {
-            return Ok(state);
-        }
-        self.wait(py)
-    }
-
-    /// The state, where there was a fork or another thread uses it.
-    #[cold]
-    fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
-        self.check_process()?;
-        self.state.lock_py_attached(py).map_err(broken)
-    }
-
-    /// The state, for a thread that does not hold the interpreter's lock.
-    pub(crate) fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
-        self.state.lock().map_err(broken)
-    }
-
-    /// The state, to be used as `access` says.
-    #[inline]
-    pub(crate) fn lock_for(
-        &self,
-        py: Python<'_>,
-        access: Access,
-    ) -> PyResult<MutexGuard<'_, State>> {
-        let mut state = self.lock(py)?;
-        state.check(access).map_err(refused)?;
-        if self.is_timed {
-            state.tell_time();
-        }
-        Ok(state)
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// What the filter says of itself.
-    pub(crate) fn described<T>(
+    pub(crate) fn described<T: Send>(
         &self,
         py: Python<'_>,
-        of: impl FnOnce(&Generations) -> T,
+        of: impl FnOnce(&Generations) -> T + Send,
     ) -> PyResult<T> {
-        Ok(of(self.lock_for(py, Access::Ask)?.filter()))
+        self.shared.ask(py, &[], of)
     }
 
     /// A copy as it is now.
     pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<Generations> {
-        self.check_process()?;
-        py.detach(|| {
-            let state = self.lock_detached()?;
-            state.check(Access::Ask).map_err(refused)?;
-            state.filter().try_clone().map_err(|error| error::build(error.into()))
-        })
+        let copy = py.detach(|| self.shared.ask_detached(&[], Generations::try_clone))?;
+        copy.map_err(|error| error::build(error.into()))
     }
 
     /// Changes the filter as a whole.
@@ -149,69 +117,33 @@ impl Filter {
         py: Python<'_>,
         change: impl FnOnce(&mut Generations) -> R + Send,
     ) -> PyResult<R> {
-        self.check_process()?;
-        py.detach(|| {
-            let mut state = self.lock_detached()?;
-            state.check(Access::Change).map_err(refused)?;
-            Ok(state.change(change))
-        })
+        self.shared.change_long(py, |state| state.change(change))
     }
 
-    #[inline]
-    pub(crate) fn check_process(&self) -> PyResult<()> {
-        if self.process.is_this() { Ok(()) } else { self.check_fork() }
-    }
-
-    /// After a fork, files belong to the parent, and what another thread of it was doing is never done.
-    #[cold]
-    fn check_fork(&self) -> PyResult<()> {
-        match self.state.try_lock().as_deref() {
-            Ok(State::Written(store)) => Err(PyRuntimeError::new_err(format!(
-                "{}: was opened before this process was forked, and belongs to its parent: open it here",
-                store.path().display()
-            ))),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "the filter was in use by another thread when this process was forked: copy it before the \
-                 fork, or start processes by \"spawn\"",
-            )),
-            _ => {
-                self.process.adopt();
-                Ok(())
-            }
-        }
-    }
-
-    /// Works through a batch. `work` gets some of the keys, and puts their answers after those that are there.
-    pub(crate) fn in_chunks<A: Send>(
+    /// Changes the filter by a batch. `work` gets some of the keys, and puts their answers after those that are there.
+    pub(crate) fn change_by<A: Send>(
         &self,
         py: Python<'_>,
-        access: Access,
         batch: &Batch,
         work: impl Fn(&mut State, Range<usize>, &mut Vec<A>) -> Result<(), BatchFull> + Sync,
     ) -> PyResult<Outcome<A>> {
         batch.in_chunks(py, |chunk, answers| {
-            self.check_process()?;
-            let mut state = self.lock_detached()?;
-            state.check(access).map_err(refused)?;
-            if self.is_timed {
-                state.tell_time();
-            }
-            Ok(work(&mut state, chunk, answers))
+            self.shared.change_detached(|state| work(state, chunk, answers))
         })
     }
 
-    /// Answers a batch of which no key can be refused. `work` gets some of the keys.
-    pub(crate) fn answers<'py, A: Element + Copy + Default>(
+    /// Asks for a batch. `work` answers for some of the keys.
+    pub(crate) fn ask_for<'py, A: Element + Copy + Default>(
         &self,
         keys: &Bound<'py, PyAny>,
         null: &str,
-        access: Access,
-        work: impl Fn(&mut State, &[KeyHash]) -> Vec<A> + Sync,
+        work: impl Fn(&Generations, &[KeyHash]) -> Vec<A> + Sync,
     ) -> PyResult<Bound<'py, PyArray1<A>>> {
         let batch = self.batch(keys, null)?;
-        let outcome = self.in_chunks(keys.py(), access, &batch, |state, chunk, answers| {
-            answers.append(&mut work(state, &batch.hashes()[chunk]));
-            Ok(())
+        let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
+            let hashes = &batch.hashes()[chunk];
+            answers.append(&mut self.shared.ask_detached(hashes, |filter| work(filter, hashes))?);
+            Ok(Ok(()))
         })?;
         Ok(PyArray1::from_vec(keys.py(), batch.spread(outcome.answers, A::default())))
     }
@@ -240,29 +172,4 @@ impl Filter {
         }
         Ok(Some(batch.without_nulls(times)))
     }
-}
-
-impl Drop for Filter {
-    fn drop(&mut self) {
-        // The lock and the files of an open file are its parent's.
-        if !self.process.is_this()
-            && let Ok(state) = self.state.get_mut()
-            && matches!(state, State::Written(_))
-        {
-            state.abandon();
-        }
-    }
-}
-
-pub(crate) fn refused(refusal: Refusal) -> PyErr {
-    PyValueError::new_err(match refusal {
-        Refusal::Closed => "the file is closed: open it again",
-        Refusal::ReadOnly => "the file was opened with readonly=True: open it without that",
-    })
-}
-
-fn broken<T>(_: PoisonError<T>) -> PyErr {
-    PyRuntimeError::new_err(
-        "the filter is not whole any more: an operation on it has failed inside",
-    )
 }

@@ -4,9 +4,9 @@ use coua::{KeyHash, KeyHasher};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
-/// The hash of a `str` (its UTF-8), of bytes, or of an integer (8 bytes, little endian).
+/// The hash of a `str` (its UTF-8), of bytes, of an integer (8 bytes, little endian), or of a tuple of these.
 #[inline]
 pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
     // To compare types costs less than to ask for bases.
@@ -23,23 +23,45 @@ pub(crate) fn hash(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHas
 
 #[cold]
 fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> {
+    let Ok(parts) = key.cast::<PyTuple>() else {
+        return with_bytes(key, |bytes| hasher.hash(bytes));
+    };
+    if parts.len() < 2 {
+        return Err(PyTypeError::new_err("a tuple of one part is no key: give the part"));
+    }
+    let mut joined = Vec::new();
+    for part in parts {
+        with_bytes(&part, |bytes| append(bytes, &mut joined))?;
+    }
+    Ok(hasher.hash(joined))
+}
+
+/// Adds a part to a key of several.
+pub(crate) fn append(part: &[u8], key: &mut Vec<u8>) {
+    key.extend((part.len() as u64).to_le_bytes());
+    key.extend(part);
+}
+
+/// Those of a key of one part.
+fn with_bytes<R>(key: &Bound<'_, PyAny>, use_bytes: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
     if let Ok(text) = key.cast::<PyString>() {
-        return Ok(hasher.hash(text.to_str()?.as_bytes()));
+        return Ok(use_bytes(text.to_str()?.as_bytes()));
     }
     if let Ok(bytes) = key.cast::<PyBytes>() {
-        return Ok(hasher.hash(bytes.as_bytes()));
+        return Ok(use_bytes(bytes.as_bytes()));
     }
     if let Ok(bytes) = key.cast::<PyByteArray>() {
-        return Ok(hasher.hash(bytes.to_vec()));
+        return Ok(use_bytes(&bytes.to_vec()));
     }
     if key.is_instance_of::<PyMemoryView>() {
         let bytes = key.call_method0("tobytes")?;
-        return Ok(hasher.hash(bytes.cast::<PyBytes>()?.as_bytes()));
+        return Ok(use_bytes(bytes.cast::<PyBytes>()?.as_bytes()));
     }
     // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not.
     let is_number = key.hasattr("__index__")? && !is_sequence(key)?;
     if is_number && !key.is_instance_of::<PyBool>() {
-        return Ok(hasher.hash(integer(key.call_method0("__index__")?.cast()?)?));
+        let number = integer(key.call_method0("__index__")?.cast()?)?;
+        return Ok(use_bytes(&number.to_le_bytes()));
     }
     Err(no_key(key))
 }
@@ -70,6 +92,18 @@ fn is_sequence(key: &Bound<'_, PyAny>) -> PyResult<bool> {
     key.hasattr("__len__")
 }
 
+/// For types that people have tables of.
+fn advice_for(key: &Bound<'_, PyAny>) -> &'static str {
+    let has = |name| key.hasattr(name).unwrap_or(false);
+    if has("hex") && has("bytes") {
+        "give key.bytes"
+    } else if has("isoformat") {
+        "give key.isoformat()"
+    } else {
+        "give a str or bytes made of it, such as str(key)"
+    }
+}
+
 /// Says what to do with an object that is no key.
 fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     let advice = if key.is_none() {
@@ -79,10 +113,12 @@ fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     } else if key.is_instance_of::<PyFloat>() {
         "give repr(key), or struct.pack(\"<d\", key)"
     } else if is_sequence(key).unwrap_or(false) || key.hasattr("__iter__").unwrap_or(false) {
-        "give each of its items (add_many takes many keys), or one str or bytes made of them"
+        "give each of its items (add_many takes many keys), or a tuple of them, which is one key"
     } else {
-        "give a str or bytes made of it"
+        advice_for(key)
     };
     let kind = key.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
-    PyTypeError::new_err(format!("{kind} is no key (str, bytes and int are): {advice}"))
+    PyTypeError::new_err(format!(
+        "{kind} is no key (str, bytes and int are, and tuples of these): {advice}"
+    ))
 }

@@ -1,7 +1,7 @@
 //! The Python package `coua`: the library and the store for Python, numpy and Arrow.
 //!
 //! This crate only translates. A Python object becomes [`coua::KeyHash`]es in `key` (one) or `batch`
-//! (many), they go to the filter in `state`, and the answers come back as `bool` or a numpy array.
+//! (many), they go to the filter in `state` behind the lock in `shared`, and the answers come back as `bool` or a numpy array.
 //! `python/coua` has the parts that are written in Python, and the type stubs.
 
 #![expect(
@@ -14,6 +14,7 @@
 mod array;
 mod batch;
 mod bloom;
+mod bloom_file;
 mod collect;
 mod cuckoo;
 mod error;
@@ -21,12 +22,18 @@ mod file;
 mod filter;
 mod fork;
 mod key;
+mod loss;
 mod methods;
+mod opened;
 mod options;
+mod pandas;
+mod parts;
 mod plan;
 mod shards;
+mod shared;
 mod state;
 mod times;
+mod values;
 mod whole;
 mod window;
 
@@ -39,8 +46,6 @@ mod _coua {
     use crate::bloom::BloomFilter;
     #[pymodule_export]
     use crate::cuckoo::CuckooFilter;
-    #[pymodule_export]
-    use crate::error::{Error, Full, LoadError, Locked, MergeError};
     #[pymodule_export]
     use crate::file::{File, open};
     #[pymodule_export]

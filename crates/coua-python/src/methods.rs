@@ -1,9 +1,7 @@
 //! The methods of `Filter`.
 
-use std::path::PathBuf;
-
 use coua::Insertion;
-use coua::window::{Clock, Generations, When};
+use coua::window::{Clock, Generations, When, Window};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +10,8 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::error;
 use crate::filter::Filter;
 use crate::key;
-use crate::state::{Access, Keys, State};
+use crate::state::{Keys, State};
+use crate::values::{FileName, Whole};
 use crate::whole;
 
 fn when(times: Option<&Vec<u64>>) -> When<'_> {
@@ -28,10 +27,13 @@ impl Filter {
     /// False
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        Ok(self.lock_for(key.py(), Access::Ask)?.contains(hash))
+        self.shared().ask(key.py(), &[hash], |filter| filter.contains(hash))
     }
 
     /// Adds the key if it is not there, and says whether it was new.
+    ///
+    /// With a rate, and `discard` later, use `insert`: a key that is taken for another one is not added, and is lost
+    /// with that one.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.add("kestrel"), seen.add("kestrel")
@@ -39,14 +41,14 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        let outcome = self.lock_for(key.py(), Access::Change)?.insert_unique(hash);
-        match outcome {
+        self.loss().note_add();
+        match self.shared().change(key.py(), |state| state.insert_unique(hash))? {
             Ok(outcome) => Ok(outcome == Insertion::Inserted),
             Err(full) => Err(error::refused_key(key.py(), full)),
         }
     }
 
-    /// Adds a copy of the key, whether it is there or not.
+    /// Adds a copy of the key, whether it is there or not. Each copy is there until it is discarded, with a rate too.
     ///
     /// >>> words = CuckooFilter()
     /// >>> for word in ["a", "b", "a"]: words.insert(word)
@@ -55,13 +57,17 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn insert(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let hash = key::hash(key, self.hasher())?;
-        let done = self.lock_for(key.py(), Access::Change)?.insert_batch(Keys::now(&[hash]));
-        done.map_err(|stopped| error::refused_key(key.py(), stopped.full))
+        let insert = |state: &mut State| state.insert_batch(Keys::now(&[hash]));
+        self.shared()
+            .change(key.py(), insert)?
+            .map_err(|stopped| error::refused_key(key.py(), stopped.full))
     }
 
     /// Takes a copy of the key away, and says whether there was one.
     ///
-    /// Discard only what was added: another key, which never was, may be taken for one that was.
+    /// Discard only what was added: another key, which never was, may be taken for one that was. In a filter with a rate,
+    /// discard only what was inserted (`insert`): what `add` took for another key is lost with it, of which a
+    /// warning tells once.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.add("kestrel"), seen.discard("kestrel"), seen.discard("kestrel")
@@ -69,7 +75,8 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        Ok(self.lock_for(key.py(), Access::Change)?.remove(hash))
+        self.loss().warn(key.py())?;
+        self.shared().change(key.py(), |state| state.remove(hash))
     }
 
     /// How many copies of the key there are.
@@ -79,14 +86,14 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         let hash = key::hash(key, self.hasher())?;
-        let counts = self.lock_for(key.py(), Access::Ask)?.count_batch(&[hash]);
-        Ok(counts[0])
+        self.shared().ask(key.py(), &[hash], |filter| filter.count(hash))
     }
 
     /// `add` for many keys: `True` where a key is new. Of equal keys the first is.
     ///
     /// `null="skip"` answers `False` for nulls, which are refused otherwise. `times` are for windows that go
-    /// by them (`clock="given"`): an array of `datetime64`, or of milliseconds since 1970.
+    /// by them (`clock="given"`): an array of `datetime64` or a column of times, `datetime` objects (without a zone: of
+    /// UTC), or milliseconds since 1970.
     ///
     /// >>> CuckooFilter().add_many(["a", "b", "a"])
     /// array([ True,  True, False])
@@ -100,13 +107,13 @@ impl Filter {
         let batch = self.batch(keys, null)?;
         let times = self.times(&batch, times)?;
         let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
-        let outcome =
-            self.in_chunks(keys.py(), Access::Change, &batch, |state, chunk, answers| {
-                let mut outcomes = Vec::new();
-                let result = state.insert_unique_batch(all.part(chunk), &mut outcomes);
-                answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
-                result
-            })?;
+        self.loss().note_add();
+        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
+            let mut outcomes = Vec::new();
+            let result = state.insert_unique_batch(all.part(chunk), &mut outcomes);
+            answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
+            result
+        })?;
         batch.answered(keys.py(), outcome)
     }
 
@@ -128,10 +135,29 @@ impl Filter {
         let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
         let insert =
             |state: &mut State, chunk, _: &mut Vec<()>| state.insert_batch(all.part(chunk));
-        let outcome = self.in_chunks(keys.py(), Access::Change, &batch, insert)?;
+        let outcome = self.change_by(keys.py(), &batch, insert)?;
         outcome
             .stopped
             .map_or(Ok(()), |stopped| Err(error::full(keys.py(), stopped.done, stopped.full, None)))
+    }
+
+    /// `add_many` without the answers; or `|=`, if `keys` are a filter.
+    ///
+    /// >>> seen = CuckooFilter()
+    /// >>> seen.update(["a", "b", "a"])
+    /// >>> len(seen)
+    /// 2
+    #[pyo3(signature = (keys, /, *, null = "error", times = None))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        keys: &Bound<'_, PyAny>,
+        null: &str,
+        times: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        match keys.cast::<Self>() {
+            Ok(other) => whole::unite_into(slf, other),
+            Err(_) => slf.get().add_many(keys, null, times).map(drop),
+        }
     }
 
     /// `in` for many keys.
@@ -147,7 +173,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        self.answers(keys, null, Access::Ask, State::contains_batch)
+        self.ask_for(keys, null, Generations::contains_batch)
     }
 
     /// `discard` for many keys.
@@ -163,7 +189,23 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        self.answers(keys, null, Access::Change, State::remove_batch)
+        self.loss().warn(keys.py())?;
+        self.take_back(keys, null)
+    }
+
+    /// `discard_many` of keys that were added just now, for the modules of this package.
+    #[pyo3(name = "_take_back", signature = (keys, /, *, null = "error"))]
+    fn take_back<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        null: &str,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let batch = self.batch(keys, null)?;
+        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
+            answers.append(&mut state.remove_batch(&batch.hashes()[chunk]));
+            Ok(())
+        })?;
+        batch.answered(keys.py(), outcome)
     }
 
     /// `count` for many keys.
@@ -176,12 +218,28 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        self.answers(keys, null, Access::Ask, State::count_batch)
+        self.ask_for(keys, null, Generations::count_batch)
     }
 
     /// Items, copies included.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.described(py, |filter| usize::try_from(filter.len()).unwrap_or(usize::MAX))
+    }
+
+    /// Always true: a filter without keys is one too. `len` tells whether there are any.
+    #[expect(clippy::unused_self, reason = "Python asks an object")]
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// Whether both were made alike, and hold the same items in the same places: a copy does, and what was saved and
+    /// loaded. Filters that were filled in another order may differ.
+    ///
+    /// >>> seen = CuckooFilter()
+    /// >>> seen == seen.copy(), seen == CuckooFilter(seed=1)
+    /// (True, False)
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        whole::equal(slf, other)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -257,6 +315,11 @@ impl Filter {
         whole::union(slf.get(), other)
     }
 
+    /// Removes all keys. What a window was told of the time stays.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))
+    }
+
     /// Gives back memory that is not needed any more after removals.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, Generations::compact)
@@ -265,20 +328,20 @@ impl Filter {
     /// Tells a window with `clock="given"` the present, in milliseconds since 1970: what is older than its
     /// length is forgotten, and keys without a time are of this one.
     #[pyo3(signature = (time, /))]
-    fn advance(&self, py: Python<'_>, time: u64) -> PyResult<()> {
-        let mut state = self.lock_for(py, Access::Change)?;
-        if state.filter().window().is_none_or(|window| window.clock() != Clock::Given) {
+    fn advance(&self, py: Python<'_>, time: Whole<u64>) -> PyResult<()> {
+        let is_told =
+            |window: Option<Window>| window.is_some_and(|window| window.clock() == Clock::Given);
+        if !self.described(py, |filter| is_told(filter.window()))? {
             return Err(PyValueError::new_err(
                 "only a window with clock=\"given\" is told the time",
             ));
         }
-        state.advance(time);
-        Ok(())
+        self.shared().change(py, |state| state.advance(time.0))
     }
 
     /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        whole::save(self, py, &path)
+    fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
+        whole::save(self, py, &path.0)
     }
 
     /// What `save` would write.

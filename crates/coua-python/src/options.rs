@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{KeyHasher, Layout, WhenFull};
-use coua_store::{Difference, Requirements};
+use coua_store::Requirements;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error;
+use crate::error::{self, Mismatch};
+use crate::values::{Secret, Whole};
 
 /// Generations of a window if nothing is said, as in the program.
 const GENERATIONS: u32 = 8;
@@ -31,13 +32,13 @@ pub(crate) struct Hashing {
 
 impl Hashing {
     /// From `seed` and `key`, which exclude each other.
-    pub(crate) fn new(seed: Option<u64>, key: Option<[u8; 16]>) -> PyResult<Self> {
+    pub(crate) fn new(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Self> {
         if seed.is_some() && key.is_some() {
             return Err(PyValueError::new_err(
                 "both a seed and a key were given: give one of them",
             ));
         }
-        Ok(Self { seed, key })
+        Ok(Self { seed: seed.map(|it| it.0), key: key.map(|it| it.0) })
     }
 
     fn is_given(self) -> bool {
@@ -69,6 +70,11 @@ where
     })
 }
 
+/// [`take`] of a number.
+fn number<T: TryFrom<u64>>(keywords: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>> {
+    Ok(take::<Whole<T>>(keywords, name)?.map(|it| it.0))
+}
+
 /// Complains about a keyword that nothing has taken.
 pub(crate) fn check_empty(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
     match keywords.keys().iter().next() {
@@ -81,10 +87,10 @@ impl Options {
     /// The options of a filter that never forgets.
     pub(crate) fn take(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut wanted = Requirements {
-            capacity: take(keywords, "capacity")?,
+            capacity: number(keywords, "capacity")?,
             rate: take(keywords, "rate")?,
-            max_items: take(keywords, "max_items")?,
-            hash_bits: take(keywords, "hash_bits")?,
+            max_items: number(keywords, "max_items")?,
+            hash_bits: number(keywords, "hash_bits")?,
             layout: take::<String>(keywords, "layout")?.map(|name| layout(&name)).transpose()?,
             when_full: take::<String>(keywords, "when_full")?
                 .map(|name| when_full(&name))
@@ -106,9 +112,10 @@ impl Options {
         &mut self,
         length: Option<Length>,
         items: Option<u64>,
+        by: Option<String>,
         keywords: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
-        let generations = take::<u32>(keywords, "generations")?;
+        let generations = number::<u32>(keywords, "generations")?;
         let clock = take::<String>(keywords, "clock")?;
         let (clock, length) = match (length, items) {
             (Some(Length(milliseconds)), None) => (clock_named(clock.as_deref())?, milliseconds),
@@ -123,15 +130,15 @@ impl Options {
                     "both a length of time and a number of items were given",
                 ));
             }
-            (None, None) if generations.is_some() || clock.is_some() => {
+            (None, None) if generations.is_some() || clock.is_some() || by.is_some() => {
                 return Err(PyValueError::new_err(
-                    "generations and clock are for windows: give a window",
+                    "generations, clock and window_by are for windows: give a window",
                 ));
             }
             (None, None) => return Ok(()),
         };
         let window = Window::new(clock, length, generations.unwrap_or(GENERATIONS));
-        self.window = Some(window.map_err(error::value)?);
+        self.window = Some(window.map_err(error::value)?.counted_from(age_named(by.as_deref())?));
         Ok(())
     }
 
@@ -150,15 +157,35 @@ impl Options {
 
     /// Complains if a filter that exists is not as it was described.
     pub(crate) fn agree_with(&self, filter: &Generations) -> PyResult<()> {
-        let of_window =
-            self.window.filter(|window| Some(*window) != filter.window()).map(|wanted| {
-                let found =
-                    filter.window().map_or("none".to_owned(), |window| format!("{window:?}"));
-                Difference { option: "window", found, wanted: format!("{wanted:?}") }
-            });
-        let difference = of_window.or_else(|| self.wanted.difference(filter.template()));
-        difference.map_or(Ok(()), |it| Err(PyValueError::new_err(it.explain(it.option))))
+        let window = filter.window();
+        if self.window.is_some() && self.window != window {
+            let (found, wanted) = (words(window), words(self.window));
+            return Err(Mismatch::new_err(format!(
+                "the file has {found}, not {wanted}: leave that out, or name another file"
+            )));
+        }
+        let difference = self.wanted.difference(filter.template());
+        difference.map_or(Ok(()), |it| Err(Mismatch::new_err(it.explain(it.option))))
     }
+}
+
+/// A window as it is given to `open`.
+fn words(window: Option<Window>) -> String {
+    let Some(window) = window else { return "no window".to_owned() };
+    let (length, generations) = (window.length(), window.generations());
+    let window = match window.clock() {
+        Clock::Count => format!("window_items={length}"),
+        Clock::Arrival => format!("window=\"{}\"", duration(length)),
+        Clock::Given => format!("window=\"{}\", clock=\"given\"", duration(length)),
+    };
+    format!("{window}, generations={generations}")
+}
+
+/// In days, or the largest unit of which it is a multiple.
+fn duration(milliseconds: u64) -> String {
+    let is_multiple = |(_, of): &&(&str, u64)| milliseconds.is_multiple_of(*of);
+    let (unit, of) = UNITS[1..].iter().find(is_multiple).unwrap_or(&("ms", 1));
+    format!("{}{unit}", milliseconds / of)
 }
 
 pub(crate) fn layout(name: &str) -> PyResult<Layout> {
@@ -186,6 +213,14 @@ fn clock_named(name: Option<&str>) -> PyResult<Clock> {
     }
 }
 
+fn age_named(name: Option<&str>) -> PyResult<AgeFrom> {
+    match name {
+        None | Some("first") => Ok(AgeFrom::FirstSeen),
+        Some("last") => Ok(AgeFrom::LastSeen),
+        Some(name) => Err(unknown("by", name, "\"first\" or \"last\"")),
+    }
+}
+
 fn unknown(option: &str, found: &str, expected: &str) -> PyErr {
     PyValueError::new_err(format!("{option} is {found:?}: expected {expected}"))
 }
@@ -210,6 +245,16 @@ impl<'py> FromPyObject<'_, 'py> for Length {
     }
 }
 
+/// Units of time in milliseconds, the largest first.
+const UNITS: [(&str, u64); 6] = [
+    ("w", 7 * 86_400_000),
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1000),
+    ("ms", 1),
+];
+
 /// Several parts are added up.
 fn parsed(text: &str) -> Option<u64> {
     let mut rest = text.trim();
@@ -220,15 +265,7 @@ fn parsed(text: &str) -> Option<u64> {
         let letters =
             after.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
-        let milliseconds: u64 = match unit {
-            "ms" => 1,
-            "s" => 1000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            "w" => 7 * 86_400_000,
-            _ => return None,
-        };
+        let (_, milliseconds) = *UNITS.iter().find(|(name, _)| *name == unit)?;
         sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(milliseconds)?)?;
         rest = after.trim_start();
     }

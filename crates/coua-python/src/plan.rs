@@ -4,6 +4,7 @@ use coua::CuckooFilter;
 use coua::sizing::bloom::BloomPlan;
 use pyo3::prelude::*;
 
+use crate::values::Whole;
 use crate::{error, options};
 
 /// What a filter for so many items takes.
@@ -27,10 +28,11 @@ pub(crate) struct Plan {
 #[pymethods]
 impl Plan {
     fn __repr__(&self) -> String {
-        let Self { items, rate, memory_bytes, bits_per_item, .. } = self;
-        let megabytes = *memory_bytes as f64 / 1e6;
+        let Self { items, rate, memory_bytes, bits_per_item, hash_bits, bloom_bytes } = self;
+        let bloom_bytes = bloom_bytes.map_or("None".to_owned(), |bytes| bytes.to_string());
         format!(
-            "Plan({items} items, rate {rate:.1e}, {megabytes:.1} MB, {bits_per_item:.1} bits per item)"
+            "Plan(items={items}, rate={rate:?}, memory_bytes={memory_bytes}, bits_per_item={bits_per_item:?}, \
+             hash_bits={hash_bits:?}, bloom_bytes={bloom_bytes})"
         )
     }
 }
@@ -38,22 +40,24 @@ impl Plan {
 /// How much memory a filter of `items` takes: one of fixed size with a `rate`, or a growing one with
 /// `hash_bits` (64 if nothing is said), when it was made for so many.
 ///
-/// >>> plan(1_000_000, 0.001)
-/// Plan(1000000 items, rate 9.4e-4, 1.7 MB, 13.7 bits per item)
+/// >>> million = plan(1_000_000, 0.001)
+/// >>> round(million.memory_bytes / 1e6, 1), round(million.bits_per_item, 1)
+/// (1.7, 13.7)
 #[pyfunction]
 #[pyo3(signature = (items, rate = None, *, hash_bits = None, layout = "buckets"))]
 pub(crate) fn plan(
-    items: u64,
+    items: Whole<u64>,
     rate: Option<f64>,
-    hash_bits: Option<u32>,
+    hash_bits: Option<Whole<u32>>,
     layout: &str,
 ) -> PyResult<Plan> {
+    let items = items.0;
     let mut builder = CuckooFilter::builder().capacity(items).layout(options::layout(layout)?);
     if let Some(rate) = rate {
         builder = builder.rate(rate);
     }
     if let Some(bits) = hash_bits {
-        builder = builder.hash_bits(bits);
+        builder = builder.hash_bits(bits.0);
     }
     let plan = builder.plan().map_err(error::build)?;
     Ok(Plan {

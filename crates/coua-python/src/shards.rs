@@ -7,23 +7,29 @@ use pyo3::prelude::*;
 use crate::batch::Nulls;
 use crate::collect::batch_of;
 use crate::options::Hashing;
+use crate::values::{Secret, Whole};
 
 /// The shard of each key, from 1 to `of`: the ones that the program takes by `--shard 1/8` to `--shard 8/8`.
+///
+/// `null="skip"` gives nulls to the first shard, as the program does with records that have no key; otherwise
+/// they are refused.
 ///
 /// >>> shards(["a", "b", "c", "d"], 4)
 /// array([1, 1, 1, 4], dtype=uint32)
 #[pyfunction]
-#[pyo3(signature = (keys, of, /, *, seed = None, key = None))]
+#[pyo3(signature = (keys, of, /, *, null = "error", seed = None, key = None))]
 pub(crate) fn shards<'py>(
     keys: &Bound<'py, PyAny>,
-    of: u32,
-    seed: Option<u64>,
-    key: Option<[u8; 16]>,
+    of: Whole<u32>,
+    null: &str,
+    seed: Option<Whole<u64>>,
+    key: Option<Secret>,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let of = of.0;
     if of == 0 {
         return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
     }
-    let batch = batch_of(keys, Hashing::new(seed, key)?.hasher(), Nulls::Refuse)?;
+    let batch = batch_of(keys, Hashing::new(seed, key)?.hasher(), Nulls::named(null)?)?;
     let shards = batch.hashes().iter().map(|hash| hash.share(of) + 1).collect();
-    Ok(PyArray1::from_vec(keys.py(), shards))
+    Ok(PyArray1::from_vec(keys.py(), batch.spread(shards, 1)))
 }

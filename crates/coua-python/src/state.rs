@@ -4,9 +4,12 @@ use std::mem;
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::window::{Generations, When};
+use coua::window::{Generations, When, Window};
 use coua::{BatchFull, Full, Insertion, KeyHash};
 use coua_store::{Store, View};
+use pyo3::PyErr;
+
+use crate::error::{Closed, Error};
 
 /// Where a filter is.
 #[derive(Debug)]
@@ -26,6 +29,21 @@ pub(crate) enum State {
 pub(crate) enum Refusal {
     Closed,
     ReadOnly,
+    Broken,
+}
+
+impl From<Refusal> for PyErr {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Closed => Closed::new_err("the file is closed: open it again"),
+            Refusal::ReadOnly => {
+                Closed::new_err("the file was opened with readonly=True: open it without that")
+            }
+            Refusal::Broken => Error::new_err(
+                "the filter is not whole any more: an operation on it has failed inside",
+            ),
+        }
+    }
 }
 
 /// Keys of a batch, and the times of all of them if they have some.
@@ -82,11 +100,6 @@ impl State {
         }
     }
 
-    /// Tells a window that goes by the system's clock what time it is.
-    pub(crate) fn tell_time(&mut self) {
-        self.advance(milliseconds_now());
-    }
-
     pub(crate) fn advance(&mut self, time: u64) {
         match self {
             Self::Memory(filter) => filter.advance(time),
@@ -96,25 +109,32 @@ impl State {
         }
     }
 
+    /// Whether a window's time has come to drop or begin a generation.
+    pub(crate) fn is_due(&self, time: u64) -> bool {
+        let filter = self.filter();
+        let generation = |time, window: Window| time / window.step();
+        filter
+            .window()
+            .is_some_and(|window| generation(time, window) > generation(filter.clock(), window))
+    }
+
+    /// The filter, for lookups of these keys beside those of other threads; none if only one thread may ask, by
+    /// [`asked_alone`](Self::asked_alone).
     #[inline]
-    pub(crate) fn contains(&mut self, hash: KeyHash) -> bool {
+    pub(crate) fn asked(&self, hashes: &[KeyHash]) -> Option<&Generations> {
         match self {
-            Self::Read(view) => view.asked(&[hash]).contains(hash),
-            state => state.filter().contains(hash),
+            Self::Read(view) if !hashes.is_empty() => view.asked_beside(hashes.len() as u64),
+            Self::Memory(_) | Self::Written(_) | Self::Read(_) | Self::Closed => {
+                Some(self.filter())
+            }
         }
     }
 
-    pub(crate) fn contains_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
+    /// The filter, for lookups of these keys while no other thread asks.
+    pub(crate) fn asked_alone(&mut self, hashes: &[KeyHash]) -> &Generations {
         match self {
-            Self::Read(view) => view.asked(hashes).contains_batch(hashes),
-            state => state.filter().contains_batch(hashes),
-        }
-    }
-
-    pub(crate) fn count_batch(&mut self, hashes: &[KeyHash]) -> Vec<u64> {
-        match self {
-            Self::Read(view) => view.asked(hashes).count_batch(hashes),
-            state => state.filter().count_batch(hashes),
+            Self::Read(view) => view.asked(hashes),
+            Self::Memory(_) | Self::Written(_) | Self::Closed => self.filter(),
         }
     }
 
@@ -175,7 +195,7 @@ pub(crate) enum Access {
 }
 
 /// Milliseconds since 1970.
-fn milliseconds_now() -> u64 {
+pub(crate) fn milliseconds_now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coua::HashAlgorithm;
-use coua::window::Generations;
+use coua::window::{Generation, Generations};
 use coua_store::{Lock, Notes, Options, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -12,7 +12,9 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::cuckoo::CuckooFilter;
 use crate::error::{self, MergeError};
 use crate::filter::Filter;
-use crate::state::Access;
+use crate::opened;
+use crate::state::State;
+use crate::values::{rate, size};
 use crate::window::Window;
 
 pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -35,7 +37,34 @@ pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<P
     in_memory(py, union, &filter.notes(py)?)
 }
 
+/// The locks are taken in one order, so that two threads do not wait for each other.
+pub(crate) fn equal(one: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+    if one.is(other) {
+        return Ok(true);
+    }
+    let mut both = [one.get().shared(), other.get().shared()];
+    both.sort_by_key(|shared| std::ptr::from_ref(*shared).addr());
+    one.py().detach(|| {
+        both[0].ask_detached(&[], |one| both[1].ask_detached(&[], |other| same(one, other)))
+    })?
+}
+
+fn same(one: &Generations, other: &Generations) -> bool {
+    if let (Some(one), Some(other)) = (one.unbounded(), other.unbounded()) {
+        return one == other;
+    }
+    let filled = |it: &Generation<'_>| !it.filter.is_empty();
+    let mut others = other.generations().filter(filled);
+    one.window() == other.window()
+        && one.template() == other.template()
+        && one.generations().filter(filled).all(|mine| {
+            others.next().is_some_and(|it| it.number == mine.number && it.filter == mine.filter)
+        })
+        && others.next().is_none()
+}
+
 pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
+    opened::check(path)?;
     let (copy, notes) = (filter.copied(py)?, filter.notes(py)?);
     let saved = py.detach(|| {
         let lock = Lock::take(path, Wait::No)?;
@@ -69,15 +98,17 @@ pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, P
 }
 
 pub(crate) fn described(filter: &Bound<'_, Filter>) -> PyResult<String> {
-    let name = filter.get_type().name()?;
-    let state = filter.get().lock(filter.py())?;
-    if state.check(Access::Ask).is_err() {
-        return Ok(format!("{name}(closed)"));
+    let (py, name) = (filter.py(), filter.get_type().name()?.to_string());
+    let filter = filter.get();
+    let is_closed = |state: &State| matches!(state, State::Closed);
+    if filter.shared().look(py, is_closed)? {
+        return Ok(format!("<{name}: closed>"));
     }
-    let filter = state.filter();
-    let (items, rate) = (filter.len(), filter.false_positive_rate());
-    let megabytes = filter.memory_bytes() as f64 / 1e6;
-    Ok(format!("{name}({items} items, false positive rate {rate:.1e}, {megabytes:.1} MB)"))
+    filter.described(py, |filter| {
+        let (items, rate) = (filter.len(), rate(filter.false_positive_rate()));
+        let size = size(filter.memory_bytes() as f64);
+        format!("<{name}: {items} items, false positive rate {rate}, {size}>")
+    })
 }
 
 /// As a `CuckooFilter` or a `Window`.

@@ -1,24 +1,24 @@
 //! `Window`: a filter in memory that forgets by age.
 
-use std::path::PathBuf;
-
 use coua::window::Generations;
 use coua_store::{Notes, View};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use crate::cuckoo::{from_bytes, read};
+use crate::error::LoadError;
 use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
-use crate::state::Access;
+use crate::values::{FileName, Secret, Whole};
 
 /// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or with
 /// `items`, all but the last so many.
 ///
 /// A key counts as seen for at least `length` after it was new, and for at most one generation (a part of
 /// `length`; there are `generations`) more. Its time is that of its arrival. With `clock="given"` keys bring times
-/// of their own (`times`, or `advance`), and the latest so far is the present.
+/// of their own (`times`, or `advance`), and the latest so far is the present. With `by="last"` the time counts from
+/// when `add` saw a key last, and not from when it was new.
 ///
 /// The other keywords are those of `CuckooFilter`; `capacity` and `max_items` are meant for all
 /// generations together.
@@ -40,8 +40,8 @@ impl Window {
 impl Window {
     #[new]
     #[pyo3(signature = (length = None, **keywords),
-           text_signature = "(length=None, *, items=None, generations=8, clock=\"arrival\", capacity=None, \
-                             rate=None, max_items=None, hash_bits=None, layout=\"buckets\", \
+           text_signature = "(length=None, *, items=None, by=\"first\", generations=8, clock=\"arrival\", \
+                             capacity=None, rate=None, max_items=None, hash_bits=None, layout=\"buckets\", \
                              when_full=\"grow\", seed=0, key=None)")]
     fn new(
         py: Python<'_>,
@@ -49,14 +49,15 @@ impl Window {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let items = take(&keywords, "items")?;
+        let items = take::<Whole<u64>>(&keywords, "items")?.map(|it| it.0);
+        let by = take(&keywords, "by")?;
         if length.is_none() && items.is_none() {
             return Err(PyValueError::new_err(
                 "how long is the window? give a length such as \"7d\", or items",
             ));
         }
         let mut options = Options::take(&keywords)?;
-        options.take_window(length, items, &keywords)?;
+        options.take_window(length, items, by, &keywords)?;
         check_empty(&keywords)?;
         Ok(Self::of(options.build()?, &Notes::default()))
     }
@@ -64,18 +65,18 @@ impl Window {
     /// The window in a file that any program or package wrote.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
-    fn load(py: Python<'_>, path: PathBuf, key: Option<[u8; 16]>) -> PyResult<Py<Self>> {
-        let View { filter, notes, .. } = read(py, &path, key)?;
+    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
+        let View { filter, notes, .. } = read(py, &path.0, key.map(|key| key.0))?;
         windowed(py, filter, &notes)
     }
 
-    /// The window that `bytes(window)` gave.
+    /// The window that `bytes(window)` gave, of whatever holds them.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(
         py: Python<'_>,
-        data: &Bound<'_, PyBytes>,
-        key: Option<[u8; 16]>,
+        data: &Bound<'_, PyAny>,
+        key: Option<Secret>,
     ) -> PyResult<Py<Self>> {
         windowed(py, from_bytes(py, data, key)?, &Notes::default())
     }
@@ -83,13 +84,13 @@ impl Window {
     /// Items that were forgotten since the window was made or loaded.
     #[getter]
     fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        Ok(slf.as_super().get().lock_for(slf.py(), Access::Ask)?.filter().forgotten())
+        slf.as_super().get().described(slf.py(), Generations::forgotten)
     }
 }
 
 fn windowed(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<Window>> {
     if filter.window().is_none() {
-        return Err(PyValueError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
+        return Err(LoadError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
     }
     Py::new(py, Window::of(filter, notes))
 }

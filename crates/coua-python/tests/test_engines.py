@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.io.plugins import register_io_source
 
 import coua
 import coua.duckdb
@@ -64,6 +68,27 @@ class TestPolars:
         assert frame.head(7).filter(pl.col("row") % 2 == 0).collect()["row"].to_list() == [row for row in first[:7] if row % 2 == 0]
         assert frame.select("row").sum().collect().item() == sum(first)
         assert frame.select(pl.len()).collect().item() == len(first)
+
+    def test_several_columns(self) -> None:
+        rows = {"a": ["x", "x", None, "x", None, "xy"], "b": [1, 2, 1, 1, 1, None], "row": range(6)}
+        frame = coua.polars.first_seen(pl.LazyFrame(rows), ["b", "a"])
+        assert frame.collect()["row"].to_list() == [0, 1, 2, 4, 5]
+        assert frame.select("row").collect()["row"].to_list() == [0, 1, 2, 4, 5]
+        assert frame.filter(pl.col("b") == 1).select("a").collect()["a"].to_list() == ["x", None, None]
+        assert coua.polars.first_seen(pl.LazyFrame(rows), ["b"]).collect()["row"].to_list() == [0, 1, 5]
+
+    def test_columns_that_nobody_asks_for_are_not_read(self, parquet: Path) -> None:
+        asked: list[list[str] | None] = []
+
+        def source(with_columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+            asked.append(with_columns)
+            yield from (batch.select(with_columns or pl.all()) for batch in pl.scan_parquet(parquet).collect_batches())
+
+        wide = register_io_source(source, schema={"url": pl.String, "row": pl.Int64})
+        frame = coua.polars.first_seen(wide.with_columns(other=pl.lit(1)), "url")
+        assert frame.select("other").collect().height == len(first_of(column()))
+        assert frame.filter(pl.col("url") == "url 0").select("other").collect().height == 1
+        assert asked == [["url"], ["url"]]
 
     def test_rows_that_nobody_got_are_not_seen(self, parquet: Path) -> None:
         seen = coua.CuckooFilter()
@@ -122,6 +147,21 @@ class TestDatasets:
         with coua.open(tmp_path / "seen.coua") as seen:
             assert len(coua.datasets.first_seen(rows, "url", seen)) == sum(key is None for key in column())
 
+    def test_format_and_order_stay_and_nothing_is_said(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        datasets = pytest.importorskip("datasets", reason="skipped: datasets is not installed")
+        import coua.datasets
+
+        rows = datasets.Dataset.from_dict({"a": ["x", "x", None, "x"], "b": [1, 2, 1, 1], "row": range(4)})
+        with coua.open(tmp_path / "seen.coua") as seen, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kept = coua.datasets.first_seen(rows.with_format("numpy", columns=["row"]), ["a", "b"], seen)
+        assert kept.format["type"] == "numpy" and kept.format["columns"] == ["row"]
+        assert isinstance(kept["row"][:], np.ndarray) and kept["row"][:].tolist() == [0, 1, 2]
+        stream = coua.datasets.first_seen(rows.to_iterable_dataset().with_format("numpy"), ["a"])
+        assert [type(row["row"]) for row in stream] == [np.int64] * 2
+        assert len(coua.datasets.first_seen(rows.select([]), "a")) == 0
+        assert capfd.readouterr().err == ""
+
 
 class TestScrapy:
     SPIDER = """
@@ -175,3 +215,21 @@ print("failed", crawler.stats.get_value("downloader/exception_count", 0))
         # One retry, so two failures: the request was made again.
         assert self.crawl(tmp_path) == ["failed 2"]
         assert len(coua.Window.load(tmp_path / "seen.coua")) == 2
+
+    @pytest.mark.parametrize("setting", ["COUA_FILE=seen.coua", "JOBDIR=job"])
+    def test_a_crawl_that_was_stopped_goes_on(self, setting: str, tmp_path: Path) -> None:
+        pytest.importorskip("scrapy", reason="skipped: scrapy is not installed")
+        command = [sys.executable, str(Path(__file__).parent / "crawl.py"), "-s", setting]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        runs = [[int(page) for page in line.split()] for line in done.stdout.splitlines()]
+        assert 60 <= len(runs[0]) < 200
+        # Each page once, but for the one that all runs begin with, and the one that fails and is tried again.
+        fetched = sorted(page for run in runs for page in run if page not in (0, 7))
+        assert fetched == sorted({*range(300)} - {0, 7})
+        assert sum(run.count(7) for run in runs) >= 2
+        assert set(runs[2]) <= {0, 7}
+        seen = coua.CuckooFilter.load(next(tmp_path.rglob("seen.coua")))
+        # Without the one that fails.
+        assert len(seen) == 299
+        assert not list(tmp_path.glob("*.requests"))

@@ -1,11 +1,11 @@
 """Filters in files: shared with the program, and with other processes."""
 
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_a_closed_file_is_refused(tmp_path: Path) -> None:
     seen = coua.open(tmp_path / "seen.coua")
     seen.close()
     seen.close()
-    assert repr(seen) == "File(closed)"
+    assert repr(seen) == "<File: closed>"
     for use in (
         lambda: "a" in seen,
         lambda: seen.add("a"),
@@ -134,8 +134,13 @@ def test_windows_of_python_and_the_program(tmp_path: Path, program: Program) -> 
     assert window.contains_many(["a", "b"]).all()
     with coua.open(path) as seen:
         assert not seen.add_many(["a", "b"]).any()
-    with pytest.raises(ValueError, match="window"):
-        coua.open(path, window="8d")
+    for arguments, error in [
+        ({"window": "8d"}, 'has window="7d", generations=8, not window="8d", generations=8:'),
+        ({"window": "36h", "clock": "given"}, 'not window="36h", clock="given", generations=8:'),
+        ({"window_items": 6, "generations": 2}, "not window_items=6, generations=2:"),
+    ]:
+        with pytest.raises(coua.Mismatch, match=re.escape(error)):
+            coua.open(path, **arguments)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Window loads it"):
         coua.CuckooFilter.load(path)
 
@@ -150,76 +155,6 @@ def test_shards_are_those_of_the_program(tmp_path: Path, program: Program) -> No
     with pytest.raises(ValueError):
         coua.shards(words, 0)
     assert coua.shards(np.arange(10, dtype="u8"), 4).tolist() == coua.shards(range(10), 4).tolist()
-
-
-def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "seen.coua"
-    with coua.open(path) as seen:
-        seen.add("a")
-        begin = time.monotonic()
-        for wait in (False, 0, 0.2):
-            with pytest.raises(coua.Locked, match="seen.coua.*writing"):
-                coua.open(path, wait=wait)
-        assert time.monotonic() - begin >= 0.2
-        with pytest.raises(coua.Locked):
-            coua.CuckooFilter().save(path)
-        waiting: list[bool] = []
-
-        def wait_for_it() -> None:
-            with coua.open(path) as other:
-                waiting.append("a" in other)
-
-        thread = threading.Thread(target=wait_for_it)
-        thread.start()
-        time.sleep(0.1)
-        assert waiting == []
-    thread.join()
-    assert waiting == [True]
-    for wait in (-1, float("nan")):
-        with pytest.raises(ValueError):
-            coua.open(path, wait=wait)
-    with pytest.raises(TypeError):
-        coua.open(path, wait="long")  # type: ignore[arg-type]
-
-
-def test_a_signal_ends_the_wait(tmp_path: Path) -> None:
-    code = "import coua, sys\nprint('here', flush=True)\ncoua.open(sys.argv[1])"
-    with coua.open(tmp_path / "seen.coua"):
-        child = subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "seen.coua")],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(0.1)
-        child.send_signal(signal.SIGINT)
-        assert b"KeyboardInterrupt" in child.communicate(timeout=60)[1]
-
-
-def test_a_fork_leaves_an_open_file_to_its_parent(tmp_path: Path) -> None:
-    code = """
-import gc, os, sys, coua
-path = sys.argv[1]
-seen = coua.open(path)
-seen.add("a")
-child = os.fork()
-if child == 0:
-    try:
-        seen.add("b")
-    except RuntimeError as error:
-        assert "forked" in str(error)
-        del seen, error
-        gc.collect()
-        os._exit(0)
-    os._exit(1)
-assert os.waitpid(child, 0)[1] == 0
-assert seen.add("c")
-seen.close()
-with coua.open(path, wait=False) as again:
-    assert again.contains_many(["a", "b", "c"]).tolist() == [True, False, True]
-"""
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "seen.coua")], check=True)
 
 
 def test_a_killed_process_leaves_the_last_commit(tmp_path: Path) -> None:
@@ -250,6 +185,25 @@ def test_large_filters_in_files(tmp_path: Path) -> None:
         assert not seen.add_many(keys[::7]).any()
     with coua.open(path, readonly=True) as seen:
         assert seen.contains_many(keys).all() and -1 in seen
+
+
+def test_a_file_is_compared_updated_and_cleared(tmp_path: Path) -> None:
+    path = tmp_path / "seen.coua"
+    with coua.open(os.fsencode(path)) as seen:
+        assert seen == coua.CuckooFilter()
+        seen.update(["a", "b"])
+        assert seen == seen.copy() and seen
+    with coua.open(path) as seen:
+        assert seen == coua.CuckooFilter.load(path)
+        seen.clear()
+        assert len(seen) == 0
+        seen.add("c")
+    assert coua.CuckooFilter.load(path).contains_many(["a", "b", "c"]).tolist() == [False, False, True]
+    with coua.open(path, readonly=True) as seen, pytest.raises(coua.Closed, match="readonly"):
+        seen.clear()
+    assert seen.closed and seen
+    with pytest.raises(coua.Closed):
+        assert seen == coua.CuckooFilter()
 
 
 def test_unions_go_into_files(tmp_path: Path) -> None:
@@ -287,7 +241,9 @@ def test_errors_of_the_system_are_pythons_own(tmp_path: Path) -> None:
     ):
         with pytest.raises(FileNotFoundError) as error:
             use()
+        assert isinstance(error.value, coua.Error) and isinstance(error.value, coua.FileError)
         assert error.value.filename.startswith(str(missing))
+        assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
     assert not missing.exists()
 
 
@@ -308,7 +264,7 @@ def test_a_file_that_exists_agrees_with_what_is_said(tmp_path: Path) -> None:
         {"hash_bits": 64},
         {"window_items": 100},
     ):
-        with pytest.raises((ValueError, coua.LoadError)):
+        with pytest.raises((coua.Mismatch, coua.LoadError)):
             coua.open(path, **other)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="capacities"):
         coua.open(path, capacities=3)  # type: ignore[call-arg]

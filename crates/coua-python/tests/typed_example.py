@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import assert_type
 
@@ -33,6 +33,7 @@ def batches(seen: coua.Filter) -> None:
     assert_type(seen.count_many(polars.Series(["a"])), NDArray[np.uint64])
     assert_type(seen.discard_many(["a", None], null="skip"), NDArray[np.bool_])
     seen.insert_many(key for key in (1, 2, 3))
+    seen.update(["a", None], null="skip")
 
 
 def described(seen: coua.Filter) -> tuple[float, int, float, int, int | None]:
@@ -58,7 +59,10 @@ def in_memory() -> None:
     coua.CuckooFilter.from_bytes(bytes(pickle.loads(pickle.dumps(seen))))
     seen.compact()
     seen.clear()
-    seen.save("memory.coua")
+    seen.update(other)
+    assert_type(seen == other, bool)
+    seen.save(b"memory.coua")
+    coua.CuckooFilter.from_bytes(memoryview(bytes(seen)))
     assert_type(coua.CuckooFilter.load(Path("memory.coua")), coua.CuckooFilter)
     secret = coua.CuckooFilter(key=b"0123456789abcdef", hash_bits=40)
     coua.CuckooFilter.from_bytes(bytes(secret), key=b"0123456789abcdef")
@@ -70,6 +74,8 @@ def windows() -> None:
     given = coua.Window(timedelta(hours=1), clock="given")
     given.add_many(["a"], times=np.array(["2026-01-01"], "M8[ms]"))
     given.insert_many(["a"], times=[1_800_000_000_000])
+    given.add_many(["a"], times=[datetime(2027, 6, 1, tzinfo=timezone.utc)])
+    given.add_many(["a"], times=polars.Series([datetime(2027, 6, 1)]))
     given.advance(1_900_000_000_000)
     assert_type(given.forgotten, int)
     given.save("window.coua")
@@ -96,7 +102,7 @@ def errors() -> None:
     except coua.Full as full:
         assert_type(full.done, int)
         assert_type(full.answers, NDArray[np.bool_] | None)
-    for error in (coua.LoadError, coua.Locked, coua.MergeError, coua.Full):
+    for error in (coua.Closed, coua.FileError, coua.Full, coua.LoadError, coua.Locked, coua.MergeError, coua.Mismatch):
         assert issubclass(error, coua.Error)
 
 
@@ -104,10 +110,14 @@ def others() -> None:
     words = coua.BloomFilter(1000, 0.01, seed=1)
     print(words.add("a"), "a" in words, words.add_many(["a"]), words.contains_many(["a"]))
     words |= words.copy()
+    words.update(["b"])
+    words.save("words.coua")
+    assert_type(coua.BloomFilter.load("words.coua") | words, coua.BloomFilter)
+    assert_type(coua.BloomFilter.from_bytes(bytes(words)) == words, bool)
     print(words.count_estimate, words.false_positive_rate, words.memory_bytes)
     plan = coua.plan(1_000_000, 0.001, layout="buckets")
     print(plan.items, plan.rate, plan.memory_bytes, plan.bits_per_item, plan.hash_bits, plan.bloom_bytes)
-    assert_type(coua.shards(["a"], 8), NDArray[np.uint32])
+    assert_type(coua.shards(["a", None], 8, null="skip"), NDArray[np.uint32])
     frame = polars.LazyFrame({"url": ["a", "b", "a"]})
     assert_type(coua.polars.first_seen(frame, "url"), polars.LazyFrame)
     coua.duckdb.register(duckdb.connect(), "first_seen", coua.CuckooFilter())

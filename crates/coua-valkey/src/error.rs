@@ -166,6 +166,8 @@ pub(crate) enum RdbError {
     Kind(u32),
     #[error("wrong {0}: it is damaged")]
     Field(&'static str),
+    #[error("its window counts from when items were last seen, which no server does")]
+    LastSeen,
     #[error("{0}")]
     Filter(LoadError),
     #[error("{0}")]

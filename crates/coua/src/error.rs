@@ -228,8 +228,8 @@ pub enum MergeError {
     },
     /// The filters forget by age, but not alike; or only one of them does.
     #[error(
-        "the filters forget differently: only filters with the same window, the same generations and the same kind \
-         of time can be merged"
+        "the filters forget differently: only filters with the same window, the same generations, and the same kind \
+         of time and of age can be merged"
     )]
     Window,
     /// Their time is the count of their own items, so they have no common time.

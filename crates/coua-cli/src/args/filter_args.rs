@@ -3,9 +3,11 @@
 use super::key_args::TimeSource;
 use super::value::{self, Word, word};
 use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
+use crate::filter::spec::age_name;
 use crate::filter::{FilterSpec, Secret, WindowLength, WindowSpec};
 use crate::resume::JobSpec;
 use clap::Args;
+use coua::window::AgeFrom;
 use coua::{Layout, WhenFull};
 use coua_store::Requirements;
 use jiff::tz::TimeZone;
@@ -133,15 +135,22 @@ pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///
     /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most one generation
-    /// (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time. A record's time is
-    /// its arrival, unless --time-field is given. Old records are forgotten during the run, and when a filter
-    /// file is opened.
+    /// (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time, unless --window-by is
+    /// last. A record's time is its arrival, unless --time-field is given. Old records are forgotten during the
+    /// run, and when a filter file is opened.
     ///
     /// With a number such as 1M-items, the last so many different records are remembered. They are forgotten one
     /// generation at a time. A generation has its share of them, rounded up, and at most one generation more
     /// than the window is remembered.
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     pub(crate) window: Option<WindowLength>,
+
+    /// From when a record's age counts: when it was first seen, or last seen [default: first]
+    ///
+    /// With last, each repeat extends the time for which `dedup` and `add --unique` remember a record. The filter
+    /// remembers this option. With a number of items, a repeat counts as an item, unless its generation is the newest.
+    #[arg(long = "window-by", hide_short_help = true, value_name = "WHEN", value_parser = word(&AGES))]
+    age_from: Option<AgeFrom>,
 
     /// Generations of the window; each is forgotten as a whole [default: 8]
     ///
@@ -177,12 +186,26 @@ pub(crate) struct WindowArgs {
     time_zone: Option<TimeZone>,
 }
 
+const AGES: [Word<AgeFrom>; 2] = [
+    (
+        age_name(AgeFrom::FirstSeen),
+        AgeFrom::FirstSeen,
+        "From when it was first seen: repeats change nothing",
+    ),
+    (
+        age_name(AgeFrom::LastSeen),
+        AgeFrom::LastSeen,
+        "From when it was last seen: it lives on with each repeat",
+    ),
+];
+
 impl WindowArgs {
     /// The options in plain form.
     pub(crate) fn spec(&self) -> WindowSpec {
         WindowSpec {
             length: self.window,
             generations: self.generations,
+            age_from: self.age_from,
             has_times: self.time_field.is_some(),
         }
     }

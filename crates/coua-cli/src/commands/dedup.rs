@@ -4,18 +4,19 @@ use crate::args::value::{Word, word};
 use crate::args::{FilterArgs, HIDDEN, InputArgs, WorkArgs};
 use crate::filter::copies::{Keep, Question};
 use crate::filter::{Location, Op};
-use crate::input::Spooling;
+use crate::input::{Inputs, Spooling};
 use crate::key::{COUNT, Seen};
-use crate::output::{Destination, Destinations, Packing};
+use crate::output::{Destination, Destinations, OutputFolder, Packing};
 use crate::resume::JobSpec;
 use crate::run::Job;
 use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   coua dedup --json /id -o out.jsonl.zst part-*.jsonl.zst  one record of each id, of many files
+  coua dedup --json /id --output-dir new old/*/*.zst       the same shards without repeats in any
   coua dedup --known a b                                   lines of b that are not in a
   coua dedup --keep none log                               only lines that occur once
   coua dedup -c log                                        each line once, after how often it occurs
@@ -38,12 +39,13 @@ Examples:
 /// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
 /// block, saves, and ends by the signal.
 ///
-/// With --filter, -o and inputs that are files, a run may be interrupted at any moment, even by a crash. The
-/// same command with --resume continues it: output and filter are then the same as without the interruption. If
-/// the filter is full (exit code 3), make room and resume.
+/// With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any moment, even by a
+/// crash. The same command with --resume continues it: output and filter are then the same as without the
+/// interruption. If the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
-#[command(group = ArgGroup::new("resumed").args(["resume"]).requires("output"))]
+#[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
+#[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
@@ -61,11 +63,20 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// Write an output for each input into DIR
+    ///
+    /// Each has the name that its input has below the deepest folder that all inputs are in, and is compressed as that
+    /// is: the records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. bzip2, xz and lz4 are only
+    /// read: such inputs need --compress, which also changes the endings of names. Folders are created. All outputs are
+    /// there from the beginning of the run on; what was in them goes. An output begins with the CSV header of its input.
+    #[arg(long, value_name = "DIR", help_heading = "Output", hide_short_help = true)]
+    output_dir: Option<PathBuf>,
+
     /// Add to the outputs that are files, instead of emptying them
     ///
     /// A CSV header is written only to an empty file, and must be equal to the one that is there.
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
-          conflicts_with_all = ["restart", "overwrite"])]
+          conflicts_with_all = ["restart", "overwrite", "output_dir"])]
     append: bool,
 
     /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: as their names say]
@@ -168,9 +179,12 @@ impl DedupArgs {
         Ok(Some(Question { keep, counts }))
     }
 
-    /// Returns an error if both outputs are standard output.
-    fn destinations(&self) -> Result<Destinations> {
-        let main = Some(Destination::of(self.output.as_deref()));
+    /// Returns an error if both outputs are standard output, or an input has no name for its output.
+    fn destinations(&self, inputs: &Inputs) -> Result<Destinations> {
+        let main = Some(match &self.output_dir {
+            None => Destination::of(self.output.as_deref()),
+            Some(folder) => self.output_folder(folder, inputs).map(Destination::Folder)?,
+        });
         let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
         if tee == Some(Destination::Standard) && main == tee {
             let reason = "standard output has the first occurrences: give -o as well";
@@ -179,16 +193,25 @@ impl DedupArgs {
         Ok(Destinations { main, tee, appends: self.append, packing: self.compress })
     }
 
+    fn output_folder(&self, folder: &Path, inputs: &Inputs) -> Result<OutputFolder> {
+        let inputs = inputs.named().map_err(|name| {
+            let reason = "--output-dir: is no file with a name, which its output would have: name files, or give -o";
+            Failure::at(name, reason)
+        })?;
+        OutputFolder::new(folder, &inputs, self.compress)
+    }
+
     pub(crate) fn run(&self) -> Result<Exit> {
         let (window, repeats) = (&self.filter.window, self.repeats);
         let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
         let spec = JobSpec::new("dedup").with("repeats", repeats).with("known", known);
         let spec = spec.with("append", self.append).with("compress", self.compress);
+        let spec = spec.with("output-dir", self.output_dir.is_some());
         let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
         let mut reading = self.input.reading(window.time_source())?;
-        let to = self.destinations()?;
+        let to = self.destinations(&reading.inputs)?;
         let begun = to.begun().into_iter().flatten().map(|path| (path, to.coding(path)));
         reading.begin_headers(&begun.collect::<Vec<_>>())?;
         if let Some(headers) = &mut reading.begun {

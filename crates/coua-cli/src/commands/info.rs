@@ -4,7 +4,7 @@ use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server;
-use crate::filter::spec::{when_full_name, write_layout};
+use crate::filter::spec::{age_name, when_full_name, write_layout};
 use crate::filter::{FilterSpec, Location, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
@@ -123,6 +123,7 @@ fn write_window(window: Window, filter: &Generations, report: &mut Report) {
         "length": window.length(),
         "generation_length": window.step(),
         "generations": window.generations(),
+        "by": age_name(window.age_from()),
         "present": filter.clock(),
     });
     report.field("window", object);

@@ -4,9 +4,9 @@ use crate::clock::{duration_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server::address::{Address, FORM};
 use crate::terminal::{Failure, Report, Result, counted};
-use coua::window::{Clock, Generations, Window, WindowError};
+use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
 use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};
-use coua_store::Requirements;
+use coua_store::{Difference, Requirements};
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -167,6 +167,7 @@ pub(crate) enum WindowLength {
 pub(crate) struct WindowSpec {
     pub(crate) length: Option<WindowLength>,
     pub(crate) generations: Option<u32>,
+    pub(crate) age_from: Option<AgeFrom>,
     /// Records have times of their own, by which the filter goes; else by those of their arrival.
     pub(crate) has_times: bool,
 }
@@ -185,7 +186,8 @@ impl WindowSpec {
             None => return self.no_window().map(|()| None),
         };
         let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
-        window.map(Some).map_err(|error| match error {
+        let age_from = self.age_from.unwrap_or_default();
+        window.map(|window| Some(window.counted_from(age_from))).map_err(|error| match error {
             WindowError::Length { found, generations } if found < generations.into() => {
                 let length = if clock == Clock::Count {
                     format!("{found}-items")
@@ -203,11 +205,13 @@ impl WindowSpec {
 
     /// Returns an error for options that need a window.
     fn no_window(&self) -> Result<()> {
-        match (self.has_times, self.generations) {
-            (true, _) => Err(Failure::at("--time-field", "needs --window")),
-            (_, Some(_)) => Err(Failure::at("--generations", "needs --window")),
-            _ => Ok(()),
-        }
+        let options = [
+            ("--time-field", self.has_times),
+            ("--generations", self.generations.is_some()),
+            ("--window-by", self.age_from.is_some()),
+        ];
+        let needs_one = options.into_iter().find(|(_, is_given)| *is_given);
+        needs_one.map_or(Ok(()), |(option, _)| Err(Failure::at(option, "needs --window")))
     }
 
     /// Returns an error if `filter`, which exists already, does not forget as described.
@@ -242,7 +246,21 @@ impl WindowSpec {
             );
             return Err(Failure::at(name, reason));
         }
+        if let Some(wanted) = self.age_from.filter(|wanted| *wanted != window.age_from()) {
+            let option = "--window-by";
+            let [found, wanted] = [window.age_from(), wanted].map(|it| age_name(it).to_owned());
+            let difference = Difference { option, found, wanted };
+            return Err(Failure::at(name, difference.explain(option)));
+        }
         Ok(())
+    }
+}
+
+/// What `--window-by` calls it.
+pub(crate) const fn age_name(age_from: AgeFrom) -> &'static str {
+    match age_from {
+        AgeFrom::FirstSeen => "first",
+        AgeFrom::LastSeen => "last",
     }
 }
 

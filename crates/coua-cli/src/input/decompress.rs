@@ -160,9 +160,15 @@ fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>
 
 /// Whether a file is recognized as compressed now.
 pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
+    compression_of(path).map(|found| found.is_some())
+}
+
+/// What people call the way in which a file is compressed, if it is.
+pub(super) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
     let mut start = Vec::new();
     File::open(path)?.take(LONGEST_MAGIC).read_to_end(&mut start)?;
-    Ok(guess(&start).is_some_and(|(_, magic)| start.len() >= magic.len()))
+    let certain = guess(&start).filter(|(_, magic)| start.len() >= magic.len());
+    Ok(certain.map(|(compression, _)| compression.name))
 }
 
 /// The decompressed bytes of an input.

@@ -5,17 +5,20 @@ mod current;
 mod cut;
 mod decompress;
 mod lane;
+mod named;
 mod opened;
 mod reader;
 mod tap;
 
 pub(crate) use ahead::{Ahead, AheadTask};
 pub(crate) use decompress::is_compressed;
+pub(crate) use named::{InputFile, InputForm};
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
 use crate::terminal::{Failure, Result, Stream, message};
 use encoding_rs::Encoding;
+use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
@@ -83,7 +86,7 @@ pub(crate) struct Survey {
     pub(crate) total_bytes: Option<u64>,
     /// About as many when they are decompressed.
     pub(crate) unpacked_bytes: Option<u64>,
-    files: Vec<Identity>,
+    files: HashSet<Identity>,
 }
 
 /// How many bytes of records one byte of a compressed input holds, about.
@@ -157,7 +160,7 @@ impl Inputs {
     /// Looks at all inputs, so that a wrong name is found before anything is written.
     pub(crate) fn survey(&self, until: Until) -> Result<Survey> {
         let mut survey =
-            Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files: Vec::new() };
+            Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files: HashSet::new() };
         for source in &self.sources {
             let file = match source.checked() {
                 Err(_) if until == Until::FirstPrinted && !matches!(source, Source::Stdin) => None,

@@ -66,7 +66,7 @@ impl Headers {
 
     /// With which header the lines before the next one go.
     pub(crate) fn next(&self) -> Header {
-        if self.has_met { Header::Repeated } else { Header::First }
+        if self.has_met { Header::Further } else { Header::First }
     }
 
     /// Where the columns of the key are in an input with this first record, and which header it is; none if it is no

@@ -1,37 +1,22 @@
 //! One output: standard output or a file, written in large pieces.
 
+use super::gather::append;
 use super::output_spec::{Destination, OutputSpec};
-use super::pack::{Due, FRAME, Packer};
-use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
+use super::pack::{Due, FRAME, Packer, Packing};
 use crate::output::begun::{lacks_end, lacks_separator};
 use crate::platform::{self, Identity};
-use crate::record::{Block, BlockEnd, RecordFormat, Separator};
+use crate::record::{RecordFormat, Separator};
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::mem;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
-
-/// Longer pieces are copied by `memcpy`.
-const FEW_BYTES: usize = 256;
-
-/// What is written of the records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutputFormat {
-    /// The selected ones, as they came.
-    Selected,
-    /// The selected ones, each after the number of records with its key and this byte.
-    Prefixed(u8),
-    /// All, each after the number of its copies; those without a key as well.
-    Counted,
-    /// Those without a key are left out.
-    CountedWithKey,
-}
 
 /// Writes records as they came. Where a record that lacks its separator (the last one of an input)
 /// is followed by another, the separator is added between them; never at the end.
@@ -53,7 +38,8 @@ pub(crate) struct Output {
     /// So many bytes are gathered.
     most: usize,
     separator: Separator,
-    owes_separator: bool,
+    /// The last record lacks it.
+    pub(super) owes_separator: bool,
 }
 
 /// Where the outputs end that are regular files with names, all of them on the disk. The note of a place is 1 if the
@@ -66,18 +52,21 @@ impl Output {
     pub(super) fn open(to: &Destination, spec: OutputSpec<'_>) -> Result<Self> {
         let Some(path) = to.path() else {
             Stream::Output.check_open()?;
-            return Self::new(None, platform::standard_output(), spec);
+            return Self::new(None, platform::standard_output(), spec.to.packing(None), spec);
         };
+        let packing = spec.to.packing(Some(path));
         if platform::descriptor(path).is_some() {
             // The process that opened the file decides what stays in it.
             let file = File::options().append(true).open(path);
-            let output = Self::new(Some(path), file, spec)?;
+            let output = Self::new(Some(path), file, packing, spec)?;
             return Ok(Self { path: None, ..output });
         }
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        let mut output = Self::new(Some(path), file, spec)?;
-        output.check_readable(path, spec)?;
+        let mut output = Self::new(Some(path), file, packing, spec)?;
+        if output.regular.is_some() {
+            check_readable(path, spec)?;
+        }
         if is_new {
             output.record_folder(path, spec)?;
         }
@@ -100,18 +89,6 @@ impl Output {
         if let (Some(path), Some(_)) = (&self.path, &self.new_in) {
             fs::remove_file(resolved(path)).ok();
         }
-    }
-
-    /// Returns an error if a file cannot be read of which the end is to be noted.
-    fn check_readable(&self, path: &Path, spec: OutputSpec<'_>) -> Result<()> {
-        if !spec.used.has_filter() || self.regular.is_none() {
-            return Ok(());
-        }
-        File::open(path).map(drop).map_err(|error| {
-            let reason = message::reason(&error);
-            let what = "cannot be read, as is needed where a filter file remembers what is in it";
-            Failure::at(&self.name, format_args!("{what}: {reason}"))
-        })
     }
 
     /// Drops what was in a file with a name.
@@ -139,13 +116,46 @@ impl Output {
 
     /// Continues a file that an interrupted run has written: what it wrote later is cut off.
     pub(super) fn resume(place: &Place, spec: OutputSpec<'_>) -> Result<Self> {
-        let file = File::options().append(true).open(&place.path);
-        let mut output = Self::new(Some(&place.path), file, spec)?;
-        output.owes_separator = place.note > 0;
-        output.is_empty = place.offset == 0;
-        let cut = output.file.set_len(place.offset);
-        cut.map_err(|error| Failure::io(&output.name, &error))?;
+        let packing = spec.to.packing(Some(&place.path));
+        let mut output = Self::existing(&place.path, packing, spec)?;
+        output.truncate(place)?;
         Ok(output)
+    }
+
+    /// A file that is there.
+    pub(super) fn existing(path: &Path, packing: Packing, spec: OutputSpec<'_>) -> Result<Self> {
+        Self::new(Some(path), File::options().append(true).open(path), packing, spec)
+    }
+
+    /// Goes on with another file, at a place of it. Returns the one before, which is at its end.
+    pub(super) fn switch(&mut self, path: &Path, place: &Place) -> Result<File> {
+        self.name = path.display().to_string();
+        let failed = |error: io::Error| Failure::io(&self.name, &error);
+        let file = File::options().append(true).open(path).map_err(failed)?;
+        self.regular = Identity::of(&file).map_err(failed)?;
+        self.path = Some(path.to_owned());
+        let before = mem::replace(&mut self.file, file);
+        self.truncate(place).map(|()| before)
+    }
+
+    /// Compresses from now on so.
+    pub(super) fn set_packing(&mut self, packing: Packing, threads: NonZeroUsize) -> Result<()> {
+        if self.packer.as_ref().map_or(Packing::None, Packer::packing) != packing {
+            self.packer = Packer::new(packing, threads)?;
+            self.most = gathered(self.packer.as_ref());
+        }
+        Ok(())
+    }
+
+    /// Drops what is after a place.
+    pub(super) fn truncate(&mut self, place: &Place) -> Result<()> {
+        self.owes_separator = place.note > 0;
+        self.is_empty = place.offset == 0;
+        let failed = |error: io::Error| Failure::io(&self.name, &error);
+        if self.file.metadata().map_err(failed)?.len() == place.offset {
+            return Ok(());
+        }
+        self.file.set_len(place.offset).map_err(failed)
     }
 
     /// Waits until all is on the disk, and says where it ends if that is a place.
@@ -155,6 +165,11 @@ impl Output {
             return Ok(None);
         }
         self.sync_file()?;
+        self.end()
+    }
+
+    /// Where it ends, if that is a place; nothing is gathered.
+    pub(super) fn end(&self) -> Result<Option<Place>> {
         let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
@@ -168,13 +183,18 @@ impl Output {
         Ok(Some(place))
     }
 
-    fn new(path: Option<&Path>, file: io::Result<File>, spec: OutputSpec<'_>) -> Result<Self> {
+    pub(super) fn new(
+        path: Option<&Path>,
+        file: io::Result<File>,
+        packing: Packing,
+        spec: OutputSpec<'_>,
+    ) -> Result<Self> {
         let name = path.map_or(Stream::Output.name().to_owned(), |it| it.display().to_string());
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
         let regular = Identity::of(&file).map_err(failed)?;
-        let packer = Packer::new(spec.to.packing(path), spec.threads)?;
-        let most = if packer.is_some() { FRAME } else { BUFFER };
+        let packer = Packer::new(packing, spec.threads)?;
+        let most = gathered(packer.as_ref());
         let has_content = spec.to.appends && file.metadata().is_ok_and(|found| found.len() > 0);
         spec.used.refuse(&name, None, regular)?;
         Ok(Self {
@@ -192,93 +212,8 @@ impl Output {
         })
     }
 
-    /// Writes the selected records of the block.
-    pub(super) fn write_selected(&mut self, block: &Block, selected: &[bool]) -> Result<()> {
-        // Neighbours go out as one piece.
-        let (mut start, mut previous_end, mut in_run) = (0, 0, false);
-        for (&end, &take) in block.ends.iter().zip(selected) {
-            if take != in_run {
-                if in_run {
-                    self.write(&block.bytes[start..previous_end])?;
-                } else {
-                    start = previous_end;
-                }
-                in_run = take;
-            }
-            previous_end = end;
-        }
-        if in_run {
-            self.write(&block.bytes[start..previous_end])?;
-            let whole = selected.len() == block.len();
-            self.owes_separator = whole && block.ending != BlockEnd::Separator;
-        }
-        Ok(())
-    }
-
-    /// Writes records after the numbers of their copies: number, tab, record.
-    pub(super) fn write_counted(
-        &mut self,
-        block: &Block,
-        keys: &BlockKeys,
-        counts: &[u64],
-        format: OutputFormat,
-    ) -> Result<()> {
-        let (mut counts, mut missing) = (counts.iter(), keys.missing_keys.iter().peekable());
-        for (place, record) in block.records().enumerate() {
-            let count = match missing.next_if(|it| it.record == place) {
-                None => counts.next().copied().unwrap_or(0),
-                Some(MissingKey { reason: Reason::Missing(_), .. })
-                    if format == OutputFormat::Counted =>
-                {
-                    0
-                }
-                Some(_) => continue,
-            };
-            self.write(format!("{count}\t").as_bytes())?;
-            self.write(record)?;
-            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
-        }
-        Ok(())
-    }
-
-    /// Writes the selected records after the numbers of those with their keys. A header's number has a name, the lines
-    /// before a header have none, and a record without a key is one.
-    pub(super) fn write_prefixed(
-        &mut self,
-        block: &Block,
-        keys: &BlockKeys,
-        answers: &Answers,
-        selected: &[bool],
-        separator: u8,
-    ) -> Result<()> {
-        let (mut totals, mut missing) =
-            (answers.totals.iter(), keys.missing_keys.iter().peekable());
-        for (place, (record, selected)) in block.records().zip(selected).enumerate() {
-            let without_key = missing.next_if(|it| it.record == place);
-            let total = match without_key {
-                None => totals.next().copied().unwrap_or(0),
-                Some(_) => 1,
-            };
-            if !selected {
-                continue;
-            }
-            let number = match without_key.map(|it| &it.reason) {
-                Some(Reason::Header(_)) if block.has_header_at(place) => COUNT.to_owned(),
-                Some(Reason::Header(_)) => String::new(),
-                _ => total.to_string(),
-            };
-            if !number.is_empty() {
-                self.write(number.as_bytes())?;
-                self.write(&[separator])?;
-            }
-            self.write(record)?;
-            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
-        }
-        Ok(())
-    }
-
     /// Writes bytes as they are.
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.owes_separator {
             self.owes_separator = false;
             self.buffer.extend_from_slice(self.separator.bytes());
@@ -340,96 +275,24 @@ impl Output {
     }
 }
 
-/// Appends bytes. Few of them are copied here, in pieces of a known length: a call of musl's `memcpy`, which a static
-/// program has, takes longer than all else that is done to write a short line.
-#[inline]
-fn append(bytes: &[u8], to: &mut Vec<u8>) {
-    if bytes.len() > FEW_BYTES {
-        to.extend_from_slice(bytes);
-        return;
+/// Bytes that are gathered before they are written, or compressed.
+fn gathered(packer: Option<&Packer>) -> usize {
+    if packer.is_some() { FRAME } else { BUFFER }
+}
+
+/// Returns an error if a file cannot be read of which the end is to be noted.
+pub(super) fn check_readable(path: &Path, spec: OutputSpec<'_>) -> Result<()> {
+    if !spec.used.has_filter() {
+        return Ok(());
     }
-    let (sixteens, mut rest) = bytes.as_chunks::<16>();
-    for piece in sixteens {
-        to.extend_from_slice(piece);
-    }
-    if let Some((piece, after)) = rest.split_first_chunk::<8>() {
-        to.extend_from_slice(piece);
-        rest = after;
-    }
-    if let Some((piece, after)) = rest.split_first_chunk::<4>() {
-        to.extend_from_slice(piece);
-        rest = after;
-    }
-    for byte in rest {
-        to.push(*byte);
-    }
+    File::open(path).map(drop).map_err(|error| {
+        let reason = message::reason(&error);
+        let what = "cannot be read, as is needed where a filter file remembers what is in it";
+        Failure::at(path.display(), format_args!("{what}: {reason}"))
+    })
 }
 
 /// Where symbolic links lead.
-fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::output::{Destinations, UsedFiles};
-    use crate::record::RecordFormat;
-    use std::io::{Read, Seek};
-
-    #[test]
-    fn bytes_of_any_length_are_appended() {
-        let bytes: Vec<u8> = (0..2 * FEW_BYTES).map(|number| number as u8).collect();
-        for length in 0..=bytes.len() {
-            let mut to = b"before".to_vec();
-            append(&bytes[..length], &mut to);
-            assert_eq!(to.strip_prefix(b"before"), Some(&bytes[..length]), "{length}");
-        }
-    }
-
-    fn block(text: &[u8], ending: BlockEnd) -> Block {
-        let mut ends = Vec::new();
-        let mut splitter = crate::record::Splitter::new(&Separator::Byte(b'\n'));
-        splitter.split(text, 0, &mut ends);
-        if ending != BlockEnd::Separator {
-            ends.push(text.len());
-        }
-        Block { bytes: text.to_vec(), ends, ending, ..Block::default() }
-    }
-
-    fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
-        let mut file = tempfile::tempfile().unwrap();
-        let handle = file.try_clone().unwrap();
-        let format = &RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
-        let (to, used) = (&Destinations::default(), &UsedFiles::default());
-        let threads = std::num::NonZeroUsize::MIN;
-        let spec = OutputSpec { format, to, used, threads };
-        let mut output = Output::new(None, Ok(handle), spec).unwrap();
-        for (block, selected) in blocks {
-            output.write_selected(block, selected).unwrap();
-        }
-        output.flush().unwrap();
-        let mut bytes = Vec::new();
-        file.rewind().unwrap();
-        file.read_to_end(&mut bytes).unwrap();
-        bytes
-    }
-
-    #[test]
-    fn selected_records_are_written_as_they_came() {
-        let text = b"a\nbb\n\nc\r\nd\n";
-        let whole = |selected| written(&[(block(text, BlockEnd::Separator), selected)]);
-        assert_eq!(whole(&[true; 5]), text);
-        assert_eq!(whole(&[false; 5]), b"");
-        assert_eq!(whole(&[true, false, true, true, false]), b"a\n\nc\r\n");
-        assert_eq!(whole(&[false, true]), b"bb\n", "answers may end early");
-    }
-
-    #[test]
-    fn a_separator_is_added_only_between_records() {
-        let open = || block(b"a\nb", BlockEnd::EndOfInput);
-        assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
-        assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
-        assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
-    }
 }

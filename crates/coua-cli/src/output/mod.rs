@@ -1,25 +1,35 @@
-//! Where records go: standard output or a file, in large writes; none, one, or one for each kind of answer.
+//! Where records go: standard output or a file, in large writes; none, one, or one for each kind of answer, or for each
+//! input.
 
 mod begun;
 mod file;
+mod gather;
+mod output_folder;
 mod output_spec;
 mod pack;
+mod per_input;
+mod records;
 
-pub(crate) use file::{OutputFormat, Synced};
+pub(crate) use file::Synced;
+pub(crate) use output_folder::OutputFolder;
 pub(crate) use output_spec::{Destination, Destinations, OutputSpec, UsedFiles, refuse_filter};
 pub(crate) use pack::Packing;
+pub(crate) use records::OutputFormat;
 
 use crate::key::{Answers, BlockKeys};
 use crate::record::Block;
 use crate::runs::Place;
 use crate::terminal::{Failure, Result};
 use file::Output;
+use per_input::PerInput;
 
 /// Outputs that are open.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     /// The main one, and perhaps a second one.
     all: Vec<Output>,
+    /// If the main one is one of several, each for an input.
+    per_input: Option<PerInput>,
     pub(crate) format: OutputFormat,
 }
 
@@ -28,6 +38,9 @@ impl Outputs {
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
         let mut outputs = Self::resume(&[], spec)?;
         let mut all = outputs.all.iter_mut();
+        if let Some(per_input) = &outputs.per_input {
+            per_input.empty()?;
+        }
         if spec.to.appends {
             all.try_for_each(|output| output.go_on(spec.format))?;
         } else {
@@ -37,17 +50,17 @@ impl Outputs {
     }
 
     /// Those of an interrupted run, which ended at `places`, one for each; the others are opened as they are.
-    pub(crate) fn resume(places: &[Place], spec: OutputSpec<'_>) -> Result<Self> {
-        let mut outputs = Self { all: Vec::new(), format: OutputFormat::Selected };
-        for (number, destination) in spec.to.all().enumerate() {
-            let opened = match places.get(number) {
-                Some(place) => Output::resume(place, spec),
-                None => Output::open(destination, spec),
-            };
+    pub(crate) fn resume(mut places: &[Place], spec: OutputSpec<'_>) -> Result<Self> {
+        let mut outputs = Self { all: Vec::new(), per_input: None, format: OutputFormat::Selected };
+        for destination in spec.to.all() {
+            let own;
+            (own, places) = places.split_at(places.len().min(destination.paths().len()));
+            let opened = outputs.open_at(destination, own, spec);
             match opened.and_then(|output| outputs.check_apart(output)) {
                 Ok(output) => outputs.all.push(output),
                 Err(failure) => {
                     outputs.all.iter().for_each(Output::withdraw);
+                    outputs.per_input.iter().for_each(PerInput::withdraw);
                     return Err(failure);
                 }
             }
@@ -55,10 +68,24 @@ impl Outputs {
         Ok(outputs)
     }
 
+    /// Opens an output, or the first one of several.
+    fn open_at(&mut self, to: &Destination, at: &[Place], spec: OutputSpec<'_>) -> Result<Output> {
+        let (per_input, output) = match (to, at) {
+            (Destination::Folder(files), []) => PerInput::open(files, spec)?,
+            (Destination::Folder(files), places) => PerInput::resume(files, places, spec)?,
+            (_, [place]) => return Output::resume(place, spec),
+            _ => return Output::open(to, spec),
+        };
+        self.per_input = Some(per_input);
+        Ok(output)
+    }
+
     /// Returns an error for an output that is the file of another one.
     fn check_apart(&self, output: Output) -> Result<Output> {
         let is_it = |other: &Output| other.regular.is_some() && other.regular == output.regular;
-        if self.all.iter().any(is_it) {
+        let is_second = !self.all.is_empty();
+        let per_input = self.per_input.as_ref().zip(output.regular).filter(|_| is_second);
+        if self.all.iter().any(is_it) || per_input.is_some_and(|(all, file)| all.contains(file)) {
             return Err(Failure::at(&output.name, "is the output as well: name another file"));
         }
         Ok(output)
@@ -76,6 +103,7 @@ impl Outputs {
         keys: &BlockKeys,
         answers: &Answers,
     ) -> Result<()> {
+        self.with_per_input(|per_input, output| per_input.switch(output, block.input))?;
         let format = self.format;
         let mut selected = [&answers.selected, &answers.also_selected].into_iter();
         self.each(|output| match (format, selected.next()) {
@@ -97,11 +125,34 @@ impl Outputs {
         self.each(Output::finish)
     }
 
+    /// All records of all inputs are written: the inputs without a record get their outputs too.
+    pub(crate) fn complete(&mut self) -> Result<()> {
+        self.with_per_input(PerInput::complete)
+    }
+
     /// Waits until all is on the disk, and says where it ends.
     pub(crate) fn sync(&mut self) -> Result<Synced> {
+        let mut ends = Vec::new();
+        self.each(|output| output.sync().map(|place| ends.push(place)))?;
+        let mut ends = ends.into_iter();
         let mut synced = Synced::default();
-        self.each(|output| output.sync().map(|place| synced.extend(place)))?;
+        if let Some(per_input) = &mut self.per_input {
+            per_input.sync()?;
+            ends.next().flatten().into_iter().for_each(|place| per_input.record(place));
+            synced.clone_from(&per_input.places);
+        }
+        synced.extend(ends.flatten());
         Ok(synced)
+    }
+
+    fn with_per_input(
+        &mut self,
+        act: impl FnOnce(&mut PerInput, &mut Output) -> Result<()>,
+    ) -> Result<()> {
+        match (&mut self.per_input, &mut *self.all) {
+            (Some(per_input), [output, ..]) => act(per_input, output),
+            _ => Ok(()),
+        }
     }
 
     /// Does something with each. If the reader of the only one goes away, there is nothing more to do; another

@@ -3,15 +3,17 @@
 use crate::input::{Coding, Survey, is_compressed};
 use crate::key::Mixing;
 use crate::output::begun::has_bytes;
+use crate::output::output_folder::OutputFolder;
 use crate::output::pack::Packing;
 use crate::platform::{self, Identity, descriptor};
-use crate::record::RecordFormat;
+use crate::record::{Header, RecordFormat};
 use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 /// Where the selected records are to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub(crate) enum Destination {
     /// Standard output.
     Standard,
     File(PathBuf),
+    /// One for each input.
+    Folder(OutputFolder),
 }
 
 impl Destination {
@@ -32,10 +36,28 @@ impl Destination {
         }
     }
 
+    /// The file, if it is one.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Standard => None,
             Self::File(path) => Some(path),
+            Self::Standard | Self::Folder(_) => None,
+        }
+    }
+
+    /// All files.
+    pub(super) fn paths(&self) -> &[PathBuf] {
+        match self {
+            Self::Standard => &[],
+            Self::File(path) => slice::from_ref(path),
+            Self::Folder(folder) => &folder.paths,
+        }
+    }
+
+    /// Whether it begins with this header of an input.
+    pub(crate) fn has_header(&self, header: Header) -> bool {
+        match self {
+            Self::Folder(_) => header != Header::Repeated,
+            Self::Standard | Self::File(_) => header == Header::First,
         }
     }
 }
@@ -72,13 +94,21 @@ impl Destinations {
 
     /// How the records are read that are in an output.
     pub(crate) fn coding(&self, path: &Path) -> Coding {
-        let is_decompressed = self.packing(Some(path)) != Packing::None;
+        let packing = match &self.main {
+            Some(Destination::Folder(folder)) => folder.packing(path),
+            _ => None,
+        };
+        let packing = packing.unwrap_or_else(|| self.packing(Some(path)));
+        let is_decompressed = packing != Packing::None;
         Coding { is_decompressed, is_forced: false, encoding: None }
     }
 
-    /// Whether records are printed.
+    /// Whether records of several inputs go to one output.
     pub(crate) fn mixing(&self) -> Mixing {
-        if self.main.is_some() { Mixing::Refused } else { Mixing::Allowed }
+        match (&self.main, &self.tee) {
+            (None, _) | (Some(Destination::Folder(_)), None) => Mixing::Allowed,
+            _ => Mixing::Refused,
+        }
     }
 
     /// The files with records to which others are added; none where the output is another.
@@ -93,7 +123,7 @@ impl Destinations {
 
     /// The names of the outputs; standard output has none.
     pub(crate) fn paths(&self) -> Vec<&Path> {
-        self.all().filter_map(Destination::path).collect()
+        self.all().flat_map(Destination::paths).map(PathBuf::as_path).collect()
     }
 
     /// Whether all of them are, or will be, files with names.
@@ -101,7 +131,8 @@ impl Destinations {
         let is_file = |path: &Path| {
             !path.exists() || Identity::at(path).is_some() && descriptor(path).is_none()
         };
-        self.all().all(|output| output.path().is_some_and(is_file))
+        let is_standard = |output: &Destination| *output == Destination::Standard;
+        !self.all().any(is_standard) && self.paths().into_iter().all(is_file)
     }
 }
 
@@ -116,19 +147,21 @@ pub(crate) struct OutputSpec<'a> {
     pub(crate) used: &'a UsedFiles,
     /// That compress, if an output is to be compressed.
     pub(crate) threads: NonZeroUsize,
+    /// A filter remembers what is in them, which must be on the disk then.
+    pub(crate) is_followed: bool,
 }
 
 impl OutputSpec<'_> {
     /// Returns an error for outputs that are inputs or files of the filter, before it is locked: from then on it
     /// puts its files into their places.
     pub(crate) fn check_all(&self) -> Result<()> {
-        self.to.all().try_for_each(|output| match output.path() {
-            Some(path) => {
-                self.used.refuse_path(path)?;
-                self.check_packed(path)?;
-                refuse_filter(path)
-            }
-            None => self.used.refuse(Stream::Output.name(), None, standard_output()),
+        if self.to.all().any(|output| *output == Destination::Standard) {
+            self.used.refuse(Stream::Output.name(), None, standard_output())?;
+        }
+        self.to.paths().into_iter().try_for_each(|path| {
+            self.used.refuse_path(path)?;
+            self.check_packed(path)?;
+            refuse_filter(path)
         })
     }
 }

@@ -32,10 +32,24 @@ impl Packing {
     /// What the name of a file says.
     pub(super) fn of(path: &Path) -> Self {
         let extension = path.extension().filter(|_| descriptor(path).is_none());
-        match extension.and_then(|it| it.to_str()) {
-            Some("gz") => Self::Gzip(6),
-            Some("zst") => Self::Zstd(zstd::DEFAULT_COMPRESSION_LEVEL),
+        extension.and_then(|it| it.to_str()).map_or(Self::None, Self::of_ending)
+    }
+
+    /// What the last part of a name says.
+    pub(super) fn of_ending(ending: &str) -> Self {
+        match ending {
+            "gz" => Self::Gzip(6),
+            "zst" => Self::Zstd(zstd::DEFAULT_COMPRESSION_LEVEL),
             _ => Self::None,
+        }
+    }
+
+    /// The last part of the name of such a file.
+    pub(super) fn ending(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Gzip(_) => Some("gz"),
+            Self::Zstd(_) => Some("zst"),
         }
     }
 
@@ -126,6 +140,10 @@ impl Packer {
         let threads = threads.get();
         let frames = if threads == 1 { None } else { Some(start(packing, threads)?) };
         Ok(Some(Self { packing, frames, pending: VecDeque::new(), most: 2 * threads }))
+    }
+
+    pub(super) fn packing(&self) -> Packing {
+        self.packing
     }
 
     /// Packs a frame, now or by and by.

@@ -10,7 +10,7 @@
 //!
 //! A thread that has nothing to do takes the step that is nearest to the output (`state`). So every number of
 //! threads is kept busy, and each step sees the blocks as one thread would have shown them to it: the output
-//! does not depend on that number. (`docs/decisions/0015-whoever-has-time.md`)
+//! does not depend on that number. (`docs/decisions/0015-free-threads.md`)
 //!
 //! Written blocks come back to be filled again.
 

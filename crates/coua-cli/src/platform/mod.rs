@@ -15,8 +15,8 @@ pub(crate) use portable::NoWaker as Waker;
 #[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{
-    closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened, is_fifo, listen,
-    open_fifo, standard_input, standard_output,
+    closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened, has_less_stack, is_fifo,
+    listen, open_fifo, standard_input, standard_output,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;
@@ -26,7 +26,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Which regular file it is, whatever its names: the device, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity((u64, u64));
 
 impl Identity {

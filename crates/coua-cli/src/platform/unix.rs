@@ -3,6 +3,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, fcntl_getfd, write};
+use rustix::process::{Resource, getrlimit};
 use rustix::stdio;
 use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -20,6 +21,11 @@ use std::time::Duration;
 
 /// Symbolic links that are followed.
 const MOST_LINKS: usize = 40;
+
+/// Whether the first thread has less stack than so many bytes.
+pub(crate) fn has_less_stack(bytes: u64) -> bool {
+    getrlimit(Resource::Stack).current.is_some_and(|limit| limit < bytes)
+}
 
 /// Wakes a thread that waits for input.
 #[derive(Debug)]

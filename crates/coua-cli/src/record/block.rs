@@ -71,6 +71,8 @@ pub(crate) enum Header {
     #[default]
     First,
     /// Of a further file.
+    Further,
+    /// Once more in a file: files were joined.
     Repeated,
 }
 

@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 32] = [
+const OPTIONS: [&str; 33] = [
     "append",
     "comment",
     "compress",
@@ -32,6 +32,7 @@ const OPTIONS: [&str; 32] = [
     "no-quotes",
     "null",
     "on-missing",
+    "output-dir",
     "regex",
     "repeats",
     "report",

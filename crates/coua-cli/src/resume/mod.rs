@@ -77,8 +77,7 @@ impl Checkpoints {
 
     fn begin_new(&self, runs: &mut Runs, plan: Plan, job: &ResumeJob<'_>) -> Result<Started> {
         let run = job.files.as_ref().ok().map(|files| {
-            let inputs = files.iter().filter(|(role, _)| *role == Role::Input);
-            let places = inputs.map(|(role, path)| Place::start(*role, path)).collect();
+            let places = files.iter().map(|(role, path)| Place::start(*role, path)).collect();
             Run { job: job.spec.bytes(), places, ..Run::default() }
         });
         let run = run.map(|run| self.check_room(run, job.verbosity)).transpose()?.flatten();
@@ -135,10 +134,11 @@ impl Checkpoints {
         if bytes <= FilterNotes::MOST_BYTES {
             return Ok(Some(run));
         }
+        let inputs = run.places.iter().filter(|place| place.role == Role::Input);
         let reason = format!(
             "how far a run is in {} takes up to {} with their names, of {} that are kept: give \
              fewer at a time, or begin in a folder with a shorter name",
-            counted(run.places.len() as u64, "input"),
+            counted(inputs.count() as u64, "input"),
             counted(bytes, "byte"),
             grouped(FilterNotes::MOST_BYTES)
         );

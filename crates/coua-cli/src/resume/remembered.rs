@@ -5,6 +5,7 @@ use crate::input::is_compressed;
 use crate::runs::{Moved, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Report, Result, counted, grouped, printable, size};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -97,12 +98,18 @@ impl<'a> Remembered<'a> {
         self.places(Role::Input).any(|place| bytes_after(&place.path, place) > 0)
     }
 
-    /// Whether this file holds what it has written.
-    pub(super) fn has_written(&self, path: &Path) -> bool {
-        let is_output = |place: &Place| {
-            place.offset > 0 && (place.path == path || place.check_at(path).is_ok())
+    /// The first of these files that holds what it has written: by its name, or else by its content. Of many, each is
+    /// held against the one in its place: all against all would open a million files for a thousand.
+    pub(super) fn written_of<'p>(&self, paths: &'p [PathBuf]) -> Option<&'p PathBuf> {
+        let outputs = || self.places(Role::Output).enumerate().filter(|(_, it)| it.offset > 0);
+        let names: HashSet<_> = outputs().map(|(_, place)| place.path.as_path()).collect();
+        let by_name = paths.iter().find(|path| names.contains(path.as_path()) && has_content(path));
+        let holds = |(nth, path): &(usize, &PathBuf)| {
+            let is_near = |other| paths.len() <= MOST_FILES || other == *nth;
+            let mut others = outputs().filter(|(other, _)| is_near(*other));
+            has_content(path) && others.any(|(_, place)| place.check_at(path).is_ok())
         };
-        has_content(path) && self.places(Role::Output).any(is_output)
+        by_name.or_else(|| paths.iter().enumerate().find(holds).map(|(_, path)| path))
     }
 
     /// The error if it is of a later version: this one cannot resume it.
@@ -158,7 +165,7 @@ pub(super) fn bytes_after(path: &Path, place: &Place) -> u64 {
     length.saturating_sub(place.offset)
 }
 
-/// Files of a run that a table names.
+/// Files of a run that a table names, or that are compared with all others.
 const MOST_FILES: usize = 10;
 
 /// Adds the runs: those that have not ended first, and the youngest first. The names of the fields are part of the
@@ -227,9 +234,13 @@ fn unended_rows(run: &Remembered<'_>, obstacle: Option<&str>, report: &mut Repor
     if more > 0 {
         report.row("", format!("and {} more", grouped(more as u64)));
     }
-    for place in run.places(Role::Output) {
+    for place in run.places(Role::Output).take(MOST_FILES) {
         let file = place.path.display();
         report.row("its output", format!("{file}, {}", size(place.offset)));
+    }
+    let more = run.places(Role::Output).skip(MOST_FILES).count();
+    if more > 0 {
+        report.row("", format!("and {} more", grouped(more as u64)));
     }
     let remedy = match obstacle {
         Some(obstacle) => format!("not possible: {obstacle}"),

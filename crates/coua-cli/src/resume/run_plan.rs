@@ -25,8 +25,8 @@ pub(crate) enum Mode {
 pub(crate) struct Undo {
     /// Of the run.
     pub(crate) number: u64,
-    /// The output with the records that it added to the filter, up to this place.
-    pub(crate) output: Option<Place>,
+    /// The outputs with the records that it added to the filter, up to these places.
+    pub(crate) outputs: Vec<Place>,
 }
 
 /// What to do with the remembered runs.
@@ -101,8 +101,7 @@ impl<'a> ResumeJob<'a> {
             StoredJob::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
-        let is_overwritten =
-            |run: &Remembered<'_>| self.outputs.iter().any(|path| run.has_written(path));
+        let is_overwritten = |run: &Remembered<'_>| run.written_of(&self.outputs).is_some();
         let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
         plan.replaced.extend(overwritten);
         plan
@@ -112,7 +111,9 @@ impl<'a> ResumeJob<'a> {
     pub(super) fn to_undo(&self, runs: &Runs) -> Result<Vec<Undo>> {
         let replaced = self.plan_to_start_over(runs).replaced;
         let undo = |run: Remembered<'_>| match self.added_by(&run) {
-            Ok(output) => Ok(Undo { number: run.number, output: output.cloned() }),
+            Ok(outputs) => {
+                Ok(Undo { number: run.number, outputs: outputs.into_iter().cloned().collect() })
+            }
             Err(obstacle) => {
                 let reason = format!(
                     "--restart: what {} has done cannot be undone: {obstacle}; with --overwrite the run begins \
@@ -125,31 +126,33 @@ impl<'a> ResumeJob<'a> {
         Remembered::all(runs).filter(|run| replaced.contains(&run.number)).map(undo).collect()
     }
 
-    /// The place up to which an output holds what the run has added to the filter, if it has added something; or why
-    /// that is not certain.
-    fn added_by<'r>(&self, run: &'r Remembered<'_>) -> Result<Option<&'r Place>, String> {
+    /// The places up to which outputs hold what the run has added to the filter; or why that is not certain.
+    fn added_by<'r>(&self, run: &'r Remembered<'_>) -> Result<Vec<&'r Place>, String> {
         if run.run.records == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         match run.job.command() {
             None => return Err("a later version of coua began it".to_owned()),
             Some(_) if !run.has_job(self.spec) => return Err("it had other options".to_owned()),
             // They are there, and to add them again changes nothing.
-            Some("add") if self.spec.has("unique") => return Ok(None),
+            Some("add") if self.spec.has("unique") => return Ok(Vec::new()),
             Some("dedup") if !self.spec.has("repeats") => {}
             Some(_) => return Err("no output holds the records that it changed".to_owned()),
         }
-        // The second one, if there is one, holds repeats.
-        let Some(place) = run.places(Role::Output).next().filter(|place| place.offset > 0) else {
-            return Ok(None);
-        };
-        let path = place.path.display();
-        place.check().map_err(|moved| format!("{path} {moved}"))?;
-        let added = if run.has_ended() { bytes_after(&place.path, place) } else { 0 };
-        if added > 0 {
-            return Err(format!("{path} has {} more than it wrote", counted(added, "byte")));
-        }
-        Ok(Some(place))
+        // A second one holds repeats.
+        let each = self.spec.has("output-dir");
+        let main = if each { run.places(Role::Input).count() } else { 1 };
+        let places = run.places(Role::Output).take(main).filter(|place| place.offset > 0);
+        let checked = places.map(|place| {
+            let path = place.path.display();
+            place.check().map_err(|moved| format!("{path} {moved}"))?;
+            let added = if run.has_ended() { bytes_after(&place.path, place) } else { 0 };
+            if added > 0 {
+                return Err(format!("{path} has {} more than it wrote", counted(added, "byte")));
+            }
+            Ok(place)
+        });
+        checked.collect()
     }
 
     /// What to do if a run is to begin again.
@@ -162,7 +165,7 @@ impl<'a> ResumeJob<'a> {
 
     /// An output that holds what an interrupted run has written.
     fn overwritten(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
-        self.outputs.iter().find(|path| run.is_interrupted() && run.has_written(path))
+        run.is_interrupted().then(|| run.written_of(&self.outputs)).flatten()
     }
 
     /// An output that holds what this very run has found, if it has ended and there is no more to read.
@@ -171,7 +174,7 @@ impl<'a> ResumeJob<'a> {
         let is_it = run.has_ended() && run.has_job(self.spec) && run.has_files(files);
         let is_same = is_it && run.places(Role::Input).all(|place| place.check().is_ok());
         let is_done = is_same && !run.has_more_input();
-        self.outputs.iter().find(|path| is_done && run.has_written(path))
+        is_done.then(|| run.written_of(&self.outputs)).flatten()
     }
 
     /// What a new run would spoil that does not start over: an output that holds records which the filter
@@ -180,10 +183,14 @@ impl<'a> ResumeJob<'a> {
         let (name, records) = (run.name(), counted(run.run.records, "record"));
         let is_emptied = !self.output_spec.to.appends;
         if let Some(path) = self.done_before(run).filter(|_| is_emptied) {
+            let other = if self.spec.has("output-dir") {
+                "name another folder"
+            } else {
+                "name another output, add to it with --append"
+            };
             let reason = format!(
                 "holds what {name} found, which the filter remembers: the same run would find nothing now; \
-                 name another output, add to it with --append, start over with --restart, or empty it with \
-                 --overwrite"
+                 {other}, start over with --restart, or empty it with --overwrite"
             );
             return Some(Failure::at(path.display(), reason));
         }

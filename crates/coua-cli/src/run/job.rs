@@ -5,7 +5,7 @@ use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
-use crate::record::{Block, Header};
+use crate::record::Block;
 use crate::resume::{Checkpoints, ResumeJob, Started, Undo};
 use crate::runs::Place;
 use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
@@ -91,7 +91,7 @@ impl Job {
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
         let format = &self.reading.hashing.format;
         let threads = self.running.threads.number(&used.inputs);
-        OutputSpec { format, to: &self.to, used, threads }
+        OutputSpec { format, to: &self.to, used, threads, is_followed: self.location.is_some() }
     }
 
     /// Whether the command is about records that are in the filter, and does not print its answer as a number.
@@ -213,14 +213,13 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether a record without an answer is printed, where records with this answer are: the first header in every
-    /// output that was empty, a record without a key as one that was never seen.
+    /// Whether a record without an answer is printed, where records with this answer are: one without a key as one that
+    /// was never seen.
     pub(super) fn passes(&self, reason: &Reason, wanted: Seen) -> bool {
         match reason {
-            Reason::Header(header) => *header == Header::First,
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
             Reason::Known => wanted == Seen::Repeat,
-            Reason::OtherShard => false,
+            Reason::Header(_) | Reason::OtherShard => false,
         }
     }
 
@@ -231,7 +230,7 @@ impl Reading {
 
     /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
     fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo, to: &Destinations) -> Result<()> {
-        if let Some(output) = &undo.output {
+        for output in &undo.outputs {
             self.remove(filter, output, to.coding(&output.path))?;
         }
         if let Some(runs) = filter.runs() {

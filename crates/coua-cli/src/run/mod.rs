@@ -96,6 +96,9 @@ impl Pass {
         let read = pipeline.run(&mut self, &mut outputs);
         let synced = self.session.end(read, &self.job).and_then(|()| {
             self.filter.check_unchanged()?;
+            if matches!(self.outcome, Outcome::Whole) && caught_signal().is_none() {
+                outputs.complete()?;
+            }
             // What the filter remembers, and what is gone from it, must be in the outputs first.
             let is_synced = self.filter.follows_outputs();
             if is_synced { outputs.sync() } else { Ok(Synced::default()) }

@@ -5,7 +5,7 @@ use super::session::Session;
 use crate::filter::{NoRoom, Op, RunFilter, Stage, Stop};
 use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
-use crate::output::Synced;
+use crate::output::{Destinations, Synced};
 use crate::pipeline::{Batch, BlockHandler, Flow, Unanswered};
 use crate::record::{Block, Header};
 use crate::resume::{CheckpointTimer, Counts, Recorder};
@@ -38,15 +38,21 @@ impl Pass {
     fn select(&mut self, batch: &mut Batch, over: usize, known: usize) {
         let keys = &batch.keys;
         let Answers { found, selected, also_selected, .. } = &mut batch.answers;
-        let also_wanted = self.job.to.tee.as_ref().map(|_| Seen::Repeat);
+        let Destinations { main, tee, .. } = &self.job.to;
+        let also_wanted = tee.as_ref().map(|_| Seen::Repeat);
         let mut begun = self.begun.iter();
-        for (wanted, all) in [(self.job.printed, &mut *selected), (also_wanted, also_selected)] {
+        for (to, wanted, all) in
+            [(main, self.job.printed, &mut *selected), (tee, also_wanted, also_selected)]
+        {
             let is_begun = begun.next() == Some(&true);
             let Some(wanted) = wanted else { continue };
             let found = found.iter().map(|found| *found == wanted);
-            let passes = |reason: &Reason| {
-                let has_it = is_begun && matches!(reason, Reason::Header(_));
-                !has_it && self.job.reading.passes(reason, wanted)
+            let passes = |reason: &Reason| match reason {
+                Reason::Header(header) => {
+                    let is_first = *header == Header::First;
+                    !is_begun && to.as_ref().map_or(is_first, |to| to.has_header(*header))
+                }
+                _ => self.job.reading.passes(reason, wanted),
             };
             keys.spread(repeat_n(false, known).chain(found), passes, all);
             all.iter_mut().take(over).for_each(|selected| *selected = false);

@@ -258,3 +258,12 @@ fn a_record_of_commas_takes_no_memory_for_its_columns() {
     shell(folder.path(), script)
         .failed(2, "coua: commas: no memory for a record of more than 59999999 bytes\n");
 }
+
+/// The system may leave the first thread hardly any.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_stack_is_enough() {
+    let folder = Folder::new();
+    let script = "ulimit -s 32; printf 'a\\nb\\na\\n' | $COUA dedup --filter seen";
+    assert_eq!(shell(folder.path(), script).good(), b"a\nb\n");
+}

@@ -20,6 +20,7 @@ mod moved;
 mod needs_awk;
 mod no_trace;
 mod not_filters;
+mod output_dir;
 mod outputs;
 mod overwritten;
 mod packed;

@@ -6,7 +6,7 @@ pub(crate) type Compress = fn(&[u8]) -> Vec<u8>;
 pub(crate) const COMPRESSIONS: [(&str, Compress); 5] =
     [("gz", gzip), ("zst", zstd), ("xz", xz), ("bz2", bzip2), ("lz4", lz4)];
 
-fn gzip(text: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()

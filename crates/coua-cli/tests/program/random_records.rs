@@ -31,6 +31,8 @@ pub(crate) struct Format {
     has_carriage_return: bool,
     pub(crate) has_header: bool,
     wanted: Vec<usize>,
+    /// The key is all cells but these.
+    excepted: Option<Vec<usize>>,
     /// All cells after the last wanted one as well; of a regular expression, the first of them that is there.
     is_open: bool,
     words: Vec<String>,
@@ -82,6 +84,9 @@ impl Format {
             _ => &[&[0], &[1], &[0, 1], &[2, 0], &[0, 1, 2]],
         };
         let wanted = random.pick(lists);
+        let excepted: &[&[usize]] =
+            if finder == Tsv { &[&[]] } else { &[&[], &[0], &[2], &[3, 1]] };
+        let excepted = (is_table && random.once_in(3)).then(|| random.pick(excepted));
         let may_be_open = matches!(finder, Blanks | Fields) || finder == Regex && wanted.len() > 1;
         let is_open = may_be_open && random.once_in(3);
         let mut format = Self {
@@ -89,8 +94,10 @@ impl Format {
             separator,
             end,
             has_carriage_return: random.once_in(5),
-            has_header: is_table && !random.once_in(4),
+            // For all columns no header is expected.
+            has_header: is_table && excepted != Some(&[]) && !random.once_in(4),
             wanted: wanted.to_vec(),
+            excepted: excepted.map(<[usize]>::to_vec),
             is_open,
             words: Vec::new(),
             options: Vec::new(),
@@ -121,21 +128,28 @@ impl Format {
     }
 
     fn options(&self, random: &mut Random) -> Vec<String> {
+        let named = self.excepted.as_ref().unwrap_or(&self.wanted);
         let list = |name: &dyn Fn(usize) -> String, between: &str| {
-            self.wanted.iter().map(|column| name(*column)).collect::<Vec<_>>().join(between)
+            named.iter().map(|column| name(*column)).collect::<Vec<_>>().join(between)
         };
         let number = |column: usize| (column + 1).to_string();
         let name = |column: usize| NAMES[column].to_owned();
         let fields = list(&number, ",") + if self.is_open { "-" } else { "" };
         let match_of = |column: usize| format!("{}=([^;]*)", NAMES[column]);
         let pattern = list(&match_of, if self.is_open { "|" } else { ";" });
-        let columns = if self.has_header { list(&name, ",") } else { list(&number, ",") };
+        let columns = match &self.excepted {
+            Some(excepted) if excepted.is_empty() => "*".to_owned(),
+            _ if self.has_header => list(&name, ","),
+            _ => list(&number, ","),
+        };
+        let by_except = self.excepted.as_ref().is_some_and(|it| !it.is_empty());
+        let csv = if by_except { "--csv-except" } else { "--csv" };
         let mut options = match self.finder {
             Record => Vec::new(),
             Blanks => strings(&["-k", &fields]),
             Fields => strings(&["-k", &fields, "-t", self.separator]),
-            Csv if self.separator == "," => strings(&["--csv", &columns]),
-            Csv => strings(&["--csv", &columns, "-t", self.separator]),
+            Csv if self.separator == "," => strings(&[csv, &columns]),
+            Csv => strings(&[csv, &columns, "-t", self.separator]),
             Tsv => strings(&["--tsv", &columns]),
             Json => self
                 .wanted
@@ -276,16 +290,20 @@ impl KeyRules {
     /// The key of a record, if it has one.
     pub(crate) fn key(self, format: &Format, row: &Row) -> Option<Key> {
         let mut columns = format.wanted.clone();
+        if let Some(excepted) = &format.excepted {
+            columns = (0..row.cells.len()).filter(|column| !excepted.contains(column)).collect();
+        }
         if format.is_open && format.finder != Regex {
             columns.extend(columns[columns.len() - 1] + 1..row.cells.len());
         }
         let is_value = !matches!(format.finder, Record | Regex);
+        let empty_is_key = self.empty_is_key || !is_value || format.excepted.is_some();
         let part = |column: &usize| {
             let cell = row.cells.get(*column)?.as_ref()?;
             let cell = if self.normalize.trim { cell.trim_ascii() } else { cell };
             let lower = self.normalize.ignore_case.then(|| cell.to_ascii_lowercase());
             let cell = lower.unwrap_or_else(|| cell.to_owned());
-            (!cell.is_empty() || self.empty_is_key || !is_value).then_some(cell)
+            (!cell.is_empty() || empty_is_key).then_some(cell)
         };
         let mut key: Key = columns.iter().map(part).collect();
         if format.is_open && format.finder == Regex {
@@ -295,6 +313,6 @@ impl KeyRules {
         }
         let parts = key.iter().flatten().count();
         let is_enough = self.part_may_lack && is_value && parts > 0;
-        (parts == key.len() || is_enough).then_some(key)
+        (!key.is_empty() && parts == key.len() || is_enough).then_some(key)
     }
 }

@@ -360,4 +360,8 @@ fn windows_are_made_and_carried(kind: Kind) {
     assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
     let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=error"]);
     assert!(said.contains("is not available with a window"), "{said}");
+    let file = folder.join("last.coua");
+    run(["add", &file, "--window", "4h", "--window-by", "last"]).good();
+    let said = refusal(&["push", &file, &address(&server, "last")]);
+    assert!(said.contains("does not take a filter with --window-by last"), "{said}");
 }

@@ -122,6 +122,7 @@ fn what_a_server_cannot_do_is_told(kind: Kind) {
         (&["--max-items=9"][..], "--max-items: needs --rate for a filter on a server"),
         (&["--rate=0.1"], "--rate: needs the number of items"),
         (&["--when-full=grow", "--capacity=9"], "--when-full=grow: is not available on a server"),
+        (&["--window=1h", "--window-by=last"], "--window-by=last: is not available on a server"),
         (
             &["--when-full=error"],
             "--when-full=error: needs --capacity for a new filter on a server",

@@ -6,10 +6,13 @@
 [1, 2]
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import datasets
+import numpy as np
 import pyarrow
+from numpy.typing import NDArray
 
 from coua import CuckooFilter, Filter
 
@@ -18,18 +21,27 @@ __all__ = ["first_seen"]
 _Rows = TypeVar("_Rows", datasets.Dataset, datasets.IterableDataset)
 
 
-def first_seen(rows: _Rows, on: str, filter: Filter | None = None, *, batch_size: int = 10_000) -> _Rows:
+def first_seen(
+    rows: _Rows, on: str | Sequence[str], filter: Filter | None = None, *, batch_size: int = 10_000
+) -> _Rows:
     """The rows whose column `on` is not in `filter`, each the first of its kind; they are added.
 
-    Rows whose key is null are all kept. Works on one process: a filter is not shared by several.
+    With several columns a key is the tuple of their values. Rows with a null in their key are all kept. The format
+    stays. Works on one process: a filter is not shared by several.
     """
     seen = CuckooFilter() if filter is None else filter
+    columns = [on] if isinstance(on, str) else list(on)
 
-    def is_new(table: pyarrow.Table) -> list[bool]:
-        keys = table[on]
-        return (seen.add_many(keys, null="skip") | keys.is_null().to_numpy()).tolist()
+    def is_new(table: pyarrow.Table) -> NDArray[np.bool_]:
+        new = seen.add_many(table[columns[0]] if len(columns) == 1 else table.select(columns), null="skip")
+        for column in columns:
+            new |= table[column].is_null().to_numpy()
+        return new
 
-    as_arrow = rows.with_format("arrow")
-    options = {} if isinstance(rows, datasets.IterableDataset) else {"load_from_cache_file": False}
-    kept = as_arrow.filter(is_new, batched=True, batch_size=batch_size, **options)
-    return kept.with_format(None)
+    if isinstance(rows, datasets.IterableDataset):
+        kept = rows.with_format("arrow").filter(lambda table: is_new(table).tolist(), batched=True, batch_size=batch_size)
+        return kept.with_format(rows._formatting.format_type if rows._formatting else None)
+    # `filter` of a Dataset would pickle the filter to give the result a name.
+    tables = rows.select_columns(columns).with_format("arrow").iter(batch_size)
+    news = [is_new(table) for table in tables]
+    return rows.select(np.flatnonzero(np.concatenate(news)) if news else [])

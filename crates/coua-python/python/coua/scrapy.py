@@ -8,15 +8,25 @@
     DOWNLOADER_MIDDLEWARES = {"coua.scrapy.ForgetFailed": 10} # a request that fails for good may come again
 
 The filter takes some bytes for each request, where Scrapy's own keeps all fingerprints in memory.
+
+A crawl that is stopped goes on in the next run. With JOBDIR Scrapy keeps the requests that are queued. With COUA_FILE
+alone they count as not seen, and wait in a file beside it, `seen.coua.requests`; what the crawl has seen is
+committed at its end. Where `COUA_OPTIONS` have a rate, another request may be forgotten, and be made again.
 """
 
+import logging
 import os
+import pickle
+from pathlib import Path
 from typing import Self
 
 from scrapy import Request, Spider
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
+from scrapy.http import Response
 from scrapy.utils.job import job_dir
+from scrapy.utils.request import request_from_dict
 
 import coua
 
@@ -28,12 +38,17 @@ request_failed = object()
 _BETWEEN_COMMITS = 10_000
 
 
-class DupeFilter(BaseDupeFilter):
-    """Knows requests by Scrapy's fingerprints. Commits now and then, and at the end."""
+_logger = logging.getLogger(__name__)
 
-    def __init__(self, crawler: Crawler, seen: coua.Filter) -> None:
+
+class DupeFilter(BaseDupeFilter):
+    """Knows requests by Scrapy's fingerprints. Commits at the end, and with JOBDIR now and then."""
+
+    def __init__(self, crawler: Crawler, seen: coua.Filter, queue: Path | None = None) -> None:
         self._crawler = crawler
         self._seen = seen
+        # Where queued requests wait for the next run, if nothing else keeps them.
+        self._queue = queue
         self._uncommitted = 0
         crawler.signals.connect(self._forget, signal=request_failed)
 
@@ -45,25 +60,59 @@ class DupeFilter(BaseDupeFilter):
             path = os.path.join(folder, "seen.coua")
         if path is None:
             return cls(crawler, coua.CuckooFilter())
-        return cls(crawler, coua.open(path, **crawler.settings.getdict("COUA_OPTIONS")))
+        seen = coua.open(path, **crawler.settings.getdict("COUA_OPTIONS"))
+        return cls(crawler, seen, Path(f"{path}.requests") if folder is None else None)
+
+    def open(self) -> None:
+        if self._queue is not None and self._queue.exists():
+            for request in pickle.loads(self._queue.read_bytes()):
+                self._scheduler().enqueue_request(request_from_dict(request, spider=self._crawler.spider))
 
     def request_seen(self, request: Request) -> bool:
         is_new = self._seen.add(self._fingerprint(request))
         self._uncommitted += is_new
-        if self._uncommitted >= _BETWEEN_COMMITS and isinstance(self._seen, coua.File):
+        # What is queued counts as seen, so it must be as safe.
+        if self._uncommitted >= _BETWEEN_COMMITS and self._queue is None and isinstance(self._seen, coua.File):
             self._seen.commit()
             self._uncommitted = 0
         return not is_new
 
     def close(self, reason: str) -> None:
+        if self._queue is not None:
+            self._put_off(self._queue)
         if isinstance(self._seen, coua.File):
             self._seen.close()
+
+    def _put_off(self, queue: Path) -> None:
+        """What was queued and never made is for the next run."""
+        scheduler, waiting = self._scheduler(), []
+        while (request := scheduler.next_request()) is not None:
+            self._forget(request)
+            # The next run begins with these by itself.
+            if not request.meta.get("is_start_request"):
+                try:
+                    as_dict = request.to_dict(spider=self._crawler.spider)
+                    pickle.dumps(as_dict)
+                    waiting.append(as_dict)
+                except (ValueError, TypeError, AttributeError, pickle.PicklingError) as error:
+                    _logger.warning("%s is not made in the next run unless a page links to it: %s", request, error)
+        if waiting:
+            begun = queue.with_name(queue.name + ".tmp")
+            begun.write_bytes(pickle.dumps(waiting))
+            begun.replace(queue)
+        else:
+            queue.unlink(missing_ok=True)
+
+    def _scheduler(self) -> BaseScheduler:
+        slot = self._crawler.engine._slot
+        assert slot is not None, "a scheduler opens and closes its dupe filter"
+        return slot.scheduler
 
     def log(self, request: Request, spider: Spider) -> None:
         self._crawler.stats.inc_value("dupefilter/filtered")
 
     def _forget(self, request: Request) -> None:
-        self._seen.discard(self._fingerprint(request))
+        self._seen._take_back([self._fingerprint(request)])
 
     def _fingerprint(self, request: Request) -> bytes:
         fingerprinter = self._crawler.request_fingerprinter
@@ -76,10 +125,20 @@ class ForgetFailed:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._codes = {int(code) for code in crawler.settings.getlist("RETRY_HTTP_CODES")}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
+    def process_response(self, request: Request, response: Response) -> Response:
+        # As long as Scrapy tries again, no response comes here.
+        if response.status in self._codes:
+            self._tell(request)
+        return response
+
     def process_exception(self, request: Request, exception: Exception) -> None:
+        self._tell(request)
+
+    def _tell(self, request: Request) -> None:
         self._crawler.signals.send_catch_log(signal=request_failed, request=request)

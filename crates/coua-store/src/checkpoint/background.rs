@@ -11,9 +11,9 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use coua::window::Generations;
@@ -34,7 +34,8 @@ const CLOSE: u64 = 1 << 20;
 pub(super) struct Background {
     pub(super) signals: Arc<Signals>,
     path: PathBuf,
-    pub(super) made: Receiver<Result<Made, StoreError>>,
+    /// In a lock that is never taken: it lets threads share the store for reading.
+    pub(super) made: Mutex<Receiver<Result<Made, StoreError>>>,
 }
 
 impl Background {
@@ -50,12 +51,13 @@ impl Background {
         spawn.start(work, &signals).map_err(|source| {
             StoreError::io(&target, "start the background snapshot of", source)
         })?;
-        Ok(Self { signals, path, made })
+        Ok(Self { signals, path, made: Mutex::new(made) })
     }
 
     /// What was made, or why it failed; none while the thread is at work.
-    pub(super) fn poll(&self, target: &Path) -> Option<Result<Made, StoreError>> {
-        match self.made.try_recv() {
+    pub(super) fn poll(&mut self, target: &Path) -> Option<Result<Made, StoreError>> {
+        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match made.try_recv() {
             Ok(made) => Some(made),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
@@ -70,7 +72,7 @@ impl Background {
     pub(super) fn stop(self, disk: &dyn Disk) -> Receiver<Result<Made, StoreError>> {
         self.signals.stop.store(true, Ordering::Relaxed);
         disk.remove(&self.path).ok();
-        self.made
+        self.made.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -159,7 +159,7 @@ impl Checkpointer {
 
     /// The next file, if a thread has made it. A failure is reported once.
     pub(crate) fn made(&mut self, target: &Path) -> Result<Option<Made>, StoreError> {
-        let Some(made) = self.background.as_ref().and_then(|background| background.poll(target))
+        let Some(made) = self.background.as_mut().and_then(|background| background.poll(target))
         else {
             return Ok(None);
         };

@@ -315,7 +315,7 @@ fn without_memory_for_a_thread_the_snapshot_is_written_at_once() {
     sender.send(Err(Reason::Load(source).at(&bench.path()))).unwrap();
     if let Some(background) = &mut store.checkpointer.background {
         background.signals.stop.store(true, Ordering::Relaxed);
-        background.made = made;
+        background.made = std::sync::Mutex::new(made);
     }
     bench.commit(&mut store);
     assert!(bench.snapshot() == bytes_of(&bench.plain));

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
 
 use crate::checkpoint::held::Held;
@@ -178,9 +178,10 @@ fn large() -> CuckooFilter {
     CuckooFilter::builder().capacity(4_000).rate(0.001).build().unwrap()
 }
 
-/// A round is half a generation long.
+/// A round is half a generation long. Items that come again move, which is the most that such a filter logs.
 fn aging() -> Generations {
-    Generations::from_template(Window::new(Clock::Arrival, 200, 2).unwrap(), empty())
+    let window = Window::new(Clock::Arrival, 200, 2).unwrap();
+    Generations::from_template(window.counted_from(AgeFrom::LastSeen), empty())
 }
 
 fn hashes(round: u64) -> Vec<KeyHash> {

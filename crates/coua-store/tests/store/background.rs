@@ -8,19 +8,20 @@ use coua::window::Generations;
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{
-    bytes_of, change, change_in_memory, commit, committed, finish, forgetful, snapshot_of,
+    bytes_of, change, change_in_memory, commit, committed, finish, forgetful, renewing, snapshot_of,
 };
 
 /// Its name, how it is opened, and how it is made.
 type Kind = (&'static str, Access, fn() -> Generations);
 
-fn kinds() -> [Kind; 4] {
+fn kinds() -> [Kind; 5] {
     let small = || CuckooFilter::builder().capacity(700).hash_bits(50).build().unwrap().into();
     [
         ("grows", Access::BySize, small),
         ("mapped", Access::Map, || CuckooFilter::new().into()),
         ("loaded", Access::Load, || CuckooFilter::new().into()),
         ("forgets", Access::BySize, forgetful),
+        ("moves", Access::BySize, renewing),
     ]
 }
 

@@ -10,7 +10,7 @@ use coua::window::Generations;
 use coua_store::{Lock, Options, Wait};
 
 use crate::samples::{
-    bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, round_of,
+    bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, renewing, round_of,
 };
 
 /// Hashes of a commit.
@@ -40,6 +40,7 @@ struct Kind {
 
 const PLAIN: Kind = Kind { make: || CuckooFilter::new().into(), background_from: u64::MAX };
 const FORGETFUL: Kind = Kind { make: forgetful, background_from: u64::MAX };
+const RENEWING: Kind = Kind { make: renewing, background_from: u64::MAX };
 const BACKGROUND: Kind = Kind { background_from: 0, ..PLAIN };
 const FORGETFUL_BACKGROUND: Kind = Kind { background_from: 0, ..FORGETFUL };
 
@@ -113,6 +114,12 @@ fn thirty_kills_of_what_forgets() {
 #[ignore = "about a minute"]
 fn a_thousand_kills_of_what_forgets() {
     kill_often("kill::a_thousand_kills_of_what_forgets", 1_000, FORGETFUL);
+}
+
+#[cfg(unix)]
+#[test]
+fn thirty_kills_where_items_move() {
+    kill_often("kill::thirty_kills_where_items_move", 30, RENEWING);
 }
 
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
 use coua_store::{Notes, Options, Store, StoreError};
 
@@ -60,9 +60,18 @@ pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) 
 
 /// A filter that forgets in the course of six rounds.
 pub(crate) fn forgetful() -> Generations {
+    forgetting(AgeFrom::FirstSeen)
+}
+
+/// The same, but for items that come again: those of a round move in the next one, if that is of a new generation.
+pub(crate) fn renewing() -> Generations {
+    forgetting(AgeFrom::LastSeen)
+}
+
+fn forgetting(age_from: AgeFrom) -> Generations {
     let template = CuckooFilter::builder().capacity(300).hash_bits(50).build();
     let window = Window::new(Clock::Arrival, 40, 2).expect("a window");
-    Generations::from_template(window, template.expect("it fits"))
+    Generations::from_template(window.counted_from(age_from), template.expect("it fits"))
 }
 
 /// The same as [`change`] in memory.

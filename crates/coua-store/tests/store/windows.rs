@@ -5,12 +5,12 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use coua::window::{Clock, Generations, When, Window};
+use coua::window::{AgeFrom, Clock, Generations, When, Window};
 use coua::{CuckooFilter, KeyHash};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{
-    bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, snapshot_of,
+    bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, renewing, snapshot_of,
 };
 use crate::text::{log, run};
 
@@ -22,14 +22,23 @@ const GENERATION: u32 = 4;
 
 #[test]
 fn every_access_gives_the_same_bytes() {
+    accesses_give_the_same_bytes(forgetful);
+}
+
+#[test]
+fn every_access_gives_the_same_bytes_where_items_move() {
+    accesses_give_the_same_bytes(renewing);
+}
+
+fn accesses_give_the_same_bytes(make: fn() -> Generations) {
     for access in [Access::Map, Access::Load, Access::BySize] {
         for max_log in [0, 5_000, 1 << 30] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("seen.coua");
             let options = Options::new().access(access).max_log(max_log);
-            let mut plain = forgetful();
+            let mut plain = make();
             for round in 1..=12 {
-                let mut store = options.create(&path, forgetful).unwrap();
+                let mut store = options.create(&path, make).unwrap();
                 change(&mut store, round, 400);
                 change_in_memory(&mut plain, round, 400);
                 commit(&mut store, round).unwrap();
@@ -47,10 +56,15 @@ fn every_access_gives_the_same_bytes() {
 
 #[test]
 fn items_with_times_and_counted_items() {
-    for clock in [Clock::Given, Clock::Count] {
+    for (clock, age_from) in [
+        (Clock::Given, AgeFrom::FirstSeen),
+        (Clock::Count, AgeFrom::FirstSeen),
+        (Clock::Given, AgeFrom::LastSeen),
+        (Clock::Count, AgeFrom::LastSeen),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen.coua");
-        let window = Window::new(clock, 1_000, 4).unwrap();
+        let window = Window::new(clock, 1_000, 4).unwrap().counted_from(age_from);
         let make = || Generations::new(window);
         let mut plain = make();
         for round in 1..=10 {
@@ -136,6 +150,42 @@ fn a_log_has_the_bytes_of_the_text() {
     assert_eq!((filter.clock(), filter.len()), (100, 0));
 }
 
+#[test]
+fn a_move_is_logged_in_both_generations() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let window = Window::new(Clock::Given, 10, 2).unwrap().counted_from(AgeFrom::LastSeen);
+    let mut store = Store::create(&path, || Generations::new(window)).unwrap();
+    let hashes = [1 << 63, 7 << 50, u64::MAX].map(KeyHash::from_u64);
+    let [a, _, c] = hashes.map(KeyHash::to_u64);
+    let mut outcomes = Vec::new();
+    store.insert_unique_batch_at(&hashes[..2], When::Each(&[20, 26]), &mut outcomes).unwrap();
+    store.commit().unwrap();
+    let snapshot = fs::read(&path).unwrap();
+    // The first moves to a later time, the second not to an earlier one, the third is new, and moves then.
+    for times in [[27, 21, 22], [20, 29, 25]] {
+        store.insert_unique_batch_at(&hashes, When::Each(&times), &mut outcomes).unwrap();
+    }
+    store.commit().unwrap();
+    drop(store);
+    let changes = [
+        run(GENERATION, &[5]),
+        run(INSERT, &[a]),
+        run(GENERATION, &[4]),
+        run(REMOVE, &[a]),
+        run(INSERT, &[c]),
+        run(GENERATION, &[5]),
+        run(INSERT, &[c]),
+        run(GENERATION, &[4]),
+        run(REMOVE, &[c]),
+    ];
+    let log = log(&snapshot, 0, &[(1, &changes.concat()), (2, &[])]);
+    assert!(fs::read(&path).unwrap() == [&snapshot[..], &log].concat());
+    let filter = Store::read(&path).unwrap().filter;
+    let items: Vec<_> = filter.generations().map(|it| (it.number, it.filter.len())).collect();
+    assert_eq!((items, filter.contains_batch(&hashes)), (vec![(4, 0), (5, 3)], vec![true; 3]));
+}
+
 /// What a log with these changes gives: the items, or the message.
 fn with_changes(path: &Path, snapshot: &[u8], changes: &[Vec<u8>]) -> Result<u64, String> {
     let log = log(snapshot, 0, &[(1, &changes.concat()), (2, &[])]);
@@ -185,13 +235,47 @@ fn what_never_forgets_knows_no_generations() {
     }
 }
 
+/// Generations that all items have left are rebuilt where the next one begins; so does whoever reads the log.
+#[test]
+fn emptied_generations_give_memory_back_alike() {
+    for access in [Access::Map, Access::Load] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.coua");
+        let options = Options::new().access(access).max_log(1 << 30);
+        let (mut plain, hashes) = (renewing(), hashes(1, 20_000));
+        let mut reopened = options.create(&path, renewing).unwrap();
+        let (mut largest, mut last) = (0, 0);
+        for round in 1..=8 {
+            reopened.advance(20 * round);
+            reopened.insert_unique_batch(&hashes).unwrap();
+            plain.advance(20 * round);
+            plain.insert_unique_batch(&hashes).unwrap();
+            commit(&mut reopened, round).unwrap();
+            assert!(committed(&path) == (round, bytes_of(&plain)), "{access:?}, round {round}");
+            if round % 2 == 0 {
+                drop(reopened);
+                reopened = options.write(&path).unwrap();
+            }
+            last = plain.slots();
+            largest = last.max(largest);
+        }
+        let one = plain.generations().next_back().unwrap().filter.slots();
+        assert!(largest <= 2 * one + 2_000 && last > one, "{largest} slots, {one} in use");
+    }
+}
+
 #[test]
 fn many_pieces_of_a_batch() {
+    pieces_of_a_batch(forgetful);
+    pieces_of_a_batch(renewing);
+}
+
+fn pieces_of_a_batch(make: fn() -> Generations) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let options = Options::new().max_log(1 << 40);
-    let mut plain = forgetful();
-    let mut store = options.create(&path, forgetful).unwrap();
+    let mut plain = make();
+    let mut store = options.create(&path, make).unwrap();
     commit(&mut store, 0).unwrap();
     for round in 1..=2 {
         change(&mut store, round, 300_000);

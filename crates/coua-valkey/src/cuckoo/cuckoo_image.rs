@@ -25,7 +25,7 @@
 
 use std::io::{self, Read, Write};
 
-use coua::window::Generations;
+use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, HashAlgorithm, Load};
 
 use super::cuckoo_request::{CuckooSpec, Hints, Precision};
@@ -82,6 +82,10 @@ impl FilterImage for NativeCuckoo {
             let filter: Generations = Load::new().key(head.secret()).reader(input)?;
             if filter.window().is_none() || head.hints.expansion == 0 {
                 return Err(RdbError::Field("window or expansion"));
+            }
+            // Repeats are not replicated, so none may change a filter.
+            if filter.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
+                return Err(RdbError::LastSeen);
             }
             return Ok(Self::of_windowed(filter, head.hints, head.deleted));
         }

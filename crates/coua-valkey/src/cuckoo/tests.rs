@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use coua::KeyHasher;
+
 use super::compaction::CompactionPosition;
 use super::native_cuckoo::NativeCuckoo;
 use super::table::Copies;
@@ -75,6 +77,30 @@ fn the_limit_of_a_command_is_not_that_of_the_next() {
         one.insert(&keys[..100], Copies::Add, Some(10_000));
         assert_eq!(one.merge(&other, None), Ok(()));
     }
+}
+
+/// Field *age from* of docs/format.md.
+#[test]
+fn a_window_that_counts_from_when_items_were_last_seen_is_refused() {
+    const SNAPSHOT: usize = 64;
+    const AGE_FROM: usize = 136;
+    const SUM: usize = 184;
+    let mut image = Vec::new();
+    filter(&[b"100", b"WINDOW", b"1h"]).write_from(0, &mut image).unwrap();
+    let read = |image: &[u8]| {
+        let magic = *image.first_chunk().unwrap();
+        NativeCuckoo::read(magic, &mut &image[8..]).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(&image), Ok(()));
+    let snapshot = &mut image[SNAPSHOT..];
+    snapshot[AGE_FROM] = 1;
+    let sum = KeyHasher::default().hash(&snapshot[..SUM]).to_u64().to_le_bytes();
+    snapshot[SUM..SUM + 8].copy_from_slice(&sum);
+    let (end, trailer) = (snapshot.len() - 16, snapshot.len() - 32);
+    let whole = [&snapshot[..SUM + 8], &snapshot[trailer..end]].concat();
+    let sum = KeyHasher::default().hash(&whole).to_u64().to_le_bytes();
+    snapshot[end..end + 8].copy_from_slice(&sum);
+    assert!(read(&image).unwrap_err().contains("from when items were last seen"));
 }
 
 /// An item that counts how often it is read.

@@ -76,9 +76,7 @@ impl Reader<'_> {
         name: &'static str,
         numbers: &[(u32, T)],
     ) -> Result<T, LoadError> {
-        let found = self.u32();
-        let named = numbers.iter().find(|(number, _)| *number == found);
-        named.map_or_else(|| wrong(name, found), |&(_, value)| Ok(value))
+        named(name, self.u32(), numbers)
     }
 
     /// Refuses a byte that is not zero in the next `bytes` bytes.
@@ -90,8 +88,18 @@ impl Reader<'_> {
     }
 }
 
-/// The number that [`Reader::one_of`] reads as this value.
-pub(super) fn number_of<T: Copy + PartialEq>(value: T, numbers: &[(u32, T)]) -> u32 {
+/// The value that has this number.
+pub(crate) fn named<T: Copy>(
+    name: &'static str,
+    found: u32,
+    numbers: &[(u32, T)],
+) -> Result<T, LoadError> {
+    let named = numbers.iter().find(|(number, _)| *number == found);
+    named.map_or_else(|| wrong(name, found), |&(_, value)| Ok(value))
+}
+
+/// The number that [`named`] reads as this value.
+pub(crate) fn number_of<T: Copy + PartialEq>(value: T, numbers: &[(u32, T)]) -> u32 {
     let named = numbers.iter().find(|(_, named)| *named == value);
     named.expect("every value has a number").0
 }

@@ -71,13 +71,14 @@ impl StoredHash {
 
 /// The window of a filter that forgets, as a snapshot stores it. [`window`](crate::window) knows what the numbers
 /// mean, and checks them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct StoredWindow {
-    /// Not 0, which is the clock of a filter that never forgets.
+    /// Not 0, which is the clock of a filter that never forgets: there all is 0.
     pub(crate) clock: u32,
     pub(crate) generations: u32,
     pub(crate) length: u64,
     pub(crate) time: u64,
+    pub(crate) age_from: u32,
 }
 
 /// The fields of a snapshot's header.
@@ -154,8 +155,8 @@ impl Header {
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let Self { policy, hash: StoredHash { algorithm, seed }, .. } = *self;
-        let forever = StoredWindow { clock: 0, generations: 0, length: 0, time: 0 };
-        let StoredWindow { clock, generations, length, time } = self.window.unwrap_or(forever);
+        let StoredWindow { clock, generations, length, time, age_from } =
+            self.window.unwrap_or_default();
         let mut out = MAGIC.to_vec();
         out.extend([VERSION, KIND_CUCKOO].map(u16::to_le_bytes).concat());
         put_u32(&mut out, &[HEADER_BYTES as u32, 0, algorithm]);
@@ -167,6 +168,7 @@ impl Header {
         put_u64(&mut out, &[self.first_segment(), self.overflow, self.length()]);
         put_u32(&mut out, &[clock, generations]);
         put_u64(&mut out, &[length, time]);
+        put_u32(&mut out, &[age_from]);
         out.resize(HEADER_BYTES - 8, 0);
         let sum = checksum_of(&out);
         put_u64(&mut out, &[sum]);
@@ -293,17 +295,18 @@ impl Reader<'_> {
     /// The window of a snapshot with so many parts.
     fn window(&mut self, parts: u32) -> Result<Option<StoredWindow>, LoadError> {
         let (clock, generations) = (self.u32(), self.u32());
-        let (length, time) = (self.u64(), self.u64());
+        let (length, time, age_from) = (self.u64(), self.u64(), self.u32());
         let most = if clock == 0 { 1 } else { generations.saturating_add(2).min(MOST_PARTS) };
         if !(1..=most).contains(&parts) {
             return wrong("parts", parts);
         }
         if clock != 0 {
-            return Ok(Some(StoredWindow { clock, generations, length, time }));
+            return Ok(Some(StoredWindow { clock, generations, length, time, age_from }));
         }
         expect("generations", 0, generations)?;
         expect("window length", 0, length)?;
-        expect("time", 0, time).map(|()| None)
+        expect("time", 0, time)?;
+        expect("age from", 0, age_from).map(|()| None)
     }
 }
 

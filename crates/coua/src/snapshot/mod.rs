@@ -21,7 +21,7 @@ mod slots;
 mod write;
 
 pub use error::{LoadError, Part};
-pub(crate) use fields::wrong;
+pub(crate) use fields::{named, number_of, wrong};
 #[cfg(feature = "file")]
 pub(crate) use front::read_header;
 pub(crate) use front::{Extent, Front, PartFront};
@@ -32,5 +32,5 @@ pub use read::Snapshot;
 pub(crate) use read::verify;
 pub(crate) use read::{Loaded, entries};
 #[cfg(feature = "file")]
-pub use save::{Folder, follow_links};
+pub use save::{Folder, follow_links, replace_file};
 pub(crate) use write::Writer;

@@ -22,32 +22,40 @@ impl CuckooFilter {
     /// sync of the folder, the new file is in place but may not survive a power cut. `path` must be a regular file
     /// or absent, in a folder that can be opened.
     pub fn save_atomically(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        let path = path.as_ref();
-        let existing = match fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
-            Ok(_) => return Err(io::Error::other("not a regular file")),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let target = follow_links(path)?;
-        let folder = Folder::of(&target)?;
-        // As private as can be, until it has the permissions of the file that it replaces.
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".coua-").suffix(".tmp");
-        #[cfg(unix)]
-        if existing.is_none() {
-            // As any new file, less the umask.
-            builder.permissions(PermissionsExt::from_mode(0o666));
-        }
-        let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
-        self.write_to(temporary.as_file_mut())?;
-        if let Some(permissions) = existing {
-            temporary.as_file().set_permissions(permissions)?;
-        }
-        temporary.as_file().sync_all()?;
-        temporary.persist(&target).map_err(|failed| failed.error)?;
-        folder.sync()
+        replace_file(path.as_ref(), |file| self.write_to(file))
     }
+}
+
+/// Replaces a file as [`CuckooFilter::save_atomically`] does.
+#[doc(hidden)]
+pub fn replace_file(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let existing = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
+        Ok(_) => return Err(io::Error::other("not a regular file")),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let target = follow_links(path)?;
+    let folder = Folder::of(&target)?;
+    // As private as can be, until it has the permissions of the file that it replaces.
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".coua-").suffix(".tmp");
+    #[cfg(unix)]
+    if existing.is_none() {
+        // As any new file, less the umask.
+        builder.permissions(PermissionsExt::from_mode(0o666));
+    }
+    let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
+    write(temporary.as_file_mut())?;
+    if let Some(permissions) = existing {
+        temporary.as_file().set_permissions(permissions)?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|failed| failed.error)?;
+    folder.sync()
 }
 
 /// Symbolic links that a path may lead through, as in Linux.

@@ -2,6 +2,7 @@
 
 use crate::hash::{Key, KeyHash};
 use crate::window::Generations;
+use crate::window::generations::Live;
 
 impl Generations {
     /// Whether the key is remembered; true for another key with the false-positive rate's probability.
@@ -24,21 +25,29 @@ impl Generations {
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.newest(hashes).iter().map(Option::is_some).collect()
+    }
+
+    /// The newest generation that has each hash.
+    pub(super) fn newest(&self, hashes: &[KeyHash]) -> Vec<Option<u64>> {
         // Most repeats are recent.
-        let mut filters = self.live.iter().rev().map(|live| &live.filter);
-        let Some(newest) = filters.next() else { return vec![false; hashes.len()] };
-        let mut present = newest.contains_batch(hashes);
-        for filter in filters {
-            let places: Vec<_> = (0..hashes.len()).filter(|&place| !present[place]).collect();
+        let mut generations = self.live.iter().rev();
+        let Some(Live { number, filter }) = generations.next() else {
+            return vec![None; hashes.len()];
+        };
+        let present = filter.contains_batch(hashes);
+        let mut newest: Vec<_> = present.iter().map(|present| present.then_some(*number)).collect();
+        for Live { number, filter } in generations {
+            let places: Vec<_> = (0..hashes.len()).filter(|&at| newest[at].is_none()).collect();
             if places.is_empty() {
                 break;
             }
             let asked: Vec<KeyHash> = places.iter().map(|&place| hashes[place]).collect();
             for (&place, answer) in places.iter().zip(filter.contains_batch(&asked)) {
-                present[place] = answer;
+                newest[place] = answer.then_some(*number);
             }
         }
-        present
+        newest
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys * generations).

@@ -1,10 +1,10 @@
 //! Changing generations, and noting the changes in a log.
 
 use crate::error::BatchFull;
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
-use crate::window::{Clock, Generations, Moment, Window};
+use crate::window::{AgeFrom, Clock, Generations, Moment, Window};
 
 /// What was done with a key's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ pub struct LoggedGenerations<'a, L> {
 
 impl Generations {
     /// Advances to a time. Generations that the window has left are dropped, and their memory is given back. An
-    /// earlier time changes nothing; nor does any time where items are the clock. O(generations).
+    /// earlier time changes nothing; nor does any time where items are the clock. O(generations); O(slots) for those
+    /// that items have [left](AgeFrom::LastSeen) by three quarters.
     pub fn advance(&mut self, time: impl Into<Moment>) {
         self.logged(&mut ()).advance(time);
     }
@@ -88,14 +89,30 @@ impl Generations {
         let window = aging.window;
         let counts = window.clock() == Clock::Count;
         let begin = if counts { clock } else { window.generation_of(clock) * window.step() };
+        let before = window.generation_of(aging.clock);
         aging.clock = aging.clock.max(begin);
+        let is_new = window.generation_of(aging.clock) > before;
         let oldest =
             window.generation_of(aging.clock).saturating_sub(u64::from(window.generations()));
         let left = self.live.partition_point(|live| live.number < oldest);
         let filters: Vec<_> = self.live.drain(..left).map(|live| live.filter).collect();
         let items = filters.iter().map(CuckooFilter::len);
         aging.forgotten = items.fold(aging.forgotten, u64::saturating_add);
+        if is_new && window.age_from() == AgeFrom::LastSeen {
+            self.compact_emptied();
+        }
         filters
+    }
+
+    /// Gives back most memory of generations whose items have moved on. This is done where a generation ends, so that
+    /// the repetition of a log does it at the same place.
+    fn compact_emptied(&mut self) {
+        let is_resizable = self.template().policy().when_full != WhenFull::Refuse;
+        for Live { filter, .. } in self.live.iter_mut().filter(|_| is_resizable) {
+            if filter.len() < filter.capacity() / 4 {
+                filter.compact();
+            }
+        }
     }
 
     /// Whether the window reaches a generation.
@@ -163,17 +180,27 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let mut removed = vec![false; hashes.len()];
         let mut places: Vec<usize> = (0..hashes.len()).collect();
-        for Live { number, filter } in &mut self.filter.live {
+        let numbers: Vec<u64> = self.filter.live.iter().map(|live| live.number).collect();
+        for number in numbers {
             if places.is_empty() {
                 break;
             }
             let wanted: Vec<KeyHash> = places.iter().map(|&place| hashes[place]).collect();
-            let answers = filter.remove_batch(&wanted);
-            for (&place, _) in places.iter().zip(answers).filter(|(_, answer)| *answer) {
-                removed[place] = true;
-                self.log.changed(Change::Remove, *number, hashes[place]);
+            for (&place, answer) in places.iter().zip(self.remove_from(number, &wanted)) {
+                removed[place] = answer;
             }
             places.retain(|&place| !removed[place]);
+        }
+        removed
+    }
+
+    /// Removes a copy of each hash from a generation. One answer for each, in order.
+    pub(super) fn remove_from(&mut self, number: u64, hashes: &[KeyHash]) -> Vec<bool> {
+        let place = self.filter.live.binary_search_by_key(&number, |live| live.number);
+        let Ok(place) = place else { return vec![false; hashes.len()] };
+        let removed = self.filter.live[place].filter.remove_batch(hashes);
+        for (hash, _) in hashes.iter().zip(&removed).filter(|(_, removed)| **removed) {
+            self.log.changed(Change::Remove, number, *hash);
         }
         removed
     }

@@ -16,6 +16,8 @@ pub(super) struct Chunk<'a, 'b, L> {
     pub(super) if_present: IfPresent,
     /// One for each item; at first all count as repeats.
     pub(super) outcomes: &'a mut [Insertion],
+    /// The newest generation in which each item was found; none of items that are inserted in any case.
+    pub(super) found: Vec<Option<u64>>,
     /// Generations into which some of these items went.
     pub(super) changed: Vec<u64>,
 }
@@ -24,11 +26,13 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     /// Inserts copies of all items or those that are absent, and returns how many items were processed: all, unless
     /// the clock counts items and a generation ends.
     pub(super) fn insert(mut self) -> Result<usize, BatchFull> {
-        let mut wanted: Vec<usize> = (0..self.hashes.len()).collect();
-        if self.if_present == IfPresent::Skip {
-            let present = self.into.filter.contains_batch(self.hashes);
-            wanted.retain(|&at| !present[at]);
-        }
+        self.found = match self.if_present {
+            IfPresent::Skip => self.into.filter.newest(self.hashes),
+            IfPresent::AddCopy => vec![None; self.hashes.len()],
+        };
+        // What is not wanted now is not wanted later: in a chunk items only come, and become younger.
+        let wanted = (0..self.hashes.len()).filter(|&at| self.is_wanted(at));
+        let wanted: Vec<usize> = wanted.collect();
         let mut next = 0;
         while next < wanted.len() {
             let target = self.into.filter.target(self.when, wanted[next]);
@@ -49,15 +53,24 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         Ok(self.hashes.len())
     }
 
-    /// The items of a run, without those that an earlier run has inserted if repeats are not.
-    fn still_wanted<'r>(&self, run: &'r [usize], but: Option<u64>) -> Cow<'r, [usize]> {
+    /// Whether an item is absent, or a repeat that moves to the generation of its time.
+    fn is_wanted(&self, at: usize) -> bool {
+        self.found[at].is_none_or(|found| {
+            self.into.filter.renews() && self.into.filter.target(self.when, at) > Some(found)
+        })
+    }
+
+    /// The items of a run that earlier runs have left to do. Generation `but` is not asked.
+    fn still_wanted<'r>(&mut self, run: &'r [usize], but: Option<u64>) -> Cow<'r, [usize]> {
         let mut places = Cow::Borrowed(run);
         for live in &self.into.filter.live {
             let is_other = Some(live.number) != but && self.changed.contains(&live.number);
             if is_other && self.if_present == IfPresent::Skip {
                 let answers = live.filter.contains_batch(&self.hashes_of(&places));
-                let mut answers = answers.into_iter();
-                places.to_mut().retain(|_| answers.next() == Some(false));
+                for (&at, _) in places.iter().zip(answers).filter(|(_, answer)| *answer) {
+                    self.found[at] = self.found[at].max(Some(live.number));
+                }
+                places.to_mut().retain(|&at| self.is_wanted(at));
             }
         }
         places
@@ -77,7 +90,8 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     fn insert_run(&mut self, number: u64, run: &[usize], room: usize) -> Result<usize, BatchFull> {
         let places = self.still_wanted(run, (room > 0).then_some(number));
         let Some(&first) = places.first() else { return Ok(0) };
-        if room == 0 {
+        // What moves leaves as much room as it takes.
+        if room == 0 && self.found[first].is_none() {
             let full = self.into.filter.full(FullReason::MaxItems);
             return Err(BatchFull { done: first, full });
         }
@@ -89,16 +103,29 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         if !self.changed.contains(&number) {
             self.changed.push(number);
         }
-        let mut inserted = 0;
+        let (mut inserted, mut moved) = (0, Vec::new());
         for (&at, _) in places.iter().zip(&outcomes).filter(|(_, what)| what.is_new()) {
-            self.outcomes[at] = Insertion::Inserted;
+            match self.found[at] {
+                Some(from) => moved.push((from, at)),
+                None => self.outcomes[at] = Insertion::Inserted,
+            }
             self.into.log.changed(Change::Insert, number, self.hashes[at]);
             inserted += 1;
         }
+        self.remove_moved(moved);
         result.map(|()| inserted).map_err(|BatchFull { done, full }| {
             self.into.count(inserted);
             BatchFull { done: places[done], full }
         })
+    }
+
+    /// Removes items that are in a newer generation now from those where they were found.
+    fn remove_moved(&mut self, mut moved: Vec<(u64, usize)>) {
+        moved.sort_unstable();
+        for of_one in moved.chunk_by(|one, next| one.0 == next.0) {
+            let hashes: Vec<KeyHash> = of_one.iter().map(|&(_, at)| self.hashes[at]).collect();
+            self.into.remove_from(of_one[0].0, &hashes);
+        }
     }
 
     fn let_pass(&mut self, run: &[usize]) -> usize {
@@ -114,7 +141,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
 }
 
 impl<L: ChangeLog> LoggedGenerations<'_, L> {
-    /// Counts inserted items, where they are the clock; whether a generation has ended.
+    /// Counts items that were inserted or moved, where they are the clock; whether a generation has ended.
     pub(super) fn count(&mut self, inserted: usize) -> bool {
         let Some(window) = self.filter.counting() else { return false };
         let before = self.filter.clock();

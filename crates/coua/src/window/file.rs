@@ -10,10 +10,11 @@ use std::io::{self, Write};
 use crate::filter::CuckooFilter;
 #[cfg(feature = "file")]
 use crate::snapshot::{Extent, read_header, verify};
-use crate::snapshot::{LoadError, Loaded, Snapshot, StoredWindow, Writer, wrong};
+use crate::snapshot::{LoadError, Loaded, Snapshot, StoredWindow, Writer, named, number_of, wrong};
 use crate::window::generations::Live;
-use crate::window::{Clock, Generations, Window};
+use crate::window::{AgeFrom, Clock, Generations, Window};
 
+const AGES: [(u32, AgeFrom); 2] = [(0, AgeFrom::FirstSeen), (1, AgeFrom::LastSeen)];
 const CLOCKS: [(u32, Clock); 3] = [(1, Clock::Arrival), (2, Clock::Given), (3, Clock::Count)];
 /// The number of the template.
 pub(crate) const TEMPLATE: u64 = u64::MAX;
@@ -74,11 +75,12 @@ impl Generations {
     fn writer(&self) -> Writer<'_> {
         let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
         let live = self.live.iter().map(|live| (live.number, &live.filter));
-        let window = self.window().map(|window| {
-            let clock = CLOCKS.iter().find(|(_, clock)| *clock == window.clock());
-            let (clock, _) = clock.expect("every clock has a number");
-            let (generations, length) = (window.generations(), window.length());
-            StoredWindow { clock: *clock, generations, length, time: self.clock() }
+        let window = self.window().map(|window| StoredWindow {
+            clock: number_of(window.clock(), &CLOCKS),
+            generations: window.generations(),
+            length: window.length(),
+            time: self.clock(),
+            age_from: number_of(window.age_from(), &AGES),
         });
         Writer::new(window, template.chain(live))
     }
@@ -110,10 +112,10 @@ impl Generations {
 
 /// The window of a snapshot.
 pub(crate) fn window_of(stored: StoredWindow) -> Result<Window, LoadError> {
-    let StoredWindow { clock, generations, length, time } = stored;
-    let named = CLOCKS.iter().find(|(number, _)| *number == clock);
-    let &(_, clock) = named.ok_or(LoadError::Field { name: "clock", found: clock.into() })?;
-    let window = Window::new(clock, length, generations);
+    let StoredWindow { clock, generations, length, time, age_from } = stored;
+    let clock = named("clock", clock, &CLOCKS)?;
+    let age_from = named("age from", age_from, &AGES)?;
+    let window = Window::new(clock, length, generations).map(|it| it.counted_from(age_from));
     let Some(window) = window.ok().filter(|window| window.length() == length) else {
         return wrong("window length", length);
     };

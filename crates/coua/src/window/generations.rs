@@ -3,7 +3,7 @@
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason};
 use crate::filter::CuckooFilter;
-use crate::window::{Clock, Window};
+use crate::window::{AgeFrom, Clock, Window};
 
 /// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so
 /// that a program need not care which it has.
@@ -107,6 +107,11 @@ impl Generations {
     /// The window, if items are its clock.
     pub(super) fn counting(&self) -> Option<Window> {
         self.window().filter(|window| window.clock() == Clock::Count)
+    }
+
+    /// Whether repeats make items younger.
+    pub(super) fn renews(&self) -> bool {
+        self.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen)
     }
 
     /// What is remembered, by age, the oldest first. A generation without items may be missing.

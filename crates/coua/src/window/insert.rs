@@ -94,8 +94,9 @@ impl Generations {
     /// Adds each key that is not remembered. `outcomes` is cleared and then holds one answer for each key, in
     /// order, also if the batch is refused.
     ///
-    /// A repeat changes nothing: an item's age counts from when it was inserted, not from when it was
-    /// last seen. An unknown item that is too old for the window is not inserted, but
+    /// A repeat changes nothing, unless the age of items counts from when they were
+    /// [last seen](crate::window::AgeFrom::LastSeen): then it moves to the generation of its time, if that is newer. An
+    /// unknown item that is too old for the window is not inserted, but
     /// answered as [`Insertion::Inserted`].
     ///
     /// O(keys * generations) expected, if the items come in the order of their times. If not, each item of
@@ -103,8 +104,8 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room: from there on all answers are
-    /// [`Insertion::Refused`].
+    /// [`BatchFull`] at the first absent key without room, or the first repeat without room to be moved, which stays
+    /// where it is: from there on all answers are [`Insertion::Refused`].
     ///
     /// # Panics
     ///
@@ -186,7 +187,8 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
             let end = self.end_of_chunk(done..hashes.len(), when);
             let (hashes, when) = (&hashes[done..end], when.part(done..end));
             let (into, outcomes) = (&mut *self, &mut outcomes[done..end]);
-            let chunk = Chunk { into, hashes, when, if_present, outcomes, changed: vec![] };
+            let (found, changed) = (vec![], vec![]);
+            let chunk = Chunk { into, hashes, when, if_present, outcomes, found, changed };
             let processed = chunk.insert();
             done +=
                 processed.map_err(|stopped| BatchFull { done: done + stopped.done, ..stopped })?;

@@ -9,7 +9,8 @@
 //!            |<------- window ------>|
 //! ```
 //!
-//! So an item is remembered for at least the window, and for at most one generation more.
+//! So an item is remembered for at least the window, and for at most one generation more. Where ages count from when
+//! an item was last seen, a repeat moves it into the generation of its time.
 //! `docs/decisions/0010-windows.md` has the reasons.
 
 mod ask;
@@ -43,6 +44,17 @@ pub enum Clock {
     Given,
     /// The number of items inserted before.
     Count,
+}
+
+/// From when the age of an item counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AgeFrom {
+    /// From its insertion: a repeat changes nothing.
+    #[default]
+    FirstSeen,
+    /// From when it was last inserted, or found by `insert_unique`: a repeat that is found in an older generation than
+    /// that of its own time is moved there. Where items are the clock, each move counts as an item.
+    LastSeen,
 }
 
 /// A time, as a filter's [`Clock`] counts it: milliseconds since 1970, or items. Made from such a number, or from
@@ -95,7 +107,8 @@ impl When<'_> {
 
 /// How long items are remembered, and how exactly. Everything about it takes O(1).
 ///
-/// Items are forgotten at an age between the length of the window and one generation more.
+/// Items are forgotten at an age between the length of the window and one generation more. The age counts from when
+/// an item was first seen, unless [`counted_from`](Self::counted_from) says otherwise.
 ///
 /// ```
 /// use std::time::Duration;
@@ -111,6 +124,7 @@ pub struct Window {
     clock: Clock,
     step: u64,
     generations: u32,
+    age_from: AgeFrom,
 }
 
 impl Window {
@@ -156,7 +170,27 @@ impl Window {
         if length < parts || step > ((1 << 62) - 1) / parts {
             return Err(WindowError::Length { found: length, generations });
         }
-        Ok(Self { clock, step, generations })
+        Ok(Self { clock, step, generations, age_from: AgeFrom::FirstSeen })
+    }
+
+    /// The same window, in which ages count from another time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use coua::Insertion::AlreadyPresent;
+    /// use coua::window::{AgeFrom, Generations, Window};
+    ///
+    /// let minute = Window::given(Duration::from_secs(60), 6)?.counted_from(AgeFrom::LastSeen);
+    /// let mut seen = Generations::new(minute);
+    /// seen.insert_unique_at("a", 5_000)?;
+    /// for time in [50_000, 100_000, 150_000] {
+    ///     assert_eq!(seen.insert_unique_at("a", time)?, AlreadyPresent);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counted_from(self, age_from: AgeFrom) -> Self {
+        Self { age_from, ..self }
     }
 
     /// What the time is.
@@ -177,6 +211,11 @@ impl Window {
     /// Length of the window in generations. One more exists: the one that is being filled.
     pub fn generations(&self) -> u32 {
         self.generations
+    }
+
+    /// From when the age of an item counts.
+    pub fn age_from(&self) -> AgeFrom {
+        self.age_from
     }
 
     fn generation_of(&self, time: u64) -> u64 {

@@ -6,7 +6,7 @@ use coua::KeyHasher;
 use coua_dev::random::Random;
 
 /// Offsets and widths of the fields of the header and of the only row of the part table (docs/format.md).
-pub(crate) const FIELDS: [(&str, usize, usize); 39] = [
+pub(crate) const FIELDS: [(&str, usize, usize); 40] = [
     ("version", 8, 2),
     ("kind", 10, 2),
     ("header length", 12, 4),
@@ -30,7 +30,8 @@ pub(crate) const FIELDS: [(&str, usize, usize); 39] = [
     ("generations", 116, 4),
     ("window length", 120, 8),
     ("time", 128, 8),
-    ("reserved", 136, 8),
+    ("age from", 136, 4),
+    ("reserved", 140, 4),
     ("reserved", 144, 8),
     ("reserved", 152, 8),
     ("reserved", 160, 8),

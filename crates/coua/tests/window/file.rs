@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 
 use coua::snapshot::Part;
-use coua::window::{Clock, Generations, When, Window};
+use coua::window::{AgeFrom, Clock, Generations, When, Window};
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout, Load, LoadError, WhenFull};
 
 use super::forge::{Forgery, write};
@@ -43,6 +43,10 @@ pub(crate) fn made() -> Generations {
 #[test]
 fn a_file_has_the_bytes_of_the_text() {
     assert!(bytes_of(&made()) == write(&honest()));
+    let last_seen = write(&Forgery { age_from: 1, ..honest() });
+    let read = Load::new().bytes::<Generations>(&last_seen).unwrap();
+    assert_eq!(read.window(), made().window().map(|it| it.counted_from(AgeFrom::LastSeen)));
+    assert!(bytes_of(&read) == last_seen);
 }
 
 #[test]
@@ -107,6 +111,8 @@ fn forged_fields_are_refused() {
     assert_eq!(field(&Forgery { generations: 1, ..forever() }), "generations");
     assert_eq!(field(&Forgery { length: 1, ..forever() }), "window length");
     assert_eq!(field(&Forgery { time: 1, ..forever() }), "time");
+    assert_eq!(field(&Forgery { age_from: 1, ..forever() }), "age from");
+    assert_eq!(field(&Forgery { age_from: 2, ..honest() }), "age from");
     assert_eq!(field(&Forgery { parts: alone().parts, ..forever() }), "part number");
     assert_eq!(field(&Forgery { generations: 1001, ..honest() }), "window length");
     assert_eq!(field(&Forgery { length: 9, ..honest() }), "window length");

@@ -20,7 +20,8 @@ pub(crate) struct Forgery {
     pub(crate) generations: u32,
     pub(crate) length: u64,
     pub(crate) time: u64,
-    pub(crate) reserved: u64,
+    pub(crate) age_from: u32,
+    pub(crate) reserved: u32,
     pub(crate) kind: u16,
     pub(crate) header_bytes: u32,
     pub(crate) features: u32,
@@ -48,6 +49,7 @@ impl Forgery {
             generations,
             length,
             time,
+            age_from: 0,
             reserved: 0,
             kind: 1,
             header_bytes: 192,
@@ -114,7 +116,9 @@ pub(crate) fn write(what: &Forgery) -> Vec<u8> {
     head.extend(numbers(&[number(common, 64), rows / 32, entries]));
     head.extend(numbers(&[first, overflow, overflow + 24 * entries + 32]));
     head.extend(small(&[what.clock, what.generations]));
-    head.extend(numbers(&[what.length, what.time, what.reserved, 0, 0, 0, 0, 0]));
+    head.extend(numbers(&[what.length, what.time]));
+    head.extend(small(&[what.age_from, what.reserved]));
+    head.extend(numbers(&[0; 5]));
     assert_eq!(head.len(), 184);
     head.extend(numbers(&[checksum(&head)]));
 

@@ -4,6 +4,7 @@
 
 mod file;
 mod forge;
+mod last_seen;
 mod mapped;
 mod plain;
 mod rates;

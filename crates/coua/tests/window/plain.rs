@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use coua::KeyHash;
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 
 use coua_dev::random::nth;
 
@@ -64,12 +64,13 @@ impl Plain {
         if self.window.clock() == Clock::Given {
             self.advance(time);
         }
-        if copies == Copies::Keep && self.count(key) > 0 {
-            return Outcome::Repeat;
-        }
         let time = if self.window.clock() == Clock::Given { time } else { self.clock };
         let number = time / self.window.step();
         let present = self.clock / self.window.step();
+        if copies == Copies::Keep && self.count(key) > 0 {
+            self.renew(key, number);
+            return Outcome::Repeat;
+        }
         if number + u64::from(self.window.generations()) < present {
             return Outcome::Inserted;
         }
@@ -83,16 +84,30 @@ impl Plain {
         Outcome::Inserted
     }
 
-    pub(crate) fn remove(&mut self, key: u64) -> bool {
-        for copies in self.live.values_mut() {
-            if let Some(count) = copies.get_mut(&key) {
-                *count -= 1;
-                if *count == 0 {
-                    copies.remove(&key);
-                }
-                return true;
-            }
+    /// A repeat of this generation.
+    fn renew(&mut self, key: u64, number: u64) {
+        let mut having = self.live.iter_mut().filter(|(_, copies)| copies.contains_key(&key));
+        let (&newest, copies) = having.next_back().unwrap();
+        if self.window.age_from() == AgeFrom::FirstSeen || newest >= number {
+            return;
         }
-        false
+        take_from(copies, key);
+        *self.live.entry(number).or_default().entry(key).or_default() += 1;
+        if self.window.clock() == Clock::Count {
+            self.advance(self.clock + 1);
+        }
     }
+
+    pub(crate) fn remove(&mut self, key: u64) -> bool {
+        self.live.values_mut().any(|copies| take_from(copies, key))
+    }
+}
+
+fn take_from(copies: &mut HashMap<u64, u64>, key: u64) -> bool {
+    let Some(count) = copies.get_mut(&key) else { return false };
+    *count -= 1;
+    if *count == 0 {
+        copies.remove(&key);
+    }
+    true
 }

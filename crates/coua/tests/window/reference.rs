@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, SystemTime};
 
-use coua::window::{Change, ChangeLog, Clock, Generations, Moment, When, Window};
+use coua::window::{AgeFrom, Change, ChangeLog, Clock, Generations, Moment, When, Window};
 use coua::{CuckooFilter, Insertion, KeyHash, Load};
 use proptest::prelude::*;
 
@@ -49,6 +49,13 @@ impl ChangeLog for Notes {
     fn changed(&mut self, change: Change, generation: u64, hash: KeyHash) {
         self.0.push(Note::Change(change, generation, hash));
     }
+}
+
+fn kinds() -> impl Iterator<Item = (Clock, AgeFrom)> {
+    let clocks = [Clock::Arrival, Clock::Given, Clock::Count];
+    clocks
+        .into_iter()
+        .flat_map(|clock| [AgeFrom::FirstSeen, AgeFrom::LastSeen].map(|age_from| (clock, age_from)))
 }
 
 fn new(window: Window) -> Generations {
@@ -192,9 +199,9 @@ impl Four {
 proptest! {
     #[test]
     fn batches_do_what_single_calls_do(acts in acts(), length in 1..40_u64, parts in 1..6_u32) {
-        for clock in [Clock::Arrival, Clock::Given, Clock::Count] {
+        for (clock, age_from) in kinds() {
             let Ok(window) = Window::new(clock, length, parts) else { continue };
-            let mut four = Four::new(window);
+            let mut four = Four::new(window.counted_from(age_from));
             for act in &acts {
                 four.act(act);
             }
@@ -275,8 +282,10 @@ fn generations_merge_by_their_times() {
     assert!(bytes_of(&two) == alone);
 
     let before = bytes_of(&one);
-    let other = Window::new(Clock::Given, 100, 5).unwrap();
-    assert!(one.merge(&Generations::new(other)).is_err());
+    let fewer = Window::new(Clock::Given, 100, 5).unwrap();
+    for other in [fewer, window.counted_from(AgeFrom::LastSeen)] {
+        assert!(one.merge(&Generations::new(other)).is_err());
+    }
     assert!(one.merge(&CuckooFilter::new().into()).is_err());
     let template = CuckooFilter::builder().hash_bits(40).build().unwrap();
     let mut coarse = Generations::from_template(window, template);

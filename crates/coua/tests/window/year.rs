@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use coua::window::{Clock, Generations, When, Window};
+use coua::window::{AgeFrom, Clock, Generations, When, Window};
 use coua::{Insertion, KeyHash};
 
 use super::plain::hash;
@@ -25,10 +25,10 @@ fn keys_of(minute: u64) -> [u64; 6] {
     ]
 }
 
-/// Holds the answers about keys against when they were inserted last.
+/// Holds the answers about keys against when they were inserted last, or seen last.
 struct Judge {
     window: Window,
-    inserted: HashMap<u64, u64>,
+    counted_from: HashMap<u64, u64>,
     repeats: u64,
     /// Items that were forgotten at an age between the window and a generation more.
     late: u64,
@@ -36,7 +36,7 @@ struct Judge {
 
 impl Judge {
     fn judge(&mut self, key: u64, time: u64, clock: u64, outcome: Insertion) {
-        let age = self.inserted.get(&key).map(|inserted| clock - inserted);
+        let age = self.counted_from.get(&key).map(|since| clock - since);
         let is_repeat = outcome == Insertion::AlreadyPresent;
         match age {
             None => assert!(!is_repeat, "never there"),
@@ -47,16 +47,17 @@ impl Judge {
             Some(_) => self.late += u64::from(is_repeat),
         }
         self.repeats += u64::from(is_repeat);
-        if !is_repeat {
-            self.inserted.insert(key, time);
+        if !is_repeat || self.window.age_from() == AgeFrom::LastSeen {
+            let since = self.counted_from.entry(key).or_default();
+            *since = time.max(*since);
         }
     }
 }
 
-fn live_through(clock: Clock, days: u64) {
-    let window = Window::new(clock, 7 * DAY, 8).unwrap();
+fn live_through(clock: Clock, age_from: AgeFrom, days: u64) {
+    let window = Window::new(clock, 7 * DAY, 8).unwrap().counted_from(age_from);
     let mut seen = Generations::new(window);
-    let mut judge = Judge { window, inserted: HashMap::new(), repeats: 0, late: 0 };
+    let mut judge = Judge { window, counted_from: HashMap::new(), repeats: 0, late: 0 };
     let (mut outcomes, mut most, mut last) = (Vec::new(), 0, 0);
     for minutes in (0..days * 1440).step_by(7) {
         let moments =
@@ -90,19 +91,30 @@ fn live_through(clock: Clock, days: u64) {
 
 #[test]
 fn a_year_by_the_clock() {
-    live_through(Clock::Arrival, 365);
+    live_through(Clock::Arrival, AgeFrom::FirstSeen, 365);
 }
 
 #[test]
 fn a_year_by_the_times_of_the_items() {
-    live_through(Clock::Given, 365);
+    live_through(Clock::Given, AgeFrom::FirstSeen, 365);
+}
+
+#[test]
+fn a_year_in_which_repeats_make_younger() {
+    live_through(Clock::Arrival, AgeFrom::LastSeen, 365);
+    live_through(Clock::Given, AgeFrom::LastSeen, 365);
 }
 
 #[test]
 fn the_last_items_are_remembered() {
-    let window = Window::new(Clock::Count, 10_000, 10).unwrap();
+    last_items(AgeFrom::FirstSeen);
+    last_items(AgeFrom::LastSeen);
+}
+
+fn last_items(age_from: AgeFrom) {
+    let window = Window::new(Clock::Count, 10_000, 10).unwrap().counted_from(age_from);
     let mut seen = Generations::new(window);
-    let (mut number_of, mut inserted, mut outcomes) = (HashMap::new(), 0, Vec::new());
+    let (mut number_of, mut inserted, mut outcomes) = (HashMap::new(), 0_u64, Vec::new());
     for batch in 0..400 {
         let keys: Vec<u64> = (0..500).map(|n| nth(batch * 1000 + n) % 40_000).collect();
         let hashes: Vec<KeyHash> = keys.iter().map(|key| hash(*key)).collect();
@@ -116,7 +128,9 @@ fn the_last_items_are_remembered() {
                 Some(since) if since > 11_000 => assert!(!is_repeat, "remembered after {since}"),
                 Some(_) => {}
             }
-            if !is_repeat {
+            let is_older = |number: &u64| number / 1_000 < inserted / 1_000;
+            let moves = age_from == AgeFrom::LastSeen && number_of.get(key).is_some_and(is_older);
+            if !is_repeat || moves {
                 number_of.insert(*key, inserted);
                 inserted += 1;
             }

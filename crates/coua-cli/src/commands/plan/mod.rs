@@ -166,8 +166,8 @@ impl PlanArgs {
     }
 
     fn shape(&self) -> Result<Shape> {
-        let window =
-            WindowSpec { length: self.window, generations: self.generations, has_times: false };
+        let (length, generations) = (self.window, self.generations);
+        let window = WindowSpec { length, generations, ..WindowSpec::default() };
         Ok(Shape {
             layout: self.layout,
             slots: self.slots_per_bucket.unwrap_or(usual_slots(self.layout)),

@@ -7,7 +7,7 @@
 use super::address::Address;
 use super::remote_filter::{RemoteFilter, request};
 use crate::terminal::{Failure, Result, Verbosity};
-use coua::window::Generations;
+use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
 use redis::Value;
 use std::{fmt, io};
@@ -66,6 +66,8 @@ impl RemoteFilter {
 /// Bytes of a command: servers may be set to refuse longer ones than 1 MiB.
 const CHUNK: usize = 512 << 10;
 
+const LAST_SEEN: &str = "does not take a filter with --window-by last: on a server a record's age counts from when it was \
+                         first seen";
 const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashes of its items, and not the \
                          items; leave ?shards=N out";
 
@@ -73,6 +75,9 @@ const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashe
 pub(crate) fn push(pushed: &Generations, address: &Address, verbosity: Verbosity) -> Result<()> {
     if address.shards.is_some() {
         return Err(Failure::at(address, NO_SHARDS));
+    }
+    if pushed.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
+        return Err(Failure::at(address, LAST_SEEN));
     }
     let bytes = encode(pushed).map_err(|error| Failure::at(address, error))?;
     let mut filter = RemoteFilter::connect(address, verbosity)?;

@@ -6,7 +6,7 @@ use crate::clock::window_text;
 use crate::filter::spec::{FilterSpec, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};
 use coua::WhenFull;
-use coua::window::{Clock, Window};
+use coua::window::{AgeFrom, Clock, Window};
 use coua_store::{Difference, Requirements};
 
 /// Items that a shard has room for at first if nothing is said: it grows.
@@ -37,6 +37,10 @@ impl<'a> ReserveOptions<'a> {
             let reason = "is not available on a server, where no filter stops at --max-items: use exceed \
                           (the default there) or error";
             return Err(Failure::at("--when-full=grow", reason));
+        }
+        if spec.window.age_from == Some(AgeFrom::LastSeen) {
+            let reason = "is not available on a server: there a record's age counts from when it was first seen";
+            return Err(Failure::at("--window-by=last", reason));
         }
         let window = spec.window.window()?;
         if window.is_some() && when_full == Some(WhenFull::Refuse) {

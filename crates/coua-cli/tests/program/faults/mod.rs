@@ -3,8 +3,10 @@
 
 mod again;
 
+use crate::output_dir::{tree, unpacked};
 use crate::support::{Folder, Repeats, Run, coua, json, lines, run_as_is, run_in, run_with};
 use coua_store::Store;
+use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -19,6 +21,18 @@ const EDQUOT: u32 = 122;
 const SHORT: u32 = 0;
 
 const DEDUP: &[&str] = &["dedup", "-j1", "--filter", "seen", "-o", "out", "many"];
+const EACH: &[&str] = &[
+    "dedup",
+    "-j1",
+    "--filter",
+    "seen",
+    "--output-dir",
+    "out",
+    "--compress=zst:1",
+    "many",
+    "more",
+    "none",
+];
 const ADD: &[&str] = &["add", "-j1", "seen", "many"];
 const REMOVE: &[&str] = &["remove", "-j1", "--report=found", "-o", "out", "seen", "many"];
 
@@ -32,6 +46,10 @@ impl Place {
     fn new(args: &[&str]) -> Self {
         let folder = Folder::new();
         folder.file("many", lines(120_000, Repeats::Many));
+        if args == EACH {
+            folder.file("more", lines(60_000, Repeats::Few));
+            folder.file("none", "");
+        }
         if args == REMOVE {
             run_in(&folder, &["add", "seen", "many"]).good();
         }
@@ -49,6 +67,7 @@ impl Place {
         for name in ["seen", "out"] {
             fs::remove_file(self.folder.join(name)).ok();
         }
+        fs::remove_dir_all(self.folder.join("out")).ok();
         if args == REMOVE {
             run_in(&self.folder, &["add", "seen", "many"]).good();
         }
@@ -68,7 +87,12 @@ impl Place {
             view.filter.write_to(&mut bytes).unwrap();
             bytes
         });
-        [fs::read(self.folder.join("out")).ok(), filter]
+        let out = self.folder.path().join("out");
+        if out.is_dir() {
+            let files = tree(&out).into_iter().map(|(name, bytes)| unpacked(&name, &bytes));
+            return [Some(files.collect::<Vec<_>>().join(&b"--"[..])), filter];
+        }
+        [fs::read(out).ok(), filter]
     }
 
     /// What was done, step by step.
@@ -129,7 +153,7 @@ fn nothing_is_kept_that_was_not_written(place: &Place, args: &[&str]) {
 
 #[test]
 fn steps_that_fail_needs_cc() {
-    for args in [DEDUP, ADD, REMOVE] {
+    for args in [DEDUP, EACH, ADD, REMOVE] {
         every_step_fails(args, &[EIO], 7);
     }
 }
@@ -137,7 +161,7 @@ fn steps_that_fail_needs_cc() {
 #[test]
 #[ignore = "some minutes"]
 fn every_step_that_fails_needs_cc() {
-    for args in [DEDUP, ADD, REMOVE] {
+    for args in [DEDUP, EACH, ADD, REMOVE] {
         every_step_fails(args, &[EIO, ENOSPC, SHORT], 1);
     }
 }
@@ -145,18 +169,18 @@ fn every_step_that_fails_needs_cc() {
 /// Promise 8: an item is durably recorded only after its line is durably in the output.
 #[test]
 fn outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
-    for args in [DEDUP, REMOVE] {
+    for args in [DEDUP, EACH, REMOVE] {
         let place = Place::new(args);
         let (steps, _) = place.whole(args);
-        let mut is_synced = true;
+        let mut unsynced = HashSet::new();
         let mut commits = 0;
         for step in &steps {
             let (call, name) = step.split_once(' ').unwrap();
-            match (call, name.ends_with("/out")) {
-                ("w", true) => is_synced = false,
-                ("s", true) => is_synced = true,
+            match (call, name.contains("/out")) {
+                ("w", true) => drop(unsynced.insert(name)),
+                ("s", true) => drop(unsynced.remove(name)),
                 ("w", false) if name.ends_with("/seen") => {
-                    assert!(is_synced, "{steps:?}");
+                    assert!(unsynced.is_empty(), "{steps:?}");
                     commits += 1;
                 }
                 _ => {}
@@ -193,6 +217,25 @@ fn names_of_outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
             let synced = first(&|step| step.starts_with("d ") && step.ends_with(name));
             assert_eq!(synced.is_some_and(|at| at < commit), is_new, "{steps:?}");
         }
+    }
+}
+
+/// Also those of folders.
+#[test]
+fn names_of_new_folders_are_on_the_disk_before_the_filter_is_needs_cc() {
+    let place = Place::new(DEDUP);
+    let (log, root) = (place.folder.join("log"), place.folder.path().canonicalize().unwrap());
+    fs::create_dir(place.folder.join("in")).unwrap();
+    place.folder.file("in/few", "a\n");
+    let args = ["dedup", "-j1", "--filter", "seen", "--output-dir", "new/out", "many", "in/few"];
+    place.run(&args, &[("COUA_FAULT_LOG", &log)]).good();
+    let steps = place.steps();
+    let commit = |step: &String| step.starts_with("r ") && step.ends_with("seen");
+    let commit = steps.iter().position(commit).unwrap();
+    for folder in ["", "new", "new/out", "new/out/in"] {
+        let synced = format!("d {}", root.join(folder).display());
+        let is_it = |step: &String| step.trim_end_matches('/') == synced.trim_end_matches('/');
+        assert!(steps[..commit].iter().any(is_it), "{folder}: {steps:?}");
     }
 }
 

@@ -10,7 +10,8 @@ fn numbers(range: std::ops::Range<u32>) -> String {
 #[test]
 fn a_full_run_goes_on_where_it_stopped() {
     let dedup = &["dedup", "--filter", "seen", "-o", "out", "in"][..];
-    for command in [dedup, &["add", "seen", "in"]] {
+    let each = &["dedup", "--filter", "seen", "--output-dir", "out.d", "in"];
+    for command in [dedup, each, &["add", "seen", "in"]] {
         for window in [&[][..], &["--window", "7d"]] {
             let folder = Folder::new();
             folder.file("in", numbers(0..100));
@@ -34,6 +35,9 @@ fn a_full_run_goes_on_where_it_stopped() {
             assert_eq!(run_in(&folder, &["count", "seen", "in"]).text(), counts);
             if command == dedup {
                 assert_eq!(folder.read("out"), numbers(0..100).as_bytes());
+            }
+            if command == each {
+                assert_eq!(folder.read("out.d/in"), numbers(0..100).as_bytes());
             }
             // It has ended.
             run_in(&folder, &resume).good();

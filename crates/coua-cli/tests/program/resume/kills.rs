@@ -1,6 +1,6 @@
 //! Runs killed at any moment, often.
 
-use super::{ADDS, DEDUPS, Kind, LARGE, PACKED, REMOVES, Trial, WINDOWS};
+use super::{ADDS, DEDUPS, Kind, LARGE, PACKED, REMOVES, SHARDS, Trial, WINDOWS};
 use crate::support::{try_send, wait};
 use rustix::process::Signal;
 use std::io::Read;
@@ -98,6 +98,17 @@ fn thirty_kills_of_compressed_outputs() {
 #[ignore = "some minutes"]
 fn a_thousand_kills_of_compressed_outputs() {
     kill_and_resume(&PACKED, 1_000, 200_000);
+}
+
+#[test]
+fn thirty_kills_of_shards() {
+    kill_and_resume(&SHARDS, 30, 60_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn a_thousand_kills_of_shards() {
+    kill_and_resume(&SHARDS, 1_000, 200_000);
 }
 
 #[test]

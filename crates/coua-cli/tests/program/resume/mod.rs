@@ -12,10 +12,13 @@ mod table;
 mod told;
 mod undone;
 
+use crate::output_dir::{tree, unpacked as unpacked_as_named};
+use crate::packed::{gzip, zstd};
 use crate::support::{Folder, Repeats, coua, lines, run};
 use coua_store::Store;
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 
 /// What a run is given.
@@ -85,6 +88,40 @@ const PACKED: [Kind; 3] = [
     },
 ];
 
+const EACH: &[&str] = &["dedup", "--filter", "seen.coua", "--output-dir", "out"];
+
+/// One output for each input. The parts lack their last newlines.
+const SHARDS: [Kind; 4] = [
+    Kind {
+        name: "shards",
+        command: EACH,
+        options: &["-j", "2", "--tee-dups", "tee"],
+        inputs: &["open", "many"],
+        filled: &[],
+    },
+    Kind {
+        name: "packed shards",
+        command: EACH,
+        options: &["-j", "3"],
+        inputs: &["parts/0", "parts/1.zst", "parts/2.gz", "parts/3", "parts/4.zst", "parts/5"],
+        filled: &[],
+    },
+    Kind {
+        name: "shards of one thread",
+        command: EACH,
+        options: &["-j1", "--compress", "zst:1"],
+        inputs: &["parts/5", "empty", "parts/2.gz", "many", "parts/1.zst", "parts/0"],
+        filled: &["open"],
+    },
+    Kind {
+        name: "csv shards",
+        command: EACH,
+        options: &["-j", "5", "--csv", "key", "--capacity=400000"],
+        inputs: &["one.csv", "two.csv"],
+        filled: &[],
+    },
+];
+
 const ADDS: [Kind; 4] = [
     Kind { name: "copies", command: ADD, options: &[], inputs: &["many"], filled: &[] },
     Kind {
@@ -136,7 +173,7 @@ const REMOVES: [Kind; 4] = [
 ];
 
 /// Filters that forget while they run.
-const WINDOWS: [Kind; 4] = [
+const WINDOWS: [Kind; 6] = [
     Kind {
         name: "items",
         command: DEDUP,
@@ -156,6 +193,20 @@ const WINDOWS: [Kind; 4] = [
         command: DEDUP,
         options: &["--window", "7d", "COUA_NOW", "2026-11-21T04:00:00Z"],
         inputs: &["many"],
+        filled: &[],
+    },
+    Kind {
+        name: "items last seen",
+        command: DEDUP,
+        options: &["--window", "1000-items", "--window-by", "last", "-j", "2", "--tee-dups", "tee"],
+        inputs: &["many", "open"],
+        filled: &[],
+    },
+    Kind {
+        name: "times last seen",
+        command: DEDUP,
+        options: &["--window", "5m", "--window-by", "last", "-k", "2", "--time-field", "1", "-d"],
+        inputs: &["timed"],
         filled: &[],
     },
     Kind {
@@ -200,6 +251,14 @@ impl Trial {
             folder.file(name, ["n,key\n".to_owned(), rows.concat()].concat());
         }
         folder.file("timed", timed(&text));
+        folder.file("empty", "");
+        fs::create_dir(folder.join("parts")).unwrap();
+        for (number, part) in text.chunks(text.len() / 6 + 1).enumerate() {
+            let part = part.strip_suffix(b"\n").unwrap_or(part);
+            folder.file(&format!("parts/{number}"), part);
+            folder.file(&format!("parts/{number}.zst"), zstd(part));
+            folder.file(&format!("parts/{number}.gz"), gzip(part));
+        }
         for filling in kind.filled {
             run(["add", &folder.join("seen.coua"), &folder.join(filling)]).good();
         }
@@ -231,7 +290,15 @@ impl Trial {
 
     /// What a run leaves. (After the filter's snapshot stands what it remembers of the run.)
     fn results(&self) -> Vec<Option<Vec<u8>>> {
+        let each = |name| {
+            let files = tree(Path::new(&self.folder.join(name)));
+            let files = files.iter().map(|(name, bytes)| (name, unpacked_as_named(name, bytes)));
+            format!("{:?}", files.collect::<Vec<_>>()).into_bytes()
+        };
         let read = |name| {
+            if fs::metadata(self.folder.join(name)).is_ok_and(|found| found.is_dir()) {
+                return Some(each(name));
+            }
             let plain = fs::read(self.folder.join(name)).ok();
             plain.or_else(|| unpacked(&fs::read(self.folder.join(&format!("{name}.zst"))).ok()?))
         };

@@ -11,7 +11,7 @@ fn info_tells_the_generations() {
     let info = info(&folder, &["COUA_NOW", "10801"]);
     let window = serde_json::json!({
         "clock": "arrival", "length": 7_200_000, "generation_length": 3_600_000,
-        "generations": 2, "present": 10_800_000,
+        "generations": 2, "by": "first", "present": 10_800_000,
     });
     assert_eq!(info["window"], window);
     let of = |field: &str| -> Vec<u64> {

@@ -3,6 +3,7 @@
 mod arrival;
 mod commands;
 mod large;
+mod last_seen;
 mod options;
 mod plan;
 mod room;
@@ -33,6 +34,8 @@ fn threads_change_nothing() {
         &["--window", "5m", "-k2", "--time-field", "1"][..],
         &["--window", "3000-items", "-k2"],
         &["--window", "5m", "-k2", "COUA_NOW", "1780000000"],
+        &["--window", "5m", "-k2", "--time-field", "1", "--window-by", "last"],
+        &["--window", "3000-items", "-k2", "--window-by", "last"],
     ] {
         let results: Vec<_> = ["1", "2", "3", "5"]
             .iter()

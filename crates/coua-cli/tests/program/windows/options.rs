@@ -17,6 +17,8 @@ fn windows_that_cannot_be() {
         (&["--window", "1M"], "or a number of items, such as 1M-items"),
         (&["--generations", "9"], "--generations: needs --window"),
         (&["--time-field", "1"], "--time-field: needs --window"),
+        (&["--window-by", "last"], "--window-by: needs --window"),
+        (&["--window", "1h", "--window-by", "newest"], "[possible values: first, last]"),
         (&["--window", "9-items", "--time-field", "1"], "cannot be used with a --window of items"),
         (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
         (&["--window", "1h", "--time-field", "0"], "--time-field 0: is neither a list of fields"),

@@ -1,0 +1,46 @@
+//! Inputs that are files with names, and how their bytes are read.
+
+use crate::input::decompress::compression_of;
+use crate::input::{Inputs, Source};
+use crate::platform::descriptor;
+use std::fs;
+use std::path::Path;
+
+/// An input that is a file with a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputFile<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) form: InputForm,
+}
+
+/// How the bytes of an input are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputForm {
+    /// As they are, compressed or not.
+    Raw,
+    Text,
+    /// Decompressed: what people call the way in which they are compressed.
+    Compressed(&'static str),
+}
+
+impl Inputs {
+    /// All of them, or the name of one that is no file with a name of its own. One that cannot be read is passed over
+    /// here.
+    pub(crate) fn named(&self) -> Result<Vec<InputFile<'_>>, String> {
+        let mut files = Vec::new();
+        for source in &self.sources {
+            let Source::File(path) = source else { return Err(source.name()) };
+            let is_other = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+            if is_other || descriptor(path).is_some() {
+                return Err(source.name());
+            }
+            let form = match compression_of(path) {
+                _ if !self.coding.is_decompressed => InputForm::Raw,
+                Ok(Some(name)) => InputForm::Compressed(name),
+                _ => InputForm::Text,
+            };
+            files.push(InputFile { path, form });
+        }
+        Ok(files)
+    }
+}

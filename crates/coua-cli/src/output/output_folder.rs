@@ -1,0 +1,202 @@
+//! The names of outputs, one for each input, and how each is compressed.
+
+use crate::input::{InputFile, InputForm};
+use crate::output::pack::Packing;
+use crate::terminal::{Failure, Result};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Component, Path, PathBuf};
+
+/// The last parts of names that say how a file is compressed.
+const ENDINGS: [&str; 6] = ["gz", "zst", "bgz", "bz2", "xz", "lz4"];
+
+/// A folder with one output for each input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OutputFolder {
+    /// In the order of the inputs.
+    pub(super) paths: Vec<PathBuf>,
+    /// How each is compressed.
+    pub(super) packings: Vec<Packing>,
+}
+
+impl OutputFolder {
+    /// Each output has the name of its input below the deepest folder that all inputs are in, and is compressed as that
+    /// is, or as it is `given`.
+    pub(crate) fn new(
+        folder: &Path,
+        inputs: &[InputFile<'_>],
+        given: Option<Packing>,
+    ) -> Result<Self> {
+        let full = inputs.iter().map(|input| lexical(input.path)).collect::<Result<Vec<_>>>()?;
+        let common = common_folder(&full);
+        let mut made = Self { paths: Vec::new(), packings: Vec::new() };
+        let mut firsts = HashMap::new();
+        for (input, full) in inputs.iter().zip(&full) {
+            let packing = packing(input, given)?;
+            let name = name(full.strip_prefix(&common).unwrap_or(full), packing, input, given);
+            let path = folder.join(name);
+            match firsts.entry(path.clone()) {
+                Entry::Vacant(place) => drop(place.insert((input.path, full))),
+                Entry::Occupied(first) => {
+                    let (first, path) = (first.get(), path.display());
+                    let remedy =
+                        if first.1 == full { "name it once" } else { "rename one of them" };
+                    let reason = format!(
+                        "--output-dir: its output would be {path}, and so would that of {}: {remedy}",
+                        first.0.display()
+                    );
+                    return Err(Failure::at(input.path.display(), reason));
+                }
+            }
+            made.paths.push(path);
+            made.packings.push(packing);
+        }
+        Ok(made)
+    }
+
+    /// How the output of this absolute name is compressed.
+    pub(super) fn packing(&self, path: &Path) -> Option<Packing> {
+        let is_it = |own: &PathBuf| {
+            own.file_name() == path.file_name()
+                && std::path::absolute(own).is_ok_and(|own| own == path)
+        };
+        let place = self.paths.iter().position(is_it)?;
+        self.packings.get(place).copied()
+    }
+}
+
+/// The absolute name, without `.` and `..`; links are not followed.
+fn lexical(path: &Path) -> Result<PathBuf> {
+    let absolute =
+        std::path::absolute(path).map_err(|error| Failure::io(path.display(), &error))?;
+    let mut clean = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            Component::ParentDir => drop(clean.pop()),
+            Component::CurDir => {}
+            other => clean.push(other),
+        }
+    }
+    Ok(clean)
+}
+
+/// The deepest folder in which all files are.
+fn common_folder(files: &[PathBuf]) -> PathBuf {
+    let mut folders = files.iter().filter_map(|file| file.parent());
+    let Some(first) = folders.next() else { return PathBuf::new() };
+    folders.fold(first.to_owned(), |common, folder| {
+        let both = common.components().zip(folder.components());
+        both.take_while(|(one, other)| one == other).map(|(one, _)| one).collect()
+    })
+}
+
+/// The ending of a name that says how a file is compressed, if it has one.
+fn ending(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_str()?;
+    ENDINGS.into_iter().find(|ending| extension.eq_ignore_ascii_case(ending))
+}
+
+/// How an output is compressed. An input without a byte, or one whose name is wrong, has what its name says.
+fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    match input.form {
+        InputForm::Raw => Ok(Packing::None),
+        InputForm::Text => Ok(ending(input.path).map_or(Packing::None, Packing::of_ending)),
+        InputForm::Compressed("gzip") => Ok(Packing::of_ending("gz")),
+        InputForm::Compressed("zstd") => Ok(Packing::of_ending("zst")),
+        InputForm::Compressed(other) => {
+            let reason = format_args!(
+                "--output-dir: is compressed with {other}, which coua reads and does not write: give --compress zst, \
+                 gz or none"
+            );
+            Err(Failure::at(input.path.display(), reason))
+        }
+    }
+}
+
+/// The name of an output: its ending tells how it is compressed.
+fn name(below: &Path, packing: Packing, input: &InputFile<'_>, given: Option<Packing>) -> PathBuf {
+    let (said, right) = (ending(below), packing.ending());
+    let is_silent = given.is_none() && (said.is_none() || input.form == InputForm::Raw);
+    if said == right || is_silent {
+        return below.to_owned();
+    }
+    let plain = if said.is_some() { below.with_extension("") } else { below.to_owned() };
+    match right {
+        Some(ending) => {
+            let mut name = plain.into_os_string();
+            name.push(".");
+            name.push(ending);
+            name.into()
+        }
+        None => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outputs(inputs: &[(&str, InputForm)], given: Option<&str>) -> Result<Vec<String>> {
+        let files: Vec<_> = inputs
+            .iter()
+            .map(|(path, form)| InputFile { path: Path::new(path), form: *form })
+            .collect();
+        let given = given.map(|text| text.parse().unwrap());
+        let folder = OutputFolder::new(Path::new("to"), &files, given)?;
+        let both = folder.paths.iter().zip(&folder.packings);
+        Ok(both.map(|(path, packing)| format!("{} {packing}", path.display())).collect())
+    }
+
+    #[test]
+    fn names_are_those_below_the_common_folder() {
+        let names = |paths: &[&str]| {
+            outputs(&paths.iter().map(|path| (*path, InputForm::Text)).collect::<Vec<_>>(), None)
+        };
+        for (paths, expected) in [
+            (&["a"][..], &["to/a none"][..]),
+            (&["/x/y/a"], &["to/a none"]),
+            (&["x/a", "x/b"], &["to/a none", "to/b none"]),
+            (&["x/y/a", "x/z/a"], &["to/y/a none", "to/z/a none"]),
+            (&["x/a", "x/y/a"], &["to/a none", "to/y/a none"]),
+            (&["x/y/../a", "./x/y/a"], &["to/a none", "to/y/a none"]),
+            (&["/x/a", "/y/a"], &["to/x/a none", "to/y/a none"]),
+            (&["xy/a", "x/a"], &["to/xy/a none", "to/x/a none"]),
+        ] {
+            assert_eq!(names(paths).unwrap(), expected, "{paths:?}");
+        }
+        for twice in [["a", "a"], ["./a", "a"], ["x/../a", "a"]] {
+            assert!(names(&twice).is_err(), "{twice:?}");
+        }
+    }
+
+    #[test]
+    fn endings_tell_how_outputs_are_compressed() {
+        use InputForm::{Compressed, Raw, Text};
+        let (gzip, zstd) = (Compressed("gzip"), Compressed("zstd"));
+        for (name, form, given, expected) in [
+            ("a", Text, None, "to/a none"),
+            ("a.gz", gzip, None, "to/a.gz gz:6"),
+            ("a.zst", zstd, None, "to/a.zst zst:3"),
+            ("a", zstd, None, "to/a zst:3"),
+            // Without a byte.
+            ("a.zst", Text, None, "to/a.zst zst:3"),
+            ("a.xz", Text, None, "to/a none"),
+            // With a wrong name.
+            ("a.zst", gzip, None, "to/a.gz gz:6"),
+            ("a.gz", Raw, None, "to/a.gz none"),
+            ("a.txt", Text, Some("zst:9"), "to/a.txt.zst zst:9"),
+            ("a.txt.gz", gzip, Some("zst"), "to/a.txt.zst zst:3"),
+            ("a.txt.gz", gzip, Some("none"), "to/a.txt none"),
+            ("a.bz2", Compressed("bzip2"), Some("gz"), "to/a.gz gz:6"),
+            ("a", zstd, Some("none"), "to/a none"),
+        ] {
+            assert_eq!(outputs(&[(name, form)], given).unwrap(), [expected]);
+        }
+        let failure = outputs(&[("a.bz2", Compressed("bzip2"))], None).unwrap_err();
+        assert!(failure.reason().contains("bzip2"), "{failure:?}");
+        assert!(outputs(&[("a.gz", gzip), ("a.zst", zstd)], Some("zst")).is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! What is written of the records of a block.
+
+use super::file::Output;
+use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
+use crate::record::{Block, BlockEnd};
+use crate::terminal::Result;
+
+/// What is written of the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    /// The selected ones, as they came.
+    Selected,
+    /// The selected ones, each after the number of records with its key and this byte.
+    Prefixed(u8),
+    /// All, each after the number of its copies; those without a key as well.
+    Counted,
+    /// Those without a key are left out.
+    CountedWithKey,
+}
+
+impl Output {
+    /// Writes the selected records of the block.
+    pub(super) fn write_selected(&mut self, block: &Block, selected: &[bool]) -> Result<()> {
+        // Neighbours go out as one piece.
+        let (mut start, mut previous_end, mut in_run) = (0, 0, false);
+        for (&end, &take) in block.ends.iter().zip(selected) {
+            if take != in_run {
+                if in_run {
+                    self.write(&block.bytes[start..previous_end])?;
+                } else {
+                    start = previous_end;
+                }
+                in_run = take;
+            }
+            previous_end = end;
+        }
+        if in_run {
+            self.write(&block.bytes[start..previous_end])?;
+            let whole = selected.len() == block.len();
+            self.owes_separator = whole && block.ending != BlockEnd::Separator;
+        }
+        Ok(())
+    }
+
+    /// Writes records after the numbers of their copies: number, tab, record.
+    pub(super) fn write_counted(
+        &mut self,
+        block: &Block,
+        keys: &BlockKeys,
+        counts: &[u64],
+        format: OutputFormat,
+    ) -> Result<()> {
+        let (mut counts, mut missing) = (counts.iter(), keys.missing_keys.iter().peekable());
+        for (place, record) in block.records().enumerate() {
+            let count = match missing.next_if(|it| it.record == place) {
+                None => counts.next().copied().unwrap_or(0),
+                Some(MissingKey { reason: Reason::Missing(_), .. })
+                    if format == OutputFormat::Counted =>
+                {
+                    0
+                }
+                Some(_) => continue,
+            };
+            self.write(format!("{count}\t").as_bytes())?;
+            self.write(record)?;
+            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
+        }
+        Ok(())
+    }
+
+    /// Writes the selected records after the numbers of those with their keys. A header's number has a name, the lines
+    /// before a header have none, and a record without a key is one.
+    pub(super) fn write_prefixed(
+        &mut self,
+        block: &Block,
+        keys: &BlockKeys,
+        answers: &Answers,
+        selected: &[bool],
+        separator: u8,
+    ) -> Result<()> {
+        let (mut totals, mut missing) =
+            (answers.totals.iter(), keys.missing_keys.iter().peekable());
+        for (place, (record, selected)) in block.records().zip(selected).enumerate() {
+            let without_key = missing.next_if(|it| it.record == place);
+            let total = match without_key {
+                None => totals.next().copied().unwrap_or(0),
+                Some(_) => 1,
+            };
+            if !selected {
+                continue;
+            }
+            let number = match without_key.map(|it| &it.reason) {
+                Some(Reason::Header(_)) if block.has_header_at(place) => COUNT.to_owned(),
+                Some(Reason::Header(_)) => String::new(),
+                _ => total.to_string(),
+            };
+            if !number.is_empty() {
+                self.write(number.as_bytes())?;
+                self.write(&[separator])?;
+            }
+            self.write(record)?;
+            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Destinations, OutputSpec, Packing, UsedFiles};
+    use crate::record::{RecordFormat, Separator};
+    use std::io::{Read, Seek};
+
+    fn block(text: &[u8], ending: BlockEnd) -> Block {
+        let mut ends = Vec::new();
+        let mut splitter = crate::record::Splitter::new(&Separator::Byte(b'\n'));
+        splitter.split(text, 0, &mut ends);
+        if ending != BlockEnd::Separator {
+            ends.push(text.len());
+        }
+        Block { bytes: text.to_vec(), ends, ending, ..Block::default() }
+    }
+
+    fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
+        let mut file = tempfile::tempfile().unwrap();
+        let handle = file.try_clone().unwrap();
+        let format = &RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
+        let (to, used) = (&Destinations::default(), &UsedFiles::default());
+        let threads = std::num::NonZeroUsize::MIN;
+        let spec = OutputSpec { format, to, used, threads, is_followed: false };
+        let mut output = Output::new(None, Ok(handle), Packing::None, spec).unwrap();
+        for (block, selected) in blocks {
+            output.write_selected(block, selected).unwrap();
+        }
+        output.flush().unwrap();
+        let mut bytes = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn selected_records_are_written_as_they_came() {
+        let text = b"a\nbb\n\nc\r\nd\n";
+        let whole = |selected| written(&[(block(text, BlockEnd::Separator), selected)]);
+        assert_eq!(whole(&[true; 5]), text);
+        assert_eq!(whole(&[false; 5]), b"");
+        assert_eq!(whole(&[true, false, true, true, false]), b"a\n\nc\r\n");
+        assert_eq!(whole(&[false, true]), b"bb\n", "answers may end early");
+    }
+
+    #[test]
+    fn a_separator_is_added_only_between_records() {
+        let open = || block(b"a\nb", BlockEnd::EndOfInput);
+        assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
+        assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
+        assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
+    }
+}

@@ -1,0 +1,87 @@
+//! Arguments, and what is said of values, in Python's words.
+
+use std::path::PathBuf;
+
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+
+/// A number of something: an integer from 0 to the largest of its type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole<T>(pub(crate) T);
+
+impl<'py, T: TryFrom<u64>> FromPyObject<'_, 'py> for Whole<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number = match value.extract::<u64>() {
+            Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => {
+                return Err(error);
+            }
+            number => number.ok().and_then(|number| T::try_from(number).ok()),
+        };
+        number.map(Self).ok_or_else(|| {
+            let (found, bits) = (&*value, 8 * size_of::<T>());
+            PyOverflowError::new_err(format!("{found} is not between 0 and 2**{bits} - 1"))
+        })
+    }
+}
+
+/// A secret key.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret(pub(crate) [u8; 16]);
+
+impl<'py> FromPyObject<'_, 'py> for Secret {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let bytes = buffer(&value)?;
+        let bytes = bytes.as_slice().map_err(crate::error::value)?;
+        bytes.try_into().map(Self).map_err(|_| {
+            PyValueError::new_err(format!(
+                "a key has 16 bytes, such as secrets.token_bytes(16), and not {}",
+                bytes.len()
+            ))
+        })
+    }
+}
+
+/// The name of a file, as Python's own functions take it.
+#[derive(Clone, Debug)]
+pub(crate) struct FileName(pub(crate) PathBuf);
+
+impl<'py> FromPyObject<'_, 'py> for FileName {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value.py().import("os")?.call_method1("fsdecode", (value,))?.extract().map(Self)
+    }
+}
+
+/// The bytes of whatever has them: bytes, bytearray, memoryview, mmap, an array.
+pub(crate) fn buffer<'py>(data: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, u8>> {
+    let array = data.py().import("numpy")?.call_method1("frombuffer", (data, "u1"))?;
+    Ok(array.cast_into::<PyArray1<u8>>()?.readonly())
+}
+
+/// Bytes in the unit that fits.
+pub(crate) fn size(bytes: f64) -> String {
+    match bytes {
+        ..1e3 => format!("{bytes} bytes"),
+        ..1e6 => format!("{:.1} kB", bytes / 1e3),
+        ..1e9 => format!("{:.1} MB", bytes / 1e6),
+        _ => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+/// A rate as Python writes it: 0, or 9.4e-04.
+pub(crate) fn rate(rate: f64) -> String {
+    let text = format!("{rate:.1e}");
+    match text.split_once('e') {
+        Some((digits, power)) if rate > 0.0 => match power.strip_prefix('-') {
+            Some(power) => format!("{digits}e-{power:0>2}"),
+            None => format!("{digits}e+{power:0>2}"),
+        },
+        _ => "0".to_owned(),
+    }
+}

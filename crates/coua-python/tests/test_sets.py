@@ -1,0 +1,207 @@
+"""Filters as sets, and as bytes: copies, comparisons, unions, pickles."""
+
+import array
+import copy
+import os
+import pickle
+import random
+import struct
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coua
+
+Make = Callable[[], coua.Filter]
+FILTERS: list[Make] = [coua.CuckooFilter, lambda: coua.Window("1h"), lambda: coua.CuckooFilter(layout="overlapping")]
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=100, seed=3)])
+def test_copies_pickles_and_bytes_are_equal_and_independent(make: Make) -> None:
+    seen = make()
+    seen.add_many(["a", "b"])
+    kind = type(seen)
+    copies = [copy.copy(seen), copy.deepcopy(seen), seen.copy(), pickle.loads(pickle.dumps(seen))]
+    whole = bytes(seen)
+    for buffer in (whole, bytearray(whole), memoryview(whole), np.frombuffer(whole, "u1"), array.array("B", whole)):
+        copies.append(kind.from_bytes(buffer))  # type: ignore[attr-defined]
+    for other in copies:
+        assert type(other) is kind
+        assert bytes(other) == whole
+        assert other == seen and not other != seen
+        assert other.add("c") and "c" not in seen
+
+
+def test_buffers_that_are_no_filters() -> None:
+    for kind in (coua.CuckooFilter, coua.Window, coua.BloomFilter):
+        for data in (b"", memoryview(b"x" * 200)):
+            with pytest.raises(coua.LoadError):
+                kind.from_bytes(data)
+        with pytest.raises(TypeError, match="bytes-like"):
+            kind.from_bytes("text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=100), lambda: coua.BloomFilter(100, 0.01)])
+def test_filters_are_compared_by_what_they_hold(make: Callable[[], coua.Filter | coua.BloomFilter]) -> None:
+    one, two = make(), make()
+    assert one == two and one == one and not one != two
+    one.add("a")
+    assert one != two
+    two.add("a")
+    assert one == two
+    for other in (coua.CuckooFilter(seed=1), coua.Window("2h"), coua.BloomFilter(100, 0.1), {"a"}, None):
+        assert one != other
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.BloomFilter(100, 0.01)])
+def test_words_of_sets(make: Callable[[], coua.CuckooFilter | coua.BloomFilter]) -> None:
+    seen, other = make(), make()
+    # `filter or CuckooFilter()` must not drop a filter because it is empty.
+    assert bool(seen) is True
+    assert seen.update(["a", None, "b", "a"], null="skip") is None
+    assert "a" in seen and "b" in seen
+    other.update({"c"})
+    union = seen | other
+    seen.update(other)
+    assert "c" in seen and union == seen and "a" not in other
+    with pytest.raises(TypeError, match="null"):
+        seen.update([None])
+    reference = weakref.ref(seen)
+    assert reference() is seen
+    del seen
+    assert reference() is None
+
+
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=1000)])
+def test_clear(make: Make) -> None:
+    seen = make()
+    seen.insert_many(["a", "b", "a"])
+    seen.clear()
+    assert len(seen) == 0 and seen.contains_many(["a", "b"]).sum() == 0
+    assert seen.add_many(["a", "b", "a"]).tolist() == [True, True, False]
+
+
+def test_bloom_filters_as_bytes_and_files(tmp_path: Path) -> None:
+    words = coua.BloomFilter(1000, 0.01, seed=5)
+    words.add_many(range(1000))
+    words.save(tmp_path / "words.coua")
+    words.save(os.fsencode(tmp_path / "words.coua"))
+    assert [path.name for path in tmp_path.iterdir()] == ["words.coua"]
+    whole = (tmp_path / "words.coua").read_bytes()
+    assert whole == bytes(words)
+    loaded = coua.BloomFilter.load(tmp_path / "words.coua")
+    assert loaded == words == coua.BloomFilter.from_bytes(memoryview(whole))
+    assert loaded.contains_many(range(1000)).all() and loaded != coua.BloomFilter(1000, 0.01)
+    # The header, as docs/format.md has it.
+    magic, version, kind, header, features, algorithm, seed, bits, probes = struct.unpack_from("<8sHHIIIQQQ", whole)
+    assert (magic, version, kind, header) == (b"\x89COUA\r\n\x1a", 1, 2, 64)
+    assert (features, algorithm, seed, probes) == (0, 1, 5, 7) and len(whole) == 64 + -(-bits // 64) * 8
+    chance = random.Random(3)
+    for _ in range(200):
+        place = chance.randrange(len(whole))
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << chance.randrange(8)
+        for data in (damaged, whole[:place]):
+            with pytest.raises(coua.LoadError):
+                coua.BloomFilter.from_bytes(data)
+    with pytest.raises(coua.LoadError, match="CuckooFilter or coua.Window loads it"):
+        coua.BloomFilter.from_bytes(bytes(coua.CuckooFilter()))
+    with pytest.raises(coua.LoadError):
+        coua.CuckooFilter.from_bytes(whole)
+    with pytest.raises(coua.LoadError) as error:
+        coua.BloomFilter.load(__file__)
+    assert "test_sets.py" in error.value.__notes__[0]
+    with pytest.raises(FileNotFoundError):
+        coua.BloomFilter.load(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError):
+        words.save(tmp_path / "missing" / "words.coua")
+    secret = coua.BloomFilter(1000, 0.01, key=b"0123456789abcdef")
+    secret.add("a")
+    with pytest.raises(TypeError, match="secret key"):
+        pickle.dumps(secret)
+    assert "a" in coua.BloomFilter.from_bytes(bytes(secret), key=b"0123456789abcdef")
+    for key, text in ((None, "give it by key"), (b"0" * 16, "another secret key")):
+        with pytest.raises(coua.LoadError, match=text):
+            coua.BloomFilter.from_bytes(bytes(secret), key=key)
+    with pytest.raises(coua.LoadError, match="no secret key"):
+        coua.BloomFilter.from_bytes(whole, key=b"0" * 16)
+
+
+def test_secret_keys_are_in_no_pickle() -> None:
+    secret = b"0123456789abcdef"
+    seen = coua.CuckooFilter(key=secret)
+    seen.add("a")
+    with pytest.raises(TypeError, match="secret key"):
+        pickle.dumps(seen)
+    assert secret not in bytes(seen)
+    assert "a" in copy.copy(seen)
+    with pytest.raises(coua.LoadError, match="key"):
+        coua.CuckooFilter.from_bytes(bytes(seen))
+    with pytest.raises(coua.LoadError, match="key"):
+        coua.CuckooFilter.from_bytes(bytes(seen), key=b"0" * 16)
+    assert "a" in coua.CuckooFilter.from_bytes(bytes(seen), key=secret)
+
+
+def test_union() -> None:
+    one, two = coua.CuckooFilter(), coua.CuckooFilter()
+    one.add_many(range(100))
+    two.add_many(range(50, 200))
+    union = one | two
+    one |= two
+    one |= one
+    for filter in (one, union):
+        assert len(filter) == 200 and filter.contains_many(range(200)).all()
+    assert len(two) == 150
+    before = bytes(one)
+    for other in (coua.CuckooFilter(seed=1), coua.CuckooFilter(hash_bits=40), coua.Window("1h")):
+        with pytest.raises(coua.MergeError):
+            one |= other
+    with pytest.raises(TypeError):
+        one |= {"a"}  # type: ignore[arg-type]
+    assert bytes(one) == before
+
+
+def test_damaged_bytes_are_refused() -> None:
+    seen = coua.CuckooFilter()
+    seen.add_many(range(1000))
+    whole = bytes(seen)
+    chance = random.Random(1)
+    for _ in range(200):
+        place = chance.randrange(len(whole))
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << chance.randrange(8)
+        with pytest.raises(coua.LoadError):
+            coua.CuckooFilter.from_bytes(bytes(damaged))
+        with pytest.raises(coua.LoadError):
+            coua.CuckooFilter.from_bytes(whole[:place])
+    with pytest.raises(ValueError, match="Window loads it"):
+        coua.CuckooFilter.from_bytes(bytes(coua.Window("1h")))
+    with pytest.raises(ValueError, match="CuckooFilter loads it"):
+        coua.Window.from_bytes(whole)
+
+
+def test_bloom_filters() -> None:
+    words = coua.BloomFilter(100_000, 0.01)
+    assert words.add("a") and not words.add("a") and "a" in words
+    assert words.add_many(np.arange(100_000)).sum() > 99_000
+    assert words.contains_many(np.arange(100_000)).all()
+    assert words.contains_many(np.arange(10**9, 10**9 + 10_000)).mean() < 0.015
+    for other in (pickle.loads(pickle.dumps(words)), copy.copy(words), copy.deepcopy(words)):
+        assert other.contains_many(np.arange(100_000)).all()
+        other.add("b")
+        assert "b" not in words
+    more = coua.BloomFilter(100_000, 0.01)
+    more.add("b")
+    more |= words
+    assert "a" in more and "b" in more and "b" not in words
+    with pytest.raises(coua.MergeError):
+        more |= coua.BloomFilter(10, 0.01)
+    with pytest.raises(ValueError):
+        coua.BloomFilter(10, 0)
+    with pytest.raises(TypeError, match="no key"):
+        more.add(1.5)  # type: ignore[arg-type]

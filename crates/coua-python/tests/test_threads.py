@@ -1,0 +1,133 @@
+"""Threads, signals and forks."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coua
+
+
+def test_two_threads_may_compare_filters_both_ways() -> None:
+    one, two = coua.CuckooFilter(), coua.CuckooFilter()
+    for filter in (one, two):
+        filter.add_many(range(1000))
+
+    def compare(left: coua.Filter, right: coua.Filter) -> None:
+        for _ in range(100):
+            assert left == right
+            assert not left.add(5)
+
+    threads = [threading.Thread(target=compare, args=pair) for pair in [(one, two), (two, one)] * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_threads_share_a_filter_and_each_key_is_new_once() -> None:
+    seen = coua.CuckooFilter()
+    new = [0] * 4
+
+    def add(number: int) -> None:
+        for begin in range(0, 400_000, 50_000):
+            new[number] += int(seen.add_many(np.arange(begin, begin + 50_000)).sum())
+            new[number] += sum(seen.add(-1 - key) for key in range(begin // 50, begin // 50 + 1000))
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(new) == len(seen) == 400_000 + 8000
+
+
+def test_a_batch_lets_other_threads_run() -> None:
+    seen = coua.CuckooFilter()
+    keys = np.arange(4_000_000)
+    thread = threading.Thread(target=lambda: seen.add_many(keys))
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        turns += 1
+        time.sleep(0.0005)
+    assert turns > 20
+
+
+@pytest.mark.parametrize("keys", [np.arange(8_000_000), [str(key) for key in range(1_500_000)]], ids=["array", "list"])
+def test_single_calls_go_between_the_parts_of_a_batch(keys: np.ndarray | list[str]) -> None:
+    seen = coua.CuckooFilter()
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: (seen.add_many(keys), done.set()))
+    thread.start()
+    while not len(seen):
+        time.sleep(0.001)
+    calls = 0
+    while not done.is_set():
+        assert "x" not in seen and seen.add(f"single {calls}") and seen.count("y") == 0
+        calls += 1
+    thread.join()
+    # All of these would wait for the whole batch otherwise.
+    assert calls > 3
+    assert len(seen) == len(keys) + calls
+
+
+def test_lookups_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    saved = tmp_path / "seen.coua"
+    seen = coua.CuckooFilter()
+    seen.add_many(np.arange(1000))
+    seen.save(saved)
+    window = coua.Window("1h")
+    window.add_many(np.arange(1000))
+    with coua.open(saved) as file, coua.open(saved, readonly=True) as reader:
+        for filter in (seen, window, file, reader):
+            thread = threading.Thread(target=filter.contains_many, args=(np.arange(10_000_000),))
+            longest, begin = 0.0, time.monotonic()
+            thread.start()
+            while thread.is_alive():
+                before = time.monotonic()
+                assert 5 in filter and filter.count(7) == 1 and len(filter) == 1000
+                longest = max(longest, time.monotonic() - before)
+            assert longest < 0.5 * (time.monotonic() - begin), filter
+
+
+def test_a_signal_ends_a_batch_and_what_is_in_is_told() -> None:
+    def alarm(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    seen = coua.CuckooFilter()
+    keys = np.arange(20_000_000)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            while True:
+                seen.clear()
+                seen.add_many(keys)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    notes = getattr(interrupted.value, "__notes__", [])
+    if notes:
+        assert notes == [f"(after {len(seen)} keys of the batch)"]
+    assert seen.contains_many(keys[: len(seen)]).all()
+
+
+def test_a_fork_may_use_filters_in_memory() -> None:
+    code = """
+import os, coua
+seen = coua.CuckooFilter()
+seen.add("a")
+child = os.fork()
+if child == 0:
+    os._exit(0 if "a" in seen and seen.add("b") and len(seen) == 2 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert "b" not in seen
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
