@@ -217,9 +217,10 @@ enum Call {
     LookupString,
     Remove,
     Growing,
+    CopiesBatch,
 }
 
-const CALLS: [(Call, &str); 12] = [
+const CALLS: [(Call, &str); 13] = [
     (Call::InsertBatch, "insert in batches until full"),
     (Call::LastStretch, "insert in batches, the last 5 of 95"),
     (Call::UniqueBatch, "insert_unique in batches, 57 % repeats"),
@@ -232,6 +233,7 @@ const CALLS: [(Call, &str); 12] = [
     (Call::LookupString, "look up one by one, strings of 16 bytes"),
     (Call::Remove, "remove one by one"),
     (Call::Growing, "insert in batches while growing"),
+    (Call::CopiesBatch, "insert in batches while growing, 57 % repeats"),
 ];
 
 /// A piece of work.
@@ -270,7 +272,7 @@ impl Case {
     fn keys(self) -> u64 {
         match self.call.0 {
             Call::LastStretch => ITEMS - BEFORE_THE_STRETCH,
-            Call::UniqueBatch => STREAM,
+            Call::UniqueBatch | Call::CopiesBatch => STREAM,
             _ => ITEMS,
         }
     }
@@ -291,6 +293,10 @@ impl Case {
                 counted(&mut || insert(&mut filter, last));
             }
             Call::UniqueBatch => insert_unique(&mut filter),
+            Call::CopiesBatch => {
+                let keys = with_repeats();
+                counted(&mut || insert(&mut filter, &keys));
+            }
             Call::Insert => counted(&mut || {
                 for &key in &keys {
                     black_box(filter.insert(key).is_ok());
@@ -332,14 +338,15 @@ impl Case {
 /// Starts small if it is growing; else has room for all items from the start, and for no more where that is
 /// allowed to be said.
 fn builder(shape: Shape, call: Call) -> CuckooFilterBuilder {
-    let is_growing = call == Call::Growing;
+    let is_growing = matches!(call, Call::Growing | Call::CopiesBatch);
     let builder = CuckooFilter::builder().capacity(if is_growing { 0 } else { ITEMS });
     let builder = match shape {
         Shape::Narrow => builder.rate(0.001),
         Shape::Overlapping => builder.rate(0.001).layout(Layout::Overlapping),
         Shape::Wide => return builder,
     };
-    if is_growing { builder.max_items(ITEMS) } else { builder.when_full(WhenFull::Refuse) }
+    let most = if call == Call::CopiesBatch { STREAM } else { ITEMS };
+    if is_growing { builder.max_items(most) } else { builder.when_full(WhenFull::Refuse) }
 }
 
 /// Callgrind counts between entry and return of this function, which it finds by its name.
@@ -356,13 +363,17 @@ fn insert(filter: &mut CuckooFilter, keys: &[KeyHash]) {
     }
 }
 
-fn insert_unique(filter: &mut CuckooFilter) {
-    // Every key has its first occurrence, and between these are repeats of earlier ones.
+/// Every key has its first occurrence, and between these are repeats of earlier ones.
+fn with_repeats() -> Vec<KeyHash> {
     let number = |n: u64| {
         let new = n * ITEMS / STREAM;
         if (n + 1) * ITEMS / STREAM > new { new } else { mix(n) % (new + 1) }
     };
-    let keys: Vec<_> = (0..STREAM).map(|n| KeyHash::from_u64(mix(number(n)))).collect();
+    (0..STREAM).map(|n| KeyHash::from_u64(mix(number(n)))).collect()
+}
+
+fn insert_unique(filter: &mut CuckooFilter) {
+    let keys = with_repeats();
     let mut outcomes = Vec::new();
     counted(&mut || {
         for block in keys.chunks(BLOCK) {

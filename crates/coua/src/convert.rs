@@ -135,6 +135,7 @@ impl CuckooFilter {
             }
         }
         if if_present == IfPresent::AddCopy {
+            self.expect_overflow(other.overflow().len());
             for (hash, entry) in other.overflow().iter() {
                 self.insert_copies(hash, entry.extra)?;
             }
@@ -145,8 +146,9 @@ impl CuckooFilter {
     fn insert_copies(&mut self, hash: KeyHash, copies: u64) -> Result<(), Full> {
         for left in (1..=copies).rev() {
             let place = self.as_segments().locate(hash);
-            let has_bucketful = self.as_segments().copies(&place) >= self.slots_per_bucket();
-            if has_bucketful || self.overflow_copies(&place) > 0 {
+            let segments = self.as_segments();
+            let most = Self::slots_for_copies(segments.level_of(place.segment));
+            if segments.copies(&place) >= most || self.overflow_copies(&place) > 0 {
                 return self.add_extra_copies(&place, left);
             }
             self.insert(hash)?;

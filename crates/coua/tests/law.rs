@@ -232,7 +232,7 @@ fn check_capacity(items: u64, rate: f64, layout: Layout, slots: u32) {
     // How many entries the overflow table has is chance: five standard deviations. A few items without a slot
     // come on top, in large filters more.
     let planned = plan.overflow_bytes as f64;
-    let spare = 5.0 * (planned / 40.0).sqrt() * 40.0 + 3.0 * 40.0 + 1e-3 * plan.bytes as f64;
+    let spare = 5.0 * (planned / 16.0).sqrt() * 40.0 + 3.0 * 40.0 + 1e-3 * plan.bytes as f64;
     let used = (filter.memory_bytes() as u64 - empty) as f64;
     assert!((used - planned).abs() <= spare, "{items}: {used}, {planned} planned: {filter:?}");
     // Slots of 6 bits and less are planned less full.

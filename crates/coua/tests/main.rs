@@ -24,6 +24,7 @@ mod memory_limit;
 mod model;
 mod plans;
 mod rebuilt;
+mod repeats;
 mod reserve;
 #[cfg(feature = "serde")]
 mod serde;

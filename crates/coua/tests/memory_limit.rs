@@ -193,7 +193,7 @@ fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
         let mut free = one.clone();
         merge(&mut free, &two).unwrap();
         let (mut accepted, mut refused) = (0, 0);
-        for limit in sample((800..1_600).step_by(4), 7) {
+        for limit in sample((800..2_400).step_by(4), 7) {
             let mut limited = one.clone();
             limited.set_memory_limit(Some(limit << 10));
             if merge(&mut limited, &two).is_ok() {
@@ -212,14 +212,18 @@ fn a_limit_refuses_a_merge_or_changes_none_of_its_bytes() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
 fn batches_of_copies_are_refused_where_single_calls_are() {
-    for (layout, slots) in LAYOUTS {
+    // Where slots are wide, copies from the second on take none; in others, those beyond a bucket's slots.
+    for ((layout, slots), (bits, copies)) in
+        LAYOUTS.into_iter().flat_map(|it| [(it, (64, 1)), (it, (40, it.1))])
+    {
         let random = &mut Random::new(slots.into());
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut prepared = builder.capacity(400_000).max_evictions(1).build().unwrap();
+        let builder = builder.hash_bits(bits).capacity(400_000).max_evictions(1);
+        let mut prepared = builder.build().unwrap();
         let bytes = prepared.memory_bytes();
         prepared.set_memory_limit(Some(bytes as u64 + 2_000));
         let held = random.many(500, KeyHash::from_u64);
-        prepared.insert_batch(&held.repeat(slots as usize)).unwrap();
+        prepared.insert_batch(&held.repeat(copies as usize)).unwrap();
         while prepared.memory_bytes() < bytes + 1_000 {
             prepared.insert(KeyHash::from_u64(random.next())).unwrap();
         }

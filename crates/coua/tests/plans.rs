@@ -209,7 +209,7 @@ fn a_filter_of_few_hash_bits_takes_the_planned_overflow_table() {
                 let (taken, planned) =
                     (filter.memory_bytes() as f64 - empty, plan.overflow_bytes as f64);
                 // Five standard deviations of the entries, and a few overflowed items.
-                let chance = 40.0 * (5.0 * (planned / 40.0).sqrt() + 0.002 * items as f64);
+                let chance = 40.0 * (5.0 * (planned / 16.0).sqrt() + 0.002 * items as f64);
                 assert!((taken - planned).abs() <= chance, "{taken} {plan:?} {filter:?}");
             }
         }

@@ -7,10 +7,10 @@
 use std::mem::take;
 
 use super::deferred::Deferred;
-use crate::error::Insertion;
-use crate::filter::{CuckooFilter, Decision, IfPresent};
+use crate::error::{Full, Insertion};
+use crate::filter::{CuckooFilter, Decision, IfPresent, Repeat};
 use crate::hash::KeyHash;
-use crate::kernel::{GROUP, GroupMoves, Levels};
+use crate::kernel::{GROUP, GroupMoves, Levels, Place};
 use crate::segments::EvictionChain;
 
 /// Fewer chains than these find their moves one after the other.
@@ -82,6 +82,8 @@ pub(super) struct InsertBatch<'a> {
     /// One for each key, or none where nobody asks.
     pub(super) outcomes: &'a mut [Insertion],
     pub(super) deferred: Deferred,
+    /// Copies that take no slot.
+    pub(super) repeats: Vec<Repeat>,
     pub(super) chains: Chains,
     /// Segments refuse keys that find no slot.
     pub(super) can_refuse: bool,
@@ -97,6 +99,41 @@ impl InsertBatch<'_> {
         {
             *outcome = insertion;
         }
+    }
+
+    /// Whether a key of this segment that is there is inserted by counting it.
+    #[inline(always)]
+    pub(super) fn counts_repeats(&self, levels: impl Levels, segment: u32) -> bool {
+        let level = self.filter.as_segments().level_in(levels, segment);
+        self.if_present == IfPresent::AddCopy && CuckooFilter::slots_for_copies(&level) == 1
+    }
+
+    /// Notes one more copy of a key that has its slot. It is counted when the pass ends: then many entries are
+    /// prefetched, and no decision depends on it.
+    #[inline(always)]
+    pub(super) fn count_repeat(&mut self, place: &Place, number: usize) {
+        let segments = self.filter.as_segments();
+        let representative = segments.representative_of(self.hashes[number], place);
+        self.repeats.push(Repeat { segment: place.segment, representative });
+        self.note(number, Insertion::Inserted);
+    }
+
+    /// Does all that an insert does before it has to move other items; false if it has to.
+    #[inline(always)]
+    pub(super) fn try_place(
+        &mut self,
+        levels: impl Levels,
+        place: &Place,
+        number: usize,
+    ) -> Result<bool, Full> {
+        let is_counted = self.counts_repeats(levels, place.segment);
+        let if_present = if is_counted { IfPresent::Skip } else { self.if_present };
+        match self.filter.try_place(levels, place, if_present)? {
+            Some(Insertion::AlreadyPresent) if is_counted => self.count_repeat(place, number),
+            Some(insertion) => self.note(number, insertion),
+            None => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Works on the runs until all have begun and at most `few` chains are active. The keys of a run that needs
@@ -156,7 +193,8 @@ impl InsertBatch<'_> {
     fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         let number = self.deferred.first(run)?;
         let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
-        let may_be_there = self.filter.as_segments().get(place.segment).has_overflow();
+        // Extra copies always have one in a slot.
+        let may_be_there = self.filter.as_segments().get(place.segment).overflowed() > 0;
         if may_be_there || self.when_blocked(levels, place.segment) != Some(Decision::Evict) {
             return None;
         }
@@ -171,9 +209,10 @@ impl InsertBatch<'_> {
     fn next_chain(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         while let Some(number) = self.deferred.first(run) {
             let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
-            match self.filter.try_place(levels, &place, self.if_present) {
-                Ok(Some(insertion)) => self.note(number, insertion),
-                Ok(None) => match self.when_blocked(levels, place.segment) {
+            match self.try_place(levels, &place, number) {
+                Ok(true) => {}
+                Err(_) => return self.wait(),
+                Ok(false) => match self.when_blocked(levels, place.segment) {
                     Some(Decision::Evict) => {
                         self.deferred.pop(run);
                         self.note(number, Insertion::Inserted);
@@ -186,7 +225,6 @@ impl InsertBatch<'_> {
                     }
                     _ => return self.wait(),
                 },
-                Err(_) => return self.wait(),
             }
             self.deferred.pop(run);
         }

@@ -106,6 +106,7 @@ impl CuckooFilter {
             if_present,
             outcomes,
             deferred: Deferred::default(),
+            repeats: Vec::new(),
             chains: Chains::default(),
             present: Vec::new(),
         };
@@ -187,7 +188,8 @@ impl InsertBatch<'_> {
         let due = prefetcher.due();
         self.filter.as_segments().preview(keys, numbers.len(), Wanted::Free, preview);
         // Inserts take no key away: those are still there.
-        let held = if self.if_present == IfPresent::Skip { preview.held } else { 0 };
+        let is_counted = self.counts_repeats(levels, keys.segment(0));
+        let held = if is_counted || self.if_present == IfPresent::Skip { preview.held } else { 0 };
         let first = self.done - numbers.start;
         self.done = first + numbers.end;
         for number in numbers {
@@ -195,6 +197,9 @@ impl InsertBatch<'_> {
                 self.filter.as_segments().prefetch_key(levels, due, number);
             }
             if has(held, number) {
+                if is_counted {
+                    self.count_repeat(&keys.place(number), first + number);
+                }
                 continue;
             }
             let segment = keys.segment(number);
@@ -216,13 +221,7 @@ impl InsertBatch<'_> {
     /// Inserts one key, or defers it; false if it may be refused.
     #[inline(always)]
     fn place_or_defer(&mut self, levels: impl Levels, place: &Place, number: usize) -> bool {
-        match self.filter.try_place(levels, place, self.if_present) {
-            Ok(Some(insertion)) => {
-                self.note(number, insertion);
-                true
-            }
-            _ => self.defer(number, place.segment),
-        }
+        self.try_place(levels, place, number).unwrap_or(false) || self.defer(number, place.segment)
     }
 
     /// Defers a key, unless its segment may refuse it: then false.
@@ -286,6 +285,7 @@ impl Passes<'_, '_> {
             batch.insert_runs(levels, if is_ending { 0 } else { few });
         }
         batch.chains.begun = 0;
+        batch.filter.count_repeats(&mut batch.repeats);
         batch.deferred.drain()
     }
 }

@@ -46,7 +46,7 @@ impl CuckooFilter {
     fn join(&mut self, index: u32, most: u64) -> Result<bool, OutOfMemory> {
         let Some(pair) = self.segments.siblings(index) else { return Ok(false) };
         let occupied = pair.map(|index| u64::from(self.segments.get(index).occupied()));
-        if occupied.iter().sum::<u64>() > most || !self.may_join(pair[0]) {
+        if occupied.iter().sum::<u64>() > most || !self.may_join(pair) {
             return Ok(false);
         }
         let mut hashes = self.representatives(pair[0])?;
@@ -61,12 +61,12 @@ impl CuckooFilter {
 
     /// Whether these segments may become one: a level above theirs exists, their overflowed items are few, and no segment
     /// lies deeper than so few may.
-    fn may_join(&self, lower: u32) -> bool {
-        let (prefix, depth) = (self.segments.get(lower).prefix(), self.segments.depth_of(lower));
+    fn may_join(&self, pair: [u32; 2]) -> bool {
+        let entries = |index| self.keys_without_room(index, MOST_OVERFLOW_ENTRIES + 1);
         let can_join = self.is_resizable() && !self.shard.is_part();
         can_join
             && self.segments.depth() <= deepest(self.segments.len() - 1)
-            && self.segments.has_level_above(lower)
-            && self.overflow.under(prefix, depth - 1).nth(MOST_OVERFLOW_ENTRIES).is_none()
+            && self.segments.has_level_above(pair[0])
+            && pair.map(entries).iter().sum::<usize>() <= MOST_OVERFLOW_ENTRIES
     }
 }

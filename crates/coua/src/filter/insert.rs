@@ -142,13 +142,13 @@ impl CuckooFilter {
     ) -> Result<Option<Insertion>, Full> {
         let place = &place;
         let held = self.segments.copies(place);
-        let has_bucketful = held >= self.slots_per_bucket();
+        let has_slots = held >= Self::slots_for_copies(self.segments.level_of(place.segment));
         // Most repeats are of keys with many copies: for those the overflow table need not be read.
         let is_in_overflow = || self.overflow_copies(place) > 0;
         if if_present == IfPresent::Skip && (held > 0 || is_in_overflow()) {
             return Ok(Some(Insertion::AlreadyPresent));
         }
-        let has_all_its_slots = has_bucketful || is_in_overflow();
+        let has_all_its_slots = has_slots || is_in_overflow();
         if !has_all_its_slots && !self.is_at_max_items() {
             if !self.segments.place(AnyLevel, place) {
                 return Ok(None);

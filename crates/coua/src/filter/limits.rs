@@ -1,6 +1,7 @@
 //! What a filter knows where an insert finds both its buckets full, and how much memory it may still take.
 
 use super::CuckooFilter;
+use super::copies::MOST_BYTES_TO_INSERT;
 use super::growth::{Decision, Fill, MOST_ENTRIES_BY_CHANCE, Surroundings, decide};
 use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
 use crate::kernel::{Geometry, LevelGeometry};
@@ -47,7 +48,6 @@ impl CuckooFilter {
         let segment = self.segments.get(index);
         let geometry = self.segments.geometry();
         let level = segment.level();
-        let entries = self.overflow.under(segment.prefix(), self.segments.depth_of(index));
         let memory_left = self.memory_left();
         let is_limited = memory_left != u64::MAX;
         Surroundings {
@@ -58,7 +58,7 @@ impl CuckooFilter {
             is_resizable: self.is_resizable(),
             is_part: self.shard.is_part(),
             splits: level + self.shard.levels_above,
-            entries: entries.take(MOST_ENTRIES_BY_CHANCE + 1).count(),
+            entries: self.keys_without_room(index, MOST_ENTRIES_BY_CHANCE + 1),
             depth: self.segments.depth_of(index) + self.shard.bits,
             region: self.segments_in_region(index),
             is_last_level: self.segments.is_last_level(index),
@@ -107,8 +107,8 @@ impl CuckooFilter {
     /// Lets the filter grow to so many bytes of memory at most, as [`memory_bytes`](Self::memory_bytes)
     /// counts them; `None`: to any number, as before the first call. O(1).
     ///
-    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the fifth copy of a
-    /// key or a later one (with four slots in a bucket), if it is the first that has no slot. Everything else goes
+    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the second copy
+    /// of a key (in slots of less than 32 bits, one beyond a bucket's slots), if it is the first that has no slot. Everything else goes
     /// on, also in a filter that is larger already. Until the filter has grown, each item that its memory was
     /// [planned](Self::capacity) for goes in, also the few of them that have no slot in the end; later, those
     /// whose segments have free slots.
@@ -151,7 +151,7 @@ impl CuckooFilter {
 
     /// Whether memory is left for an entry of the overflow table.
     pub(super) fn has_memory_for_overflow(&self) -> bool {
-        self.memory_left() >= OVERFLOW_ENTRY_BYTES as u64
+        self.memory_left() >= MOST_BYTES_TO_INSERT.max(OVERFLOW_ENTRY_BYTES) as u64
     }
 
     /// Bytes that a table of another geometry takes beyond those of this one.

@@ -8,6 +8,7 @@
 //! what an insert does whose buckets are full ([`growth`]).
 
 mod compact;
+mod copies;
 mod create;
 mod describe;
 mod growth;
@@ -26,7 +27,7 @@ use crate::segments::Segments;
 
 use growth::Thresholds;
 pub(crate) use growth::{Decision, inserts_before_rebuilding};
-pub(crate) use overflow::{OverflowEntry, OverflowTable};
+pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
 pub use policy::WhenFull;
 pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 
@@ -38,10 +39,9 @@ pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, REGION_BITS, S
 /// * Removing a key that was never inserted returns false, but with the false-positive rate's
 ///   probability removes another key's copy: remove only what you inserted.
 ///
-/// All operations on one key take O(1) expected time, and O(log k) where k keys have more copies than
-/// a bucket has slots. Batches are several times faster than single calls once the table is
-/// larger than the processor's caches. Making a filter takes O(segments), and describing it O(1) unless a
-/// method says otherwise.
+/// All operations on one key take O(1) expected time, and O(log k) where k keys have no slot. Batches are several
+/// times faster than single calls once the table is larger than the processor's caches. Making a filter takes
+/// O(segments), and describing it O(1) unless a method says otherwise.
 ///
 /// ```
 /// use coua::CuckooFilter;

@@ -5,10 +5,17 @@ use std::collections::btree_map::Entry;
 use std::hint::black_box;
 
 use super::CuckooFilter;
+use super::copies::CopyTable;
 use crate::error::{OutOfMemory, with_room};
 use crate::hash::KeyHash;
-use crate::kernel::Place;
+use crate::kernel::{LevelGeometry, Place};
 use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
+
+/// From so many bits on, a second slot for a key is dearer than to count its copies.
+const WIDE_SLOT_BITS: u32 = 32;
+
+/// Repeats whose entries are being prefetched.
+const REPEATS_AHEAD: usize = 16;
 
 /// Copies of one key that have no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,11 +35,21 @@ impl OverflowEntry {
     }
 }
 
-/// Copies by representative hash. A tree: its order groups a segment's entries and makes snapshots
-/// reproducible, and no choice of keys makes it slow.
+/// One more copy of a key, to be counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) segment: u32,
+    pub(crate) representative: KeyHash,
+}
+
+/// Copies by representative hash. Its order groups a segment's entries and makes snapshots reproducible. Each key is in
+/// one place: where it has nothing but extra copies, in a table that is small and fast; else in a tree, which no choice
+/// of keys makes slow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverflowTable {
-    entries: BTreeMap<u64, OverflowEntry>,
+    /// None of them: no table.
+    copies: Option<Box<CopyTable>>,
+    tree: BTreeMap<u64, OverflowEntry>,
     overflowed: u64,
     /// Extra copies over all keys.
     extra: u128,
@@ -47,17 +64,56 @@ impl OverflowTable {
 
     /// A copy, if there is memory for it.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        Self::check_memory(self.entries.len())?;
+        Self::check_memory(self.len())?;
         Ok(self.clone())
     }
 
     /// The copies of a key.
     pub(crate) fn of(&self, representative: KeyHash) -> OverflowEntry {
-        self.entries.get(&representative.to_u64()).copied().unwrap_or_default()
+        let hash = representative.to_u64();
+        match self.copies.as_ref().map_or(0, |copies| copies.get(hash)) {
+            0 => self.tree.get(&hash).copied().unwrap_or_default(),
+            extra => OverflowEntry { extra: extra.into(), overflowed: 0 },
+        }
     }
 
+    #[inline(always)]
     pub(crate) fn add(&mut self, representative: KeyHash, entry: OverflowEntry) {
-        let held = self.entries.entry(representative.to_u64()).or_default();
+        let hash = representative.to_u64();
+        if entry.overflowed == 0
+            && let Ok(more) = u32::try_from(entry.extra)
+        {
+            if let Some(copies) = self.copies_mut(hash) {
+                if let Some(sum) = copies.checked_add(more) {
+                    *copies = sum;
+                    self.extra += u128::from(more);
+                    return;
+                }
+            } else if self.insert_extra(hash, more) {
+                return;
+            }
+        }
+        self.add_to_tree(hash, entry);
+    }
+
+    /// Adds extra copies of a key that has none in the table of copies; false if that has no place for them.
+    fn insert_extra(&mut self, hash: u64, extra: u32) -> bool {
+        let is_in_tree = !self.tree.is_empty() && self.tree.contains_key(&hash);
+        if extra == 0 || is_in_tree {
+            return false;
+        }
+        if !self.copies.get_or_insert_default().insert(hash, extra) {
+            return false;
+        }
+        self.extra += u128::from(extra);
+        true
+    }
+
+    #[cold]
+    fn add_to_tree(&mut self, hash: u64, entry: OverflowEntry) {
+        let moved = self.remove_copies(hash);
+        let held = self.tree.entry(hash).or_default();
+        held.extra += u64::from(moved);
         let extra = held.extra.saturating_add(entry.extra);
         self.extra += u128::from(extra - held.extra);
         held.extra = extra;
@@ -67,7 +123,19 @@ impl OverflowTable {
 
     /// Removes these copies, or returns false and changes nothing.
     pub(crate) fn take(&mut self, representative: KeyHash, copies: OverflowEntry) -> bool {
-        let Entry::Occupied(mut entry) = self.entries.entry(representative.to_u64()) else {
+        let hash = representative.to_u64();
+        if let Some(held) = self.copies_mut(hash) {
+            if copies.overflowed > 0 || u64::from(*held) < copies.extra {
+                return false;
+            }
+            *held -= copies.extra as u32;
+            if *held == 0 {
+                self.remove_copies(hash);
+            }
+            self.extra -= u128::from(copies.extra);
+            return true;
+        }
+        let Entry::Occupied(mut entry) = self.tree.entry(hash) else {
             return false;
         };
         let held = entry.get_mut();
@@ -78,10 +146,30 @@ impl OverflowTable {
         self.extra -= u128::from(copies.extra);
         held.overflowed -= copies.overflowed;
         self.overflowed -= copies.overflowed;
-        if *held == OverflowEntry::default() {
-            entry.remove();
+        if held.overflowed == 0 {
+            let extra_alone = entry.remove();
+            if extra_alone.extra > 0 {
+                self.extra -= u128::from(extra_alone.extra);
+                self.add(representative, extra_alone);
+            }
         }
         true
+    }
+
+    /// The count of a key that has nothing but extra copies.
+    #[inline(always)]
+    fn copies_mut(&mut self, hash: u64) -> Option<&mut u32> {
+        self.copies.as_mut()?.get_mut(hash)
+    }
+
+    /// Takes a key out of the table of copies; how many it had there.
+    fn remove_copies(&mut self, hash: u64) -> u32 {
+        let Some(table) = &mut self.copies else { return 0 };
+        let copies = table.remove(hash);
+        if table.len() == 0 {
+            self.copies = None;
+        }
+        copies
     }
 
     /// Copies beyond a bucket's worth, over all keys.
@@ -100,7 +188,7 @@ impl OverflowTable {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.copies.as_ref().map_or(0, |copies| copies.len()) + self.tree.len()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
@@ -114,11 +202,33 @@ impl OverflowTable {
         depth: u32,
     ) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
         let last = prefix | u64::MAX.unbounded_shr(depth);
-        self.entries.range(prefix..=last).map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
+        let extra = |extra: u32| OverflowEntry { extra: extra.into(), overflowed: 0 };
+        let copies = self.copies.iter().flat_map(move |copies| copies.range(prefix, last));
+        let mut copies =
+            copies.map(move |(hash, copies)| (KeyHash::from_u64(hash), extra(copies))).peekable();
+        let mut tree = self.tree_under(prefix, depth).peekable();
+        std::iter::from_fn(move || {
+            let is_copy_next = match (copies.peek(), tree.peek()) {
+                (Some((copy, _)), Some((hash, _))) => copy.to_u64() < hash.to_u64(),
+                (copy, _) => copy.is_some(),
+            };
+            if is_copy_next { copies.next() } else { tree.next() }
+        })
+    }
+
+    /// Those of keys that may have items without a slot.
+    pub(super) fn tree_under(
+        &self,
+        prefix: u64,
+        depth: u32,
+    ) -> impl Iterator<Item = (KeyHash, OverflowEntry)> + '_ {
+        let last = prefix | u64::MAX.unbounded_shr(depth);
+        self.tree.range(prefix..=last).map(|(&hash, &entry)| (KeyHash::from_u64(hash), entry))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.entries.len() * ENTRY_BYTES
+        self.copies.as_ref().map_or(0, |copies| copies.memory_bytes())
+            + self.tree.len() * ENTRY_BYTES
     }
 }
 
@@ -136,8 +246,45 @@ impl CuckooFilter {
     /// Adds copies of a key to the overflow table.
     pub(super) fn add_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
-        self.overflow.add(self.segments.representative(&place), entry);
+        self.overflow.add(self.segments.representative_of(hash, &place), entry);
         self.segments.add_overflow(place.segment, entry.overflowed);
+    }
+
+    /// Slots that copies of a key may take in a segment of this level; further ones are counted. Copies of a key
+    /// share two buckets, so they make evictions long, and segments split early. Where slots are wide, a count takes
+    /// hardly more memory than a slot.
+    #[inline(always)]
+    pub(crate) fn slots_for_copies(level: &LevelGeometry) -> u32 {
+        if level.codec.slot_bits >= WIDE_SLOT_BITS { 1 } else { level.codec.slots }
+    }
+
+    /// Keys of a segment some of whose copies found no slot; as many as `most` can tell. Where copies take one slot, that
+    /// they are counted tells nothing.
+    pub(super) fn keys_without_room(&self, index: u32, most: usize) -> usize {
+        let (segment, level) = (self.segments.get(index), self.segments.level_of(index));
+        if Self::slots_for_copies(level) == 1 {
+            return most.min(segment.overflowed() as usize);
+        }
+        self.overflow.under(segment.prefix(), level.depth).take(most).count()
+    }
+
+    /// Counts further copies of keys that have all their slots.
+    #[inline(always)]
+    pub(crate) fn count_repeats(&mut self, repeats: &mut Vec<Repeat>) {
+        for (number, repeat) in repeats.iter().enumerate() {
+            if let Some(copies) = &self.overflow.copies {
+                let ahead = |distance: usize| repeats.get(number + distance);
+                if let Some(repeat) = ahead(2 * REPEATS_AHEAD) {
+                    copies.prefetch_page(repeat.representative.to_u64());
+                }
+                if let Some(repeat) = ahead(REPEATS_AHEAD) {
+                    copies.prefetch(repeat.representative.to_u64());
+                }
+            }
+            self.overflow.add(repeat.representative, OverflowEntry::ONE_EXTRA);
+            self.segments.add_overflow(repeat.segment, 0);
+        }
+        repeats.clear();
     }
 
     /// Adds copies of a key that has all its slots.
@@ -158,16 +305,25 @@ impl CuckooFilter {
     pub(super) fn count_overflow(&mut self, index: u32) {
         self.segments.clear_overflow(index);
         let prefix = self.segments.get(index).prefix();
-        let entries = self.overflow.under(prefix, self.segments.depth_of(index));
-        for (_, entry) in entries {
-            self.segments.add_overflow(index, entry.overflowed);
+        let depth = self.segments.depth_of(index);
+        if self.overflow.under(prefix, depth).next().is_some() {
+            let overflowed =
+                self.overflow.tree_under(prefix, depth).map(|(_, entry)| entry.overflowed);
+            self.segments.add_overflow(index, overflowed.sum());
+        }
+    }
+
+    /// So many entries follow, in the order of their hashes.
+    pub(crate) fn expect_overflow(&mut self, entries: usize) {
+        if entries > 0 {
+            self.overflow.copies.get_or_insert_default().expect(entries);
         }
     }
 
     /// Adds copies of a key that its segment counts already.
     pub(crate) fn adopt_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
-        self.overflow.add(self.segments.representative(&place), entry);
+        self.overflow.add(self.segments.representative_of(hash, &place), entry);
         self.stored += entry.overflowed;
     }
 

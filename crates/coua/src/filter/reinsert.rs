@@ -89,8 +89,11 @@ impl CuckooFilter {
     /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
     /// forged snapshot may have millions of them, and each would take all its steps.
     pub(super) fn reinsert_overflowed(&mut self, prefix: u64, depth: u32) {
-        let overflowed: Vec<_> =
-            self.overflow.under(prefix, depth).filter(|(_, entry)| entry.overflowed > 0).collect();
+        let overflowed: Vec<_> = self
+            .overflow
+            .tree_under(prefix, depth)
+            .filter(|(_, entry)| entry.overflowed > 0)
+            .collect();
         let mut unplaced = 0;
         for (hash, entry) in overflowed {
             for _ in 0..entry.overflowed {

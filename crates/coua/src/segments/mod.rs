@@ -13,7 +13,9 @@ mod uniform;
 
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place};
+use crate::kernel::{
+    AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place, Resolution,
+};
 use crate::simd::Quads;
 use crate::table::{Directory, Segment, Table};
 
@@ -184,6 +186,20 @@ impl Segments {
     /// The smallest hash of a key's cell.
     pub(crate) fn representative(&self, place: &Place) -> KeyHash {
         self.representative_in(place.segment, place.primary, place.value)
+    }
+
+    /// [`representative`](Self::representative) of a key whose hash is known.
+    #[inline(always)]
+    pub(crate) fn representative_of(&self, hash: KeyHash, place: &Place) -> KeyHash {
+        match self.geometry.resolution {
+            // Each of the hashes that are told apart has a cell of its own.
+            Resolution::Prefix { bits } => {
+                let first_bits = KeyHash::from_u64(hash.to_u64() & !u64::MAX.unbounded_shr(bits));
+                debug_assert_eq!(first_bits, self.representative(place));
+                first_bits
+            }
+            Resolution::Cells { .. } => self.representative(place),
+        }
     }
 
     /// The smallest hash of the cell that a value in a bucket stands for.

@@ -116,6 +116,9 @@ impl ShardPlan {
         };
         let tables = table.split(1 << self.bits, shard_of).into_iter();
         let mut shards = tables.map(shard).collect::<Result<Vec<_>, _>>()?;
+        for shard in &mut shards {
+            shard.expect_overflow(overflow.len() >> self.bits);
+        }
         for (hash, entry) in overflow.iter() {
             let shard = &mut shards[hash.first_bits(self.bits)];
             shard.adopt_overflow(hash.without_first(self.bits), entry);
@@ -139,7 +142,7 @@ impl ShardPlan {
 
     /// The filter of all shards, in their order.
     pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
-        let mut overflow = Vec::new();
+        let mut overflows = Vec::with_capacity(shards.len());
         let mut tables = Vec::with_capacity(shards.len());
         let above = self.shard().levels_above;
         for (number, shard) in (0_u64..).zip(shards) {
@@ -147,17 +150,18 @@ impl ShardPlan {
             let first = (number << 1) << (63 - self.bits);
             let (mut table, part) = shard.into_parts();
             table.map_places(|prefix, level| (first | (prefix >> self.bits), level + above));
-            overflow.extend(part.iter().map(|(hash, entry)| {
-                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
-                let smallest = hash.to_u64().div_ceil(1 << self.bits);
-                (KeyHash::from_u64(first | smallest), entry)
-            }));
+            overflows.push((first, part));
             tables.push(table);
         }
         let table = Table::joined(tables);
         let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
-        for (hash, entry) in overflow {
-            whole.adopt_overflow(hash, entry);
+        whole.expect_overflow(overflows.iter().map(|(_, part)| part.len()).sum());
+        for (first, part) in overflows {
+            for (hash, entry) in part.iter() {
+                // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
+                let smallest = hash.to_u64().div_ceil(1 << self.bits);
+                whole.adopt_overflow(KeyHash::from_u64(first | smallest), entry);
+            }
         }
         Ok(whole)
     }
@@ -209,6 +213,7 @@ pub(crate) mod tests {
                 let crowd = crowd(400, bits.max(6)).into_iter();
                 hashes.extend(crowd.map(|hash| KeyHash::from_u64(hash.to_u64() | begin)));
             }
+            hashes.extend_from_within(keys as usize / 2..);
             let mut order: Vec<_> = (0..hashes.len()).collect();
             order.sort_by_key(|&n| mix(n as u64));
             let hashes: Vec<_> = order.into_iter().map(|n| hashes[n]).collect();

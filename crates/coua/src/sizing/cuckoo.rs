@@ -6,7 +6,7 @@ use crate::error::{BuildError, OutOfMemory};
 use crate::kernel::{
     Geometry, LOW_BITS, Layout, MAX_BUCKETS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
 };
-use crate::sizing::{HASH_VALUES, OVERFLOW_ENTRY_BYTES};
+use crate::sizing::{COPIES_ENTRY_BYTES, HASH_VALUES};
 use crate::table::Segment;
 
 /// Segments of a filter of fixed size have at most this many slots. Larger ones reach no higher load;
@@ -201,7 +201,7 @@ pub struct CuckooPlan {
     pub segments: u64,
     /// Memory of the filter with that many items, the overflow table included.
     pub bytes: u64,
-    /// The part of `bytes` that the exact overflow table is expected to take: 40 bytes for each group of
+    /// The part of `bytes` that the exact overflow table is expected to take: 16 bytes for each group of
     /// items beyond a bucket's slots that cannot be told apart. Next to nothing unless the rate is
     /// coarse and a bucket has one or two slots.
     pub overflow_bytes: u64,
@@ -210,7 +210,7 @@ pub struct CuckooPlan {
 impl CuckooPlan {
     pub(crate) fn of(geometry: &Geometry, items: u64) -> Self {
         let cells = geometry.cells();
-        let overflow_bytes = (crowded_cells(geometry, items) * OVERFLOW_ENTRY_BYTES as f64) as u64;
+        let overflow_bytes = (crowded_cells(geometry, items) * COPIES_ENTRY_BYTES as f64) as u64;
         let level = geometry.level(geometry.base_depth);
         Self {
             items,

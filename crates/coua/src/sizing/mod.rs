@@ -16,5 +16,8 @@ pub(crate) use cuckoo::{
 
 /// Memory of one entry of the overflow table: 24 bytes, in nodes of a tree that are two thirds full, and pointers.
 pub(crate) const OVERFLOW_ENTRY_BYTES: usize = 40;
+/// Memory of one entry there that counts copies alone: 12 bytes, in pages that are nine tenths full, and what leads to
+/// these.
+pub(crate) const COPIES_ENTRY_BYTES: usize = 16;
 /// Different hashes there are: 2^64.
 const HASH_VALUES: f64 = 18_446_744_073_709_551_616.0;

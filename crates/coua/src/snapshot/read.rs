@@ -168,6 +168,7 @@ impl Front {
                 CuckooFilter::of_table(row.geometry, table, self.header.policy, hasher)?;
             let count = row.overflow_entries as usize;
             OverflowTable::check_memory(count)?;
+            filter.expect_overflow(count);
             restore_overflow(&mut filter, entries.by_ref().take(count))?;
             if filter.stored() != row.stored || filter.len() != row.len {
                 return wrong("number of items", row.len);

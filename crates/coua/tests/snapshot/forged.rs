@@ -327,7 +327,7 @@ fn copies_of_an_item_that_is_not_there_are_refused() {
         forged.0[range].fill(0);
         forged.write(ROWS + row * ROW + 4, 4, 0);
     }
-    forged.set("stored", 0).set("len", 1);
+    forged.set("stored", 0).set("len", 4);
     let refused = Load::new().bytes::<CuckooFilter>(forged.seal());
     assert!(matches!(refused, Err(LoadError::Field { name: "overflow table entry", .. })));
 }
