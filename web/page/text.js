@@ -98,7 +98,7 @@ export const TEXT = {
   evictPlace: ["The new item takes the slot in bucket {to}.", "新元素占据桶 {to} 中的槽。"],
   evictNextLong: ["Next long chain", "下一条长链"],
   evictChart: ["Moves per insertion against load, in a table of 512 slots", "512 槽的表中，每次插入的搬动次数随装载率的变化"],
-  evictChartText: ["Below half full nearly every item finds a free slot at once: {low} moves on average. From 90 % to 95 %, for which Coua is planned, it takes {high} moves on average, {most} at most. Beyond that, chains get long quickly.", "半满以下几乎每个元素立刻找到空槽：平均 {low} 次搬动。90% 到 95%（Coua 的设计装载率）之间平均 {high} 次，最多 {most} 次。再往上，链会迅速变长。"],
+  evictChartText: ["Below half full nearly every item finds a free slot at once: {low} moves on average. From 90 % to 95 %, for which Coua is planned, it takes {high} moves on average, {most} at most. Beyond that, chains get long quickly. Why four slots in a bucket? With one, chains get as long at 46 %, with two at 84 %. With eight that happens at 97 %, but a query compares twice as many fingerprints, and is wrong twice as often.", "半满以下几乎每个元素立刻找到空槽：平均 {low} 次搬动。90% 到 95%（Coua 的设计装载率）之间平均 {high} 次，最多 {most} 次。再往上，链会迅速变长。为什么一桶四槽？一桶一槽时，装载率到 46% 链就这么长；两槽时到 84%。八槽能到 97%，但每次查询要比较两倍的指纹，误报也就多一倍。"],
   evictLoad: ["load", "装载率"],
   evictMoves: ["moves", "搬动"],
   evict2: [
@@ -124,8 +124,8 @@ export const TEXT = {
     "尝试 {tries} 次之后：“{stranger}”从未加入，过滤器却说“有”。它与“{key}”位置相同：桶 {primary}，指纹 {fingerprint}。两者的哈希不同（{hashA}、{hashB}），但被保存的部分相同。",
   ],
   fp2: [
-    "How often? With {buckets} buckets and F fingerprints there are C = buckets × F different places. A stranger hits one of the n occupied ones with probability **n / C**. Each bit more doubles C and halves the rate. A usual 8-bit fingerprint gives about 3 %; 16 bits give about 0.01 %.",
-    "有多频繁？{buckets} 个桶和 F 种指纹共有 C = 桶数 × F 个不同的位置。陌生键命中 n 个已占位置之一的概率是 **n / C**。每多一位，C 加倍，误报率减半。通常的 8 位指纹误报率约 3%；16 位约 0.01%。",
+    "How often? With {buckets} buckets and F fingerprints there are C = buckets × F different places. A stranger hits one of the n occupied ones with probability **n / C**. Each bit more doubles C and halves the rate. A slot of 8 bits, one of them the choice bit, gives about 3 %; a slot of 16 bits about 0.01 %.",
+    "有多频繁？{buckets} 个桶和 F 种指纹共有 C = 桶数 × F 个不同的位置。陌生键命中 n 个已占位置之一的概率是 **n / C**。每多一位，C 加倍，误报率减半。8 位的槽（其中一位是选择位）误报率约 3%；16 位的槽约 0.01%。",
   ],
   fpBits: ["Bits of a slot", "每槽位数"],
   fpCurve: ["False-positive rate against the bits of a slot", "误报率随每槽位数的变化"],
@@ -136,8 +136,8 @@ export const TEXT = {
   del: ["Removing, and the ninth copy", "删除，以及第九个副本"],
   delQuestion: ["What happens when something is removed that was never inserted?", "删除一个从未加入的东西，会发生什么？"],
   del1: [
-    "To remove a key, the filter looks into the key’s two buckets and empties one slot that holds its fingerprint. That is safe if the key **was inserted**, for then one such slot was filled for it. Two inserted keys may share buckets and fingerprint: then there are two equal slots, and emptying either leaves one for the other key. But if the key never was inserted, the only such slot was filled for **another key**. Take the stranger from part 4:",
-    "删除一个键时，过滤器在它的两个桶里清空一个存有其指纹的槽。如果这个键**确实加入过**，这是安全的：必有一个这样的槽是为它填的。两个加入过的键可能桶和指纹都相同：那就有两个相同的槽，清空任何一个，都还给另一个键留下一个。但如果这个键从未加入，唯一这样的槽就是为**另一个键**填的。以第 4 节的陌生键为例：",
+    "To remove a key, the filter looks into the key’s two buckets and empties one slot that holds its fingerprint. That is safe if the key **was inserted**, for then one such slot was filled for it. Two inserted keys may share buckets and fingerprint: then there are two equal slots, and emptying either leaves one for the other key. But if the key never was inserted, there is no such slot and nothing happens, or the slot was filled for **another key**, which is then lost. Take the stranger from part 4:",
+    "删除一个键时，过滤器在它的两个桶里清空一个存有其指纹的槽。如果这个键**确实加入过**，这是安全的：必有一个这样的槽是为它填的。两个加入过的键可能桶和指纹都相同：那就有两个相同的槽，清空任何一个，都还给另一个键留下一个。但如果这个键从未加入，那么或者没有这样的槽，什么也不发生；或者那个槽是为**另一个键**填的，于是那个键就丢失了。以第 4 节的陌生键为例：",
   ],
   delSteps: [
     [
@@ -152,8 +152,8 @@ export const TEXT = {
     ],
   ],
   del2: [
-    "A key that was inserted three times must be removable three times, so each copy takes a slot. All copies share the same two buckets, which have eight slots. **What happens to the ninth?** In the textbook filter it evicts a copy, whose other bucket is full of copies too. So the evictions go in a circle; after 500 the filter gives up, and a copy is lost. Coua keeps four copies in slots, as many as one bucket has, so that the other slots stay free for other keys. It **counts** the further copies exactly in the overflow table.",
-    "插入三次的键必须能删除三次，所以每个副本占一个槽。所有副本共用同样两个桶，一共八个槽。**第九个副本怎么办？**在教科书过滤器里，它驱逐一个副本，而那个副本的另一个桶也满是副本。于是驱逐原地打转；500 次之后过滤器放弃，一个副本丢失。Coua 只把四个副本，即一桶之量，放在槽里，让其余的槽留给别的键；更多的副本在溢出表中精确**计数**。",
+    "A key that was inserted three times must be removable three times, so each copy takes a slot. All copies share the same two buckets, which have eight slots. **What happens to the ninth?** In the textbook filter it evicts a copy, whose other bucket is full of copies too. So the evictions go in a circle; after 500 the filter gives up, and a copy is lost. Coua keeps four copies in slots, as many as one bucket has, so that the other slots stay free for other keys. It **counts** the fifth and all further copies exactly in the overflow table.",
+    "插入三次的键必须能删除三次，所以每个副本占一个槽。所有副本共用同样两个桶，一共八个槽。**第九个副本怎么办？**在教科书过滤器里，它驱逐一个副本，而那个副本的另一个桶也满是副本。于是驱逐原地打转；500 次之后过滤器放弃，一个副本丢失。Coua 只把四个副本，即一桶之量，放在槽里，让其余的槽留给别的键；第五个起的副本在溢出表中精确**计数**。",
   ],
   delAddCopy: ["Add “{key}” once more", "再加入一次“{key}”"],
   delRemoveCopy: ["Remove “{key}” once", "删除一次“{key}”"],
@@ -166,15 +166,15 @@ export const TEXT = {
   grow: ["Growth without the keys", "没有键也能增长"],
   growQuestion: ["How can the table become larger when the keys are gone?", "键已经不在，表怎样变大？"],
   grow1: [
-    "The keys cannot be hashed again. So the table is made of **segments**. The first bits of a hash name the segment. When a segment is full, it **splits in two**, and each item goes by the next bit of its hash. That bit is known: it was the top bit of the fingerprint. So the fingerprint gives one bit up, and the segment’s number takes it over. Nothing is forgotten: the filter tells as many hashes apart as before, and the promised rate holds.",
-    "键无法重新哈希，所以表由**分段**组成。哈希的前几位指出分段。分段满时**一分为二**，每个元素按其哈希的下一位归属。这一位是已知的：它就是指纹的最高位。于是指纹交出一位，由分段的编号接过去。什么都没有遗忘：过滤器能区分的哈希与从前一样多，承诺的误报率仍然成立。",
+    "The keys cannot be hashed again. But what the filter keeps of a hash lies there in order: the first bits name the **segment**, the next ones the bucket in it, and the rest is the fingerprint. When a segment is full, it **splits in two** by the next bit of the hash. Every border moves on by one bit: the segment’s number gets one more, the bucket’s number stays as long, the fingerprint gets one fewer. The shorter fingerprint gives each item a new distance, and so its new buckets. No bit of a hash is forgotten: the filter still tells C hashes apart, and a wrong “yes” still has probability n / C. C was chosen for the most items that the filter may hold, so the promised rate holds up to there.",
+    "键无法重新哈希。但过滤器所保留的哈希是按顺序存放的：前几位指出**分段**，接下来的指出分段中的桶，其余的就是指纹。分段满时，按哈希的下一位**一分为二**。每条分界都后移一位：分段编号多一位，桶编号长度不变，指纹少一位。变短的指纹给每个元素一个新的距离，也就给出新的桶。哈希没有丢失任何一位：过滤器仍能区分 C 个哈希，误报“有”的概率仍是 n / C。C 是按过滤器最多要容纳的元素数选定的，所以直到那时承诺的误报率都成立。",
   ],
   growItems: ["Items", "元素数"],
   growSegments: ["Segments, as wide as their share of all hashes", "各分段，宽度为其占全部哈希的份额"],
   growText: ["{items} items in {segments} segments; fingerprints have {bits} bits. Memory: {memory}.", "{segments} 个分段中有 {items} 个元素；指纹为 {bits} 位。内存：{memory}。"],
   growExample: [
-    "For example “{key}”. Its segment has all hashes that begin with `{prefix}`; its fingerprint is the {bits} bits after the dot: `{prefix} · {fingerprint}`. Move the slider: with each split the dot moves one bit to the right, and no bit changes.",
-    "以“{key}”为例。它的分段存放以 `{prefix}` 开头的所有哈希；点后面的 {bits} 位是它的指纹：`{prefix} · {fingerprint}`。移动滑块：每分裂一次，点就右移一位，而没有一位改变。",
+    "For example “{key}”. Its segment has all hashes that begin with `{prefix}`; its fingerprint has {bits} bits, `{fingerprint}`. Move the slider: with each split of its segment the first gets one bit longer, and the fingerprint loses its first bit.",
+    "以“{key}”为例。它的分段存放以 `{prefix}` 开头的所有哈希；它的指纹有 {bits} 位：`{fingerprint}`。移动滑块：它的分段每分裂一次，前者就长一位，而指纹失去最前面的一位。",
   ],
   growChart: ["Measured false-positive rate while growing", "增长过程中实测的误报率"],
   growChain: ["chain of filters", "过滤器链"],
@@ -272,15 +272,15 @@ export const TEXT = {
       "A filter keeps a short **fingerprint** of each key instead of the key; so it is small, and now and then says “yes” wrongly.",
       "Each key has **two buckets**, and what a slot holds is enough to find the other one.",
       "A full bucket **evicts**: fingerprints move until one finds a free slot, which works until 95 % of all slots are in use.",
-      "What was inserted can be **removed**, and further copies are counted; but remove only what was inserted.",
-      "A full segment **splits**, and each fingerprint gives one bit to the segment’s number: the filter grows without the keys, and the rate holds.",
+      "What was inserted can be **removed**, and the copies of a key beyond four are counted; but remove only what was inserted.",
+      "A full segment **splits**, and each fingerprint becomes one bit shorter, the segment’s number one bit longer: the filter grows without the keys, and forgets nothing.",
     ],
     [
       "过滤器不存键，只存每个键的短小**指纹**；所以它很小，也会偶尔误报“有”。",
       "每个键有**两个桶**，槽中所存的内容足以找到另一个桶。",
       "满的桶会**驱逐**：指纹依次搬动，直到有一个找到空槽；装载率到 95% 都行得通。",
-      "加入过的可以**删除**，更多的副本会计数；但只删除加入过的。",
-      "满的分段会**分裂**，每个指纹把一位交给分段的编号：没有键也能增长，误报率仍然成立。",
+      "加入过的可以**删除**，同一个键超过四个的副本会计数；但只删除加入过的。",
+      "满的分段会**分裂**，每个指纹短一位，分段的编号长一位：没有键也能增长，什么也不遗忘。",
     ],
   ],
 

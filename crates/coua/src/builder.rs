@@ -7,7 +7,7 @@ use crate::kernel::{Geometry, LOW_BITS, Layout};
 use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};
 
 /// Items a filter starts with room for if nothing is said.
-const DEFAULT_CAPACITY: u64 = 15_000;
+const DEFAULT_CAPACITY: u64 = 60;
 /// Steps after which an eviction chain gives up. Chains at the planned load take 1 to 3 steps on average; the
 /// longest seen at full load took a few hundred.
 const DEFAULT_MAX_EVICTIONS: u32 = 500;
@@ -47,13 +47,13 @@ impl CuckooFilter {
     /// A filter that keeps all 64 bits of every key's hash and grows without limit: the expected
     /// number of wrong "seen" answers over a stream of n keys is n^2 / 2^65.
     ///
-    /// Starts at about 100 KiB.
+    /// Takes less than 2 KiB when empty.
     ///
     /// # Panics
     ///
     /// If there is no memory for that.
     pub fn new() -> Self {
-        Self::builder().build().expect("the default filter needs 100 KiB of memory")
+        Self::builder().build().expect("the default filter needs 2 KiB of memory")
     }
 
     /// A filter for `items` items at a false-positive rate of at most `rate`. It refuses more items.
@@ -79,7 +79,7 @@ impl CuckooFilterBuilder {
     /// The most steps that can be set: a longer chain does not succeed.
     pub(crate) const MAX_EVICTIONS: u32 = 10_000;
 
-    /// Items that there is room for without growing. Default: 15,000, or the number of keys in
+    /// Items that there is room for without growing. Default: 60, or the number of keys in
     /// [`build_from`](Self::build_from) and `build_unique_from`.
     pub fn capacity(self, items: u64) -> Self {
         Self { capacity: Some(items), ..self }

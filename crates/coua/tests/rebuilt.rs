@@ -20,7 +20,7 @@ fn keys(numbers: Range<u64>) -> Vec<[u8; 8]> {
 fn grown(keys: &[[u8; 8]]) -> CuckooFilter {
     let mut filter = CuckooFilter::new();
     filter.insert_batch(keys).expect("it grows");
-    assert!(filter.memory_bytes() > 24 << 20, "{}", filter.memory_bytes());
+    assert!(filter.memory_bytes() > 20 << 20, "{}", filter.memory_bytes());
     filter
 }
 

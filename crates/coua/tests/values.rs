@@ -150,3 +150,18 @@ fn a_key_that_was_not_stored_goes_with_the_one_it_was_taken_for() {
     let found = missing(&mut unique) as f64;
     assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found}, expected {expected}");
 }
+
+/// Programs keep thousands of filters with a few items each.
+#[test]
+fn a_filter_is_as_small_as_its_items() {
+    let mut filter = CuckooFilter::new();
+    assert!(filter.memory_bytes() <= 2_000, "{filter:?}");
+    assert!(bytes_of(&filter).len() <= 2_000);
+    for number in 0..30_000u32 {
+        filter.insert(number.to_le_bytes()).expect("it grows");
+        let most = 2_000 + 20 * (number as usize + 1);
+        assert!(filter.memory_bytes() <= most, "{filter:?}");
+    }
+    assert_eq!(filter.hash_bits(), 64.0);
+    assert!((0..30_000u32).all(|number| filter.contains(number.to_le_bytes())));
+}

@@ -255,7 +255,8 @@ fn other_changes_meanwhile_are_written_at_once() {
 #[test]
 fn the_same_bytes_shorten_the_log() {
     // With room enough for what comes and goes.
-    let mut bench = Bench::of(CuckooFilter::new);
+    let roomy = || CuckooFilter::builder().capacity(15_000).build().unwrap();
+    let mut bench = Bench::of(roomy);
     let mut store = bench.open();
     bench.try_commit(&mut store).unwrap();
     let (snapshot, more) = (bench.snapshot(), &hashes(77)[..9]);

@@ -162,11 +162,7 @@ impl CuckooFilter {
     /// The geometry that a filter grows to as a whole.
     pub(super) fn doubled(&self) -> Geometry {
         let geometry = self.segments.geometry();
-        let items = if self.slots() <= GROWING_SEGMENT_SLOTS {
-            2 * self.slots()
-        } else {
-            (2.0 * self.slots() as f64 * sizing::design_load(geometry)) as u64
-        };
-        fitted(*geometry, items)
+        let items = 2.0 * self.slots() as f64 * sizing::design_load(geometry);
+        fitted(*geometry, items as u64)
     }
 }

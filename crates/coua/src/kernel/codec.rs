@@ -34,8 +34,8 @@ pub enum Layout {
     Overlapping,
 }
 
-/// Widest slot that one unaligned 8-byte load can hold at any bit offset.
-pub(crate) const MAX_SLOT_BITS: u32 = 57;
+/// Widest slot of all. Vectors compare values as signed numbers.
+const MAX_SLOT_BITS: u32 = 63;
 /// Bits of the fingerprint's scaled low part; also the narrowest fingerprint that can still split.
 pub(crate) const LOW_BITS: u32 = 6;
 /// Narrowest fingerprint of all.
@@ -95,21 +95,35 @@ const LINE_BITS: u64 = 512;
 /// Bits of a word.
 pub(super) const WORD_BITS: u64 = 8 * WORD as u64;
 /// Bits that one load reaches whatever its misalignment within the first byte.
-pub(super) const LOAD_BITS: u32 = MAX_SLOT_BITS;
+pub(super) const LOAD_BITS: u32 = 57;
 /// A wide bucket begins at a byte if it is at least this many times as long as the bits that this adds.
 const LEAST_PER_PADDING: u32 = 34;
+
+/// Bits of a slot that are not its fingerprint's.
+fn tag_bits(layout: Layout) -> u32 {
+    match layout {
+        Layout::Buckets => 1,
+        Layout::Overlapping => 2,
+    }
+}
+
+/// Widest fingerprint in such buckets. One load reads a whole slot, but where the slots of a bucket are cut in two.
+pub(crate) fn max_fingerprint_bits(layout: Layout, slots: u32) -> u32 {
+    let is_cut = layout == Layout::Buckets && slots > 1;
+    let slot_bits = if is_cut { MAX_SLOT_BITS } else { LOAD_BITS };
+    slot_bits - tag_bits(layout)
+}
 
 impl SlotCodec {
     /// `None` if such a slot is too narrow or too wide.
     pub(crate) fn new(layout: Layout, slots: u32, fingerprint_bits: u32) -> Option<Self> {
-        let (tag_bits, stride) = match layout {
-            Layout::Buckets => (1, slots),
-            Layout::Overlapping => (2, 1),
-        };
-        let slot_bits = fingerprint_bits + tag_bits;
-        if fingerprint_bits < MIN_FINGERPRINT_BITS || slot_bits > MAX_SLOT_BITS {
+        let tag_bits = tag_bits(layout);
+        let stride = if layout == Layout::Overlapping { 1 } else { slots };
+        if !(MIN_FINGERPRINT_BITS..=max_fingerprint_bits(layout, slots)).contains(&fingerprint_bits)
+        {
             return None;
         }
+        let slot_bits = fingerprint_bits + tag_bits;
         let encoding = match layout {
             _ if slots * slot_bits + worst_misalignment(stride * slot_bits) <= 64 => {
                 Encoding::Narrow
@@ -233,7 +247,7 @@ pub(super) mod tests {
     pub(in crate::kernel) fn all_codecs() -> impl Iterator<Item = (Layout, SlotCodec)> {
         let disjoint = [1u32, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
         disjoint.into_iter().chain([(Layout::Overlapping, 2)]).flat_map(|(layout, slots)| {
-            few_in_miri(3..=56, 9)
+            few_in_miri(3..=62, 9)
                 .filter_map(move |bits| Some((layout, SlotCodec::new(layout, slots, bits)?)))
         })
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::error::{BuildError, OutOfMemory};
 use crate::kernel::{
-    Geometry, LOW_BITS, Layout, MAX_BUCKETS, MAX_SLOT_BITS, MIN_FINGERPRINT_BITS, Resolution,
+    Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, max_fingerprint_bits,
 };
 use crate::sizing::{COPIES_ENTRY_BYTES, HASH_VALUES};
 use crate::table::Segment;
@@ -94,7 +94,8 @@ pub(crate) fn exact(like: Geometry, items: u64, rate: f64) -> Result<Geometry, B
     let wanted = items.max(1) as f64 / rate;
     let mut most = 0.0;
     // From the coarsest rate to the finest that 64 hash bits allow.
-    for fingerprint_bits in MIN_FINGERPRINT_BITS..MAX_SLOT_BITS {
+    let widest = max_fingerprint_bits(like.layout, like.slots_per_bucket);
+    for fingerprint_bits in MIN_FINGERPRINT_BITS..=widest {
         let low_bits = fingerprint_bits.min(LOW_BITS);
         let resolution = Resolution::Cells { top_bits: fingerprint_bits - low_bits };
         let geometry = sized(Geometry { low_bits, resolution, ..like }, items, 0..=u32::MAX);
@@ -141,8 +142,8 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     // A representative has at most 63 bits after the prefix.
     let sized = sized(like, items, bits.saturating_sub(63)..=bits);
     // What the widest slot cannot hold of the hash must be told by the place.
-    let tag_bits = if like.layout == Layout::Overlapping { 2 } else { 1 };
-    let widest = u128::from((1u64 << LOW_BITS) - 1) << (MAX_SLOT_BITS - tag_bits - LOW_BITS);
+    let top_bits = max_fingerprint_bits(like.layout, like.slots_per_bucket) - LOW_BITS;
+    let widest = u128::from((1u64 << LOW_BITS) - 1) << top_bits;
     let least = (1u128 << (bits - sized.base_depth)).div_ceil(widest) as u64;
     Geometry { buckets: sized.buckets.max(least), low_bits: LOW_BITS, ..sized }
 }
