@@ -6,7 +6,7 @@ use coua::{Insertion, KeyHasher};
 
 use crate::state::with;
 
-/// Makes a Bloom filter of so many bits. Returns its number.
+/// Makes a Bloom filter of `bits` bits. Returns its number.
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn bloom_new(bits: u32, probes: u32) -> i32 {

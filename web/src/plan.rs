@@ -22,7 +22,7 @@ struct Sizes {
     hash_bits: Option<f64>,
 }
 
-/// Plans for so many items at this false-positive rate (JSON).
+/// Plans for `items` items at this false-positive rate (JSON).
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {

@@ -197,7 +197,7 @@ pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
             Some(moment.parse::<jiff::Zoned>().ok()?.time_zone().clone())
         }),
     };
-    zone.ok_or("is no time zone that this system knows, such as Europe/Berlin, +02:00 or local")
+    zone.ok_or("is not a time zone that this system knows, such as Europe/Berlin, +02:00 or local")
 }
 
 /// How a time zone is named in the description of a run.

@@ -34,7 +34,7 @@ pub(crate) fn batch_of(
     Ok(batch)
 }
 
-/// Text and bytes can be iterated over as well, and nobody means that.
+/// Text and bytes can be iterated over too, which is never meant.
 fn refuse_single(keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let is_single = keys.is_instance_of::<PyString>()
         || keys.is_instance_of::<PyBytes>()

@@ -18,7 +18,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Of a filter that remembers so many bits of a key's hash.
+    /// Of a filter that remembers `hash_bits` bits of a key's hash.
     pub(crate) fn new(hash_bits: f64) -> Self {
         let has_rate = hash_bits < EXACT;
         let [is_possible, has_warned] = [false; 2].map(AtomicBool::new);

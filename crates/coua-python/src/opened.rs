@@ -1,6 +1,6 @@
 //! The files that this process has open for writing.
 //!
-//! The lock of a file tells only that somebody has it. To wait for one's own process would often be for ever:
+//! The lock of a file tells only that some process has it. To wait for this process itself would often be for ever:
 //! a notebook's cell that is run again.
 
 use std::path::{Path, PathBuf};

@@ -75,7 +75,7 @@ fn number<T: TryFrom<u64>>(keywords: &Bound<'_, PyDict>, name: &str) -> PyResult
     Ok(take::<Whole<T>>(keywords, name)?.map(|it| it.0))
 }
 
-/// Complains about a keyword that nothing has taken.
+/// Returns an error for a keyword that nothing has taken.
 pub(crate) fn check_empty(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
     match keywords.keys().iter().next() {
         Some(name) => Err(PyTypeError::new_err(format!("unexpected keyword argument '{name}'"))),
@@ -107,7 +107,7 @@ impl Options {
         Self { wanted: Requirements { capacity, rate, ..self.wanted }, ..self }
     }
 
-    /// Of a window with this length, or so many items.
+    /// Of a window with this length or number of items.
     pub(crate) fn take_window(
         &mut self,
         length: Option<Length>,
@@ -155,7 +155,7 @@ impl Options {
         filter.map_err(error::build)
     }
 
-    /// Complains if a filter that exists is not as it was described.
+    /// Returns an error if an existing filter differs from the description.
     pub(crate) fn agree_with(&self, filter: &Generations) -> PyResult<()> {
         let window = filter.window();
         if self.window.is_some() && self.window != window {

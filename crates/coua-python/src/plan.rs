@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::values::Whole;
 use crate::{error, options};
 
-/// What a filter for so many items takes.
+/// What a filter for a number of items takes.
 #[pyclass(module = "coua", frozen, get_all)]
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -38,7 +38,7 @@ impl Plan {
 }
 
 /// How much memory a filter of `items` takes: one of fixed size with a `rate`, or a growing one with
-/// `hash_bits` (64 if nothing is said), when it was made for so many.
+/// `hash_bits` (64 if nothing is said), made for that number.
 ///
 /// >>> million = plan(1_000_000, 0.001)
 /// >>> round(million.memory_bytes / 1e6, 1), round(million.bits_per_item, 1)

@@ -12,8 +12,8 @@ use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
 use crate::values::{FileName, Secret, Whole};
 
-/// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or with
-/// `items`, all but the last so many.
+/// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or, with
+/// `items=N`, all but the last N keys.
 ///
 /// A key counts as seen for at least `length` after it was new, and for at most one generation (a part of
 /// `length`; there are `generations`) more. Its time is that of its arrival. With `clock="given"` keys bring times

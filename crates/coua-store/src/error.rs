@@ -70,7 +70,7 @@ pub enum Reason {
     NotRegular,
     /// The file is empty: another run is creating the filter, or was interrupted.
     #[error(
-        "is empty: the run that is to create the filter has not committed anything yet, or was interrupted; run it \
+        "is empty: the run that creates this filter has committed nothing yet, or was interrupted; run it \
          again, or remove the file"
     )]
     Blank,
@@ -103,7 +103,7 @@ pub enum Reason {
     /// the state before, which is as complete. Nothing needs to be done again.
     #[error("written, but it is not certain that it outlasts a power cut: {0}")]
     Unsynced(#[source] io::Error),
-    /// Somebody has removed, replaced or overwritten the file while it was in use, without taking the lock.
+    /// Another process removed, replaced or overwrote the file while it was in use, without taking the lock.
     #[error(
         "was removed, replaced or overwritten while it was open for writing: what was not committed before is lost; \
          do not move or restore a filter while it is written"

@@ -101,7 +101,7 @@ impl Situation {
         }
     }
 
-    /// Whether the log stays below its limit with so many more changes.
+    /// Whether the log stays below its limit with `changes` more changes.
     pub(crate) fn has_room_for(&self, changes: u64) -> bool {
         // 8 bytes a change, and as much again for the frames of small commits.
         self.log.saturating_add(changes.saturating_mul(16)) <= self.log_limit()

@@ -68,7 +68,7 @@ pub(crate) fn key_memory_limit_of(call: &Call<'_>) -> Option<u64> {
     key_memory_limit().filter(|_| !call.is_replicated())
 }
 
-/// The limits of filters of the other module in a call that may take so many bytes for a key.
+/// The limits of filters of the other module in a call that may take `memory_limit` bytes for a key.
 pub(crate) fn limits_of(call: &Call<'_>, memory_limit: Option<u64>) -> Limits {
     let limits = limits(memory_limit);
     if call.is_replicated() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }

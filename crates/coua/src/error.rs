@@ -144,7 +144,7 @@ pub enum BuildError {
     },
     /// So small a rate needs more than the 64 bits of the hash.
     #[error(
-        "false-positive rate {rate:e} is too small for so many items: a 64-bit hash allows {}; raise the rate or \
+        "false-positive rate {rate:e} is too small for that many items: a 64-bit hash allows {}; raise the rate or \
          lower the number of items",
         rounded_up(*smallest)
     )]

@@ -110,7 +110,7 @@ impl FilterArgs {
 pub(crate) struct SecretArgs {
     /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
-    /// With SipHash-1-3, for records that somebody hostile may choose. The filter file does not contain the
+    /// With SipHash-1-3, for records that an attacker may choose. The filter file does not contain the
     /// key: every command on it needs this option.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     secret: Option<PathBuf>,
@@ -139,7 +139,7 @@ pub(crate) struct WindowArgs {
     /// last. A record's time is its arrival, unless --time-field is given. Old records are forgotten during the
     /// run, and when a filter file is opened.
     ///
-    /// With a number such as 1M-items, the last so many different records are remembered. They are forgotten one
+    /// With a number such as 1M-items, the last 1M different records are remembered. They are forgotten one
     /// generation at a time. A generation has its share of them, rounded up, and at most one generation more
     /// than the window is remembered.
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]

@@ -103,7 +103,7 @@ impl Serialize for TextEncoding {
 /// An encoding of texts, by a name that the WHATWG knows.
 pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
     let encoding = Encoding::for_label(name.as_bytes()).map(TextEncoding);
-    encoding.ok_or("is no encoding that is known, such as utf-16, utf-16be, latin1 or shift_jis")
+    encoding.ok_or("is not a known encoding, such as utf-16, utf-16be, latin1 or shift_jis")
 }
 
 /// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.

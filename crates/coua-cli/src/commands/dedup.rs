@@ -167,13 +167,12 @@ impl DedupArgs {
             Keep::None => "--keep none",
         };
         if self.filter_file.is_some() {
-            let reason = "reads the inputs twice, and has a filter for itself: with --filter, only the first records can \
-                          be told";
+            let reason = "reads the inputs twice, with a filter of its own: with --filter, only --keep first works";
             return Err(Failure::at(option, reason));
         }
         if !self.filter.spec().leaves_all_open() {
-            let reason = "reads the inputs twice, and remembers all bits of every hash: leave options about rates, \
-                          numbers of items and windows out";
+            let reason = "reads the inputs twice, and remembers all bits of every hash: drop options about rates, \
+                          numbers of items and windows";
             return Err(Failure::at(option, reason));
         }
         Ok(Some(Question { keep, counts }))
@@ -195,7 +194,7 @@ impl DedupArgs {
 
     fn output_folder(&self, folder: &Path, inputs: &Inputs) -> Result<OutputFolder> {
         let inputs = inputs.named().map_err(|name| {
-            let reason = "--output-dir: is no file with a name, which its output would have: name files, or give -o";
+            let reason = "--output-dir: has no file name for its output: name files, or give -o";
             Failure::at(name, reason)
         })?;
         OutputFolder::new(folder, &inputs, self.compress)
@@ -218,7 +217,7 @@ impl DedupArgs {
             headers.added = self.count.then_some(COUNT);
         }
         if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
-            let reason = "standard input is an input as well: name a file, or another input";
+            let reason = "standard input is also an input: name a file, or another input";
             return Err(Failure::at("--known -", reason));
         }
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);

@@ -48,7 +48,7 @@ impl PullArgs {
         let (key, options) = (self.secret.as_deref(), self.work.options());
         let progress = self.work.progress();
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
-            return Err(Failure::at(to, "is the file of the secret key as well"));
+            return Err(Failure::at(to, "is also the file of the secret key"));
         }
         let output = FilterFile::lock(&self.output, options)?;
         output.check_new()?;
@@ -69,7 +69,7 @@ fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result
             return Err(Failure::at(from, reason));
         }
         (_, Some(_)) => {
-            return Err(Failure::at(from, "the filter has no secret key: leave --secret out"));
+            return Err(Failure::at(from, "the filter has no secret key: drop --secret"));
         }
         (_, None) => return Ok(()),
     };

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 ///
 /// A server does not remember how keys are made: options such as --ignore-case are given to every command.
 ///
-/// A filter without a secret key (--secret) has none on the server either: whoever chooses items there can
+/// A filter without a secret key (--secret) has none on the server either: an attacker who chooses items there can
 /// choose ones that collide.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PushArgs {

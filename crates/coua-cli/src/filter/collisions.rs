@@ -15,14 +15,14 @@ pub(crate) struct Answered {
     pub(crate) repeats: u64,
 }
 
-/// Notes how many of the keys that were found are expected to be new ones, if so many are new, and the filter had
-/// so many items before and after them.
+/// Notes how many of the keys that were found are expected to be new ones, if `new` keys are new and the filter had
+/// `items` items before and after them.
 pub(super) fn expect(answers: &mut Answers, new: u64, items: [u64; 2], hash_bits: f64) {
     let answered = Answered { new, repeats: answers.found.len() as u64 - new };
     answers.wrongly_found = among_repeats(answered, items, hash_bits);
 }
 
-/// How many records of a stream of so many different ones are taken for repeats.
+/// How many of a stream of `records` different records are taken for repeats.
 pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
     let hashes = hash_bits.exp2();
     let share = records as f64 / hashes;
@@ -31,7 +31,7 @@ pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
     hashes * lost
 }
 
-/// How many of the repeats are expected to be new records, if the filter had so many items before and
+/// How many of the repeats are expected to be new records, if the filter had `items` items before and
 /// after them.
 ///
 /// Only the records that passed say how many are new: for each of them r / (1 - r) others were dropped on
@@ -53,7 +53,7 @@ pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64)
     }
 }
 
-/// The sum of r / (1 - r) while a filter that tells so many hashes apart came to have so many items.
+/// The sum of r / (1 - r) while a filter that tells `hashes` hashes apart grew to `items` items.
 fn until(items: f64, hashes: f64) -> f64 {
     let share = items / hashes;
     if share < SMALL {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// De-duplicates so many different records in blocks; gives how many were expected to be dropped, and
+    /// De-duplicates `records` different records in blocks; returns how many were expected to be dropped, and
     /// how many were.
     fn dedup(records: u64, block: u64, hash_bits: u32) -> (f64, f64) {
         let (mut seen, mut expected, mut dropped) = (HashSet::new(), Expectation::default(), 0);

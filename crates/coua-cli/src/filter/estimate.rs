@@ -62,8 +62,8 @@ impl Forecast {
         Some(Self { total_bytes, marks: vec![start], step, records: 0, first_look_done: false })
     }
 
-    /// Makes room in the filter for the items to come, if it is time for that; `consumed` raw bytes were read, and
-    /// so many records more.
+    /// Makes room in the filter for the items to come, if it is time for that; `consumed` raw bytes and
+    /// `records` more records were read.
     pub(crate) fn make_room(&mut self, consumed: u64, records: usize, filter: &mut CuckooFilter) {
         self.records += records as u64;
         let (records, items, capacity) = (self.records, filter.len(), filter.capacity());

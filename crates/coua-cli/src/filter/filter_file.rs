@@ -61,8 +61,8 @@ fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<()> {
     if secret.file().is_none() || is_keyed {
         return Ok(());
     }
-    let reason = "the filter has no secret key, and gets none by --secret: leave it out, or name another \
-                  file";
+    let reason =
+        "the filter was created without a secret key: drop --secret, or name another filter";
     Err(Failure::at(name, reason))
 }
 
@@ -225,7 +225,7 @@ impl FilterFile {
         self.lock.check_replaceable().map_err(|error| match error.reason {
             Reason::Load(LoadError::NotAFilter) => {
                 let reason =
-                    "is not a filter, and would be lost: name another output, or remove it first";
+                    "is not a filter, and is not overwritten: name another output, or remove it first";
                 Failure::at(&self.name, reason)
             }
             _ => failed(self.name.clone(), &error),

@@ -113,7 +113,7 @@ impl Jumps {
         if let Some(first) = &self.first_left_out {
             let records = counted(self.left_out, "record");
             verbosity.say(format_args!(
-                "{first}: not remembered, because it is dated more than a window after the records around it: {records}"
+                "{first}: dated more than a window after the records around it; not remembered: {records}"
             ));
         }
     }
@@ -122,7 +122,7 @@ impl Jumps {
     pub(super) fn report_held(&self, verbosity: Verbosity) {
         if let Some(Held { name, .. }) = &self.held {
             verbosity.say(format_args!(
-                "{name}: is dated more than a window after the records before it: remembered as soon as the next record \
+                "{name}: dated more than a window after the records before it; remembered once the next record \
                  confirms the time"
             ));
         }

@@ -56,7 +56,7 @@ pub(crate) trait RunFilter: Debug {
     /// Does `op` with the keys of a block, apart from the first `known` of them, which were done before.
     fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop>;
 
-    /// Lets several threads change it, if that pays after a block of so many `keys`, none of which was done before.
+    /// Lets several threads change it, if that pays after a first block of `keys` keys.
     fn consider_sharding(&mut self, _keys: usize) {}
 
     /// Whether what was answered can be committed. If not yet, the shards will soon not be ahead of it any more.

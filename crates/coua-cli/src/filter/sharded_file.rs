@@ -42,7 +42,7 @@ impl ShardedFile {
         })
     }
 
-    /// Divides the filter, unless it cannot take so many `keys` at once then. Whether it does.
+    /// Divides the filter, unless it could not take `keys` keys at once then. Returns whether it did.
     pub(super) fn divide(&self, store: &mut Store, keys: usize) -> bool {
         let accepted = store.divide(self.sharding.bits).map(|accepted| match self.op {
             Op::Remove => u64::MAX,

@@ -157,7 +157,7 @@ mod tests {
         (answers.found, result)
     }
 
-    /// Shards that take so many items.
+    /// Shards, each of which takes at most this number of items.
     fn shards(most: &[u64]) -> ShardedMemory {
         let bits = most.len().ilog2();
         let shard = |most: &u64| {

@@ -220,8 +220,8 @@ impl WindowSpec {
             if self.length.is_none() {
                 return self.no_window();
             }
-            let reason = "the filter exists, and never forgets: leave the window out, or name another \
-                          file";
+            let reason =
+                "the filter exists, and never forgets: drop --window, or name another filter";
             return Err(Failure::at(name, reason));
         };
         let has_times = window.clock() == Clock::Given;
@@ -229,7 +229,7 @@ impl WindowSpec {
             let reason = if has_times {
                 "the filter goes by the times of the records: say by --time-field where they are"
             } else {
-                "the filter does not go by the times of the records: leave --time-field out"
+                "the filter does not go by the times of the records: drop --time-field"
             };
             return Err(Failure::at(name, reason));
         }

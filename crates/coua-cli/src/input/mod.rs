@@ -201,7 +201,7 @@ impl Source {
             return Ok(());
         }
         if spooling == Spooling::Refused {
-            let reason = "can be read only once, and two passes are needed: leave --no-spool out, or give a file";
+            let reason = "can be read only once, but this job reads its inputs twice: drop --no-spool, or give a file";
             return Err(Failure::at(&name, reason));
         }
         let folder = env::temp_dir();

@@ -267,7 +267,7 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
 
-    /// Reads files with these contents in blocks of so many bytes.
+    /// Reads files with these contents, block by block.
     fn each_block(
         files: &[Vec<u8>],
         separator: Separator,

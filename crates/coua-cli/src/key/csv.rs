@@ -116,7 +116,7 @@ impl Columns {
         self.named.iter().any(|column| column.position.is_none())
     }
 
-    /// What the first record of a file is. If all columns are given by number and it has so many, it is no header;
+    /// What the first record of a file is. If all columns are given by number and it has that many columns, it is not a header;
     /// a number that is too high for it may be the name of a column. `see` is shown every field.
     pub(crate) fn resolve(
         &mut self,
@@ -186,7 +186,7 @@ impl Columns {
         }
     }
 
-    /// Takes the memory for a record of so many bytes.
+    /// Takes the memory for a record of `record` bytes.
     pub(crate) fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
         // Every field but the last costs a comma.
         let fields = self.highest.min(record.saturating_add(1));

@@ -83,7 +83,7 @@ impl Headers {
             Ok(FirstRecord::Header(places)) => places,
             Err(NoColumn::Left) => {
                 let reason = format_args!(
-                    "--csv-except names all of its columns ({names}), so that none is left for the key"
+                    "--csv-except names all columns ({names}); none is left for the key"
                 );
                 return Err(Failure::at(input, reason));
             }

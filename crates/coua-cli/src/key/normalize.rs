@@ -72,7 +72,7 @@ impl Normalize {
             return Ok(());
         }
         let reason = format!(
-            "its keys are made with {filters}, and not with {self}: leave such options out, or name another filter"
+            "its keys are made with {filters}, and not with {self}: drop these options, or name another filter"
         );
         Err(Failure::at(name, reason))
     }

@@ -36,7 +36,7 @@ pub(super) fn lacks_separator(path: &Path, format: &RecordFormat) -> Result<bool
     Ok(lacks_it)
 }
 
-/// Whether a file of so many `bytes` has some, and ends with others than these.
+/// Whether a file of `bytes` bytes is not empty and does not end with `end`.
 pub(super) fn lacks_end(path: &Path, bytes: u64, end: &[u8]) -> io::Result<bool> {
     let (mut file, mut last) = (File::open(path)?, Vec::new());
     file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64)))?;

@@ -86,7 +86,7 @@ impl Outputs {
         let is_second = !self.all.is_empty();
         let per_input = self.per_input.as_ref().zip(output.regular).filter(|_| is_second);
         if self.all.iter().any(is_it) || per_input.is_some_and(|(all, file)| all.contains(file)) {
-            return Err(Failure::at(&output.name, "is the output as well: name another file"));
+            return Err(Failure::at(&output.name, "is also the output: name another file"));
         }
         Ok(output)
     }

@@ -177,7 +177,7 @@ impl OutputSpec<'_> {
         match is_compressed(path) {
             Ok(false) => {
                 let reason = format_args!(
-                    "is not compressed, so that nothing compressed ({packing}) can be added to it: name another \
+                    "is not compressed, so nothing compressed ({packing}) can be added to it: name another \
                      output, or give --compress none"
                 );
                 Err(Failure::at(path.display(), reason))
@@ -232,11 +232,11 @@ impl UsedFiles {
                 || path.is_some_and(|path| platform::is_same_place(path, own))
         };
         let what = if file.is_some_and(|file| self.inputs.contains(file)) {
-            "is an input as well"
+            "is also an input"
         } else if self.filter.iter().any(is_one) {
-            "is the filter file as well"
+            "is also the filter file"
         } else if self.key.iter().any(is_one) {
-            "is the file of the secret key as well"
+            "is also the file of the secret key"
         } else {
             return Ok(());
         };
@@ -270,7 +270,7 @@ pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
     match file.map(|file| Generations::snapshot_bytes(&file)) {
         None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))) => Ok(()),
         Some(_) => {
-            let reason = "holds a filter, which would be lost: name another output, or remove the file first";
+            let reason = "is a filter file, and is not overwritten: name another output, or remove the file first";
             Err(Failure::at(path.display(), reason))
         }
     }

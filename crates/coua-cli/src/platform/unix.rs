@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Symbolic links that are followed.
 const MOST_LINKS: usize = 40;
 
-/// Whether the first thread has less stack than so many bytes.
+/// Whether the first thread has less than `bytes` bytes of stack.
 pub(crate) fn has_less_stack(bytes: u64) -> bool {
     getrlimit(Resource::Stack).current.is_some_and(|limit| limit < bytes)
 }

@@ -217,7 +217,7 @@ pub(crate) struct Share {
 }
 
 impl Budget {
-    /// A share of so many bytes, in place of the one that the block has. Waits until others have given back
+    /// Replaces the share that the block has by one of the given size. Waits until others have given back
     /// enough; they need nothing of the thread that waits, which takes all shares. If there is a buffer of as
     /// many bytes or more, the share comes with it.
     pub(crate) fn share(

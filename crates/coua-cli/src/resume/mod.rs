@@ -156,7 +156,7 @@ fn rename(run: &mut Run, files: &[JobFile], verbosity: Verbosity) {
         run.places.iter_mut().zip(files).filter(|(place, (_, path))| place.path != *path)
     {
         let (new, old) = (path.display(), place.path.display());
-        verbosity.say(format_args!("{new}: is what the run knows as {old}, which it continues"));
+        verbosity.say(format_args!("{new}: continues {old}, renamed since the interrupted run"));
         place.path.clone_from(path);
     }
 }

@@ -65,8 +65,8 @@ impl SavedState {
     }
 }
 
-/// Checkpoints take at most one part in so many of the time, unless they are to come all the time: a large
-/// filter that changes all over takes seconds to write.
+/// Checkpoints take at most this fraction of the time, 1 / `SHARE`, unless `--checkpoint-every` is 0: a large filter
+/// that changes all over takes seconds to write.
 const SHARE: u32 = 10;
 
 /// When checkpoints come.

@@ -85,7 +85,7 @@ impl<'a> Remembered<'a> {
         let added = |place: &&Place| self.has_ended() && bytes_after(&place.path, place) > 0;
         self.places(Role::Output).find(added).map_or(Ok(()), |place| {
             let reason = format!(
-                "--resume: has {} more than the run that has ended left in it, which would be cut off: \
+                "--resume: has {} more than the finished run left in it, and they would be cut off: \
                  name another output",
                 counted(bytes_after(&place.path, place), "byte")
             );

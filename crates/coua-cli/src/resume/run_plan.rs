@@ -67,9 +67,9 @@ impl<'a> ResumeJob<'a> {
         let outputs: Vec<_> = output_spec.to.paths().into_iter().map(absolute).collect();
         let of_role = |role, paths: Vec<_>| paths.into_iter().map(move |path| (role, path));
         let files = match inputs {
-            None => Err("needs inputs that are files with names: others cannot be read again"),
+            None => Err("every input must be a named file, because it is read again"),
             Some(_) if !output_spec.to.are_files() => {
-                Err("needs outputs that are files with names (-o): others cannot be cut")
+                Err("every output must be a named file (-o), because it is truncated")
             }
             Some(inputs) => {
                 let outputs = of_role(Role::Output, outputs.clone());

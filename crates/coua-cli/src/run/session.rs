@@ -161,7 +161,7 @@ impl Session {
             format!("no time in {records} can be used; correct --time-field or --time-format")
         } else {
             format!(
-                "no key in {records}; correct the option that says where keys are, or give --on-missing as well"
+                "no key in {records}; correct the option that says where keys are, or add --on-missing"
             )
         };
         Err(Failure::at(first, reason))

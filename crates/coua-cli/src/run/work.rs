@@ -153,7 +153,7 @@ pub(super) enum Outcome {
     Whole,
     /// Not this record, for which there was no room, nor those after it.
     Full { record: String, no_room: NoRoom },
-    /// The server cannot be reached, or does not do what it is asked, and has left so many records open. All before
+    /// The server cannot be reached, or does not do what it is asked, and has left `unanswered` records open. All before
     /// the `first` were answered; the `last` is that about which was asked last.
     GaveUp { reason: String, unanswered: u64, first: String, last: String },
 }
@@ -205,17 +205,13 @@ impl Outcome {
         };
         let remedy = remedy.unwrap_or(other);
         let state = match (op, exceptions) {
-            (Op::Dedup, None) => "in the output, it and those after it are neither".to_owned(),
-            (Op::Dedup, Some(exceptions)) => format!(
-                "recorded in the filter{exceptions} and in the output, it and those after it are neither"
-            ),
-            (_, exceptions) => {
-                let exceptions = exceptions.unwrap_or_default();
-                format!("in the filter, it and those after it are not{exceptions}")
-            }
+            (Op::Dedup, None) => "printed".to_owned(),
+            (Op::Dedup, Some(exceptions)) => format!("printed and in the filter{exceptions}"),
+            (_, exceptions) => format!("in the filter{}", exceptions.unwrap_or_default()),
         };
-        let reason =
-            format!("{why}; stopped before {record}: all records before it are {state}; {remedy}");
+        let reason = format!(
+            "{why}; stopped at {record}: earlier records are {state}, this and later ones are not; {remedy}"
+        );
         Some(Failure::ending(Exit::Full, name, reason))
     }
 

@@ -522,8 +522,8 @@ fn a_full_filter_says_what_to_do() {
     let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
     forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
         3,
-        "coua: filter: is full: it holds 3 items and was made for at most 3; stopped before standard \
-         input: record 4: all records before it are in the output, it and those after it are neither; give a higher \
+        "coua: filter: is full: it holds 3 items and was made for at most 3; stopped at standard \
+         input: record 4: earlier records are printed, this and later ones are not; give a higher \
          --max-items or --capacity, or --when-full exceed\n",
     );
     run_with(b"1\n2\n3\n", ["add", &folder.join("small"), "--max-items=3", "--rate=0.01"]).good();

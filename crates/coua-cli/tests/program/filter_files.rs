@@ -278,7 +278,7 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
         assert_eq!(figures["unique"].as_u64(), Some(5000));
         assert_eq!(figures["items"].as_u64(), Some(5000));
         let records = figures["records"].as_u64().unwrap();
-        let words = format!("stopped before {file}: record {}: ", records + 1);
+        let words = format!("stopped at {file}: record {}: ", records + 1);
         assert!(message.contains("full") && message.contains(&words), "{message}");
         // The refused record and those after it are a job for another filter.
         let rest: Vec<u8> = text
@@ -330,8 +330,8 @@ fn a_key_for_a_filter_without_one_is_refused() {
         run([command, &filter, "--secret", &key]).failed(
             2,
             &format!(
-                "coua: {filter}: the filter has no secret key, and gets none by --secret: leave it out, or \
-                 name another file\n"
+                "coua: {filter}: the filter was created without a secret key: drop --secret, or name \
+                 another filter\n"
             ),
         );
     }

@@ -61,8 +61,7 @@ fn other_encodings_become_utf_8() {
     }
     let latin = run_with(b"\xe9\n\xe9\n", ["dedup", "--encoding=latin1"]).good();
     assert_eq!(latin, "\u{e9}\n".as_bytes());
-    let message =
-        "error: invalid value 'utf-7' for '--encoding <NAME>': is no encoding that is known";
+    let message = "error: invalid value 'utf-7' for '--encoding <NAME>': is not a known encoding";
     let refused = run(["dedup", "--encoding", "utf-7"]);
     assert!(refused.stderr.contains(message.trim_start_matches("error: ")), "{}", refused.stderr);
 }

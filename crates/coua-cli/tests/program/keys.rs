@@ -87,7 +87,7 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
     let message = |what: &str| {
         format!(
             "coua: standard input: record 1: {what}: no key in 2 records; correct the option that \
-             says where keys are, or give --on-missing as well\n"
+             says where keys are, or add --on-missing\n"
         )
     };
     for (option, what) in [

@@ -41,7 +41,7 @@ fn whole_rows_and_all_columns_but_some() {
     dedups(&["--csv-except", "id,at", "-i", "--trim"], b"id,n,at\n1, A\n2,a\n", b"id,n,at\n1, A\n");
     assert_eq!(
         told(&["--csv-except", "at,id"], "id,at\n1,2\n"),
-        "coua: standard input: --csv-except names all of its columns (id, at), so that none is left for the key\n"
+        "coua: standard input: --csv-except names all columns (id, at); none is left for the key\n"
     );
     assert_eq!(
         told(&["--csv-except", "at"], "id,time\n"),
@@ -54,7 +54,7 @@ fn whole_rows_and_all_columns_but_some() {
     assert_eq!(
         told(&["--csv-except", "1"], "5\n6\n"),
         "coua: standard input: record 1: no column but those of --csv-except: no key in 2 records; correct the option \
-         that says where keys are, or give --on-missing as well\n"
+         that says where keys are, or add --on-missing\n"
     );
 }
 

@@ -73,7 +73,7 @@ fn keys_of_known_files_are_found_as_those_of_inputs() {
     let both = run_with(b"a\n", ["dedup", "--known", "-"]);
     both.failed(
         2,
-        "coua: --known -: standard input is an input as well: name a file, or another input\n",
+        "coua: --known -: standard input is also an input: name a file, or another input\n",
     );
     assert_eq!(shell(folder.path(), "echo A | $COUA dedup --known - a").good(), b"");
 }

@@ -323,20 +323,23 @@ fn what_is_refused_leaves_everything_as_it_was() {
     let before = tree(folder.path());
     let inputs = ["in/1", "in/b/2"];
     for (options, words) in [
-        (&["--output-dir", "in"][..], "in/1: is an input as well: name another output"),
+        (&["--output-dir", "in"][..], "in/1: is also an input: name another output"),
         (&["--output-dir", "old"], "old/b/2: Is a directory"),
-        (&["--output-dir", "old", "in/4"], "old/4: is an input as well: name another output"),
+        (&["--output-dir", "old", "in/4"], "old/4: is also an input: name another output"),
         (&["--output-dir", "new/x/1", "--known", "none"], "none: No such file or directory"),
         (&["--output-dir", "seen/x"], "seen: --output-dir: is a file, not a folder"),
-        (&["--output-dir", "new", "--tee-dups", "new/b/2"], "new/b/2: is the output as well"),
+        (&["--output-dir", "new", "--tee-dups", "new/b/2"], "new/b/2: is also the output"),
         (&["--output-dir", "new", "--tee-dups", "none/x"], "none/x: No such file or directory"),
-        (&["--output-dir", "new", "--tee-dups", "in/1"], "in/1: is an input as well"),
-        (&["--output-dir", "old", "--filter", "old/1"], "old/1: is the filter file as well"),
+        (&["--output-dir", "new", "--tee-dups", "in/1"], "in/1: is also an input"),
+        (&["--output-dir", "old", "--filter", "old/1"], "old/1: is also the filter file"),
         (&["--output-dir", "new", "in/../in/1"], "its output would be new/1, and so would that"),
         (&["--output-dir", "new", "in/5"], "in/5: No such file or directory"),
         (&["--output-dir", "new", "in"], "in: is a directory"),
-        (&["--output-dir", "new", "-"], "standard input: --output-dir: is no file with a name"),
-        (&["--output-dir", "new", "/dev/null"], "/dev/null: --output-dir: is no file with"),
+        (
+            &["--output-dir", "new", "-"],
+            "standard input: --output-dir: has no file name for its output",
+        ),
+        (&["--output-dir", "new", "/dev/null"], "/dev/null: --output-dir: has no file name"),
         (&["--output-dir", "new", "--append"], "cannot be used with '--append'"),
         (&["--output-dir", "new", "-o", "x"], "cannot be used with '--output <FILE>'"),
     ] {
@@ -435,7 +438,11 @@ fn a_run_goes_on_in_each_output() {
         let longer = [folder.read(&path), b"more".to_vec()].concat();
         folder.file(&path, &longer);
         let refused = run_in(&folder, &[&dedup[..], &[&out], options].concat());
-        assert!(refused.stderr.contains("has 4 bytes more than the run"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("has 4 bytes more than the finished run"),
+            "{}",
+            refused.stderr
+        );
         assert!(folder.read(&path) == longer);
     }
 }

@@ -168,14 +168,14 @@ fn both_at_once() {
 fn an_output_is_no_input() {
     let folder = Folder::new();
     let file = folder.file("lines", "a\na\n");
-    let message = format!("coua: {file}: is an input as well: name another output\n");
+    let message = format!("coua: {file}: is also an input: name another output\n");
     run(["dedup", &file, "-o", &file]).failed(2, &message);
     run(["dedup", &file, "--tee-dups", &file]).failed(2, &message);
-    let message = "coua: standard output: is an input as well: name another output\n";
+    let message = "coua: standard output: is also an input: name another output\n";
     shell(folder.path(), "$COUA dedup lines >> lines").failed(2, message);
     shell(folder.path(), "ln lines link; $COUA dedup < link >> lines").failed(2, message);
     let output = folder.join("output");
-    let message = format!("coua: {output}: is the output as well: name another file\n");
+    let message = format!("coua: {output}: is also the output: name another file\n");
     run(["dedup", &file, "-o", &output, "--tee-dups", &output]).failed(2, &message);
     assert_eq!(folder.read("lines"), b"a\na\n");
 }
@@ -187,7 +187,7 @@ fn an_output_is_no_filter() {
     let script = |script: &str| shell(folder.path(), script);
     script("$COUA dedup --filter f lines > /dev/null; ln -s f link; mkdir sub").good();
     let before = folder.read("f");
-    let message = |name| format!("coua: {name}: is the filter file as well: name another output\n");
+    let message = |name| format!("coua: {name}: is also the filter file: name another output\n");
     for (output, name) in [
         ("-o f", "f"),
         ("-o ./f", "./f"),
@@ -230,11 +230,10 @@ fn the_filter_is_neither_input_nor_output() {
         }
         for command in ["dedup --filter f -o NAME lines", "remove f --report found -o NAME lines"] {
             let run = script(&format!("$COUA {}", command.replace("NAME", name)));
-            let message =
-                format!("coua: {name}: is the filter file as well: name another output\n");
+            let message = format!("coua: {name}: is also the filter file: name another output\n");
             run.failed(2, &message);
         }
-        let message = "coua: standard output: is the filter file as well: name another output\n";
+        let message = "coua: standard output: is also the filter file: name another output\n";
         for command in ["check f", "count f", "dedup --filter f", "remove f --report found"] {
             script(&format!("$COUA {command} lines >> {name}")).failed(2, message);
         }
@@ -242,7 +241,7 @@ fn the_filter_is_neither_input_nor_output() {
     }
     // Also where the filter would be new.
     script("$COUA dedup --filter dangling -o new lines")
-        .failed(2, "coua: new: is the filter file as well: name another output\n");
+        .failed(2, "coua: new: is also the filter file: name another output\n");
     assert!(!folder.has("out") && !folder.has("new"));
 }
 
@@ -263,7 +262,7 @@ fn the_key_is_not_written_over() {
         ("convert f -o k --secret k --hash-bits 40", "k"),
     ] {
         let message =
-            format!("coua: {name}: is the file of the secret key as well: name another output\n");
+            format!("coua: {name}: is also the file of the secret key: name another output\n");
         script(&format!("$COUA {command}")).failed(2, &message);
     }
     assert_eq!(folder.read("k"), b"0123456789abcdef");
@@ -385,7 +384,7 @@ fn a_dash_is_standard_output() {
     );
     shell(folder.path(), "$COUA dedup --filter f -o - --resume in").failed(
         2,
-        "coua: --resume: needs outputs that are files with names (-o): others cannot be cut\n",
+        "coua: --resume: every output must be a named file (-o), because it is truncated\n",
     );
     shell(folder.path(), "$COUA add f in").good();
     let removed = shell(folder.path(), "$COUA remove f --report found -o - in").good();
@@ -421,6 +420,6 @@ fn open_files_are_appended_to() {
         shell(folder.path(), "seq 3 > in; $COUA dedup --resume --filter f -o /dev/fd/3 in 3> all");
     resumed.failed(
         2,
-        "coua: --resume: needs outputs that are files with names (-o): others cannot be cut\n",
+        "coua: --resume: every output must be a named file (-o), because it is truncated\n",
     );
 }

@@ -49,7 +49,7 @@ fn other_normalizers_are_refused() {
         &["check", "f", "--url=no-www,sort-query"],
     ] {
         let words = format!(
-            "coua: {f}: its keys are made with --ignore-case, and not with {}: leave such options out, or name another \
+            "coua: {f}: its keys are made with --ignore-case, and not with {}: drop these options, or name another \
              filter\n",
             match args[0] {
                 "add" => "--ignore-case --url",
@@ -64,7 +64,7 @@ fn other_normalizers_are_refused() {
     let folder = Folder::new();
     with(&folder, "a\n", &["add", "f"]).good();
     let words = format!(
-        "coua: {}: its keys are made with no option, and not with --ignore-case: leave such options out, or name \
+        "coua: {}: its keys are made with no option, and not with --ignore-case: drop these options, or name \
          another filter\n",
         folder.join("f")
     );
@@ -146,7 +146,7 @@ fn whole_files() {
     assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");
     run_in(&folder, &["merge", "-o", "all", "f", "h"]).failed(
         2,
-        "coua: h: its keys are made with no option, and not with --ignore-case: leave such options out, or name \
+        "coua: h: its keys are made with no option, and not with --ignore-case: drop these options, or name \
          another filter\n",
     );
     assert!(!folder.has("all"));

@@ -100,7 +100,7 @@ fn records_without_a_key() {
     run_with(b"a\nb\n", ["dedup", "-k2", "-u"]).failed(
         2,
         "coua: standard input: record 1: no field 2: no key in 2 records; correct the option that says where \
-         keys are, or give --on-missing as well\n",
+         keys are, or add --on-missing\n",
     );
 }
 
@@ -154,13 +154,13 @@ fn what_cannot_be_is_refused() {
     for (options, words) in [
         (
             &["--keep", "last", "--filter", "f"][..],
-            "--keep last: reads the inputs twice, and has a filter for itself",
+            "--keep last: reads the inputs twice, with a filter of its own",
         ),
         (&["-c", "--filter", "f"], "-c: reads the inputs twice"),
         (&["-u", "--window", "1h"], "--keep none: reads the inputs twice, and remembers all bits"),
         (
             &["-u", "--rate", "0.1", "--max-items", "9"],
-            "leave options about rates, numbers of items and windows out",
+            "drop options about rates, numbers of items and windows",
         ),
         (&["-u", "--keep", "first"], "cannot be used with"),
         (&["--keep", "third"], "invalid value 'third'"),
@@ -171,7 +171,7 @@ fn what_cannot_be_is_refused() {
     }
     run_with(b"a\n", ["dedup", "-u", "--no-spool"]).failed(
         2,
-        "coua: standard input: can be read only once, and two passes are needed: leave --no-spool out, or give a file\n",
+        "coua: standard input: can be read only once, but this job reads its inputs twice: drop --no-spool, or give a file\n",
     );
     assert_eq!(run_in(&folder, &["dedup", "-u", "--no-spool", "in"]).text(), "a\nb\n");
     run_in(&folder, &["dedup", "--keep", "first", "--filter", "f", "in"]).text();

@@ -233,7 +233,7 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     refused("text", &file, &key, "WRONGTYPE");
     refused("bloom", &file, &key, "WRONGTYPE");
     refused("seen", &file, &there, "is not a hash key");
-    refused("seen", &file, &file, "is the file of the secret key as well");
+    refused("seen", &file, &file, "is also the file of the secret key");
     assert!(!fs::exists(&key).unwrap(), "a key without its filter is of no use");
     let said = refusal(&["pull", &at("seen"), &file]);
     assert!(said.contains("has a secret key"), "{said}");

@@ -167,7 +167,7 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
         let options = ["--when-full", "error", "--capacity", "5000"];
         let full = run([command, &[at.as_str(), file.as_str()], &options].concat());
         assert_eq!(full.code, Some(3), "{}", full.stderr);
-        let words = format!("is full; stopped before {file}: record ");
+        let words = format!("is full; stopped at {file}: record ");
         let place = full.stderr.find(&words).unwrap_or_else(|| panic!("{}", full.stderr));
         let number = full.stderr[place + words.len()..].split(':').next().unwrap();
         let recorded = run_with(text.as_bytes(), ["check", &at]).text();

@@ -97,7 +97,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Before a snapshot of so many bytes is [written](Self::write) in place of the present one. Checks segments that
+    /// Prepares to [write](Self::write) a snapshot of this length in place of the present one. Checks segments that
     /// were mapped: they must not get a new checksum unchecked.
     pub(crate) fn prepare(
         &mut self,

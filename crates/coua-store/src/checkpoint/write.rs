@@ -53,7 +53,7 @@ pub(crate) fn write_file(
 /// How a snapshot is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace<'a> {
-    /// A commit waits for it: by so many threads, if it is large.
+    /// A commit waits for it. The number of threads that write it, if it is large.
     AtOnce(NonZeroUsize),
     /// In the background: stops on a signal, and syncs often, because commits would have to wait for unsynced
     /// data.
@@ -61,7 +61,7 @@ pub(crate) enum Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Bytes that each thread writes of a snapshot of so many: whole pieces.
+    /// Bytes that each thread writes of a snapshot of `length` bytes: whole pieces.
     fn share(self, length: u64) -> u64 {
         let threads = match self {
             Self::AtOnce(threads) => threads.get() as u64,
@@ -80,7 +80,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Nobody wants the snapshot any more.
+    /// The snapshot is no longer wanted.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -40,7 +40,7 @@ enum Fault {
 enum Then {
     /// All is well again.
     Recovers,
-    /// The process dies so many steps later, with the failed one if that is 0.
+    /// The process dies this number of steps later, with the failed one if it is 0.
     Dies(usize),
 }
 

@@ -55,7 +55,7 @@ impl Residence {
         Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
     }
 
-    /// The filter in a snapshot, for so many keys and so many changes of a log.
+    /// The filter in a snapshot, for these numbers of keys and of changes of a log.
     pub(crate) fn load(
         &mut self,
         snapshot: &File,

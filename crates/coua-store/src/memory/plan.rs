@@ -60,8 +60,8 @@ pub(crate) enum Plan {
 }
 
 impl Access {
-    /// How to load a snapshot of `bytes` bytes, some of which are not in the cache, for this work: so many keys,
-    /// each in one generation.
+    /// How to load a snapshot of `bytes` bytes, some of which are not in the cache, for this work: a number of
+    /// keys for each generation.
     pub(crate) fn plan(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> Plan {
         match self {
             Self::Map => Plan::Map,
@@ -82,7 +82,7 @@ impl Access {
         }
     }
 
-    /// The most private memory that a filter takes for so many changes.
+    /// The most private memory that a filter takes for `changes` changes.
     pub(crate) fn own_bytes(self, bytes: u64, changes: u64) -> u64 {
         let touched = changes.saturating_mul(PAGES * PAGE);
         match self.plan(bytes, Missing::ALL, &[(Touch::Change, changes)]) {

@@ -227,7 +227,7 @@ fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
     })
 }
 
-/// The filter in a snapshot of so many `bytes`, to be asked or changed, to which `logged` bytes of log
+/// The filter in a snapshot of `bytes` bytes, to be asked or changed, to which `logged` bytes of log
 /// will be added.
 pub(crate) fn view_of(
     loading: Loading,

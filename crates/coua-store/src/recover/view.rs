@@ -99,7 +99,7 @@ impl View {
         &self.filter
     }
 
-    /// The filter, for so many lookups by one of several threads; none if only one thread may ask, by
+    /// The filter, for `keys` lookups by one of several threads; `None` if only one thread may ask, by
     /// [`asked`](Self::asked), because pages come from a disk or the file is to be read into memory first.
     ///
     /// ```

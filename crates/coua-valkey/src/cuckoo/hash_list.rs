@@ -11,7 +11,7 @@ use super::sorted_hashes::SortedHashes;
 use super::table::{Copies, Figures};
 use crate::error::CommandError;
 
-/// Hashes of a list. Adding one to so many takes about as long as a command.
+/// Most hashes of a list. Adding one more takes about as long as a command.
 pub(super) const MOST: usize = SMALL as usize;
 /// With as many bits of a hash, and more, there is a table for [`MOST`] items.
 const LEAST_HASH_BITS: u32 = 24;
@@ -118,7 +118,7 @@ impl HashList {
         self.hashes.count(hash.to_u64()) as u64
     }
 
-    /// Adds a hash, if the list takes no more than so many bytes then.
+    /// Adds a hash, if the list then takes at most `most_bytes` bytes.
     pub(super) fn push(&mut self, hash: KeyHash, most_bytes: u64) -> Result<(), ListFull> {
         let is_full = self.hints.expansion == 0 && self.len() >= self.capacity();
         // In a table, copies beyond a bucket's worth take no slots.

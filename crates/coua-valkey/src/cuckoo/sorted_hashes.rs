@@ -73,7 +73,7 @@ impl SortedHashes {
         (is_whole && ends(total - 1) && ones() as usize == len).then_some(list)
     }
 
-    /// Words that so many hashes take.
+    /// Words that `len` hashes take.
     pub(super) fn words_for(bits: u8, len: usize) -> usize {
         Split::of(bits, len).total().div_ceil(64)
     }
@@ -106,7 +106,7 @@ impl SortedHashes {
         (0..self.len()).take_while(is_equal).count()
     }
 
-    /// Takes memory for so many hashes.
+    /// Takes memory for `len` hashes.
     pub(super) fn reserve(&mut self, len: usize) -> Result<(), CommandError> {
         let more = Self::words_for(self.bits, len).saturating_sub(self.words.len());
         self.words.try_reserve_exact(more).map_err(|_| CommandError::NoMemory)
@@ -159,7 +159,7 @@ impl SortedHashes {
         self.write(&values).map(|()| wanted)
     }
 
-    /// Removes one that begins with the bits of this hash, if there is one. Keeps memory for so many.
+    /// Removes one that begins with the bits of this hash, if there is one. Keeps memory for `kept` hashes.
     pub(super) fn remove(&mut self, hash: u64, kept: usize) -> bool {
         if self.count(hash) == 0 {
             return false;

@@ -223,8 +223,8 @@ impl Table {
         Compaction { has_changed, next: next.map(|from| CompactionPosition { part: 0, from }) }
     }
 
-    /// Gives memory back after these items, so many, were removed, if they have left little; tells
-    /// whether all has come back. A filter that was never full keeps the room it was made with. All
+    /// Gives memory back after these items were removed, if few are left. Returns whether all of it
+    /// has come back. A filter that was never full keeps the room it was made with. All
     /// servers do the same, as it follows from what is saved and from the command.
     pub(super) fn compact_after<'a>(
         &mut self,

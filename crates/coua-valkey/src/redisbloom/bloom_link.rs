@@ -128,7 +128,7 @@ pub(super) struct LinkNumbers {
 }
 
 impl LinkNumbers {
-    /// A filter for so many entries with such a rate; none where the peer makes none either.
+    /// A filter for `entries` entries with the rate `error`; `None` where the peer makes none either.
     pub(super) fn plan(entries: u64, error: f64, sizing: Sizing) -> Option<Self> {
         let has_rate = error > 0.0 && error < 1.0;
         let bits_per_entry = (error.ln() / LN_2_SQUARED).abs();
@@ -149,7 +149,7 @@ impl LinkNumbers {
         Some(Self { entries, error, bits_per_entry, hashes, bits: bytes * 8, log2_bits, bytes })
     }
 
-    /// The filter after this one in a chain that grows so many times.
+    /// The filter after this one in a chain with this growth factor.
     pub(super) fn next(&self, growth: u32, sizing: Sizing) -> Option<Self> {
         Self::plan(self.entries.checked_mul(u64::from(growth))?, self.error * 0.5, sizing)
     }
@@ -160,7 +160,7 @@ impl LinkNumbers {
     }
 }
 
-/// Hashes that so many bits an entry are set by; none if no error rate asks for them.
+/// Hash functions for this number of bits an entry; `None` if no error rate asks for them.
 pub(super) fn hashes(bits_per_entry: f64) -> Option<u32> {
     let hashes = (LN_2 * bits_per_entry).ceil();
     (hashes >= 1.0 && hashes <= f64::from(MAX_HASHES)).then_some(hashes as u32)
@@ -239,7 +239,7 @@ impl PeerLink {
     }
 }
 
-/// Checks the numbers that a dump states of a filter with so many items.
+/// Checks the numbers that a dump states of a filter with `items` items.
 pub(super) fn check(numbers: &LinkNumbers, items: u64, sizing: Sizing) -> Result<(), LoadError> {
     let LinkNumbers { entries, error, bits_per_entry, bits, log2_bits, .. } = *numbers;
     let found = error;

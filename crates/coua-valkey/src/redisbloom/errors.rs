@@ -148,7 +148,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a filter may take so many bytes.
+    /// Returns an error if a filter may not take `bytes` bytes.
     pub(super) fn check(&self, bytes: u64) -> Result<(), TooLarge> {
         if bytes <= self.bytes { Ok(()) } else { Err(TooLarge { bytes, limit: self.bytes }) }
     }

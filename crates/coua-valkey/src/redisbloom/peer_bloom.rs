@@ -11,7 +11,7 @@ use super::bytes::{Fields, collected, copied, reserve};
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge, number};
 use super::stored::{PeerFilter, Source, read_narrow};
 
-/// After so many halvings there is no error rate left; see `bloom_link::MAX_HASHES`.
+/// After this number of halvings no error rate is left; see `bloom_link::MAX_HASHES`.
 const MAX_LINKS: u64 = 1100;
 
 /// A Bloom filter in the layout of RedisBloom (`MBbloom--`).
@@ -236,7 +236,7 @@ enum Entries {
     Narrow,
 }
 
-/// Checks the length of a header for so many filters; it tells how wide their entries are.
+/// Checks the length of a header for `count` filters; it tells how wide their entries are.
 fn check_length(found: u64, count: u64, flags: u32) -> Result<Entries, LoadError> {
     let seed_bytes = if flags & HAS_SEED == 0 { 0 } else { SEED_BYTES };
     let expected = HEADER_BYTES + count * LINK_BYTES + seed_bytes;

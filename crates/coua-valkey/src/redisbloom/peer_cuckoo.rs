@@ -27,7 +27,7 @@ pub struct PeerCuckoo {
 }
 
 impl PeerCuckoo {
-    /// A filter of so many sub-filters, whose slots come from `array`. All sizes are checked before
+    /// A filter whose slots come from `array`. All sizes are checked before
     /// the first is asked for.
     fn build(
         shape: Shape,
@@ -129,7 +129,7 @@ impl PeerCuckoo {
     }
 }
 
-/// Checks a shape and the sizes of so many sub-filters; gives back how many they are.
+/// Checks a shape and the sizes of `sub_filters` sub-filters; returns their number.
 fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, LoadError> {
     const NAME: &str = "number of sub-filters";
     shape.check()?;
@@ -235,7 +235,7 @@ const SMALL_BUCKET: u64 = 8;
 /// What a step does: it looks at this many slots, or asks older sub-filters for room for 32 times
 /// fewer fingerprints.
 const STEP: u64 = 1 << 19;
-/// Asking an older sub-filter for room takes as long as looking at so many slots, as its buckets
+/// Asking an older sub-filter for room takes as long as looking at this number of slots, as its buckets
 /// are not in the processor's caches.
 const ASKING: u64 = 32;
 

@@ -51,8 +51,8 @@ impl TypeSlot {
     /// Memory that the server may still take, for a call that adds items; nothing is told where
     /// nothing may be refused.
     pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
-        /// The server takes a hundred microseconds to tell. It is asked again when so many items
-        /// were added, or values have grown by so many bytes.
+        /// The server takes a hundred microseconds to tell. It is asked again after this number of items
+        /// was added, or values have grown by `BYTES`.
         const ITEMS: u64 = 32_768;
         const BYTES: u64 = 1 << 20;
         let grown = self.bytes().saturating_sub(self.bytes_when_asked.load(Ordering::Relaxed));

@@ -225,7 +225,7 @@ impl<F: NativeFilter> Incomplete<F> {
         self.chunks.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether no filter with so much memory has an image of so many bytes.
+    /// Whether the image is larger than that of any filter within this limit of memory.
     pub(super) fn exceeds(&self, limit: u64) -> bool {
         self.len() > limit.saturating_add(F::front(self.head()))
     }

@@ -79,7 +79,7 @@ pub(super) struct InsertBatch<'a> {
     pub(super) hashes: &'a [KeyHash],
     pub(super) done: usize,
     pub(super) if_present: IfPresent,
-    /// One for each key, or none where nobody asks.
+    /// One for each key, or none if outcomes are not wanted.
     pub(super) outcomes: &'a mut [Insertion],
     pub(super) deferred: Deferred,
     /// Copies that take no slot.

@@ -144,7 +144,7 @@ impl CuckooFilter {
 }
 
 impl InsertBatch<'_> {
-    /// Inserts so many keys, one after the other, of which each may be refused.
+    /// Inserts the next `keys` keys one after the other; each may be refused.
     fn insert_in_order(&mut self, keys: usize) -> Result<(), BatchFull> {
         // Inserts take no key away. Keys that are to be added are looked up all the same: that fetches their
         // buckets.

@@ -70,7 +70,7 @@ impl Page {
         if is_there { Ok(at) } else { Err(at) }
     }
 
-    /// Entries that it gets room for when it has none, so many in all.
+    /// Entries to allocate when there is no room.
     fn room(&self) -> usize {
         (self.entries.len() + 1).next_multiple_of(8).min(PAGE)
     }

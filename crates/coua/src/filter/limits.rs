@@ -89,8 +89,8 @@ impl CuckooFilter {
         !self.segments.is_last_level(index) && depth < deepest(self.segments_in_region(index))
     }
 
-    /// Whether so many inserts meet no limit of the whole filter, whatever their order: neither that of
-    /// items nor that of memory; and none makes the whole filter grow, which moves all that is in.
+    /// Whether `inserts` inserts, in any order, stay within the limits of items and memory, and do not make the whole filter
+    /// grow, which moves all items.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
         self.stored.saturating_add(inserts as u64) <= self.policy.limit()
             && !self.may_rebuild_to_grow()
@@ -104,8 +104,8 @@ impl CuckooFilter {
         can_rebuild && (is_small || self.segments.are_some_at_last_level())
     }
 
-    /// Lets the filter grow to so many bytes of memory at most, as [`memory_bytes`](Self::memory_bytes)
-    /// counts them; `None`: to any number, as before the first call. O(1).
+    /// Limits the memory that the filter grows to, in bytes, as [`memory_bytes`](Self::memory_bytes) counts them. `None`
+    /// (the default): no limit. O(1).
     ///
     /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the second copy
     /// of a key (in slots of less than 32 bits, one beyond a bucket's slots), if it is the first that has no slot. Everything else goes
@@ -136,7 +136,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Whether so many inserts, each of which may split a segment, do not exceed the limit of memory.
+    /// Whether `inserts` inserts, each of which may split a segment, stay within the limit of memory.
     fn is_far_from_memory_limit(&self, inserts: usize) -> bool {
         if self.memory_limit == u64::MAX {
             return true;

@@ -11,7 +11,7 @@ use crate::hash::KeyHash;
 use crate::kernel::{LevelGeometry, Place};
 use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
 
-/// From so many bits on, a second slot for a key is dearer than to count its copies.
+/// From this width on, a second slot for a key costs more than counting its copies.
 const WIDE_SLOT_BITS: u32 = 32;
 
 /// Repeats whose entries are being prefetched.
@@ -56,7 +56,7 @@ pub(crate) struct OverflowTable {
 }
 
 impl OverflowTable {
-    /// Whether there is memory for so many entries. A tree cannot be asked to try.
+    /// Returns an error if there is no memory for `entries` entries. A tree cannot try to allocate.
     pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
         // The compiler would remove memory that nobody uses.
         with_room::<[u8; ENTRY_BYTES]>(entries).map(|tried| drop(black_box(tried)))

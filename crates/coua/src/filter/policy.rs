@@ -49,8 +49,8 @@ pub(crate) const FREE_DEPTH: u32 = 16;
 /// Directory entries are 4 bytes each: this is a limit of 1 GiB.
 pub(crate) const MAX_DEPTH: u32 = 28;
 
-/// The depth that no segment exceeds in a region of `segments` segments. Keys that share a long prefix (made by
-/// somebody who knows the seed) end in the overflow table, and not in splits without end.
+/// The depth that no segment exceeds in a region of `segments` segments. Keys that share a long prefix (chosen by
+/// an attacker who knows the seed) end in the overflow table, not in splits without end.
 pub(crate) fn deepest(segments: usize) -> u32 {
     (REGION_BITS + segments.max(1).ilog2() + MAX_IMBALANCE).clamp(FREE_DEPTH, MAX_DEPTH)
 }

@@ -16,9 +16,7 @@ mod split;
 mod vectors;
 
 pub use codec::Layout;
-pub(crate) use codec::{
-    Encoding, LOW_BITS, MIN_FINGERPRINT_BITS, SlotCodec, max_fingerprint_bits,
-};
+pub(crate) use codec::{Encoding, LOW_BITS, MIN_FINGERPRINT_BITS, SlotCodec, max_fingerprint_bits};
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub(crate) use level::{ALTERNATE, LevelGeometry, Place};
 pub(crate) use levels::{AnyLevel, InQuads, Known, Levels, with_levels};

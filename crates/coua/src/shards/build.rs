@@ -36,9 +36,9 @@ const BLOCK: usize = 1 << 17;
 /// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
 /// second cache while they are filled.
 const MOST_BITS: u32 = 10;
-/// Groups of shards for each thread: small, so that nobody waits long for the last one.
+/// Groups of shards for each thread: small, so that no thread waits long for the last one.
 const GROUPS: usize = 8;
-/// One segment of so many may split.
+/// One segment in this number may split.
 const FEW_SPLITS: u64 = 16;
 impl CuckooFilterBuilder {
     /// Builds a filter that holds these keys, repeats included: the same, byte for byte, as

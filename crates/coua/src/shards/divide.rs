@@ -35,7 +35,7 @@ impl Shards {
     ///
     /// # Errors
     ///
-    /// The filter, if it is too small for so many shards or has a limit of memory, or if they are more than 64.
+    /// The filter, if it has a limit of memory, is too small for 2^`bits` shards, or these are more than 64.
     ///
     /// # Panics
     ///

@@ -2,7 +2,7 @@
 //!
 //! The hashes are split by their top bits into *shards*, each a [`CuckooFilter`] of its own behind a
 //! reader-writer lock. A shard sees the hash without those bits (shifted out to the left), so that its
-//! segments are, bit for bit, those of one large filter that starts so many bits deeper: splitting and
+//! segments are, bit for bit, those of one large filter that starts deeper by the bits of the shards: splitting and
 //! joining move segments and never touch a fingerprint.
 //!
 //! * Both buckets of a key and its copies in the overflow table lie in one shard. A reader holds the lock

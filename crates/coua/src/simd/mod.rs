@@ -3,7 +3,7 @@
 //! [`Vector`] is what the arithmetic on keys and buckets needs, and no more. Its instances are a word, AVX2 and
 //! AVX-512. Processors of other kinds take the word: NEON multiplies no 64-bit numbers.
 //!
-//! Whoever holds a [`Vector`] or an [`Isa`] has the proof that the processor has the instructions: an `Isa` is
+//! A [`Vector`] or an [`Isa`] is the proof that the processor has the instructions: an `Isa` is
 //! made by [`with_vectors`] alone, and a vector by an `Isa`. So their methods are safe.
 
 /// Implements an operator on vectors by what it does to what they hold.

@@ -46,7 +46,7 @@ mod vectors {
     }
 
     impl Quads {
-        /// Those of slots with so many bits.
+        /// Those of slots of `slot_bits` bits.
         pub(crate) fn of(slot_bits: u32) -> Option<&'static Self> {
             static ALL: LazyLock<Vec<Quads>> = LazyLock::new(|| {
                 let isa = (available() >= InstructionSet::Avx2).then_some(Avx2(()));

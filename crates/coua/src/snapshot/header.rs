@@ -292,7 +292,7 @@ impl Reader<'_> {
         Ok(StoredHash { algorithm, seed })
     }
 
-    /// The window of a snapshot with so many parts.
+    /// The window of a snapshot with `parts` parts.
     fn window(&mut self, parts: u32) -> Result<Option<StoredWindow>, LoadError> {
         let (clock, generations) = (self.u32(), self.u32());
         let (length, time, age_from) = (self.u64(), self.u64(), self.u32());

@@ -244,7 +244,7 @@ impl Load {
         read_in_place(Cursor::new(bytes), self.begin, extent, self.key, table).map(ReadOnly)
     }
 
-    /// Where the snapshot may lie in an input of so many bytes.
+    /// Where the snapshot may lie in an input of `length` bytes.
     fn extent(self, length: u64) -> Result<Extent, LoadError> {
         let end = self.end.map_or(length, |end| end.min(length));
         match end.saturating_sub(self.begin) {

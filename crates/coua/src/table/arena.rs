@@ -100,7 +100,7 @@ impl Drop for Arena {
 }
 
 impl Arena {
-    /// Zeroed memory of at least so many bytes.
+    /// Zeroed memory of at least `bytes` bytes.
     #[expect(
         unsafe_code,
         reason = "zeroed memory of this alignment, and an error where there is none"

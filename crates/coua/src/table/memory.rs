@@ -53,7 +53,7 @@ impl Pool {
         self.holes.iter().position(|hole| hole.bytes >= bytes)
     }
 
-    /// Whether there is memory for a segment of so many bytes.
+    /// Whether there is memory for a segment of `bytes` bytes.
     pub(super) fn has(&self, bytes: usize) -> bool {
         self.free >= bytes || self.hole_for(bytes).is_some()
     }
@@ -120,7 +120,7 @@ impl Pool {
         self.arenas.remove(holder);
     }
 
-    /// The memory of a part of the table, with so many bytes of segments. The first part gets the unused memory.
+    /// The memory of a part of the table, with `total` bytes of segments. The first part gets the unused memory.
     pub(super) fn part(&mut self, total: usize) -> Self {
         self.leave_arena();
         let holes = mem::take(&mut self.holes);

@@ -135,7 +135,7 @@ impl Table {
         }
     }
 
-    /// Makes the list long enough for so many more segments, and no longer.
+    /// Makes the list long enough for `count` more segments, and no longer.
     pub(crate) fn reserve_segments(&mut self, count: usize) -> Result<(), OutOfMemory> {
         reserve(&mut self.segments, count)
     }

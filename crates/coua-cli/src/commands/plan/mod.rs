@@ -34,7 +34,7 @@ use std::path::PathBuf;
 /// of every hash: what `dedup` needs without options.
 ///
 /// With --rate the filter has a fixed size. With hash bits it can grow, and the memory is that of a filter made
-/// for so many items. A filter that has grown to so many takes up to 2.1 times that, plus 2 MiB (see --growing),
+/// for this number of items. A filter that has grown to it takes up to 2.1 times that, plus 2 MiB (see --growing),
 /// because all its segments fill, and split in two, around the same number of items. `coua compact` gives back
 /// the excess.
 ///
@@ -83,7 +83,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
     generations: Option<u32>,
 
-    /// Also show the memory of a filter that has grown to so many items
+    /// Also show the memory of a filter that has grown to this number of items
     #[arg(long, conflicts_with_all = ["rate", "window"])]
     growing: bool,
 
@@ -176,7 +176,7 @@ impl PlanArgs {
     }
 }
 
-/// Says so if a hash has too few bits for so many items.
+/// Warns if a hash has too few bits for `items` items.
 fn warn_of_bits(items: u64, hash_bits: f64) {
     if let Some(text) = nodes::too_few_bits(items, hash_bits) {
         Verbosity::Normal.say(format_args!("plan: {text}"));
@@ -188,7 +188,7 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[P
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
     let dropped = collisions::in_stream(plan.items, plan.hash_bits);
-    let name = "wrongly dropped by a dedup of so many";
+    let name = "records a dedup would wrongly drop";
     report.measure("expected_wrongly_dropped", name, dropped, significant);
     report.bytes("bytes", "memory", plan.bytes);
     report.field("overflow_bytes", plan.overflow_bytes);

@@ -33,7 +33,7 @@ pub(super) struct MachinesPlan {
 }
 
 impl MachinesPlan {
-    /// As few nodes as have the memory for so many items.
+    /// The fewest nodes with enough memory for the items.
     pub(super) fn plan(
         items: u64,
         exactness: Exactness,
@@ -91,7 +91,7 @@ impl MachinesPlan {
         let rate = self.items as f64 / self.bits_told_apart().exp2();
         report.measure("rate", "false-positive rate", rate, significant);
         let dropped = self.expected_wrongly_dropped();
-        let name = "wrongly dropped by a dedup of so many";
+        let name = "records a dedup would wrongly drop";
         report.measure("expected_wrongly_dropped", name, dropped, significant);
         report.number("nodes", "nodes", self.nodes.into());
         report.number("shards", "shards, one a node", self.nodes.into());
@@ -120,7 +120,7 @@ struct Travel {
 }
 
 impl Travel {
-    /// For a node that is busy with so many records of its own.
+    /// For a node that is busy with `records` records of its own.
     fn new(wire_bytes: f64, records: f64, node: Machine) -> Self {
         Self { wire_bytes, hours: records / node.records_per_second as f64 / 3600.0 }
     }
@@ -148,12 +148,12 @@ fn on_a_server(record_bytes: u64) -> u64 {
     record_bytes.saturating_add(1 + digits + ends + answer)
 }
 
-/// What to say about 64 bits, if they are too few to tell so many items apart.
+/// The warning about 64 bits, if they are too few to tell `items` items apart.
 pub(super) fn too_few_bits(items: u64, hash_bits: f64) -> Option<String> {
     let dropped = collisions::in_stream(items, hash_bits);
     (hash_bits >= 64.0 && dropped >= 1.0).then(|| {
         format!(
-            "64 bits of a hash are too few to tell {} apart: {} of them are expected to be taken for repeats",
+            "64 bits of a hash are too few to tell {} apart: expect {} of them to be wrongly dropped",
             counted(items, "item"),
             significant(dropped)
         )

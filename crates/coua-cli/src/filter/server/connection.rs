@@ -90,7 +90,7 @@ impl BoundedStream {
         stream.flush()
     }
 
-    /// Where to read a reply that has so many bytes at most, from now on.
+    /// A reader of a reply of at most `most_bytes` bytes.
     pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
         self.limit(most_bytes, self.answering + time_for(most_bytes));
         match &mut self.transport {

@@ -262,7 +262,7 @@ const CREATION: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl RemoteFilter {
-    /// The filter that is there; or a new one, for which `arguments` makes CF.RESERVE's arguments for each of so many shards.
+    /// The filter that is there; or a new one, for which `arguments` makes CF.RESERVE's arguments for each shard.
     pub(super) fn open_or_create(
         address: &Address,
         arguments: impl FnOnce(u64) -> Result<Vec<String>>,

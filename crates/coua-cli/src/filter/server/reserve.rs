@@ -65,7 +65,7 @@ impl<'a> ReserveOptions<'a> {
         self.wanted.max_items.or(self.wanted.capacity).unwrap_or(0)
     }
 
-    /// The arguments after the key of CF.RESERVE, for each of so many shards.
+    /// The arguments after the key of CF.RESERVE, for each of `shards` shards.
     pub(super) fn arguments(&self, shards: u64) -> Result<Vec<String>> {
         let Requirements { capacity, rate, hash_bits, .. } = *self.wanted;
         let is_fixed = self.is_fixed() == Some(true);
@@ -79,7 +79,7 @@ impl<'a> ReserveOptions<'a> {
         };
         if capacity > MOST_CAPACITY {
             let reason = "is more than 2^30 items in a shard: give the address more shards \
-                          (?shards=N), or leave --capacity out";
+                          (?shards=N), or drop --capacity";
             return Err(Failure::at("--capacity", reason));
         }
         let mut arguments = vec![capacity.max(LEAST_CAPACITY).to_string()];

@@ -209,7 +209,7 @@ fn a_full_filter_that_may_not_last_is_told_needs_cc() {
         let run = place.run_at_once(&args, &[("COUA_FAULT_CALL", "d"), ("COUA_FAULT_AT", at)]);
         if run.stderr.starts_with("coua: seen: written, but it is not certain") {
             assert_eq!(run.code, Some(3), "{}", run.stderr);
-            assert!(run.stderr.contains("stopped before many: record "), "{}", run.stderr);
+            assert!(run.stderr.contains("stopped at many: record "), "{}", run.stderr);
             told += 1;
         }
     }

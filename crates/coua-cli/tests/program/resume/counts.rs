@@ -138,7 +138,7 @@ fn only_the_same_run_is_resumed() {
         assert_eq!(counts(&folder), before);
     };
     let resume = |more: &[&'static str]| with(&["add", "seen", "--resume"], more);
-    refused(&resume(&["first", "-"]), "--resume: needs inputs that are files");
+    refused(&resume(&["first", "-"]), "--resume: every input must be a named file");
     for option in ["--unique", "--null", "--no-decompress", "--crlf", "-k1", "--on-missing=drop"] {
         let words = " is not as it was in the interrupted `coua add` of ";
         refused(&resume(&[option, "first", "second"]), words);
@@ -184,7 +184,11 @@ fn a_report_is_resumed_in_a_file_alone() {
         let report = ["remove", "seen", "--resume", "--report", "found", "first"];
         let run = run_in(&folder, &[&report[..], to].concat());
         assert_eq!(run.code, Some(2));
-        assert!(run.stderr.contains("--resume: needs outputs that are files"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("--resume: every output must be a named file"),
+            "{}",
+            run.stderr
+        );
     }
     let report = with(REMOVE, &["--report", "found", "-o", "out"]);
     assert_eq!(run_in(&folder, &report).code, Some(2));
@@ -220,7 +224,7 @@ fn nothing_is_counted_twice_in_a_full_filter() {
     for _ in 0..2 {
         let again = run_in(&folder, &[&add[..], &["--resume"]].concat());
         assert_eq!(again.code, Some(3));
-        assert!(again.stderr.contains("stopped before many: record 101: "), "{}", again.stderr);
+        assert!(again.stderr.contains("stopped at many: record 101: "), "{}", again.stderr);
         assert_eq!(held("many"), b"100\n");
     }
     run_in(&folder, &["remove", "seen", "some"]).good();

@@ -134,7 +134,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
     append("out", b"mine\n");
     let before = folder.read("out");
     let refused = run_in(&folder, &RESUME);
-    let reason = "/out: --resume: has 5 bytes more than the run that has ended left in it, which would be \
+    let reason = "/out: --resume: has 5 bytes more than the finished run left in it, and they would be \
                   cut off: name another output\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
     assert_eq!(folder.read("out"), before);

@@ -37,7 +37,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     assert!(
         with(&["out", "many", "--crlf"]).contains("--crlf is not as it was in the interrupted")
     );
-    assert!(with(&["out", "-"]).contains("--resume: needs inputs that are files"));
+    assert!(with(&["out", "-"]).contains("--resume: every input must be a named file"));
     let text = trial.folder.read("many");
     let mut changed = text.clone();
     changed[3] ^= 1;

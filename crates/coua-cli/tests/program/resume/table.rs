@@ -208,7 +208,7 @@ fn files_are_known_by_their_content() {
     let renamed = resume("v");
     let (new, old) = (folder.join("v"), folder.join("u"));
     renamed
-        .failed(0, &format!("coua: {new}: is what the run knows as {old}, which it continues\n"));
+        .failed(0, &format!("coua: {new}: continues {old}, renamed since the interrupted run\n"));
     count(5_001);
     resume("v").good();
     count(5_001);
@@ -251,7 +251,7 @@ fn a_log_is_followed_when_it_is_rotated() {
     run_in(&folder, &["add", "x", "log", "--resume"]).good();
     shell(folder.path(), "echo c >>log; mv log log.1; echo d >log").good();
     let renamed = run_in(&folder, &["add", "x", "log.1", "--resume"]);
-    assert!(renamed.code == Some(0) && renamed.stderr.contains("/log.1: is what the run knows"));
+    assert!(renamed.code == Some(0) && renamed.stderr.contains("/log.1: continues "));
     for _ in 0..2 {
         run_in(&folder, &["add", "x", "log.1", "--resume"]).good();
         run_in(&folder, &["add", "x", "log", "--resume"]).good();

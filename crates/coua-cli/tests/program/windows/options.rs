@@ -48,7 +48,7 @@ fn options_must_agree_with_the_filter() {
         let message = refused(options);
         assert!(message.contains("its window is 1h in 8 generations, not what"), "{message}");
     }
-    assert!(refused(&["--time-field", "1"]).contains("leave --time-field out"));
+    assert!(refused(&["--time-field", "1"]).contains("drop --time-field"));
     dedup(&folder, "a\n", &["--window", "60m", "--generations", "8", "COUA_NOW", "0"]).good();
     run_with(
         b"0 a\n",

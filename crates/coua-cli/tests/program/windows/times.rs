@@ -147,8 +147,8 @@ fn one_record_far_ahead_forgets_nothing() {
         for kept in [&[][..], &["--filter", &folder.join(threads)]] {
             let run = run([&["dedup", "-j", threads, &file], kept, &BY_HOUR].concat());
             let words = format!(
-                "coua: {file}: record 2: not remembered, because it is dated more than a window after the records \
-                 around it: 2 records\n"
+                "coua: {file}: record 2: dated more than a window after the records around it; \
+                 not remembered: 2 records\n"
             );
             assert_eq!((run.stderr.clone().as_str(), run.text()), (words.as_str(), unique.clone()));
         }
@@ -175,7 +175,7 @@ fn the_next_record_confirms_a_jump() {
 #[test]
 fn a_run_that_ends_with_a_jump() {
     let (begin, ahead) =
-        (hours(&[(0, "a"), (1, "b"), (900, "c")]), "is dated more than a window after");
+        (hours(&[(0, "a"), (1, "b"), (900, "c")]), "dated more than a window after");
     for (next, unique) in [
         (&[(901, "c"), (902, "b")][..], &[(902, "b")][..]),
         (&[(2, "a"), (3, "c"), (3, "b")], &[(3, "c")]),
@@ -189,7 +189,7 @@ fn a_run_that_ends_with_a_jump() {
     }
     let folder = Folder::new();
     assert_eq!(dedup(&folder, &begin, &BY_HOUR).stdout, begin.as_bytes());
-    let words = "a record of an earlier run: not remembered";
+    let words = "a record of an earlier run: dated more than a window after";
     let run = dedup(&folder, &hours(&[(1, "a")]), &BY_HOUR);
     assert!(run.stderr.contains(words) && run.stdout.is_empty(), "{}", run.stderr);
 }
