@@ -335,7 +335,7 @@ fn summaries_and_messages_are_for_people() {
 
 #[test]
 fn cleared_filters_are_empty() {
-    let mut bloom = BloomFilter::with_bits(100, 3).unwrap();
+    let bloom = BloomFilter::with_bits(100, 3).unwrap();
     bloom.insert_unique("wren");
     bloom.clear();
     assert!(bloom == BloomFilter::with_bits(100, 3).unwrap());
