@@ -76,6 +76,8 @@ async function everyLook(browser) {
 async function inspected(page, name) {
   for (const part of PARTS) await page.locator(`#${part}`).screenshot({ path: join(folder, "pictures", `${part}-${name}.png`) });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: nothing is wider than the screen`);
+  const heights = await page.locator("#evict .slot").evaluateAll((slots) => slots.map((slot) => slot.clientHeight));
+  assert.equal(new Set(heights).size, 1, `${name}: a fingerprint is one line`);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
   assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
