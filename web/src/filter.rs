@@ -183,6 +183,14 @@ pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
     with(|state| kind::clock(state.filters.get(number)))
 }
 
+/// Tells a window the time, in milliseconds since 1970.
+#[cfg(feature = "windows")]
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "the name of an exported function")]
+pub(crate) extern "C" fn filter_advance(number: i32, time: f64) {
+    with(|state| state.filters.get(number).advance(time as u64));
+}
+
 /// Describes the filter (JSON).
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]

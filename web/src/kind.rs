@@ -76,7 +76,6 @@ mod forgetful {
 
     use super::WindowShown;
     use crate::options::Options;
-    use crate::state::with;
 
     pub(crate) type Filter = Generations;
 
@@ -178,12 +177,5 @@ mod forgetful {
             Clock::Arrival => 1,
             Clock::Given => 2,
         })
-    }
-
-    /// Tells a window the time, in milliseconds since 1970.
-    #[unsafe(no_mangle)]
-    #[expect(unsafe_code, reason = "the name of an exported function")]
-    pub(crate) extern "C" fn filter_advance(number: i32, time: f64) {
-        with(|state| state.filters.get(number).advance(time as u64));
     }
 }
