@@ -353,7 +353,7 @@ fn all_of_this_with_fewer_instructions() {
 
 fn saved(filter: &BloomFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).unwrap();
+    filter.write_to(&mut bytes).expect("written");
     bytes
 }
 
