@@ -29,6 +29,16 @@ export interface Options {
   seed?: number | bigint;
   /** What to do when an item finds no room. Default: "grow", up to `maxItems`. */
   whenFull?: "grow" | "refuse" | "exceed-rate";
+  /** Forget items of this age, in milliseconds, or up to a generation older. */
+  window?: number;
+  /** Forget all but the last so many items. */
+  windowItems?: number;
+  /** Parts of the window, which are forgotten at once. Default: 8. */
+  generations?: number;
+  /** The time of an item: that of its arrival (default), or the one given with it. */
+  clock?: "arrival" | "given";
+  /** From when an item's age counts: when it was new (default), or when `add` saw it last. */
+  windowBy?: "first" | "last";
 }
 
 /** A filter in numbers. */
@@ -46,6 +56,16 @@ export interface Description {
   /** Probability that `has` is true for a key that was never added, with the items stored now. */
   falsePositiveRate: number;
   memoryBytes: number;
+  /** Missing: it never forgets. */
+  window?: {
+    /** In milliseconds, or items. */
+    length: number;
+    clock: "arrival" | "given" | "count";
+    generations: number;
+    windowBy: "first" | "last";
+    /** Items forgotten since the filter was made or loaded. */
+    forgotten: number;
+  };
 }
 
 /**
@@ -56,40 +76,91 @@ export interface Description {
  */
 export class CuckooFilter {
   constructor(options?: Options);
+  constructor(capacity: number, rate?: number, options?: Omit<Options, "capacity" | "rate">);
   /** Reads what `save` gave, in any language. Throws if a byte of it is wrong. */
   static load(bytes: Bytes): CuckooFilter;
-  /** The filter as bytes, the same on every machine. */
-  save(): Uint8Array;
   /**
    * Adds the key if it is absent, and says whether it was. Throws if the filter is full; nothing has changed then.
    *
    * With a rate, a key that is taken for another one is not stored: if keys are also deleted, use `addCopy`, or one of
    * them may take the other away.
+   *
+   * `time` is for `clock: "given"`, in milliseconds if it is a number. The latest so far is the present.
    */
-  add(key: Key): boolean;
+  add(key: Key, time?: Date | number): boolean;
   /** Adds a copy of the key. Throws if the filter is full; nothing has changed then. */
-  addCopy(key: Key): this;
+  addCopy(key: Key, time?: Date | number): this;
   /** `add` for many keys: whether each was absent. Throws at the first without room; those before it are in. */
-  addMany(keys: Iterable<Key>): boolean[];
+  addMany(keys: Iterable<Key>, times?: Iterable<Date | number>): boolean[];
   /** Whether the key is there. */
   has(key: Key): boolean;
   /** `has` for many keys. */
   hasMany(keys: Iterable<Key>): boolean[];
-  /** Takes one copy of the key away; false if there is none. Delete only what was added. */
+  /** Takes one copy of the key away, the oldest; false if there is none. Delete only what was added. */
   delete(key: Key): boolean;
   /** `delete` for many keys. */
   deleteMany(keys: Iterable<Key>): boolean[];
-  /** Forgets all items. */
-  clear(): void;
-  /** Adds the items of the other filter that are absent. Both must have been made with the same options. */
-  merge(other: CuckooFilter): this;
   /** How many copies of the key are there. */
   count(key: Key): number;
+  /** Tells a filter with `clock: "given"` the present. */
+  advance(time: Date | number): void;
+  /**
+   * Adds the items of the other filter that are absent. Both must have been made with the same options. Items of windows
+   * keep their times, and copies that both have are added up.
+   */
+  merge(other: CuckooFilter): this;
   /** Items, every copy counted. */
   readonly size: number;
   describe(): Description;
   /** As `describe`. For the filter itself use `save`. */
   toJSON(): Description;
+  /** The filter as bytes, the same on every machine. */
+  save(): Uint8Array;
+  /** Forgets all items. */
+  clear(): void;
+  /** Gives the memory back now, rather than when the object is collected. */
+  free(): void;
+}
+
+/** How a Bloom filter is made: with a capacity and a rate, or with bits and probes. */
+export type BloomOptions = ({ capacity: number; rate: number } | { bits: number; probes: number }) & {
+  /** Of the hash. Filters with the same seed agree about every key. Default: 0. */
+  seed?: number | bigint;
+};
+
+/** A Bloom filter in numbers. */
+export interface BloomDescription {
+  /** How many different keys were added, estimated; null if all bits are set. */
+  countEstimate: number | null;
+  bits: number;
+  probes: number;
+  falsePositiveRate: number;
+  memoryBytes: number;
+}
+
+/** A set that can neither count nor delete, and is never full: beyond its capacity the rate rises. */
+export class BloomFilter {
+  constructor(options: BloomOptions);
+  constructor(capacity: number, rate: number, options?: Pick<BloomOptions, "seed">);
+  /** Reads what `save` gave, here or in Python. Throws if a byte of it is wrong. */
+  static load(bytes: Bytes): BloomFilter;
+  /** Adds the key, and says whether it was absent. */
+  add(key: Key): boolean;
+  /** `add` for many keys: whether each was absent. */
+  addMany(keys: Iterable<Key>): boolean[];
+  /** Whether the key is there. */
+  has(key: Key): boolean;
+  /** `has` for many keys. */
+  hasMany(keys: Iterable<Key>): boolean[];
+  /** Adds the keys of the other filter. Both must have the same bits, probes and seed. */
+  merge(other: BloomFilter): this;
+  describe(): BloomDescription;
+  /** As `describe`. For the filter itself use `save`. */
+  toJSON(): BloomDescription;
+  /** The filter as bytes, the same on every machine. */
+  save(): Uint8Array;
+  /** Forgets all items. */
+  clear(): void;
   /** Gives the memory back now, rather than when the object is collected. */
   free(): void;
 }

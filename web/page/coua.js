@@ -6,16 +6,26 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 let wasm;
+/** Its functions by what they are about: `functions.bloom.load` is `bloom_load`. */
+const functions = { filter: {}, bloom: {}, file: {} };
+
+function ready(instance) {
+  wasm = instance.exports;
+  for (const [name, call] of Object.entries(wasm)) {
+    const [about] = name.split("_", 1);
+    if (Object.hasOwn(functions, about)) functions[about][name.slice(about.length + 1)] = call;
+  }
+}
 
 /** Makes the library ready: `bytes` are those of coua.wasm, or a compiled module. */
 export async function initialize(bytes) {
   const made = await WebAssembly.instantiate(bytes, {});
-  wasm = (made.instance ?? made).exports;
+  ready(made.instance ?? made);
 }
 
 /** The same at once, where that is allowed: browsers refuse it for large modules. */
 export function initializeNow(bytes) {
-  wasm = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
+  ready(new WebAssembly.Instance(new WebAssembly.Module(bytes)));
 }
 
 /** What went wrong has a code: FULL, NOT_A_FILTER, BAD_OPTIONS, CANNOT_MERGE, FREED or FAILED. */
@@ -113,38 +123,43 @@ const outputAnswers = () => Array.from(output(), (answer) => answer === 1);
 
 const freed = new FinalizationRegistry(({ free, number }) => free(number));
 
-/** Something in the module's memory, which is freed with the object that names it. */
+// What a filter takes as the time of its items.
+const ARRIVAL = 1;
+const GIVEN = 2;
+
+/** Something in the module's memory, which is freed with the object that names it. `on` are its functions. */
 class Held {
   #number;
-  constructor(number, free) {
+  constructor(on, number) {
+    this.on = on;
     this.#number = number;
-    this.free = () => {
-      freed.unregister(this);
-      free(number);
-      this.#number = undefined;
-    };
-    freed.register(this, { free, number }, this);
+    this.clock = on.clock?.(number);
+    freed.register(this, { free: on.free, number }, this);
   }
   get number() {
     if (this.#number === undefined) throw new CouaError("FREED", "it was freed");
+    if (this.clock === ARRIVAL) this.on.advance(this.#number, Date.now());
     return this.#number;
+  }
+  free() {
+    if (this.#number === undefined) return;
+    freed.unregister(this);
+    this.on.free(this.#number);
+    this.#number = undefined;
   }
 }
 
-const WHEN_FULL = { grow: 0, refuse: 1, "exceed-rate": 2 };
-/** Options that are numbers: whether they are whole. */
-const NUMBERS = { capacity: true, maxItems: true, rate: false, hashBits: true, slotsPerBucket: true };
-
-/** An option's number; NaN if it is left to the library. */
-function numberOf(options, name) {
-  const value = options[name];
-  if (value === undefined) return NaN;
-  const whole = NUMBERS[name];
-  const isRight = whole ? Number.isSafeInteger(value) && value >= 0 : typeof value === "number" && !Number.isNaN(value);
-  if (isRight) return value;
-  const found = typeof value === "number" ? value : kindOf(value);
-  throw new TypeError(`${name} is a ${whole ? "whole number from 0 on" : "number"} (found ${found})`);
-}
+/** An option that is a number. */
+const numeric = (isRight, what) => (value, name) => {
+  if (typeof value === "number" && isRight(value)) return value;
+  throw new TypeError(`${name} is a ${what} (found ${typeof value === "number" ? value : kindOf(value)})`);
+};
+const whole = numeric((value) => Number.isSafeInteger(value) && value >= 0, "whole number from 0 on");
+const fraction = numeric((value) => !Number.isNaN(value), "number");
+const oneOf = (...names) => (value, name) => {
+  if (names.includes(value)) return names.indexOf(value);
+  throw new TypeError(`${name} is one of ${names.join(", ")} (found ${value})`);
+};
 
 function seedOf(seed) {
   const isWhole = typeof seed === "bigint" || Number.isSafeInteger(seed);
@@ -152,110 +167,123 @@ function seedOf(seed) {
   throw new TypeError("seed is a whole number from 0 to 2^64 - 1, above 2^53 a bigint");
 }
 
-function giveOptions(options, more) {
-  if (typeof options !== "object" || options === null || more.length > 0) {
-    throw new TypeError("options are one object: new CuckooFilter({ capacity: 1000, rate: 0.01 })");
+// The options, beside the seed, in the order in which the module reads them.
+const CUCKOO_OPTIONS = {
+  capacity: whole, rate: fraction, maxItems: whole, hashBits: whole, slotsPerBucket: whole, overlapping: (value) => Number(Boolean(value)),
+  whenFull: oneOf("grow", "refuse", "exceed-rate"),
+  window: whole, windowItems: whole, clock: oneOf("arrival", "given"), generations: whole, windowBy: oneOf("first", "last"),
+};
+const BLOOM_OPTIONS = { capacity: whole, rate: fraction, bits: whole, probes: whole };
+
+/** Options as they were given to a constructor: as one object, or as capacity, rate and the rest. */
+function giveOptions(known, [first = {}, rate, rest = {}, ...more]) {
+  const byPosition = typeof first === "number";
+  const options = byPosition ? { ...rest, capacity: first, rate } : first;
+  if (typeof options !== "object" || options === null || more.length > 0 || (!byPosition && rate !== undefined)) {
+    throw new TypeError("options are one object, or capacity, rate and an object: ({ capacity: 1000, rate: 0.01 }) or (1000, 0.01)");
   }
-  for (const name of Object.keys(options)) {
-    if (![...Object.keys(NUMBERS), "seed", "overlapping", "whenFull"].includes(name)) {
-      throw new TypeError(`there is no option ${name}`);
-    }
-  }
-  const { seed = 0n, overlapping = false, whenFull = "grow" } = options;
-  if (!Object.hasOwn(WHEN_FULL, whenFull)) {
-    throw new TypeError(`whenFull is one of ${Object.keys(WHEN_FULL).join(", ")} (found ${whenFull})`);
-  }
-  const view = new DataView(new ArrayBuffer(64));
-  view.setBigUint64(0, seedOf(seed), true);
-  Object.keys(NUMBERS).forEach((name, at) => view.setFloat64(8 + 8 * at, numberOf(options, name), true));
-  view.setFloat64(48, Number(Boolean(overlapping)), true);
-  view.setFloat64(56, WHEN_FULL[whenFull], true);
+  const unknown = Object.keys(options).find((name) => name !== "seed" && !Object.hasOwn(known, name));
+  if (unknown !== undefined) throw new TypeError(`there is no option ${unknown}`);
+  const names = Object.keys(known);
+  const view = new DataView(new ArrayBuffer(8 * (names.length + 1)));
+  view.setBigUint64(0, seedOf(options.seed ?? 0n), true);
+  names.forEach((name, at) => {
+    // What is not a number is left to the library.
+    const value = options[name] === undefined ? NaN : known[name](options[name], name);
+    view.setFloat64(8 + 8 * at, value, true);
+  });
   give(new Uint8Array(view.buffer));
 }
 
-export class CuckooFilter {
-  #held;
+/** The time of an item in milliseconds since 1970; NaN if it is of the present. */
+function timeOf(held, time) {
+  if (time === undefined) return NaN;
+  if (held.clock !== GIVEN) throw new TypeError('times are for filters with a window and clock: "given"');
+  return whole(time instanceof Date ? time.getTime() : time, "a time");
+}
 
-  constructor(options = {}, ...more) {
-    if (options instanceof Held) {
-      this.#held = options;
+// No private field: it is of both kinds of filters.
+const HELD = Symbol("held");
+
+/** What both kinds of filters can do. */
+class Filter {
+  constructor(on, known, options) {
+    if (options[0] instanceof Held) {
+      this[HELD] = options[0];
     } else {
-      giveOptions(options, more);
-      const number = wasm.filter_new();
+      giveOptions(known, options);
+      const found = on.new();
       // The library's name of an option, in its only message that has one.
-      if (number < 0) throw new CouaError("BAD_OPTIONS", outputText().replace("max_items", "maxItems"));
-      this.#held = new Held(number, wasm.filter_free);
+      if (found < 0) throw new CouaError("BAD_OPTIONS", outputText().replace("max_items", "maxItems"));
+      this[HELD] = new Held(on, found);
     }
     // A property of its own: a filter cannot be sent to another thread, and so structuredClone says so.
-    this.free = () => this.#held.free();
-  }
-
-  static load(bytes) {
-    const view = viewOf(bytes);
-    if (!view) throw new TypeError(`load takes bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
-    give(view);
-    return new CuckooFilter(new Held(checked(wasm.filter_load(), "NOT_A_FILTER"), wasm.filter_free));
+    this.free = () => this[HELD].free();
   }
 
   save() {
-    checked(wasm.filter_save(this.#held.number));
+    const { on, number } = this[HELD];
+    checked(on.save(number));
     return output().slice();
   }
 
-  add(key) {
+  add(key, time) {
+    const held = this[HELD];
+    const when = timeOf(held, time);
     giveKey(key);
-    return checked(wasm.filter_insert_unique(this.#held.number), "FULL") === 1;
-  }
-
-  addCopy(key) {
-    giveKey(key);
-    checked(wasm.filter_insert(this.#held.number), "FULL");
-    return this;
+    return checked(held.on.insert_unique(held.number, when), "FULL") === 1;
   }
 
   has(key) {
+    const { on, number } = this[HELD];
     giveKey(key);
-    return wasm.filter_contains(this.#held.number) === 1;
+    return on.contains(number) === 1;
   }
 
-  delete(key) {
-    giveKey(key);
-    return wasm.filter_remove(this.#held.number) === 1;
-  }
-
-  count(key) {
-    giveKey(key);
-    return wasm.filter_count(this.#held.number);
-  }
-
-  addMany(keys) {
+  addMany(keys, times) {
+    const { on, number } = this[HELD];
+    if (times !== undefined) return this.#addEach([...keys], Array.from(times, (time) => timeOf(this[HELD], time)));
     const all = giveKeys(keys);
-    const done = wasm.filter_insert_unique_each(this.#held.number);
+    const done = on.insert_unique_each(number);
     if (done === all) return outputAnswers();
-    const error = new CouaError("FULL", `${outputText()} (after ${done} keys)`);
-    throw Object.assign(error, { done });
+    throw stopped(outputText(), done);
+  }
+
+  #addEach(keys, times) {
+    giveKeys(keys);
+    if (times.length !== keys.length) throw new TypeError(`there are ${times.length} times for ${keys.length} keys`);
+    return keys.map((key, at) => {
+      try {
+        return this.add(key, times[at]);
+      } catch (error) {
+        throw stopped(error.message, at);
+      }
+    });
   }
 
   hasMany(keys) {
+    const { on, number } = this[HELD];
     giveKeys(keys);
-    wasm.filter_contains_each(this.#held.number);
-    return outputAnswers();
-  }
-
-  deleteMany(keys) {
-    giveKeys(keys);
-    wasm.filter_remove_each(this.#held.number);
+    on.contains_each(number);
     return outputAnswers();
   }
 
   clear() {
-    wasm.filter_clear(this.#held.number);
+    const { on, number } = this[HELD];
+    on.clear(number);
   }
 
   merge(other) {
-    if (!(other instanceof CuckooFilter)) throw new TypeError(`merge takes a CuckooFilter (found ${kindOf(other)})`);
-    checked(wasm.filter_merge(this.#held.number, other.#held.number), "CANNOT_MERGE");
+    const { on, number } = this[HELD];
+    if (other?.[HELD]?.on !== on) throw new TypeError(`merge takes a filter of the same kind (found ${kindOf(other)})`);
+    checked(on.merge(number, other[HELD].number), "CANNOT_MERGE");
     return this;
+  }
+
+  describe() {
+    const { on, number } = this[HELD];
+    checked(on.describe(number));
+    return outputJson();
   }
 
   toJSON() {
@@ -263,58 +291,103 @@ export class CuckooFilter {
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](depth, options, inspect) {
-    return `CuckooFilter ${inspect(this.describe(), options)}`;
+    return `${this.constructor.name} ${inspect(this.describe(), options)}`;
+  }
+}
+// As `using filter = new CuckooFilter()` wants it.
+if (Symbol.dispose) {
+  Filter.prototype[Symbol.dispose] = function () {
+    this.free();
+  };
+}
+
+/** The filter that `save` gave. */
+function loaded(on, bytes) {
+  const view = viewOf(bytes);
+  if (!view) throw new TypeError(`load takes bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
+  give(view);
+  return new Held(on, checked(on.load(), "NOT_A_FILTER"));
+}
+
+/** A batch that found no room for a key. */
+function stopped(message, done) {
+  return Object.assign(new CouaError("FULL", `${message} (after ${done} keys)`), { done });
+}
+
+export class CuckooFilter extends Filter {
+  constructor(...options) {
+    super(functions.filter, CUCKOO_OPTIONS, options);
+  }
+
+  static load(bytes) {
+    return new CuckooFilter(loaded(functions.filter, bytes));
+  }
+
+  addCopy(key, time) {
+    const held = this[HELD];
+    const when = timeOf(held, time);
+    giveKey(key);
+    checked(held.on.insert(held.number, when), "FULL");
+    return this;
+  }
+
+  delete(key) {
+    const { on, number } = this[HELD];
+    giveKey(key);
+    return on.remove(number) === 1;
+  }
+
+  deleteMany(keys) {
+    const { on, number } = this[HELD];
+    giveKeys(keys);
+    on.remove_each(number);
+    return outputAnswers();
+  }
+
+  count(key) {
+    const { on, number } = this[HELD];
+    giveKey(key);
+    return on.count(number);
+  }
+
+  advance(time) {
+    const held = this[HELD];
+    held.on.advance(held.number, timeOf(held, time ?? NaN));
   }
 
   get size() {
     return this.describe().length;
   }
 
-  describe() {
-    checked(wasm.filter_describe(this.#held.number));
-    return outputJson();
-  }
-
   /** Where the key lies, if it is there. */
   locate(key) {
+    const { on, number } = this[HELD];
     giveKey(key);
-    checked(wasm.filter_locate(this.#held.number));
+    checked(on.locate(number));
     return outputJson();
   }
 
   /** The segments, with their slots if these are wanted, and the overflow table. */
   table({ slots = true } = {}) {
-    checked(wasm.filter_table(this.#held.number, Number(slots)));
+    const { on, number } = this[HELD];
+    checked(on.table(number, Number(slots)));
     return outputJson();
   }
 }
-// As `using filter = new CuckooFilter()` wants it.
-if (Symbol.dispose) {
-  CuckooFilter.prototype[Symbol.dispose] = function () {
-    this.free();
-  };
-}
 
-/** A Bloom filter of so many bits, to be compared with. */
-export class BloomFilter {
-  #held;
-
-  constructor(bits, probes) {
-    this.#held = new Held(checked(wasm.bloom_new(bits, probes)), wasm.bloom_free);
+export class BloomFilter extends Filter {
+  constructor(...options) {
+    super(functions.bloom, BLOOM_OPTIONS, options);
   }
 
-  add(key) {
-    giveKey(key);
-    return wasm.bloom_insert(this.#held.number) === 1;
+  static load(bytes) {
+    return new BloomFilter(loaded(functions.bloom, bytes));
   }
 
-  has(key) {
-    giveKey(key);
-    return wasm.bloom_contains(this.#held.number) === 1;
-  }
-
+  /** The bits alone. */
   bytes() {
-    wasm.bloom_bits(this.#held.number);
+    const { on, number } = this[HELD];
+    on.bits(number);
     return output().slice();
   }
 }
@@ -331,7 +404,7 @@ export class FilterFile {
   #read;
 
   constructor(size, read) {
-    this.#held = new Held(wasm.file_new(size), wasm.file_free);
+    this.#held = new Held(functions.file, wasm.file_new(size));
     this.#read = read;
   }
 

@@ -123,7 +123,7 @@ export function evict(root, save) {
   const curve = el("div", { class: "figure" });
   const fight = el("div", { class: "figure" });
   root.append(paragraph("evict1"),
-    el("div", { class: "controls" }, field("evictItems", items.control), items.shown, nextLong), status, steps.node, stepText, figure,
+    el("div", { class: "controls" }, field("evictItems", items.control, items.shown), nextLong), status, steps.node, stepText, figure,
     el("h3", {}, t("evictChart")), curve, paragraph("evict2"), fight);
   new ResizeObserver(() => arrows(figure.firstChild, chainOf(state.items).moves.slice(0, state.step))).observe(figure);
   show();

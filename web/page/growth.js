@@ -103,7 +103,7 @@ export function growth(root, save) {
     state.step = step;
     show();
   } });
-  root.append(paragraph("grow1"), el("div", { class: "controls" }, field("growItems", items.control), items.shown),
+  root.append(paragraph("grow1"), el("div", { class: "controls" }, field("growItems", items.control, items.shown)),
     text, el("p", { class: "small" }, t("growSegments")), bar, example, el("h3", {}, t("growChart")), figure, chainText);
   growth.show = show;
   whenNear(figure, () => (work ??= measureGrowth(() => growth.show())));

@@ -83,7 +83,7 @@ export function positives(root, save) {
   } });
   const { buckets } = new CuckooFilter(SMALL).table().parameters;
   root.append(paragraph("fp1"), el("div", { class: "controls" }, button("fpSearch", search)), found,
-    paragraph("fp2", { buckets }), el("div", { class: "controls" }, field("fpBits", bits.control), bits.shown), text,
+    paragraph("fp2", { buckets }), el("div", { class: "controls" }, field("fpBits", bits.control, bits.shown)), text,
     el("h3", {}, t("fpCurve")), figure);
   if (state.search) search();
   show();

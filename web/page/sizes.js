@@ -42,6 +42,6 @@ export function sizes(root, save) {
   };
   const [items, rate] = [control("items", 20, 110), control("rate", 7, 90)];
   root.append(paragraph("size1", { command: "`coua plan`" }), el("div", { class: "controls" },
-    field("sizeItems", items.control), items.shown, field("sizeRate", rate.control), rate.shown), bars);
+    field("sizeItems", items.control, items.shown), field("sizeRate", rate.control, rate.shown)), bars);
   show();
 }

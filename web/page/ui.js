@@ -97,10 +97,10 @@ export function button(name, onclick, values) {
   return el("button", { type: "button", onclick }, t(name, values));
 }
 
-/** A labelled control. */
-export function field(name, control, values) {
+/** A labelled control, and what belongs to it. */
+export function field(name, control, ...beside) {
   control.id ||= `c${(field.last = (field.last ?? 0) + 1)}`;
-  return el("span", { class: "field" }, el("label", { for: control.id }, t(name, values)), control);
+  return el("span", { class: "field" }, el("label", { for: control.id }, t(name)), control, ...beside);
 }
 
 export function slider({ min, max, step = 1, value, text = number, oninput }) {
@@ -218,7 +218,8 @@ export function chart({ label, x, y, series }) {
   for (const { name, kind, points, dots } of series) {
     if (dots) parts.push(...points.map(([a, b]) => svg("circle", { class: kind, cx: px(a), cy: py(b), r: dots })));
     else parts.push(svg("path", { class: `line ${kind}`, d: points.map(([a, b], n) => `${n ? "L" : "M"}${px(a)} ${py(b)}`).join("") }));
-    if (name) {
+    // A line that is still short has no room for its name.
+    if (name && (dots || px(points.at(-1)?.[0] ?? x.max) > width / 2)) {
       const [[, before], [a, b]] = [points.at(-2) ?? [x.max, y.max], points.at(-1) ?? [x.max, y.max]];
       // Of a point: above and to the right, where there is room.
       const isRight = dots && px(a) < width * 0.7;

@@ -24,7 +24,7 @@ export function why(root, save) {
 
   /** All three, as the words of the state make them. A removed word stays in the Bloom filter. */
   function made() {
-    const bloom = new BloomFilter(BLOOM_BITS, 5);
+    const bloom = new BloomFilter({ bits: BLOOM_BITS, probes: 5 });
     const cuckoo = new CuckooFilter(CUCKOO);
     const set = new Set();
     split(state.gone).forEach((gone) => bloom.add(gone));

@@ -7,8 +7,10 @@
 mod bloom;
 mod file;
 mod filter;
+mod kind;
 mod log;
 mod opened;
+mod options;
 mod plan;
 mod sparse;
 mod state;

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 
-use coua::CuckooFilter;
 use coua::bloom::BloomFilter;
 use serde::Serialize;
 
+use crate::kind::Filter;
 use crate::opened::OpenFile;
 
 /// What a call returns where it failed; the output is the message.
@@ -16,7 +16,7 @@ pub(crate) const FAILED: i32 = -1;
 pub(crate) struct State {
     pub(crate) input: Vec<u8>,
     pub(crate) output: Vec<u8>,
-    pub(crate) filters: Slab<CuckooFilter>,
+    pub(crate) filters: Slab<Filter>,
     pub(crate) blooms: Slab<BloomFilter>,
     pub(crate) files: Slab<OpenFile>,
 }
@@ -108,5 +108,20 @@ impl<T> Slab<T> {
         if let Some(value) = usize::try_from(number).ok().and_then(|at| self.values.get_mut(at)) {
             *value = None;
         }
+    }
+}
+
+/// Keys, each with its length before it.
+pub(crate) struct Keys<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Iterator for Keys<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (length, rest) = self.0.split_first_chunk()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let (key, rest) = rest.split_at(length.min(rest.len()));
+        self.0 = rest;
+        Some(key)
     }
 }

@@ -3,8 +3,10 @@
 use std::io::{Read, Seek};
 
 use coua::inspect::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
-use coua::{CuckooFilter, HashAlgorithm, KeyHash, Layout, LoadError, WhenFull};
+use coua::{HashAlgorithm, KeyHash, Layout, LoadError, WhenFull};
 use serde::Serialize;
+
+use crate::kind::{Filter, WindowShown, template, window};
 
 /// A hash as sixteen digits: JavaScript's numbers do not hold it.
 fn hex(hash: u64) -> String {
@@ -21,29 +23,32 @@ pub(crate) struct Description {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_items: Option<u64>,
     slots: u64,
-    segments: usize,
+    segments: f64,
     slot_bits: u32,
     slots_per_bucket: u32,
     load: f64,
     hash_bits: f64,
     false_positive_rate: f64,
     memory_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<WindowShown>,
 }
 
 impl Description {
-    pub(crate) fn of(filter: &CuckooFilter) -> Self {
+    pub(crate) fn of(filter: &Filter) -> Self {
         Self {
             length: filter.len(),
             capacity: filter.capacity(),
             max_items: Some(filter.max_items()).filter(|&most| most < u64::MAX),
             slots: filter.slots(),
-            segments: filter.segments(),
+            segments: filter.segments() as f64,
             slot_bits: filter.slot_bits(),
-            slots_per_bucket: filter.slots_per_bucket(),
+            slots_per_bucket: template(filter).slots_per_bucket(),
             load: filter.load_factor(),
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
             memory_bytes: filter.memory_bytes(),
+            window: window(filter),
         }
     }
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { inspect } from "node:util";
-import { CouaError, CuckooFilter } from "coua";
+import { BloomFilter, CouaError, CuckooFilter } from "coua";
 import * as manual from "coua/manual";
 
 const require = createRequire(import.meta.url);
@@ -61,8 +61,11 @@ const code = (code, message) => (error) => {
   return true;
 };
 const type = (message) => ({ name: "TypeError", message });
-for (const wrong of [[1000, 0.01], [{}, 0.01], [null], ["7"]]) {
-  assert.throws(() => new CuckooFilter(...wrong), type(/options are one object: new CuckooFilter\(\{ capacity/));
+for (const wrong of [[{}, 0.01], [null], ["7"], [1000, 0.01, {}, 1]]) {
+  assert.throws(() => new CuckooFilter(...wrong), type(/^options are one object, or capacity, rate and an object/));
+}
+for (const wrong of [[NaN, 0.01], [-1], [1.5]]) {
+  assert.throws(() => new CuckooFilter(...wrong), type(/^capacity is a whole number/));
 }
 for (const capacity of [-1, 1.5, NaN, "5", null, 1e300]) {
   assert.throws(() => new CuckooFilter({ capacity }), type(/^capacity is a whole number from 0 on \(found /));
@@ -92,9 +95,82 @@ const small = new CuckooFilter({ capacity: 2, rate: 0.01, whenFull: "refuse" });
 assert.throws(() => small.addMany(["a", "b", "c"]), (error) => code("FULL", /after 2 keys/)(error) && error.done === 2);
 assert.throws(() => small.add("d"), code("FULL", /full/));
 assert.throws(() => small.merge(new CuckooFilter({ seed: 1 })), code("CANNOT_MERGE", /./));
-assert.throws(() => small.merge({}), type(/^merge takes a CuckooFilter/));
+assert.throws(() => small.merge({}), type(/^merge takes a filter of the same kind \(found Object/));
 assert.throws(() => structuredClone(small), { name: "DataCloneError" });
 if (Symbol.dispose) small[Symbol.dispose]();
 else small.free();
 assert.throws(() => small.has("a"), code("FREED", /freed/));
-console.log("the package works in node");
+
+// Capacity and rate by position, as other packages have it.
+const { capacity, maxItems, falsePositiveRate } = new CuckooFilter(1000, 0.01, { whenFull: "refuse" }).describe();
+assert.deepEqual([capacity >= 1000, maxItems, falsePositiveRate], [true, 1000, 0]);
+assert.deepEqual(new CuckooFilter(1000, 0.01).save(), new CuckooFilter({ capacity: 1000, rate: 0.01 }).save());
+assert.equal(new CuckooFilter(1000).describe().maxItems, undefined);
+
+// Windows: of items, of times that are given, and of the system's clock.
+const last = new CuckooFilter({ windowItems: 80, generations: 8 });
+last.addMany(Array.from({ length: 200 }, (_, n) => `${n}`));
+assert.ok(last.has("199") && last.has("120") && !last.has("100"));
+assert.deepEqual(last.describe().window, { length: 80, clock: "count", generations: 8, windowBy: "first", forgotten: 200 - last.size });
+
+const minute = new CuckooFilter({ window: 60_000, generations: 6, clock: "given" });
+assert.deepEqual(minute.addMany(["a", "a", "b"], [5_000, new Date(30_000), 50_000]), [true, false, true]);
+assert.equal(minute.add("a", 90_000), true);
+assert.equal(minute.addCopy("b", 95_000).count("b"), 2);
+assert.ok(minute.delete("b"));
+const again = CuckooFilter.load(minute.save());
+assert.equal(again.size, 2);
+again.advance(new Date(500_000));
+assert.deepEqual([again.size, again.has("a"), again.describe().window.forgotten], [0, false, 2]);
+assert.equal(again.merge(minute).size, 0);
+assert.deepEqual([minute.merge(CuckooFilter.load(minute.save())).count("a"), minute.size], [2, 4]);
+minute.clear();
+assert.deepEqual([minute.size, minute.describe().window.length], [0, 60_000]);
+assert.throws(() => minute.addMany(["a", "b"], [1]), type(/^there are 1 times for 2 keys/));
+for (const time of [-1, NaN, "7", new Date(NaN)]) assert.throws(() => minute.add("a", time), type(/^a time is a whole number/));
+
+const renewed = new CuckooFilter({ window: 60_000, generations: 6, clock: "given", windowBy: "last" });
+assert.deepEqual(renewed.addMany(["a", "a", "a"], [5_000, 50_000, 100_000]), [true, false, false]);
+
+const lately = new CuckooFilter({ window: 100, generations: 2 });
+assert.ok(lately.add("a") && lately.has("a"));
+await new Promise((done) => setTimeout(done, 160));
+assert.ok(!lately.has("a") && lately.describe().window.forgotten === 1);
+for (const filter of [lately, last, new CuckooFilter()]) {
+  assert.throws(() => filter.add("a", 7), type(/^times are for filters with a window and clock: "given"/));
+  assert.throws(() => filter.advance(7), type(/^times are for filters/));
+}
+for (const options of [{ window: 1000, windowItems: 9 }, { windowItems: 9, clock: "given" }, { generations: 2 }, { window: 2 }]) {
+  assert.throws(() => new CuckooFilter(options), code("BAD_OPTIONS", /window/));
+}
+assert.throws(() => new CuckooFilter({ window: 1000, clock: "mine" }), type(/^clock is one of arrival, given \(found mine\)/));
+assert.throws(() => new CuckooFilter().merge(last), code("CANNOT_MERGE", /window/));
+
+// Bloom filters.
+const words = new BloomFilter(1000, 0.01);
+assert.deepEqual([words.add("kestrel"), words.add("kestrel"), words.has("owl")], [true, false, false]);
+assert.deepEqual(words.addMany(["merlin", "kestrel"]), [true, false]);
+assert.deepEqual(words.hasMany(["merlin", "owl"]), [true, false]);
+const others = new BloomFilter({ capacity: 1000, rate: 0.01 });
+others.add("owl");
+assert.ok(words.merge(others).merge(words).has("owl"));
+const copy = BloomFilter.load(words.save().buffer);
+assert.deepEqual(copy.save(), words.save());
+const { bits, probes, countEstimate } = JSON.parse(JSON.stringify(copy));
+assert.deepEqual([bits > 9000, probes, Math.round(countEstimate)], [true, 7, 3]);
+assert.deepEqual(new BloomFilter({ bits, probes }).merge(words).save(), words.save());
+assert.match(inspect(words), /^BloomFilter \{/);
+words.clear();
+assert.ok(!words.has("kestrel") && copy.has("kestrel"));
+assert.throws(() => copy.merge(new BloomFilter(1000, 0.01, { seed: 1 })), code("CANNOT_MERGE", /hash/));
+assert.throws(() => copy.merge(new CuckooFilter()), type(/^merge takes a filter of the same kind/));
+for (const options of [{}, { capacity: 9 }, { capacity: 9, rate: 0.1, bits: 9 }, { bits: 9, probes: 99 }]) {
+  assert.throws(() => new BloomFilter(options), code("BAD_OPTIONS", /./));
+}
+assert.throws(() => BloomFilter.load(filter.save()), code("NOT_A_FILTER", /^not a Bloom filter but a cuckoo filter/));
+assert.throws(() => CuckooFilter.load(copy.save()), code("NOT_A_FILTER", /^not a cuckoo filter but a Bloom filter/));
+assert.throws(() => structuredClone(copy), { name: "DataCloneError" });
+copy.free();
+copy.free();
+assert.throws(() => copy.add("a"), code("FREED", /freed/));
+console.log(`the package works in ${process.versions.deno ? "Deno" : process.versions.bun ? "Bun" : "node"}`);

@@ -76,6 +76,8 @@ async function everyLook(browser) {
 async function inspected(page, name) {
   for (const part of PARTS) await page.locator(`#${part}`).screenshot({ path: join(folder, "pictures", `${part}-${name}.png`) });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: nothing is wider than the screen`);
+  const heights = await page.locator("#evict .slot").evaluateAll((slots) => slots.map((slot) => slot.clientHeight));
+  assert.equal(new Set(heights).size, 1, `${name}: a fingerprint is one line`);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
   assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
@@ -84,6 +86,15 @@ async function inspected(page, name) {
 
 async function everyPart(browser) {
   const page = await opened(browser, address, { locale: "en-US" });
+  // Names of lines lie within their charts, also while these are drawn.
+  await page.evaluate(() => {
+    globalThis.outside = [];
+    new MutationObserver(() => {
+      for (const name of document.querySelectorAll(".chart .name")) {
+        if (name.getBBox().x < 0) globalThis.outside.push(name.textContent);
+      }
+    }).observe(document.body, { childList: true, subtree: true });
+  });
   // 1. A removed word is gone from the cuckoo filter, and not from the Bloom filter.
   await click(page, "why", "Remove");
   assert.match(await textOf(page, "why"), /Cuckoo filter\d+ bytes, room for 16 words/);
@@ -160,6 +171,7 @@ async function everyPart(browser) {
   await page.waitForFunction(() => /All \d+ segments are whole/.test(document.querySelector("#look").textContent));
   await click(page, "look", "…and a damaged one");
   await page.waitForFunction(() => /is damaged: the checksum/.test(document.querySelector("#look").textContent));
+  assert.deepEqual(await page.evaluate(() => globalThis.outside), []);
   // The language changes in place; the keyboard reaches everything.
   await page.locator("#language").focus();
   await page.keyboard.press("Enter");

@@ -12,6 +12,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
@@ -32,7 +33,8 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
     match dtype.kind() {
         b'i' | b'u' => add_integers(batch, array),
         b'S' | b'V' if dtype.itemsize() > 0 && !dtype.has_fields() => add_fixed_width(batch, array),
-        b'U' | b'S' | b'V' | b'O' | b'T' => batch.add_items(&array.call_method0("tolist")?),
+        b'T' => add_strings(batch, array),
+        b'U' | b'S' | b'V' | b'O' => batch.add_items(&array.call_method0("tolist")?),
         _ => {
             let bits = match dtype.itemsize() {
                 width @ (1 | 2 | 4 | 8) => format!("u{width}"),
@@ -44,6 +46,19 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
             )))
         }
     }
+}
+
+/// Of any lengths. What stands for missing strings is null, unless it is a string.
+fn add_strings(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
+    let missing = array.dtype().getattr("na_object").ok();
+    let missing = missing.filter(|missing| !missing.is_instance_of::<PyString>());
+    batch.reserve(array.len())?;
+    for item in array.call_method0("tolist")?.try_iter()? {
+        let item = item?;
+        let is_missing = missing.as_ref().is_some_and(|missing| missing.is(&item));
+        if is_missing { batch.add_null()? } else { batch.add_item(&item)? }
+    }
+    Ok(())
 }
 
 /// Of any width and byte order; a negative one is its two's complement.
@@ -89,11 +104,12 @@ pub(crate) fn add_arrow_array(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyR
 
 /// The keys of an object with `__arrow_c_stream__`, array by array.
 pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-    // polars hands on the addresses of such.
-    if keys.getattr("dtype").is_ok_and(|dtype| dtype.to_string() == "Object") {
-        return Err(PyTypeError::new_err(
-            "a column of Object has no keys (strings, binary and integers are): give column.to_list()",
-        ));
+    // Of the first polars hands on the addresses, and others have no name in Arrow.
+    let kind = keys.getattr("dtype").map_or_else(|_| String::new(), |dtype| dtype.to_string());
+    if ["Object", "Int128", "UInt128"].contains(&&*kind) {
+        return Err(PyTypeError::new_err(format!(
+            "a column of {kind} has no keys (strings, binary and integers are): give column.to_list()"
+        )));
     }
     let stream = keys.extract::<PyArrayReader>()?;
     // Nulls of polars have a buffer, which Arrow's own must not have.

@@ -1,7 +1,6 @@
 //! `BloomFilter`: for sets that only grow.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::sync::Mutex;
 
 use coua::bloom::BloomFilter as Plain;
@@ -15,10 +14,10 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::batch::Nulls;
 use crate::collect::batch_of;
-use crate::error::{self, MergeError};
+use crate::error::{self, LoadError, MergeError};
+use crate::key;
 use crate::options::Hashing;
 use crate::values::{FileName, Secret, Whole, buffer, rate, size};
-use crate::{bloom_file, key};
 
 /// A Bloom filter: a set that can neither count nor forget. Where 1 % of wrong answers will do, it is about as
 /// small as a cuckoo filter; `plan` compares them.
@@ -142,6 +141,22 @@ impl BloomFilter {
         Ok(union)
     }
 
+    /// A filter of the keys that both have. It may find a few more keys than one into which only these were added.
+    fn __and__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
+        let mut both = self.filter.clone();
+        let merged = both.intersect(&other.get().filter);
+        merged.map(|()| Self::of(both)).map_err(|error| MergeError::new_err(error.to_string()))
+    }
+
+    /// Removes all keys. One that another thread adds meanwhile may be lost.
+    fn clear(&self, py: Python<'_>) {
+        py.detach(|| {
+            let held = self.adding.lock();
+            self.filter.clear();
+            drop(held);
+        });
+    }
+
     /// Always true: a filter without keys is one too.
     #[expect(clippy::unused_self, reason = "Python asks an object")]
     fn __bool__(&self) -> bool {
@@ -159,8 +174,7 @@ impl BloomFilter {
     fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Self> {
         let bytes = py.detach(|| fs::read(&path.0));
         let bytes = bytes.map_err(|source| error::system(&path.0, &source, &source))?;
-        let filter = bloom_file::from_bytes(&bytes, key.map(|key| key.0));
-        filter.map(Self::of).inspect_err(|error| {
+        read(&bytes, key).map(Self::of).inspect_err(|error| {
             error.add_note(py, format!("(file {})", path.0.display())).ok();
         })
     }
@@ -171,19 +185,21 @@ impl BloomFilter {
     fn from_bytes(data: &Bound<'_, PyAny>, key: Option<Secret>) -> PyResult<Self> {
         let bytes = buffer(data)?;
         let bytes = bytes.as_slice().map_err(error::value)?;
-        bloom_file::from_bytes(bytes, key.map(|key| key.0)).map(Self::of)
+        read(bytes, key).map(Self::of)
     }
 
     /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
-        let write = |file: &mut File| file.write_all(&bloom_file::to_bytes(&self.filter));
+        let write = |file: &mut File| self.filter.write_to(file);
         py.detach(|| replace_file(&path.0, write))
             .map_err(|source| error::system(&path.0, &source, &source))
     }
 
     /// What `save` would write.
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &bloom_file::to_bytes(&self.filter))
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        py.detach(|| self.filter.write_to(&mut bytes))?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
@@ -193,7 +209,7 @@ impl BloomFilter {
                  load it with key=",
             ));
         }
-        let arguments = (slf.get().__bytes__(slf.py()),);
+        let arguments = (slf.get().__bytes__(slf.py())?,);
         (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(slf.py())
     }
 
@@ -220,4 +236,12 @@ impl BloomFilter {
     fn memory_bytes(&self) -> usize {
         self.filter.memory_bytes()
     }
+}
+
+fn read(bytes: &[u8], key: Option<Secret>) -> PyResult<Plain> {
+    let filter = Plain::load(bytes, key.as_ref().map(|key| key.0)).map_err(error::load)?;
+    if key.is_some() && matches!(filter.hasher().algorithm(), HashAlgorithm::Xxh3 { .. }) {
+        return Err(LoadError::new_err("the filter has no secret key: leave key out"));
+    }
+    Ok(filter)
 }

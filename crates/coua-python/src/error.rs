@@ -66,6 +66,15 @@ pub(crate) fn load(error: coua::LoadError) -> PyErr {
     match error {
         coua::LoadError::Io(error) => FileError::new_err(error.to_string()),
         coua::LoadError::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
+        coua::LoadError::KeyNeeded => {
+            LoadError::new_err("the filter has a secret key: give it by key=")
+        }
+        coua::LoadError::Kind { found: "Bloom", .. } => {
+            LoadError::new_err("a Bloom filter: coua.BloomFilter loads it")
+        }
+        coua::LoadError::Kind { .. } => {
+            LoadError::new_err("a cuckoo filter: coua.CuckooFilter or coua.Window loads it")
+        }
         error => LoadError::new_err(error.to_string()),
     }
 }

@@ -14,7 +14,6 @@
 mod array;
 mod batch;
 mod bloom;
-mod bloom_file;
 mod collect;
 mod cuckoo;
 mod error;

@@ -315,6 +315,24 @@ impl Filter {
         whole::union(slf.get(), other)
     }
 
+    /// Removes the keys that the other filter lacks: the intersection of sets. Both must have been made alike, as for
+    /// `|=`, and not be windows.
+    ///
+    /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
+    /// >>> monday.update(["a", "b"]), tuesday.update(["b", "c"])
+    /// (None, None)
+    /// >>> monday &= tuesday
+    /// >>> "a" in monday, "b" in monday
+    /// (False, True)
+    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
+        whole::intersect_with(slf, other)
+    }
+
+    /// The intersection of two filters, as `&=` makes it.
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        whole::intersection(slf.get(), other)
+    }
+
     /// Removes all keys. What a window was told of the time stays.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))

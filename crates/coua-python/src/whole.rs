@@ -37,6 +37,25 @@ pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<P
     in_memory(py, union, &filter.notes(py)?)
 }
 
+pub(crate) fn intersect_with(
+    filter: &Bound<'_, Filter>,
+    other: &Bound<'_, Filter>,
+) -> PyResult<()> {
+    if filter.is(other) {
+        return Ok(());
+    }
+    let other = other.get().copied(other.py())?;
+    filter.get().change(filter.py(), |filter| intersect(filter, &other))?
+}
+
+pub(crate) fn intersection(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
+    let py = other.py();
+    let mut both = filter.copied(py)?;
+    let other = other.get().copied(py)?;
+    py.detach(|| intersect(&mut both, &other))?;
+    in_memory(py, both, &filter.notes(py)?)
+}
+
 /// The locks are taken in one order, so that two threads do not wait for each other.
 pub(crate) fn equal(one: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyResult<bool> {
     if one.is(other) {
@@ -125,4 +144,11 @@ fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
         _ => filter.merge(other),
     }
     .map_err(|error| MergeError::new_err(error.to_string()))
+}
+
+fn intersect(filter: &mut Generations, other: &Generations) -> PyResult<()> {
+    let (Some(into), Some(from)) = (filter.unbounded_mut(), other.unbounded()) else {
+        return Err(MergeError::new_err("windows have no intersection: their keys have times"));
+    };
+    into.intersect(from).map_err(|error| MergeError::new_err(error.to_string()))
 }

@@ -169,6 +169,7 @@ def test_fixed_widths_of_numpy_end_as_numpy_shows_them() -> None:
         pd.Series(["a", None, "a", "b", np.nan], dtype=object),
         pd.Series(["a", None, "a", "b", pd.NA], dtype="category"),
         np.ma.array(["a", "x", "a", "b", "y"], mask=[0, 1, 0, 0, 1]),
+        np.array(["a", np.nan, "a", "b", np.nan], np.dtypes.StringDType(na_object=np.nan)),
     ],
     ids=lambda keys: type(keys).__name__,
 )
@@ -264,6 +265,7 @@ def test_the_advice_for_objects_gives_a_key(key: object, advice: str) -> None:
         (pa.array([[1]]), "has no keys"),
         (pl.Series([object()], dtype=pl.Object), "column.to_list"),
         (pl.Series(["a", "b"], dtype=pl.Object), "column.to_list"),
+        (pl.Series([1, 2], dtype=pl.Int128), "a column of Int128 has no keys.*column.to_list"),
         (pa.array([[1]]), "made of its items"),
         (pl.DataFrame({"a": [1]}), "give the column"),
         (pa.table({"a": [1]}), "give the column"),

@@ -69,6 +69,17 @@ def test_words_of_sets(make: Callable[[], coua.CuckooFilter | coua.BloomFilter])
     union = seen | other
     seen.update(other)
     assert "c" in seen and union == seen and "a" not in other
+    if not isinstance(seen, coua.Window):
+        both = seen & other
+        assert "c" in both and "a" not in both and "a" in seen
+        seen &= other
+        assert "c" in seen and "a" not in seen
+        seen.clear()
+        assert "c" not in seen and seen == make()
+        with pytest.raises(coua.MergeError):
+            seen & (coua.BloomFilter(1, 0.1) if isinstance(seen, coua.BloomFilter) else coua.CuckooFilter(seed=1))
+        with pytest.raises(TypeError):
+            seen & {"a"}  # type: ignore[operator]
     with pytest.raises(TypeError, match="null"):
         seen.update([None])
     reference = weakref.ref(seen)
@@ -84,6 +95,25 @@ def test_clear(make: Make) -> None:
     seen.clear()
     assert len(seen) == 0 and seen.contains_many(["a", "b"]).sum() == 0
     assert seen.add_many(["a", "b", "a"]).tolist() == [True, True, False]
+
+
+def test_intersections(tmp_path: Path) -> None:
+    one, two = coua.CuckooFilter(), coua.CuckooFilter()
+    one.insert_many([*range(1000), 5, 900])
+    two.update(range(900, 2000))
+    both = one & two
+    assert len(both) == 101 and both.count(900) == 2 and 5 not in both and len(one) == 1002
+    one &= one
+    assert len(one) == 1002
+    with coua.open(tmp_path / "seen.coua") as file:
+        file.update(range(1000))
+        whole = file
+        file &= two
+        assert file is whole and len(file) == 100 and len(file & coua.CuckooFilter()) == 0
+    assert len(coua.CuckooFilter.load(tmp_path / "seen.coua")) == 100
+    for left, right in ((coua.Window("1h"), coua.Window("1h")), (one, coua.Window("1h"))):
+        with pytest.raises(coua.MergeError, match="windows have no intersection"):
+            left &= right
 
 
 def test_bloom_filters_as_bytes_and_files(tmp_path: Path) -> None:
@@ -111,7 +141,7 @@ def test_bloom_filters_as_bytes_and_files(tmp_path: Path) -> None:
                 coua.BloomFilter.from_bytes(data)
     with pytest.raises(coua.LoadError, match="CuckooFilter or coua.Window loads it"):
         coua.BloomFilter.from_bytes(bytes(coua.CuckooFilter()))
-    with pytest.raises(coua.LoadError):
+    with pytest.raises(coua.LoadError, match="coua.BloomFilter loads it"):
         coua.CuckooFilter.from_bytes(whole)
     with pytest.raises(coua.LoadError) as error:
         coua.BloomFilter.load(__file__)
@@ -125,7 +155,7 @@ def test_bloom_filters_as_bytes_and_files(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="secret key"):
         pickle.dumps(secret)
     assert "a" in coua.BloomFilter.from_bytes(bytes(secret), key=b"0123456789abcdef")
-    for key, text in ((None, "give it by key"), (b"0" * 16, "another secret key")):
+    for key, text in ((None, "give it by key"), (b"0" * 16, "not the one of this filter")):
         with pytest.raises(coua.LoadError, match=text):
             coua.BloomFilter.from_bytes(bytes(secret), key=key)
     with pytest.raises(coua.LoadError, match="no secret key"):

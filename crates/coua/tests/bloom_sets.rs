@@ -335,7 +335,7 @@ fn summaries_and_messages_are_for_people() {
 
 #[test]
 fn cleared_filters_are_empty() {
-    let mut bloom = BloomFilter::with_bits(100, 3).unwrap();
+    let bloom = BloomFilter::with_bits(100, 3).unwrap();
     bloom.insert_unique("wren");
     bloom.clear();
     assert!(bloom == BloomFilter::with_bits(100, 3).unwrap());
@@ -349,4 +349,51 @@ fn cleared_filters_are_empty() {
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
     instruction_sets::run_again_with_fewer("bloom_sets::", "all_of_this_with_fewer_instructions");
+}
+
+fn saved(filter: &BloomFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write_to(&mut bytes).expect("written");
+    bytes
+}
+
+#[test]
+fn a_saved_filter_tells_its_size_and_its_hash() {
+    let key = *b"sixteen  letters";
+    for hasher in [KeyHasher::xxh3(5), KeyHasher::siphash13(key)] {
+        let filter = BloomFilter::from_plan(BloomPlan::new(700, 3).unwrap(), hasher).unwrap();
+        filter.insert_unique_batch(&hashes(0..100));
+        let bytes = saved(&filter);
+        assert_eq!(bytes.len(), 64 + 88);
+        assert!(BloomFilter::load(&bytes, Some(key)).unwrap() == filter);
+    }
+}
+
+#[test]
+fn damaged_and_foreign_filters_are_refused() {
+    let hasher = KeyHasher::siphash13(*b"sixteen  letters");
+    let secret = BloomFilter::from_plan(BloomPlan::new(700, 3).unwrap(), hasher).unwrap();
+    let load = |bytes: &[u8], key| BloomFilter::load(bytes, key).unwrap_err().to_string();
+    assert_eq!(load(&saved(&secret), None), "filter needs its secret hash key to be read");
+    let other = load(&saved(&secret), Some([7; 16]));
+    assert_eq!(other, "the secret hash key is not the one of this filter");
+
+    let filter = BloomFilter::with_bits(700, 3).unwrap();
+    let bytes = saved(&filter);
+    for length in 0..bytes.len() {
+        assert!(BloomFilter::load(&bytes[..length], None).is_err(), "{length} bytes");
+    }
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(BloomFilter::load(&damaged, None).is_err(), "bit {bit}");
+    }
+    assert!(BloomFilter::load(&[&bytes[..], &[0]].concat(), None).is_err());
+
+    let mut cuckoo = Vec::new();
+    coua::CuckooFilter::new().write_to(&mut cuckoo).unwrap();
+    assert_eq!(load(&cuckoo, None), "not a Bloom filter but a cuckoo filter");
+    let large = saved(&BloomFilter::with_bits(70_000, 3).unwrap());
+    let error = coua::Load::new().bytes::<coua::CuckooFilter>(&large).unwrap_err();
+    assert_eq!(error.to_string(), "not a cuckoo filter but a Bloom filter");
 }

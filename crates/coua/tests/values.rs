@@ -92,6 +92,36 @@ fn a_union_is_the_set_of_both() {
     assert_eq!((&left | &other).err(), Some(MergeError::Hasher));
 }
 
+#[test]
+fn an_intersection_is_the_set_of_what_both_have() {
+    let filters = |layout, rate: Option<f64>| {
+        let mut builder = CuckooFilter::builder().capacity(5_000).layout(layout);
+        builder = rate.map_or(builder.clone(), |rate| builder.rate(rate));
+        [0..3_000_u64, 2_000..5_000].map(|keys| {
+            let mut filter = builder.clone().build().unwrap();
+            filter.extend(keys);
+            filter
+        })
+    };
+    for layout in [Layout::Buckets, Layout::Overlapping] {
+        for rate in [None, Some(1e-7)] {
+            let [mut left, right] = filters(layout, rate);
+            // More copies than there are slots for.
+            left.insert_batch(&[5_u64, 2_500].repeat(100)).unwrap();
+            let both = (&left & &right).unwrap();
+            assert_eq!((both.len(), left.len(), right.len()), (1_100, 3_200, 3_000));
+            assert!((0..5_000).all(|key| both.contains(key) == (2_000..3_000).contains(&key)));
+            assert_eq!((both.count(5_u64), both.count(2_500_u64)), (0, 101));
+        }
+    }
+    let [left, coarse] =
+        [64, 40].map(|bits| CuckooFilter::builder().hash_bits(bits).build().unwrap());
+    assert!((&left & &coarse).is_ok());
+    assert!(matches!(&coarse & &left, Err(MergeError::Resolution { .. })));
+    let other = CuckooFilter::builder().hasher(coua::KeyHasher::xxh3(1)).build().unwrap();
+    assert_eq!((&left & &other).err(), Some(MergeError::Hasher));
+}
+
 /// A program that meets full filters can be tested without one.
 #[test]
 fn refusals_can_be_made() {

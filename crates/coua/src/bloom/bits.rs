@@ -84,8 +84,8 @@ impl BitRow {
         self.loaded().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    pub(super) fn clear(&mut self) {
-        self.words.iter_mut().for_each(|word| *word.get_mut() = 0);
+    pub(super) fn clear(&self) {
+        self.words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
     pub(super) fn union_with(&self, other: &Self) -> Result<(), BloomMergeError> {

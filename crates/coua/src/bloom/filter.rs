@@ -87,8 +87,8 @@ impl BloomFilter {
         self.row.insert(self.locate(hash))
     }
 
-    /// Forgets every key. O(bits).
-    pub fn clear(&mut self) {
+    /// Forgets every key. Keys that other threads insert meanwhile may be forgotten too. O(bits).
+    pub fn clear(&self) {
         self.row.clear();
     }
 

@@ -22,6 +22,7 @@ pub mod classic;
 mod error;
 mod filter;
 mod probe;
+mod saved;
 
 pub use crate::sizing::bloom::BloomBuildError;
 pub use blocked::BlockedBloomFilter;

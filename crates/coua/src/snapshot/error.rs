@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::error::OutOfMemory;
 
 /// The version of the format: the only one.
-pub(super) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 
 /// A snapshot cannot be loaded. Nothing of it was used.
 #[derive(Debug, Error)]
@@ -20,6 +20,14 @@ pub enum LoadError {
     /// The bytes do not begin like a filter.
     #[error("not a Coua filter")]
     NotAFilter,
+    /// A filter of another kind.
+    #[error("not a {expected} filter but a {found} filter")]
+    Kind {
+        /// What was found: `cuckoo` or `Bloom`.
+        found: &'static str,
+        /// What was to be read.
+        expected: &'static str,
+    },
     /// Written by a later version of the format.
     #[error(
         "filter format version {found} is not known (version {VERSION} is): it was written by a newer coua, or is \
@@ -85,6 +93,8 @@ pub enum Part {
     Segment(u64),
     /// The tables and the last bytes.
     Trailer,
+    /// The bits of a Bloom filter.
+    Bits,
 }
 
 impl fmt::Display for Part {
@@ -93,6 +103,7 @@ impl fmt::Display for Part {
             Self::Header => f.write_str("header"),
             Self::Padding => f.write_str("padding"),
             Self::Segment(number) => write!(f, "segment {number}"),
+            Self::Bits => f.write_str("bits"),
             Self::Trailer => f.write_str("tables or trailer"),
         }
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use crate::hash::KeyHasher;
 use crate::snapshot::error::{LoadError, Part};
 
-pub(super) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 /// The last bytes of a snapshot.
 pub(super) const END_MAGIC: [u8; 8] = *b"COUA-END";
 
@@ -15,7 +15,7 @@ pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, L
 }
 
 /// Refuses a field that does not have its only possible value.
-pub(super) fn expect(
+pub(crate) fn expect(
     name: &'static str,
     wanted: u64,
     found: impl Into<u64>,
@@ -25,19 +25,19 @@ pub(super) fn expect(
 }
 
 /// Refuses a part that is not what was written.
-pub(super) fn intact<T: PartialEq>(found: &T, written: &T, part: Part) -> Result<(), LoadError> {
+pub(crate) fn intact<T: PartialEq>(found: &T, written: &T, part: Part) -> Result<(), LoadError> {
     if found == written { Ok(()) } else { Err(LoadError::Checksum { part }) }
 }
 
-pub(super) fn checksum_of(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {
     KeyHasher::default().hash(bytes).to_u64()
 }
 
-pub(super) fn put_u32(out: &mut Vec<u8>, numbers: &[u32]) {
+pub(crate) fn put_u32(out: &mut Vec<u8>, numbers: &[u32]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
-pub(super) fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
+pub(crate) fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>,
 }
 
 /// Fields in reading order.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
@@ -58,15 +58,15 @@ impl Reader<'_> {
         *field
     }
 
-    pub(super) fn u16(&mut self) -> u16 {
+    pub(crate) fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.take())
     }
 
-    pub(super) fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 
-    pub(super) fn u64(&mut self) -> u64 {
+    pub(crate) fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 

@@ -13,8 +13,9 @@ use crate::snapshot::fields::{
     MAGIC, Reader, checksum_of, expect, intact, number_of, put_u32, put_u64, wrong,
 };
 
-/// A cuckoo filter; other kinds of filters would have other numbers.
-const KIND_CUCKOO: u16 = 1;
+/// Numbers of the kinds of filters.
+pub(crate) const KIND_CUCKOO: u16 = 1;
+pub(crate) const KIND_BLOOM: u16 = 2;
 /// The features that this reader knows. None exist yet.
 const KNOWN_FEATURES: u32 = 0;
 pub(super) const HEADER_BYTES: usize = 192;
@@ -51,7 +52,22 @@ pub(crate) struct StoredHash {
 }
 
 impl StoredHash {
-    fn of(hasher: KeyHasher) -> Self {
+    pub(crate) fn new(algorithm: u32, seed: u64) -> Result<Self, LoadError> {
+        if ![XXH3, SIPHASH13].contains(&algorithm) {
+            return wrong("hash algorithm", algorithm);
+        }
+        Ok(Self { algorithm, seed })
+    }
+
+    pub(crate) fn algorithm(self) -> u32 {
+        self.algorithm
+    }
+
+    pub(crate) fn seed(self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn of(hasher: KeyHasher) -> Self {
         let (algorithm, seed) = match hasher.algorithm() {
             HashAlgorithm::Xxh3 { seed } => (XXH3, seed),
             HashAlgorithm::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
@@ -184,8 +200,12 @@ impl Header {
         if found != VERSION {
             return Err(LoadError::Version { found });
         }
+        let kind = fields.u16();
+        if kind == KIND_BLOOM {
+            return Err(LoadError::Kind { found: "Bloom", expected: "cuckoo" });
+        }
         intact(&Reader(sum).u64(), &checksum_of(covered), Part::Header)?;
-        expect("kind", u64::from(KIND_CUCKOO), fields.u16())?;
+        expect("kind", u64::from(KIND_CUCKOO), kind)?;
         expect("header length", HEADER_BYTES as u64, fields.u32())?;
         let found = fields.u32();
         if found & !KNOWN_FEATURES != 0 {
@@ -286,10 +306,7 @@ impl Reader<'_> {
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
         let (algorithm, seed) = (self.u32(), self.u64());
         self.reserved(8)?;
-        if ![XXH3, SIPHASH13].contains(&algorithm) {
-            return wrong("hash algorithm", algorithm);
-        }
-        Ok(StoredHash { algorithm, seed })
+        StoredHash::new(algorithm, seed)
     }
 
     /// The window of a snapshot with `parts` parts.
