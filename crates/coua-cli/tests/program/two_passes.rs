@@ -122,7 +122,7 @@ fn a_copy_that_finds_no_room_is_told() {
 #[test]
 fn a_full_disk_and_a_closed_pipe_end_the_second_pass() {
     let folder = Folder::new();
-    folder.file("in", (0..200_000).map(|n| format!("{n}\n")).collect::<String>());
+    folder.file("in", (0..200_000).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat());
     for threads in ["1", "3"] {
         for options in ["--keep last", "-u", "-c", "--keep last --compress zst"] {
             let dedup = format!("$COUA dedup -j {threads} {options} in");

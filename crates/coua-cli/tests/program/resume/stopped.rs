@@ -100,7 +100,7 @@ fn bytes_written_for(pieces: u64) -> u64 {
     let mut child = coua(args).stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     for piece in 0..pieces {
-        let lines = (0..200).map(|line| format!("{piece} {line}\n")).collect::<String>();
+        let lines = (0..200).map(|line| format!("{piece} {line}\n")).collect::<Vec<_>>().concat();
         stdin.write_all(lines.as_bytes()).unwrap();
         stdout.read_exact(&mut vec![0; lines.len()]).unwrap();
     }
