@@ -80,11 +80,11 @@ func (f *Filter) Close() error {
 type Option func(*config)
 
 type config struct {
-	capacity, maxItems, seed, windowLength         uint64
-	rate                                           float64
-	clock, generations, hashBits, layout, whenFull uint32
-	key                                            []byte
-	kind                                           kind
+	capacity, maxItems, seed, windowLength                   uint64
+	rate                                                     float64
+	clock, generations, windowBy, hashBits, layout, whenFull uint32
+	key                                                      []byte
+	kind                                                     kind
 }
 
 type kind int
@@ -161,6 +161,9 @@ func WindowItems(keys uint64) Option {
 
 // Generations is the number of parts of a window, of which the oldest is forgotten at once; 8.
 func Generations(parts uint32) Option { return func(c *config) { c.generations = parts } }
+
+// LastSeen counts a key's age in a window from when Insert saw it last: a repeat prolongs its life.
+func LastSeen() Option { return func(c *config) { c.windowBy = 1 } }
 
 // Shared makes a filter whose parts have a lock each, for goroutines that change it side by side.
 func Shared() Option { return func(c *config) { c.kind = kindShared } }

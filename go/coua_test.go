@@ -197,6 +197,15 @@ func TestWindows(t *testing.T) {
 	equal(t, must(f.ContainsString("old")), true)
 	ok(t, f.Advance(start.Add(2*time.Minute)))
 	equal(t, must(f.ContainsString("old")), false)
+	for _, options := range [][]Option{{}, {LastSeen()}} {
+		f := created(t, append(options, GivenWindow(time.Minute), Generations(6))...)
+		ok(t, f.Advance(start))
+		equal(t, must(f.InsertString("again")), true)
+		ok(t, f.Advance(start.Add(50*time.Second)))
+		equal(t, must(f.InsertString("again")), false)
+		ok(t, f.Advance(start.Add(100*time.Second)))
+		equal(t, must(f.ContainsString("again")), len(options) == 1)
+	}
 	last := created(t, WindowItems(1000))
 	for i := range uint64(5000) {
 		equal(t, must(last.InsertUint64(i)), true)
@@ -291,7 +300,7 @@ func TestErrors(t *testing.T) {
 	equal(t, strings.Contains(err.Error(), "missing.coua"), true)
 	is(t, created(t).Save(filepath.Join(t.TempDir(), "no", "folder.coua")), ErrIO)
 	for _, options := range [][]Option{
-		{Rate(2)}, {Rate(0.1)}, {Capacity(10), MaxItems(5)}, {HashBits(65)}, {Generations(3)}, {Bloom()},
+		{Rate(2)}, {Rate(0.1)}, {Capacity(10), MaxItems(5)}, {HashBits(65)}, {Generations(3)}, {LastSeen()}, {Bloom()},
 		{Seed(1), Key([16]byte{1})}, {Window(-time.Second)},
 	} {
 		_, err := New(options...)

@@ -184,6 +184,7 @@ func (c *config) make(call C.int32_t, data unsafe.Pointer, length int, from *C.c
 	options.window_length = C.uint64_t(c.windowLength)
 	options.window_clock = C.uint32_t(c.clock)
 	options.window_generations = C.uint32_t(c.generations)
+	options.window_by = C.uint32_t(c.windowBy)
 	options.hash_bits = C.uint32_t(c.hashBits)
 	options.layout = C.uint32_t(c.layout)
 	options.when_full = C.uint32_t(c.whenFull)

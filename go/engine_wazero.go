@@ -183,10 +183,10 @@ func (c *config) inMemory(key uint32) []byte {
 	into = order.AppendUint32(into, key)
 	into = order.AppendUint32(into, 0)
 	into = order.AppendUint64(into, c.windowLength)
-	for _, number := range []uint32{c.clock, c.generations, c.hashBits, c.layout, c.whenFull} {
+	for _, number := range []uint32{c.clock, c.generations, c.windowBy, c.hashBits, c.layout, c.whenFull} {
 		into = order.AppendUint32(into, number)
 	}
-	return append(order.AppendUint32(into, 0), c.key...)
+	return append(into, c.key...)
 }
 
 func (e *engine) clone() (*engine, error) {

@@ -111,9 +111,10 @@ function fileRows({ window, tables }) {
   if (window) {
     const items = window.clock === "count";
     const unit = (n) => (items ? number(n) : duration(n));
-    rows.push(...row("lookWindow", t(items ? "lookWindowCount" : "lookWindowTime", {
+    const text = t(items ? "lookWindowCount" : "lookWindowTime", {
       length: unit(window.length), n: window.generations, step: unit(window.step),
-    })));
+    });
+    rows.push(...row("lookWindow", window.by === "last" ? text + t("lookWindowByLast") : text));
     rows.push(...row("lookItems", number(tables.reduce((sum, { table }) => sum + table.parameters.length, 0))));
   }
   return rows;

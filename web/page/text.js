@@ -238,6 +238,7 @@ export const TEXT = {
   lookOverflowValue: ["entries: {entries}; further copies: {extra}; items without a slot: {without}", "条目：{entries}；更多副本：{extra}；无槽元素：{without}"],
   lookWindow: ["Window", "时间窗"],
   lookWindowTime: ["forgets what is older than {length}; {n} generations of {step}", "遗忘早于 {length} 的元素；{n} 代，每代 {step}"],
+  lookWindowByLast: ["; counted from when they were last seen", "；从最后一次出现算起"],
   lookWindowCount: ["remembers the last {length} items; {n} generations of {step}", "记住最近 {length} 个元素；{n} 代，每代 {step} 个"],
   lookLog: ["Log after the snapshot", "快照之后的日志"],
   lookLogNone: ["none", "无"],

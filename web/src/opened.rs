@@ -2,7 +2,7 @@
 
 use coua::KeyHash;
 use coua::inspect::{Contents, TableView};
-use coua::window::Clock;
+use coua::window::{AgeFrom, Clock};
 use coua_store::inspect::Source;
 use serde::Serialize;
 
@@ -71,6 +71,8 @@ struct WindowShown {
     length: u64,
     step: u64,
     generations: u32,
+    /// From when ages are counted.
+    by: &'static str,
     time: u64,
 }
 
@@ -100,6 +102,10 @@ pub(crate) fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String
         length: window.length(),
         step: window.step(),
         generations: window.generations(),
+        by: match window.age_from() {
+            AgeFrom::FirstSeen => "first",
+            AgeFrom::LastSeen => "last",
+        },
         time: contents.time,
     });
     let snapshot_bytes = contents.end;

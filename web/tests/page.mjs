@@ -217,6 +217,8 @@ async function files(browser) {
   await shows(page, "Segment 0");
   await lookUp("1000");
   await shows(page, "The snapshot does not have it.");
+  await choose("last.coua");
+  await shows(page, "remembers the last 1,000 items; 8 generations of 125; counted from when they were last seen");
   // A byte in the middle is wrong: the file opens, and the damage is found.
   const bytes = readFileSync(join(folder, "log.coua"));
   bytes[bytes.length >> 1] ^= 1;

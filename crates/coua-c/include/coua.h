@@ -91,6 +91,14 @@ typedef enum {
   COUA_CLOCK_COUNT = 3,
 } coua_clock;
 
+// From when a filter that forgets counts the age of a key.
+typedef enum {
+  // From when it was inserted.
+  COUA_BY_FIRST_SEEN = 0,
+  // From when it was last to be inserted by a call that inserts only absent keys: a repeat prolongs its life.
+  COUA_BY_LAST_SEEN = 1,
+} coua_window_by;
+
 // How the keys of a batch lie in memory.
 typedef enum {
   // data: const void *[count], each key. sizes: size_t[count], their lengths in bytes.
@@ -130,6 +138,8 @@ typedef struct {
   uint32_t window_clock;
   // Parts of the window, of which the oldest is forgotten at once; 8.
   uint32_t window_generations;
+  // A coua_window_by.
+  uint32_t window_by;
   // Bits of every key's hash to store, instead of a rate.
   uint32_t hash_bits;
   // A coua_layout.

@@ -1,5 +1,6 @@
 //! What a filter says of itself, in the words of `coua info --json`.
 
+use coua::window::AgeFrom;
 use coua::{CuckooFilter, HashAlgorithm, KeyHasher, Layout, WhenFull};
 use serde_json::{Map, Value, json};
 
@@ -40,6 +41,8 @@ impl Asked<'_> {
                 if let Some(window) = filter.window() {
                     put("window_length", window.length().into());
                     put("generations", window.generations().into());
+                    let is_last = window.age_from() == AgeFrom::LastSeen;
+                    put("window_by", if is_last { "last" } else { "first" }.into());
                     put("present", filter.clock().into());
                     put("forgotten", filter.forgotten().into());
                 }

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{BuildError, KeyHasher, Layout, WhenFull};
 use coua_store::{Difference, Requirements};
 
@@ -46,6 +46,16 @@ pub enum coua_clock {
     COUA_CLOCK_COUNT = 3,
 }
 
+/// From when a filter that forgets counts the age of a key.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum coua_window_by {
+    /// From when it was inserted.
+    COUA_BY_FIRST_SEEN = 0,
+    /// From when it was last to be inserted by a call that inserts only absent keys: a repeat prolongs its life.
+    COUA_BY_LAST_SEEN = 1,
+}
+
 /// How a filter is to be. Call coua_options_init() first; what is left at 0 is left to the library.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +79,8 @@ pub struct coua_options {
     pub window_clock: u32,
     /// Parts of the window, of which the oldest is forgotten at once; 8.
     pub window_generations: u32,
+    /// A coua_window_by.
+    pub window_by: u32,
     /// Bits of every key's hash to store, instead of a rate.
     pub hash_bits: u32,
     /// A coua_layout.
@@ -96,6 +108,7 @@ impl coua_options {
         window_length: 0,
         window_clock: 0,
         window_generations: 0,
+        window_by: 0,
         hash_bits: 0,
         layout: 0,
         when_full: 0,
@@ -173,7 +186,7 @@ impl coua_options {
     fn window(&self) -> Outcome<Option<Window>> {
         let clocks = [None, Some(Clock::Arrival), Some(Clock::Given), Some(Clock::Count)];
         let Some(clock) = one_of("window_clock", self.window_clock, &clocks)? else {
-            if self.window_length != 0 || self.window_generations != 0 {
+            if [self.window_generations, self.window_by] != [0; 2] || self.window_length != 0 {
                 return Err(Failure::invalid(
                     "options has a window but no window_clock: set it, such as to COUA_CLOCK_ARRIVAL",
                 ));
@@ -182,7 +195,9 @@ impl coua_options {
         };
         // As many as in the program if nothing is said.
         let generations = given(self.window_generations).unwrap_or(8);
+        let by = one_of("window_by", self.window_by, &[None, Some(AgeFrom::LastSeen)])?;
         let window = Window::new(clock, self.window_length, generations);
+        let window = window.map(|window| window.counted_from(by.unwrap_or_default()));
         window.map(Some).map_err(Failure::invalid)
     }
 }

@@ -173,12 +173,13 @@ impl Options {
 fn words(window: Option<Window>) -> String {
     let Some(window) = window else { return "no window".to_owned() };
     let (length, generations) = (window.length(), window.generations());
+    let by = if window.age_from() == AgeFrom::LastSeen { ", window_by=\"last\"" } else { "" };
     let window = match window.clock() {
         Clock::Count => format!("window_items={length}"),
         Clock::Arrival => format!("window=\"{}\"", duration(length)),
         Clock::Given => format!("window=\"{}\", clock=\"given\"", duration(length)),
     };
-    format!("{window}, generations={generations}")
+    format!("{window}{by}, generations={generations}")
 }
 
 /// In days, or the largest unit of which it is a multiple.

@@ -93,6 +93,10 @@ static void window(const char *name) {
     options.window_length = 200;
     FAILS(COUA_MISMATCH, coua_store_open(name, &options, 0, &filter));
     SAYS("window");
+    options.window_length = 100;
+    options.window_by = COUA_BY_LAST_SEEN;
+    FAILS(COUA_MISMATCH, coua_store_open(name, &options, 0, &filter));
+    SAYS("window");
     OK(coua_store_open(name, NULL, 0, &filter));
     CHECK(length_of(filter) < 200);
     coua_free(filter);

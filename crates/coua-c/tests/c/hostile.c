@@ -6,7 +6,7 @@
 // Programs that are compiled already know these numbers.
 _Static_assert(sizeof(void *) != 8 || sizeof(coua_options) == 80, "coua_options has grown");
 _Static_assert(sizeof(void *) != 8 || offsetof(coua_options, window_clock) == 56, "a field moved");
-_Static_assert(sizeof(void *) != 8 || offsetof(coua_options, when_full) == 72, "a field moved");
+_Static_assert(sizeof(void *) != 8 || offsetof(coua_options, when_full) == 76, "a field moved");
 _Static_assert(sizeof(void *) != 8 || sizeof(coua_keys) == 32, "coua_keys has changed");
 
 static void *odd(void *pointer) { return (char *)pointer + 1; }
@@ -46,6 +46,13 @@ static void options(void) {
     }
     options = options_of();
     options.window_length = 5;
+    FAILS(COUA_INVALID, coua_create(&options, &filter));
+    options.window_length = 0;
+    options.window_by = COUA_BY_LAST_SEEN;
+    FAILS(COUA_INVALID, coua_create(&options, &filter));
+    options.window_clock = COUA_CLOCK_ARRIVAL;
+    options.window_length = 1000;
+    options.window_by = 2;
     FAILS(COUA_INVALID, coua_create(&options, &filter));
     options = options_of();
     options.seed = 1;

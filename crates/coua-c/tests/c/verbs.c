@@ -246,9 +246,19 @@ static void windows(void) {
     CHECK(is_new[0] == 1 && is_new[1] == 0 && is_new[2] == 1);
     FAILS(COUA_INVALID, coua_window_insert_unique_batch(filter, &batch, NULL, is_new));
     described(filter, "\"kind\":\"window\"");
+    described(filter, "\"window_by\":\"first\"");
     FAILS(COUA_UNSUPPORTED, coua_clear(filter));
     coua_free(filter);
 
+    // A repeat prolongs the life of its key: the third comes 90 seconds after the first, and 60 after the second.
+    options.window_by = COUA_BY_LAST_SEEN;
+    filter = filter_of(&options);
+    OK(coua_window_insert_unique_batch(filter, &batch, times, is_new));
+    CHECK(is_new[0] == 1 && is_new[1] == 0 && is_new[2] == 0);
+    described(filter, "\"window_by\":\"last\"");
+    coua_free(filter);
+
+    options.window_by = COUA_BY_FIRST_SEEN;
     options.window_clock = COUA_CLOCK_COUNT;
     options.window_length = 1000;
     filter = filter_of(&options);

@@ -91,7 +91,8 @@ pub(crate) struct DedupArgs {
     ///
     /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
     /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
-    /// second pass begins. With none (also -u) those records are printed whose key no other record has.
+    /// second pass begins. With none (also -u) those records are printed whose key no other record has. Such a run
+    /// cannot be resumed: the same command begins again.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -167,7 +168,8 @@ impl DedupArgs {
             Keep::None => "--keep none",
         };
         if self.filter_file.is_some() {
-            let reason = "reads the inputs twice, with a filter of its own: with --filter, only --keep first works";
+            let reason = "reads the inputs twice, with a filter of its own: with --filter and --resume, only --keep \
+                          first works; without them, the same command begins again";
             return Err(Failure::at(option, reason));
         }
         if !self.filter.spec().leaves_all_open() {

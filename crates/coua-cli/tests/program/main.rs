@@ -40,5 +40,6 @@ mod threads;
 mod together;
 mod two_passes;
 mod unpacked_ahead;
+mod which_copy;
 mod windows;
 mod wrongly_dropped;

@@ -1,4 +1,4 @@
-//! `coua dedup` prints what `awk '!seen[$0]++'` prints, byte for byte.
+//! `coua dedup` prints what `awk '!seen[$0]++'`, `sort` and `uniq` print, byte for byte.
 
 use crate::packed::{COMPRESSIONS, zstd};
 use crate::support::{Folder, Repeats, coua, lines, other, run, run_with};
@@ -69,6 +69,43 @@ fn a_million_lines() {
 fn ten_million_lines() {
     for repeats in ALL {
         check(10_000_000, repeats);
+    }
+}
+
+/// What needs all records before the first one is printed.
+#[test]
+fn two_passes_print_what_awk_sort_and_uniq_print() {
+    let all = |condition: &str| {
+        format!(
+            "{{ line[NR] = $0; count[$0]++; last[$0] = NR; if (count[$0] == 1) first[$0] = NR }}
+             END {{ for (n = 1; n <= NR; n++) {{ key = line[n]; if ({condition}) print line[n] }} }}"
+        )
+    };
+    let folder = Folder::new();
+    for (count, repeats) in [(1, ALL[0]), (1_000, ALL[1]), (1_000, ALL[2]), (100_000, ALL[1])] {
+        let text = [lines(count, Repeats::Few), lines(count, repeats)].concat();
+        let file = folder.file("lines", &text);
+        let sorted = |text: &[u8]| other("sort", &[], text);
+        for (options, condition) in [
+            ("--keep=first", "first[key] == n"),
+            ("--keep=last", "last[key] == n"),
+            ("--keep=none", "count[key] == 1"),
+            ("--keep=first -d", "first[key] != n"),
+            ("--keep=last -d", "last[key] != n"),
+            ("--keep=none -d", "count[key] != 1"),
+        ] {
+            let wanted = other("awk", &[&all(condition)], &text);
+            let args = || ["dedup"].into_iter().chain(options.split(' '));
+            assert!(run(args().chain([&*file])).good() == wanted, "{options} {count} {repeats:?}");
+            let piped = run_with(&text, args()).good();
+            assert!(piped == wanted, "{options} {count} {repeats:?} from a pipe");
+        }
+        let alone = other("uniq", &["-u"], &sorted(&text));
+        assert!(sorted(&run(["dedup", "-u", &file]).good()) == alone, "{count} {repeats:?}");
+        let counted = other("uniq", &["-c"], &sorted(&text));
+        let counted = other("awk", &["{ print $1 \"\\t\" $2 }"], &counted);
+        let ours = run(["dedup", "-c", &file]).good();
+        assert!(sorted(&ours) == sorted(&counted), "{count} {repeats:?}");
     }
 }
 

@@ -39,7 +39,8 @@ use std::path::PathBuf;
 /// the excess.
 ///
 /// With a window, the items are those of all generations together: of the window, and of the generation that is
-/// being filled. The plan is for a filter made with as many as its --capacity.
+/// being filled. The plan is for a filter made with as many as its --capacity. With --window-by last, repeats may bring
+/// all items into one generation: it grows, and the memory may be up to 2.1 times as much until the next one begins.
 ///
 /// With --memory-per-node, the keys are divided among several machines by their hashes: as few as have the memory. Each
 /// takes a shard (--shard of `dedup`). How long they take, and what travels between them, is said for records that are

@@ -33,6 +33,19 @@ const EACH: &[&str] = &[
     "more",
     "none",
 ];
+/// It has no filter that remembers it.
+const TWICE: &[&str] = &[
+    "dedup",
+    "-j1",
+    "--keep",
+    "last",
+    "-d",
+    "--output-dir",
+    "out",
+    "--compress=zst:1",
+    "many",
+    "more",
+];
 const ADD: &[&str] = &["add", "-j1", "seen", "many"];
 const REMOVE: &[&str] = &["remove", "-j1", "--report=found", "-o", "out", "seen", "many"];
 
@@ -46,7 +59,7 @@ impl Place {
     fn new(args: &[&str]) -> Self {
         let folder = Folder::new();
         folder.file("many", lines(120_000, Repeats::Many));
-        if args == EACH {
+        if args == EACH || args == TWICE {
             folder.file("more", lines(60_000, Repeats::Few));
             folder.file("none", "");
         }
@@ -75,7 +88,8 @@ impl Place {
 
     /// Runs with checkpoints all the time and these faults.
     fn run(&self, args: &[&str], faults: &[(&str, &str)]) -> Run {
-        let mut command = coua([args, &["--checkpoint-every", "0"]].concat());
+        let every: &[&str] = if args == TWICE { &[] } else { &["--checkpoint-every", "0"] };
+        let mut command = coua([args, every].concat());
         command.current_dir(self.folder.path()).env("LD_PRELOAD", &self.library);
         run_as_is(command.envs(faults.iter().copied()))
     }
@@ -113,7 +127,7 @@ impl Place {
 fn every_step_fails(args: &[&str], errors: &[u32], stride: usize) {
     let place = Place::new(args);
     let (steps, reference) = place.whole(args);
-    assert!(steps.len() > 20, "{}", steps.len());
+    assert!(steps.len() > if args == TWICE { 4 } else { 20 }, "{}", steps.len());
     for at in (0..steps.len()).step_by(stride) {
         for error in errors {
             let what = format!("{args:?}: step {at}, {}, error {error}", steps[at]);
@@ -132,7 +146,8 @@ fn every_step_fails(args: &[&str], errors: &[u32], stride: usize) {
                 }
             }
             nothing_is_kept_that_was_not_written(&place, args);
-            let resumed = place.run(&[args, &["--resume"]].concat(), &[]);
+            let resume: &[&str] = if args == TWICE { &[] } else { &["--resume"] };
+            let resumed = place.run(&[args, resume].concat(), &[]);
             assert_eq!((resumed.code, &*resumed.stderr), (Some(0), ""), "{what}");
             assert!(place.results() == reference, "{what}");
         }
@@ -156,6 +171,12 @@ fn steps_that_fail_needs_cc() {
     for args in [DEDUP, EACH, ADD, REMOVE] {
         every_step_fails(args, &[EIO], 7);
     }
+}
+
+/// The same command begins again.
+#[test]
+fn every_step_of_two_passes_that_fails_needs_cc() {
+    every_step_fails(TWICE, &[EIO, ENOSPC, SHORT], 1);
 }
 
 #[test]

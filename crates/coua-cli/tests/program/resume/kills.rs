@@ -1,6 +1,6 @@
 //! Runs killed at any moment, often.
 
-use super::{ADDS, DEDUPS, Kind, LARGE, PACKED, REMOVES, SHARDS, Trial, WINDOWS};
+use super::{ADDS, DEDUPS, Kind, LARGE, PACKED, REMOVES, SHARDS, TWO_PASSES, Trial, WINDOWS};
 use crate::support::{try_send, wait};
 use rustix::process::Signal;
 use std::io::Read;
@@ -17,8 +17,15 @@ fn numbers(bound: u64) -> impl Iterator<Item = u64> {
     })
 }
 
+/// First attempts that were killed.
+#[derive(Default)]
+struct Killed {
+    before_outputs: u32,
+    after: u32,
+}
+
 /// Kills runs, and those that resume them, at moments all over their time; some are asked to end.
-fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
+fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
     let mut references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
         .iter()
         .map(|kind| {
@@ -33,7 +40,7 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
             (time, trial.results())
         })
         .collect();
-    let mut killed = 0;
+    let (mut killed, mut first) = (0, Killed::default());
     for (round, kind) in kinds.iter().cycle().enumerate() {
         let (time, reference) = &mut references[round % kinds.len()];
         let (trial, mut is_first) = (Trial::new(kind, count), true);
@@ -55,21 +62,33 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             assert_eq!(said, "", "{}: round {round}", kind.name);
-            is_first = false;
             if status.success() {
                 break;
             }
+            if is_first {
+                let outputs = ["out", "out.zst", "out.gz"];
+                let has_begun = outputs.iter().any(|name| trial.folder.has(name));
+                *(if has_begun { &mut first.after } else { &mut first.before_outputs }) += 1;
+            }
+            is_first = false;
             assert!(status.signal().is_some(), "{}: {status}", kind.name);
         }
         // Also if it has done all: then this does nothing.
         trial.end(&["--resume"]);
         assert!(trial.results() == *reference, "{}: round {round}", kind.name);
         // Nothing is committed that is not in the snapshot.
-        assert!(Some(trial.state()) == reference[2], "{}: round {round}", kind.name);
+        assert!(trial.state() == reference[2], "{}: round {round}", kind.name);
         if killed >= kills {
-            return;
+            return first;
         }
     }
+    unreachable!("kinds are cycled through")
+}
+
+/// Runs in two passes, killed in either.
+fn kill_in_both_passes(kills: u32, count: u64) {
+    let killed = kill_and_resume(&TWO_PASSES, kills, count);
+    assert!(killed.before_outputs > 0 && killed.after > 0, "each pass was met");
 }
 
 /// Waits so long, or until the program has ended by itself: whether it has.
@@ -98,6 +117,17 @@ fn thirty_kills_of_compressed_outputs() {
 #[ignore = "some minutes"]
 fn a_thousand_kills_of_compressed_outputs() {
     kill_and_resume(&PACKED, 1_000, 200_000);
+}
+
+#[test]
+fn twenty_kills_in_two_passes() {
+    kill_in_both_passes(20, 60_000);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn two_hundred_kills_in_two_passes() {
+    kill_in_both_passes(200, 200_000);
 }
 
 #[test]

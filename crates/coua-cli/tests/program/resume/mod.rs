@@ -12,12 +12,11 @@ mod table;
 mod told;
 mod undone;
 
-use crate::output_dir::{tree, unpacked as unpacked_as_named};
+use crate::output_dir::{tree, unpacked};
 use crate::packed::{gzip, zstd};
 use crate::support::{Folder, Repeats, coua, lines, run};
 use coua_store::Store;
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -64,7 +63,14 @@ const DEDUPS: [Kind; 4] = [
 ];
 
 /// Outputs that are compressed.
-const PACKED: [Kind; 3] = [
+const PACKED: [Kind; 4] = [
+    Kind {
+        name: "packed repeats",
+        command: &["dedup", "--filter", "seen.coua", "-o", "out.gz"],
+        options: &["-j", "3", "--keep", "first", "-d"],
+        inputs: &["many", "parts/2.gz"],
+        filled: &[],
+    },
     Kind {
         name: "packed",
         command: &["dedup", "--filter", "seen.coua", "-o", "out.zst"],
@@ -118,6 +124,45 @@ const SHARDS: [Kind; 4] = [
         command: EACH,
         options: &["-j", "5", "--csv", "key", "--capacity=400000"],
         inputs: &["one.csv", "two.csv"],
+        filled: &[],
+    },
+];
+
+/// Runs that read their inputs twice. They have no filter that remembers them: the same command begins again.
+const TWO_PASSES: [Kind; 5] = [
+    Kind {
+        name: "last",
+        command: &["dedup", "--keep", "last", "-o", "out.zst"],
+        options: &["-j", "2", "--tee-dups", "tee.zst"],
+        inputs: &["open", "many"],
+        filled: &[],
+    },
+    Kind {
+        name: "not alone",
+        command: &["dedup", "--keep", "none", "-d", "-o", "out.gz"],
+        options: &["-j1"],
+        inputs: &["many", "parts/2.gz"],
+        filled: &[],
+    },
+    Kind {
+        name: "counts of shards",
+        command: &["dedup", "-c", "--output-dir", "out"],
+        options: &["-j", "3"],
+        inputs: &["parts/0", "parts/1.zst", "parts/2.gz", "parts/3", "parts/4.zst", "empty"],
+        filled: &[],
+    },
+    Kind {
+        name: "alone in csv shards",
+        command: &["dedup", "--keep", "none", "--output-dir", "out"],
+        options: &["-j", "5", "--csv", "key", "--compress", "zst:1"],
+        inputs: &["one.csv", "two.csv"],
+        filled: &[],
+    },
+    Kind {
+        name: "counts of the last",
+        command: &["dedup", "--keep", "last", "-c", "-d", "-o", "out"],
+        options: &["-j", "2"],
+        inputs: &["parts/4.zst", "many"],
         filled: &[],
     },
 ];
@@ -271,8 +316,11 @@ impl Trial {
         self.start_with(&every)
     }
 
+    /// A run without a filter gets no options about resuming.
     fn start_with(&self, extra: &[&str]) -> std::process::Child {
         let Kind { command, options, inputs, .. } = self.kind;
+        let has_filter = command.contains(&"seen.coua");
+        let extra = if has_filter { extra } else { &[] };
         let mut command = coua([command, options, extra, inputs].concat());
         command.current_dir(self.folder.path()).stderr(Stdio::piped()).spawn().unwrap()
     }
@@ -292,15 +340,16 @@ impl Trial {
     fn results(&self) -> Vec<Option<Vec<u8>>> {
         let each = |name| {
             let files = tree(Path::new(&self.folder.join(name)));
-            let files = files.iter().map(|(name, bytes)| (name, unpacked_as_named(name, bytes)));
+            let files = files.iter().map(|(name, bytes)| (name, unpacked(name, bytes)));
             format!("{:?}", files.collect::<Vec<_>>()).into_bytes()
         };
         let read = |name| {
             if fs::metadata(self.folder.join(name)).is_ok_and(|found| found.is_dir()) {
                 return Some(each(name));
             }
-            let plain = fs::read(self.folder.join(name)).ok();
-            plain.or_else(|| unpacked(&fs::read(self.folder.join(&format!("{name}.zst"))).ok()?))
+            let found = ["", ".zst", ".gz"].map(|ending| format!("{name}{ending}"));
+            let found = found.iter().find(|name| self.folder.has(name))?;
+            Some(unpacked(found, &self.folder.read(found)))
         };
         vec![read("out"), read("tee"), read("seen.coua").map(|_| self.snapshot())]
     }
@@ -310,19 +359,16 @@ impl Trial {
         self.folder.read("seen.coua")[..bytes as usize].to_vec()
     }
 
-    /// The filter with all that was committed, as a snapshot.
-    fn state(&self) -> Vec<u8> {
+    /// The filter with all that was committed, as a snapshot; none if the run has no filter.
+    fn state(&self) -> Option<Vec<u8>> {
+        if !self.folder.has("seen.coua") {
+            return None;
+        }
         let copy = self.folder.join("copy.coua");
         run(["merge", "-o", &copy, &self.folder.join("seen.coua")]).good();
         let bytes = Store::read(&copy).unwrap().snapshot_bytes;
-        self.folder.read("copy.coua")[..bytes as usize].to_vec()
+        Some(self.folder.read("copy.coua")[..bytes as usize].to_vec())
     }
-}
-
-/// What is in a compressed file; none if that is broken.
-fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    zstd::Decoder::new(packed).ok()?.read_to_end(&mut text).ok().map(|_| text)
 }
 
 /// The lines after a time: a hundred a second, and each up to a minute late.

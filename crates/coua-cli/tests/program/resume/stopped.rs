@@ -92,6 +92,33 @@ fn a_silent_stream_is_saved() {
     }
 }
 
+/// Bytes written by a run that saves after each piece of a stream.
+#[cfg(target_os = "linux")]
+fn bytes_written_for(pieces: u64) -> u64 {
+    let folder = Folder::new();
+    let args = ["dedup", "--filter", &folder.join("f"), "--checkpoint-every", "0"];
+    let mut child = coua(args).stdin(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    for piece in 0..pieces {
+        let lines = (0..200).map(|line| format!("{piece} {line}\n")).collect::<Vec<_>>().concat();
+        stdin.write_all(lines.as_bytes()).unwrap();
+        stdout.read_exact(&mut vec![0; lines.len()]).unwrap();
+    }
+    let figures = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
+    let written = figures.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
+    drop(stdin);
+    assert!(wait(&mut child).success());
+    written.parse().unwrap()
+}
+
+/// Snapshots are as rare as the filter is large.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stream_is_saved_in_time_that_grows_with_its_length() {
+    let [short, long] = [100, 800].map(bytes_written_for);
+    assert!(long < 16 * short, "{long} bytes, and {short} for an eighth");
+}
+
 /// The checkpoint lies between two files of which the first lacks its last newline.
 #[test]
 fn a_missing_newline_is_added_by_the_run_that_resumes() {

@@ -13,6 +13,7 @@ public final class Options {
     private long seed;
     private long windowLength;
     private int windowClock;
+    private int windowBy;
     private int hashBits;
     private int layout;
     private int whenFull;
@@ -68,6 +69,12 @@ public final class Options {
         return this;
     }
 
+    /** Counts the age of a key from when it was last seen: a repeat prolongs its life. */
+    public Options lastSeen() {
+        windowBy = 1;
+        return this;
+    }
+
     /** Bits of every key's hash to store, instead of a rate. */
     public Options hashBits(int bits) {
         hashBits = bits;
@@ -98,7 +105,7 @@ public final class Options {
         long[] wide = {
             80, capacity, Double.doubleToRawLongBits(rate), maxItems, seed, Library.keyIn(arena, key).address(), windowLength
         };
-        int[] narrow = {windowClock, 0, hashBits, layout, whenFull};
+        int[] narrow = {windowClock, 0, windowBy, hashBits, layout, whenFull};
         MemorySegment.copy(wide, 0, options, ValueLayout.JAVA_LONG, 0, wide.length);
         MemorySegment.copy(narrow, 0, options, ValueLayout.JAVA_INT, 56, narrow.length);
         return options;

@@ -245,6 +245,23 @@ class FilterTest {
             }
             assertTrue(last.size() >= 1000 && last.size() < 1300);
         }
+        assertTrue(timesNew("again", new Options().windowItems(1000)) > 1);
+        assertEquals(1, timesNew("again", new Options().windowItems(1000).lastSeen()));
+        assertThrows(CouaException.class, () -> new Filter(new Options().lastSeen()));
+    }
+
+    /** How often a key is new that comes with every tenth other one. */
+    private static int timesNew(String key, Options options) {
+        int times = 0;
+        try (var filter = new Filter(options)) {
+            for (long other = 0; other < 5000; other++) {
+                filter.insert(other);
+                if (other % 10 == 0 && filter.insert(key)) {
+                    times++;
+                }
+            }
+        }
+        return times;
     }
 
     @Test
