@@ -222,12 +222,12 @@ impl RunFilter for FileFilter {
         KeySpec::of(self.store.notes(), self.name())
     }
 
-    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<bool> {
+    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
         let is_empty = self.content().is_empty() && self.content().forgotten() == 0;
         if is_empty {
             self.store.set_note(KeySpec::NOTE, &spec.to_note())?;
         }
-        Ok(is_empty)
+        Ok(())
     }
 
     fn mark_resumed(&mut self) {

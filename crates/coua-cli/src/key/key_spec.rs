@@ -19,13 +19,17 @@ pub(crate) struct KeySpec {
 }
 
 impl KeySpec {
-    /// The note in which a filter file has it.
+    /// The note in which a filter has it.
     pub(crate) const NOTE: &str = "coua/keys";
 
     /// That of the filter with these notes, if it has one.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Option<Self>> {
-        let Some(note) = notes.get(Self::NOTE) else { return Ok(None) };
-        serde_json::from_slice(note).map(Some).map_err(|_| {
+        notes.get(Self::NOTE).map(|note| Self::of_note(note, filter)).transpose()
+    }
+
+    /// That of the filter with this note.
+    pub(crate) fn of_note(note: &[u8], filter: impl Display) -> Result<Self> {
+        serde_json::from_slice(note).map_err(|_| {
             let reason = "a later version of coua made its keys in a way that this version does not know: use that \
                           version";
             Failure::at(filter, reason)
