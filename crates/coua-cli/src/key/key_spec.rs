@@ -2,7 +2,7 @@
 //! finds them to the inputs.
 
 use crate::key::Normalize;
-use crate::terminal::{Failure, Report, Result};
+use crate::terminal::{Failure, Report, Result, printable};
 use coua_store::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -53,11 +53,8 @@ impl KeySpec {
     pub(crate) fn finders(&self) -> String {
         let options = self.find.iter().flat_map(|(option, values)| {
             let of_value = move |value: &String| {
-                if value.is_empty() {
-                    format!("--{option}")
-                } else {
-                    format!("--{option} {}", quoted(value))
-                }
+                let value = if value.is_empty() { "" } else { &format!(" {}", quoted(value)) };
+                printable(&format!("--{option}{value}")).into_owned()
             };
             values.iter().map(of_value)
         });
@@ -108,6 +105,8 @@ mod tests {
         let found = spec(&[("csv", &["id", "a b"]), ("no-quotes", &[""])], both);
         assert_eq!(found.to_string(), "--csv id --csv 'a b' --no-quotes, --ignore-case --trim");
         assert_eq!(KeySpec::default().to_string(), "whole records");
+        let forged = spec(&[("x\u{1b}", &["a\nitems 7"])], Normalize::default());
+        assert_eq!(forged.to_string(), r"--x\u{1b} 'a\nitems 7'");
         let regex = spec(&[("regex", &["it's (.)"])], Normalize::default());
         assert_eq!(regex.to_string(), r"--regex 'it'\''s (.)'");
     }

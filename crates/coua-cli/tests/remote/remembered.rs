@@ -121,12 +121,14 @@ fn what_is_not_remembered_is_told(kind: Kind) {
         ),
     ] {
         let words = "does not remember that its keys are made with --ignore-case (";
+        let told = said(b"ax\n", &[&["add", &name, "-i"], more].concat());
+        assert!(told.contains(&format!("{words}{reason}")), "{told}");
+        assert!(told.contains("): give that to every command\n"), "{told}");
         for args in [&["add", &name][..], &["dedup", "--filter", &name]] {
             let silent = said(b"ax\n", &[args, more].concat());
             assert!(!silent.contains("remember"), "{silent}");
             let told = said(b"ax\n", &[args, more, &["-i"]].concat());
-            assert!(told.contains(&format!("{words}{reason}")), "{told}");
-            assert!(told.contains("): give that to every command\n"), "{told}");
+            assert!(told.contains(words), "{told}");
         }
         assert!(!run(["info", &name]).text().contains("key options"));
         let silent = said(b"AX\n", &[&["check", "-i", &name], more].concat());
