@@ -1,7 +1,7 @@
 //! Filter files: remembered across runs, shared by processes, full.
 
 use crate::support::{
-    Folder, Repeats, coua, expected, json, lines, messages, run, run_with, shell, wait,
+    Folder, Repeats, coua, expected, json, lines, messages, run, run_in, run_with, shell, wait,
 };
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -389,9 +389,11 @@ fn secret_keys() {
 fn verify_takes_little_memory() {
     let folder = Folder::new();
     let growing = ["add", "--capacity", "20M", &folder.join("grow")];
-    run_with(lines(1_000, Repeats::Few), growing).good();
+    run_with(&lines(1_000, Repeats::Few), growing).good();
     let fixed = ["add", "--capacity", "40M", "--rate", "0.001", "--when-full=error"];
-    run_with(lines(1_000, Repeats::Few), [&fixed[..], &[&folder.join("fixed")]].concat()).good();
+    let name = folder.join("fixed");
+    let fixed = [&fixed[..], &[&name]].concat();
+    run_with(&lines(1_000, Repeats::Few), fixed).good();
     let limited = |words: &str| shell(folder.path(), &format!("ulimit -v 60000; $COUA {words}"));
     for name in ["grow", "fixed"] {
         let bytes = folder.read(name);
@@ -417,5 +419,24 @@ fn verify_takes_little_memory() {
             assert!(run.stderr.starts_with(&begin) && run.stderr.ends_with(rest), "{}", run.stderr);
         }
         assert!(folder.read(name) == bytes && !folder.has("both"));
+    }
+}
+
+/// A name in a filter is one that somebody chose: a terminal would obey it, and a newline would forge a line.
+#[cfg(unix)]
+#[test]
+fn names_in_a_filter_are_shown_harmlessly() {
+    let folder = Folder::new();
+    let name = "\x1b]0;owned\x07\x1b[2Jx\nitems 7";
+    folder.file(name, "a\n");
+    run_in(&folder, &["add", "--resume", "f", name]).good();
+    run_in(&folder, &["add", "g"]).good();
+    for args in [&["info", "f"][..], &["merge", "-o", "both", "f", "g"]] {
+        let run = run_in(&folder, args);
+        let shown = [run.stdout, run.stderr.into_bytes()].concat();
+        let text = shown.escape_ascii().to_string();
+        assert!(text.contains("owned"), "{args:?}: {text}");
+        assert!(shown.iter().all(|byte| *byte == b'\n' || !byte.is_ascii_control()), "{text}");
+        assert!(!text.contains("\\nitems 7\\n"), "{text}");
     }
 }
