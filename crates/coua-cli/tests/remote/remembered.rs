@@ -131,7 +131,7 @@ fn what_is_not_remembered_is_told(kind: Kind) {
             assert!(told.contains(words), "{told}");
         }
         assert!(!run(["info", &name]).text().contains("key options"));
-        let silent = said(b"AX\n", &[&["check", "-i", &name], more].concat());
+        let silent = said(b"ax\n", &[&["check", "-i", &name], more].concat());
         assert!(!silent.contains("remember"), "{silent}");
     }
 }
