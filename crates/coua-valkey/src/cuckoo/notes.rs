@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(full.with(b"c", b"1").err(), Some(CommandError::NotesTooLarge));
         assert!(full.with(b"a", b"1").unwrap().with(b"c", b"1").is_ok());
         // Lengths of two bytes do not wrap.
-        assert_eq!(full.with(b"a", &[0; 70_000]).err(), Some(CommandError::NotesTooLarge));
+        assert_eq!(full.with(b"a", &vec![0; 70_000]).err(), Some(CommandError::NotesTooLarge));
     }
 
     #[test]

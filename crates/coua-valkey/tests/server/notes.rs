@@ -75,7 +75,7 @@ fn what_is_no_note_is_refused(kind: Kind) {
     golden::load(&mut client, "peer", &golden::filters()[0]);
     let mut half = scan(&mut client, "f").remove(0);
     half.1.truncate(1_000);
-    half.0 = "1001".to_owned();
+    "1001".clone_into(&mut half.0);
     load(&mut client, "half", &half);
     for (command, reply) in [
         ("CF.NOTE f", "-ERR wrong number of arguments for 'cf.note' command"),
