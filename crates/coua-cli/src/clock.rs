@@ -5,7 +5,7 @@ use coua::window::{AgeFrom, Clock, Generations, Window};
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Span, SpanRelativeTo, SpanRound, Timestamp, Unit};
 use serde::Serialize;
 use std::env;
@@ -132,6 +132,7 @@ impl TimeSyntax {
             TimeFormat::Rfc3339 => self.rfc_3339(text),
             TimeFormat::Pattern(pattern) => {
                 let found = strtime::parse(pattern.as_bytes(), text).ok()?;
+                let found = Some(found).filter(|it| it.offset().is_none_or(is_possible))?;
                 match (found.to_timestamp(), found.year()) {
                     (Ok(time), _) => since_1970(time),
                     (Err(_), Some(_)) => self.since_1970(found.to_datetime().ok()?),
@@ -167,11 +168,18 @@ impl TimeSyntax {
     }
 }
 
+/// Seconds.
+const DAY: i32 = 86_400;
+
 /// Whether the offset from UTC, if there is one, is less than a day.
 fn has_possible_offset(text: &[u8]) -> bool {
     let time = text.get("2026-11-21".len()..).unwrap_or_default();
     let sign = time.iter().position(|byte| matches!(byte, b'+' | b'-'));
     sign.is_none_or(|sign| time[sign + 1..].get(..2).is_some_and(|hours| hours < b"24".as_slice()))
+}
+
+fn is_possible(offset: Offset) -> bool {
+    offset.seconds().abs() < DAY
 }
 
 fn since_1970(time: Timestamp) -> Option<u64> {
@@ -197,7 +205,9 @@ pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
             Some(moment.parse::<jiff::Zoned>().ok()?.time_zone().clone())
         }),
     };
-    zone.ok_or("is not a time zone that this system knows, such as Europe/Berlin, +02:00 or local")
+    let is_zone = |zone: &TimeZone| is_possible(zone.to_offset(Timestamp::UNIX_EPOCH));
+    zone.filter(is_zone)
+        .ok_or("is not a time zone that this system knows, such as Europe/Berlin, +02:00 or local")
 }
 
 /// How a time zone is named in the description of a run.
@@ -327,6 +337,10 @@ mod tests {
         let apache = "%d/%b/%Y:%H:%M:%S %z";
         assert_eq!(parse(apache, "10/Oct/2000:13:55:36 -0700"), Some(971_211_336_000));
         assert_eq!(parse("%Y%m%d", "20261121"), Some(1_795_219_200_000));
+        assert_eq!(parse(apache, "11/Oct/2000:20:54:36 +2359"), Some(971_211_336_000));
+        for impossible in ["+2400", "-2400", "+2500"] {
+            assert_eq!(parse(apache, &format!("10/Oct/2000:13:55:36 {impossible}")), None);
+        }
         assert_eq!(parse("%H:%M", "10:00"), None, "no day");
         for text in ["iso", "%", "%Q%!", ""] {
             assert!(TimeFormat::named(text).is_err(), "{text}");
@@ -343,7 +357,10 @@ mod tests {
         assert_eq!(syntax(plain, "+02:00").parse(b"1970-01-01 03:00", 0), Some(3_600_000));
         assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00", 0), Some(3_600_000));
         assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00Z", 0), Some(0));
-        assert!(time_zone("Mars/Olympus").is_err() && time_zone("").is_err());
+        for wrong in ["Mars/Olympus", "", "+24:00", "+25:00", "-25:59"] {
+            assert!(time_zone(wrong).is_err(), "{wrong}");
+        }
+        assert!(time_zone("-23:59").is_ok());
         let latest = TimeSyntax::default().parse(b"2026-03-01T00:00:00Z", u64::MAX).unwrap();
         let syslog = syntax("%b %d %H:%M:%S", "+00:00");
         for (text, time) in [

@@ -35,6 +35,7 @@ mod notes;
 mod recover;
 mod requirements;
 mod store;
+mod verify;
 
 #[cfg(test)]
 mod faults;
@@ -46,3 +47,4 @@ pub use notes::Notes;
 pub use recover::View;
 pub use requirements::{Difference, Requirements};
 pub use store::{Divided, Options, Store};
+pub use verify::Verified;

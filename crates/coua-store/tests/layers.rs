@@ -4,7 +4,7 @@
 use coua_dev::{Layers, check_names};
 
 /// From below to above. What stands in one row does not depend on each other, but within a folder.
-const ROWS: [&[&str]; 9] = [
+const ROWS: [&[&str]; 10] = [
     &["error", "requirements", "growth"],
     &["fs"],
     &["memory"],
@@ -12,6 +12,7 @@ const ROWS: [&[&str]; 9] = [
     &["notes"],
     &["recover"],
     &["inspect", "checkpoint"],
+    &["verify"],
     &["store"],
     &["lib"],
 ];

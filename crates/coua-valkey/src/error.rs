@@ -93,6 +93,10 @@ pub(crate) enum CommandError {
     InformationValue,
     #[error("ERR {0}")]
     Impossible(String),
+    #[error("ERR a note needs a name")]
+    NoteName,
+    #[error("ERR the notes of a filter may have 4096 bytes")]
+    NotesTooLarge,
     #[error("Invalid position")]
     Position,
     #[error("ERR the filter changed during the dump: start again at 0")]

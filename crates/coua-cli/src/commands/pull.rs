@@ -4,6 +4,7 @@ use crate::args::FileArgs;
 use crate::filter::server::{self, Address};
 use crate::filter::spec::read_key;
 use crate::filter::{FilterFile, Location};
+use crate::key::KeySpec;
 use crate::platform;
 use crate::terminal::{Failure, Result, hexadecimal};
 use coua::HashAlgorithm;
@@ -53,10 +54,15 @@ impl PullArgs {
         let output = FilterFile::lock(&self.output, options)?;
         output.check_new()?;
         progress.next(format_args!("reading {address}"));
-        let filter = server::pull(&address, options.verbosity)?;
+        let (filter, keys) = server::pull(&address, options.verbosity)?;
         keep_key(&filter, key, &address)?;
         progress.next(format_args!("writing {to}"));
-        output.save(filter, FilterNotes::default())
+        let mut notes = FilterNotes::default();
+        if let Some(keys) = keys {
+            let set = notes.set(KeySpec::NOTE, &keys.to_note());
+            set.map_err(|reason| Failure::at(&to, reason))?;
+        }
+        output.save(filter, notes)
     }
 }
 

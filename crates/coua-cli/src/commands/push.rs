@@ -11,8 +11,6 @@ use std::path::PathBuf;
 /// The server then answers as the file does. The filter is a single key, without shards, and must not be there
 /// yet; while it is being sent, the server answers questions about it with errors.
 ///
-/// A server does not remember how keys are made: options such as --ignore-case are given to every command.
-///
 /// A filter without a secret key (--secret) has none on the server either: an attacker who chooses items there can
 /// choose ones that collide.
 #[derive(clap::Args, Debug)]
@@ -37,15 +35,7 @@ impl PushArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let address = Location::address(&self.address)?;
         let view = filter_file::read(&self.file, &self.secret.secret())?;
-        let (name, verbosity) = (self.file.display(), self.quiet.verbosity());
-        server::push(&view.filter, &address, verbosity)?;
-        let keys = KeySpec::of(&view.notes, name)?.unwrap_or_default();
-        if !keys.normalize.does_nothing() {
-            let (name, options) = (self.file.display(), keys.normalize);
-            verbosity.say(format_args!(
-                "{name}: its keys are made with {options}, which a server does not remember: give that to every command"
-            ));
-        }
-        Ok(())
+        let keys = KeySpec::of(&view.notes, self.file.display())?;
+        server::push(&view.filter, keys.as_ref(), &address, self.quiet.verbosity())
     }
 }

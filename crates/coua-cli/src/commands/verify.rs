@@ -3,7 +3,7 @@
 use crate::args::{ProgressArgs, SecretArgs};
 use crate::filter::filter_file;
 use crate::terminal::{Exit, Progress, Result, Stream, Verbosity, counted, print, size};
-use coua_store::View;
+use coua_store::Verified;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -41,9 +41,9 @@ impl VerifyArgs {
             let name = path.display();
             progress.next(format_args!("checking {name}"));
             // The others are checked all the same, whether it is there or not.
-            match filter_file::read(path, &secret) {
-                Ok(view) if self.json => print(&line_of(&name.to_string(), &view))?,
-                Ok(view) => print(&format!("{name}: intact, {}\n", summary_text(&view)))?,
+            match filter_file::verify(path, &secret) {
+                Ok(found) if self.json => print(&line_of(&name.to_string(), &found))?,
+                Ok(found) => print(&format!("{name}: intact, {}\n", summary_text(&found)))?,
                 Err(failure) if self.json => {
                     let (file, error) = (name.to_string(), failure.reason());
                     let line = json!({"file": file, "intact": false, "error": error});
@@ -57,23 +57,23 @@ impl VerifyArgs {
     }
 }
 
-fn line_of(file: &str, view: &View) -> String {
+fn line_of(file: &str, found: &Verified) -> String {
     let line = json!({
         "file": file,
         "intact": true,
-        "items": view.filter.len(),
-        "snapshot_bytes": view.snapshot_bytes,
-        "transactions": view.transactions,
-        "log_bytes": view.log_bytes,
-        "uncommitted_bytes": view.uncommitted,
+        "items": found.items,
+        "snapshot_bytes": found.snapshot_bytes,
+        "transactions": found.transactions,
+        "log_bytes": found.log_bytes,
+        "uncommitted_bytes": found.uncommitted,
     });
     format!("{line}\n")
 }
 
-fn summary_text(view: &View) -> String {
-    let (items, snapshot) = (counted(view.filter.len(), "item"), size(view.snapshot_bytes));
-    let (transactions, log) = (counted(view.transactions, "transaction"), size(view.log_bytes));
-    let rest = match view.uncommitted {
+fn summary_text(found: &Verified) -> String {
+    let (items, snapshot) = (counted(found.items, "item"), size(found.snapshot_bytes));
+    let (transactions, log) = (counted(found.transactions, "transaction"), size(found.log_bytes));
+    let rest = match found.uncommitted {
         0 => String::new(),
         bytes => format!("; {} after that were never committed, and do not count", size(bytes)),
     };

@@ -33,6 +33,8 @@ pub(crate) struct FileFilter {
     saved: Saved,
     /// If several threads may change it.
     sharded: Option<Arc<ShardedFile>>,
+    /// How its keys are made, which its notes do not say before some may be there.
+    key_spec: Option<KeySpec>,
     /// A commit waits until the shards are not ahead.
     is_held: bool,
     /// Below this many items the filter is not sharded.
@@ -70,6 +72,7 @@ impl FileFilter {
             jumps,
             saved,
             sharded: None,
+            key_spec: None,
             is_held: false,
             least_items: 0,
         })
@@ -94,6 +97,7 @@ impl FileFilter {
     /// Saves all changes: this is the end. Returns the filter.
     pub(crate) fn close(mut self) -> Result<Generations> {
         self.write_notes()?;
+        self.write_key_spec()?;
         let (name, saved) = (self.name(), self.saved);
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
@@ -114,6 +118,13 @@ impl FileFilter {
             }
             self.runs.write(&mut self.store)?;
             self.noted = self.runs.clone();
+        }
+        Ok(())
+    }
+
+    fn write_key_spec(&mut self) -> Result<()> {
+        if let Some(spec) = self.key_spec.take() {
+            self.store.set_note(KeySpec::NOTE, &spec.to_note())?;
         }
         Ok(())
     }
@@ -219,15 +230,16 @@ impl RunFilter for FileFilter {
     }
 
     fn key_spec(&self) -> Result<Option<KeySpec>> {
-        KeySpec::of(self.store.notes(), self.name())
+        let noted = || KeySpec::of(self.store.notes(), self.name());
+        self.key_spec.clone().map_or_else(noted, |spec| Ok(Some(spec)))
     }
 
-    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<bool> {
+    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
         let is_empty = self.content().is_empty() && self.content().forgotten() == 0;
         if is_empty {
-            self.store.set_note(KeySpec::NOTE, &spec.to_note())?;
+            self.key_spec = Some(spec.clone());
         }
-        Ok(is_empty)
+        Ok(())
     }
 
     fn mark_resumed(&mut self) {
@@ -237,6 +249,9 @@ impl RunFilter for FileFilter {
     fn commit(&mut self, stage: Stage) -> Result<()> {
         self.is_held = false;
         self.write_notes()?;
+        if stage == Stage::Checkpoint {
+            self.write_key_spec()?;
+        }
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends here, early.

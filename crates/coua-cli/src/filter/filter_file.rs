@@ -14,8 +14,10 @@ use crate::platform::{self, Identity};
 use crate::terminal::message::store_reason;
 use crate::terminal::{Failure, Result, Verbosity};
 use coua::window::Generations;
-use coua::{HashAlgorithm, LoadError};
-use coua_store::{Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, View, Wait};
+use coua::{HashAlgorithm, KeyHasher, LoadError};
+use coua_store::{
+    Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, Verified, View, Wait,
+};
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
@@ -23,6 +25,17 @@ use std::path::Path;
 
 /// Bytes of a usual record. If an input has more of them, the store finds out in time.
 const USUAL_RECORD: u64 = 32;
+
+/// Checks every byte of a filter, in little memory.
+pub(crate) fn verify(path: &Path, secret: &Secret) -> Result<Verified> {
+    check_there(path)?;
+    platform::explain_shortened(path);
+    let name = path.display().to_string();
+    let found = with_key(Options::new(), secret)?.verify(path);
+    let found = found.map_err(|error| failed(name.clone(), &error))?;
+    check_key(secret, found.hasher, &name)?;
+    Ok(found)
+}
 
 /// Reads a filter that will not be changed, and checks every byte of it.
 pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View> {
@@ -35,7 +48,7 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
     platform::explain_shortened(path);
     let view = with_key(options, secret)?.read(path);
     let view = view.map_err(|error| failed(path.display().to_string(), &error))?;
-    check_key(secret, &view.filter, &path.display().to_string())?;
+    check_key(secret, view.filter.hasher(), &path.display().to_string())?;
     Ok(view)
 }
 
@@ -56,8 +69,8 @@ fn check_clock(filter: &Generations, name: &str) -> Result<()> {
 }
 
 /// Returns an error for a key for a filter that has none: it would protect nothing.
-fn check_key(secret: &Secret, filter: &Generations, name: &str) -> Result<()> {
-    let is_keyed = matches!(filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. });
+fn check_key(secret: &Secret, hasher: KeyHasher, name: &str) -> Result<()> {
+    let is_keyed = matches!(hasher.algorithm(), HashAlgorithm::SipHash13 { .. });
     if secret.file().is_none() || is_keyed {
         return Ok(());
     }
@@ -206,7 +219,7 @@ impl FilterFile {
             (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;
         let mut filter = FileFilter::new(store, name.clone(), Saved::Before)?;
-        check_key(&spec.secret, filter.content(), &name)?;
+        check_key(&spec.secret, filter.hasher(), &name)?;
         check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)

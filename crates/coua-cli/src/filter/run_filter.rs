@@ -103,9 +103,9 @@ pub(crate) trait RunFilter: Debug {
         Ok(None)
     }
 
-    /// Remembers how its keys are made, if it can and has no items. Whether it does.
-    fn set_key_spec(&mut self, _spec: &KeySpec) -> Result<bool> {
-        Ok(false)
+    /// Remembers how its keys are made, if it can and has no items.
+    fn set_key_spec(&mut self, _spec: &KeySpec) -> Result<()> {
+        Ok(())
     }
 
     /// The run resumes one of which there are records in the file.

@@ -2,7 +2,7 @@
 //! finds them to the inputs.
 
 use crate::key::Normalize;
-use crate::terminal::{Failure, Report, Result};
+use crate::terminal::{Failure, Report, Result, printable};
 use coua_store::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,13 +19,17 @@ pub(crate) struct KeySpec {
 }
 
 impl KeySpec {
-    /// The note in which a filter file has it.
+    /// The note in which a filter has it.
     pub(crate) const NOTE: &str = "coua/keys";
 
     /// That of the filter with these notes, if it has one.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Option<Self>> {
-        let Some(note) = notes.get(Self::NOTE) else { return Ok(None) };
-        serde_json::from_slice(note).map(Some).map_err(|_| {
+        notes.get(Self::NOTE).map(|note| Self::of_note(note, filter)).transpose()
+    }
+
+    /// That of the filter with this note.
+    pub(crate) fn of_note(note: &[u8], filter: impl Display) -> Result<Self> {
+        serde_json::from_slice(note).map_err(|_| {
             let reason = "a later version of coua made its keys in a way that this version does not know: use that \
                           version";
             Failure::at(filter, reason)
@@ -49,11 +53,8 @@ impl KeySpec {
     pub(crate) fn finders(&self) -> String {
         let options = self.find.iter().flat_map(|(option, values)| {
             let of_value = move |value: &String| {
-                if value.is_empty() {
-                    format!("--{option}")
-                } else {
-                    format!("--{option} {}", quoted(value))
-                }
+                let value = if value.is_empty() { "" } else { &format!(" {}", quoted(value)) };
+                printable(&format!("--{option}{value}")).into_owned()
             };
             values.iter().map(of_value)
         });
@@ -104,6 +105,8 @@ mod tests {
         let found = spec(&[("csv", &["id", "a b"]), ("no-quotes", &[""])], both);
         assert_eq!(found.to_string(), "--csv id --csv 'a b' --no-quotes, --ignore-case --trim");
         assert_eq!(KeySpec::default().to_string(), "whole records");
+        let forged = spec(&[("x\u{1b}", &["a\nitems 7"])], Normalize::default());
+        assert_eq!(forged.to_string(), r"--x\u{1b} 'a\nitems 7'");
         let regex = spec(&[("regex", &["it's (.)"])], Normalize::default());
         assert_eq!(regex.to_string(), r"--regex 'it'\''s (.)'");
     }

@@ -1,7 +1,7 @@
 //! Different spellings of one key.
 
 use crate::key::url_form::UrlForm;
-use crate::terminal::{Failure, Result};
+use crate::terminal::{Failure, Result, printable};
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ impl Display for Normalize {
         let words = Vec::from(self.clone());
         let options: Vec<_> = words.iter().map(|word| format!("--{word}")).collect();
         f.write_str(if options.is_empty() { "no option" } else { "" })?;
-        f.write_str(&options.join(" "))
+        f.write_str(&printable(&options.join(" ")))
     }
 }
 

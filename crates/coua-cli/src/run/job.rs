@@ -151,20 +151,20 @@ impl Reading {
     /// Makes keys as those of a filter are made. One without items remembers from now on how they are made, unless
     /// nothing is said and it knows.
     pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter) -> Result<()> {
-        let keys = &mut self.hashing.keys;
-        let known = filter.key_spec()?;
-        if let Some(known) = &known
-            && (keys.normalize.does_nothing() || keys.normalize == known.normalize)
-        {
-            keys.normalize = known.normalize.clone();
-            return Ok(());
+        let given = &mut self.hashing.keys.normalize;
+        let agrees = |known: KeySpec| given.does_nothing() || *given == known.normalize;
+        if !filter.key_spec()?.is_some_and(agrees) {
+            let spec = KeySpec { find: self.find.clone(), normalize: given.clone() };
+            filter.set_key_spec(&spec)?;
         }
-        let (find, normalize) = (self.find.clone(), keys.normalize.clone());
-        let is_set = filter.set_key_spec(&KeySpec { find, normalize: normalize.clone() })?;
-        match known.filter(|_| !is_set) {
-            Some(known) => normalize.check_same(&known.normalize, filter.name()),
-            None => Ok(()),
+        // What it knows now: on a server another process may have been the first to say.
+        if let Some(known) = filter.key_spec()? {
+            if !given.does_nothing() {
+                given.check_same(&known.normalize, filter.name())?;
+            }
+            *given = known.normalize;
         }
+        Ok(())
     }
 
     /// Why nothing was found in a filter, if it may be that an option was forgotten.

@@ -6,6 +6,7 @@
 
 use crate::platform;
 use crate::terminal::text::{printable, printable_lines};
+use coua::LoadError;
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -172,6 +173,9 @@ pub(crate) fn store_reason(error: &StoreError) -> String {
     match &error.reason {
         Reason::Folder(source) | Reason::Unsynced(source) => ending_with(source, text),
         Reason::Io { source, .. } => reason(source),
+        Reason::Load(LoadError::OutOfMemory(_)) => {
+            format!("{text}; free some, or raise the limit of this process (ulimit -v)")
+        }
         _ => text,
     }
 }

@@ -1,7 +1,7 @@
 //! Filter files: remembered across runs, shared by processes, full.
 
 use crate::support::{
-    Folder, Repeats, coua, expected, json, lines, messages, run, run_with, shell, wait,
+    Folder, Repeats, coua, expected, json, lines, messages, run, run_in, run_with, shell, wait,
 };
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -381,4 +381,63 @@ fn secret_keys() {
         "coua: {bad}: is not a hash key (found 9 bytes, expected 16 bytes or 32 hexadecimal digits)\n"
     );
     with(&bad).failed(2, &message);
+}
+
+/// A segment is in memory at a time; what needs all of the filter says what to do.
+#[cfg(target_os = "linux")]
+#[test]
+fn verify_takes_little_memory() {
+    let folder = Folder::new();
+    let growing = ["add", "--capacity", "20M", &folder.join("grow")];
+    run_with(&lines(1_000, Repeats::Few), growing).good();
+    let fixed = ["add", "--capacity", "40M", "--rate", "0.001", "--when-full=error"];
+    let name = folder.join("fixed");
+    let fixed = [&fixed[..], &[&name]].concat();
+    run_with(&lines(1_000, Repeats::Few), fixed).good();
+    let limited = |words: &str| shell(folder.path(), &format!("ulimit -v 60000; $COUA {words}"));
+    for name in ["grow", "fixed"] {
+        let bytes = folder.read(name);
+        assert!(bytes.len() > 65_000_000, "more than the limit");
+        let intact = limited(&format!("verify {name}")).text();
+        assert!(intact.starts_with(&format!("{name}: intact, ")), "{intact}");
+        for at in [100, bytes.len() / 2, bytes.len() - 200] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            folder.file("damaged", damaged);
+            let run = limited("verify damaged");
+            assert!(
+                run.code == Some(2) && run.stderr.contains("damaged: "),
+                "{at}: {}",
+                run.stderr
+            );
+        }
+        let rest = "free some, or raise the limit of this process (ulimit -v)\n";
+        for words in [format!("compact {name}"), format!("merge -o both {name} {name}")] {
+            let run = limited(&words);
+            assert_eq!(run.code, Some(2), "{}", run.stderr);
+            let begin = format!("coua: {name}: out of memory: ");
+            assert!(run.stderr.starts_with(&begin) && run.stderr.ends_with(rest), "{}", run.stderr);
+        }
+        assert!(folder.read(name) == bytes && !folder.has("both"));
+    }
+}
+
+/// A name in a filter is one that somebody chose: a terminal would obey it, and a newline would forge a line.
+#[cfg(unix)]
+#[test]
+fn names_in_a_filter_are_shown_harmlessly() {
+    let folder = Folder::new();
+    let name = "\x1b]0;owned\x07\x1b[2Jx\nitems 7";
+    folder.file(name, "a\n");
+    run_in(&folder, &["add", "--resume", "f", name]).good();
+    run_in(&folder, &["add", "g"]).good();
+    for args in [&["info", "f"][..], &["merge", "-o", "both", "f", "g"]] {
+        let run = run_in(&folder, args);
+        let shown = [run.stdout, run.stderr.into_bytes()].concat();
+        let text = shown.escape_ascii().to_string();
+        assert!(text.contains("owned"), "{args:?}: {text}");
+        assert!(shown.iter().all(|byte| *byte == b'\n' || !byte.is_ascii_control()), "{text}");
+        let is_forged = |line: &[u8]| line.starts_with(b"items 7");
+        assert!(!shown.split(|byte| *byte == b'\n').any(is_forged), "{text}");
+    }
 }

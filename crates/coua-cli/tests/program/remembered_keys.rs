@@ -163,3 +163,18 @@ fn a_run_is_resumed() {
     run_in(&folder, &command).good();
     assert_eq!(folder.read("out"), b"a\nb\n");
 }
+
+/// A run that fails before it has added anything leaves no trace.
+#[test]
+fn a_run_that_fails_says_nothing_of_keys() {
+    let folder = Folder::new();
+    with(&folder, "", &["add", "f"]).good();
+    let run = with(
+        &folder,
+        "x\n",
+        &["dedup", "--filter", "f", "-o", &folder.join("out"), "-i", "-k2", "--on-missing=error"],
+    );
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    with(&folder, "Anna\n", &["add", "f"]).good();
+    assert_eq!(with(&folder, "ANNA\nAnna\n", &["check", "f"]).text(), "Anna\n");
+}

@@ -19,7 +19,7 @@ on_both!(
     a_filter_of_a_cluster_becomes_one_file,
     a_pull_during_writes_has_all_that_was_there_before,
     what_is_pushed_answers_as_the_file,
-    what_a_server_does_not_remember_is_told,
+    how_keys_are_made_is_carried,
     what_cannot_be_pulled_is_refused,
     what_cannot_be_pushed_is_refused,
     the_rights_to_the_key_are_enough,
@@ -40,17 +40,35 @@ fn refusal(words: &[&str]) -> String {
     stderr
 }
 
-fn what_a_server_does_not_remember_is_told(kind: Kind) {
+fn how_keys_are_made_is_carried(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
-    let (file, at) = (folder.join("f"), address(&server, "f"));
-    run_with(b"Anna\n", ["add", "-i", &file]).good();
-    let words = format!(
-        "coua: {file}: its keys are made with --ignore-case, which a server does not remember: give that to every \
-         command\n"
-    );
-    run(["push", &file, &at]).failed(0, &words);
-    assert_eq!(run_with(b"ANNA\n", ["check", "-i", &at]).text(), "ANNA\n");
+    for (name, window) in [("f", &[][..]), ("w", &["--window", "7d"])] {
+        let [file, back, again] =
+            ["file", "back", "again"].map(|it| folder.join(&format!("{name}{it}")));
+        let (at, key) = (address(&server, name), folder.join("key"));
+        let made = [&["add", "-i", "--csv", "id", &file], window].concat();
+        run_with(b"id,x\nAnna,1\n", made).good();
+        assert_eq!(run(["push", &file, &at]).good(), b"");
+        run(["pull", &at, &back]).good();
+        let options = |filter: &str| run(["info", "--json", filter]).json()["key_options"].clone();
+        for filter in [&at, &back] {
+            assert_eq!(run_with(b"ANNA\n", ["check", filter]).text(), "ANNA\n");
+            assert_eq!(options(filter), options(&file));
+        }
+        // And of shards.
+        let shards = address(&server, &format!("{name}shards?shards=3"));
+        run_with(b"Anna\n", [&["add", "-i", &shards], window].concat()).good();
+        run(["pull", &shards, &again, "--secret", &key]).good();
+        let asked = run_with(b"ANNA\n", ["check", &again, "--secret", &key]);
+        assert_eq!((asked.stdout, asked.stderr), (b"ANNA\n".to_vec(), String::new()));
+        std::fs::remove_file(&key).unwrap();
+    }
+    let (file, at) = (folder.join("long"), address(&server, "long"));
+    let regex = format!("a({})", "x?".repeat(3_000));
+    run_with(b"ax\n", ["add", "--regex", &regex, &file]).good();
+    let words = "the options that find its keys are longer than a server remembers";
+    run(["push", &file, &at]).failed(2, &format!("coua: {at}: {words}\n"));
 }
 
 fn what_is_pulled_answers_as_the_server(kind: Kind) {
@@ -115,7 +133,8 @@ fn the_page_gets_what_is_pulled(kind: Kind) {
     let secret = fs::read_to_string(&key).unwrap();
     let told = format!("data-size=\"{}\" data-key=\"{}\"", filter.len(), secret.trim());
     assert!(String::from_utf8_lossy(&page).contains(&told), "{told}");
-    assert!(filter == fs::read(&file).unwrap());
+    // The notes of a file are in its log.
+    assert!(fs::read(&file).unwrap().starts_with(&filter));
 }
 
 /// What a server of pages answers.

@@ -32,6 +32,7 @@ mod losses;
 mod overtaken;
 mod proxy;
 mod refusals;
+mod remembered;
 #[path = "../../../coua-valkey/tests/server/resp.rs"]
 #[allow(dead_code, reason = "the module's own tests use all of it")]
 mod resp;

@@ -43,21 +43,7 @@ pub(crate) struct State {
 impl State {
     /// Of a file that a writer may be changing.
     pub(crate) fn while_written(loading: Loading, path: &Path) -> Result<Self, StoreError> {
-        let mut tries = 0;
-        loop {
-            let file = open(path)?;
-            let length = || file.metadata().map(|found| found.len()).ok();
-            let before = length();
-            let state = Self::of(loading, &file, path, Touch::Ask);
-            // A writer may have rolled back what it had begun.
-            let is_doubtful =
-                matches!(&state, Err(StoreError { reason: Reason::Damaged { .. }, .. }));
-            let has_moved = || length() != before || !is_at(&file, path);
-            if tries == MOST_TRIES || !is_doubtful || !has_moved() {
-                return state;
-            }
-            tries += 1;
-        }
+        read_while_written(path, |file| Self::of(loading, file, path, Touch::Ask))
     }
 
     pub(crate) fn of(
@@ -200,6 +186,27 @@ impl Committed {
     }
 }
 
+/// What `read` reads of a file that a writer may be changing.
+pub(crate) fn read_while_written<T>(
+    path: &Path,
+    read: impl Fn(&File) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let mut tries = 0;
+    loop {
+        let file = open(path)?;
+        let length = || file.metadata().map(|found| found.len()).ok();
+        let before = length();
+        let state = read(&file);
+        // A writer may have rolled back what it had begun.
+        let is_doubtful = matches!(&state, Err(StoreError { reason: Reason::Damaged { .. }, .. }));
+        let has_moved = || length() != before || !is_at(&file, path);
+        if tries == MOST_TRIES || !is_doubtful || !has_moved() {
+            return state;
+        }
+        tries += 1;
+    }
+}
+
 fn open(path: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::io(path, "open", source);
     match fs::metadata(path) {
@@ -210,7 +217,7 @@ fn open(path: &Path) -> Result<File, StoreError> {
 }
 
 /// The snapshot with which a file begins.
-fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
+pub(crate) fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
     if file.metadata().is_ok_and(|found| found.len() == 0) {
         return Err(Reason::Blank.at(path));
     }

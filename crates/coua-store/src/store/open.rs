@@ -10,6 +10,7 @@ use crate::fs::{Lock, clear_temporary, resolved};
 use crate::memory::Touch;
 use crate::notes::Notes;
 use crate::recover::{State, View};
+use crate::verify::{Verified, verify};
 
 impl Store {
     /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more choices.
@@ -53,6 +54,27 @@ impl Options {
     pub fn read(&self, path: impl AsRef<Path>) -> Result<View, StoreError> {
         let path = resolved(path.as_ref())?;
         State::while_written(self.loading, &path).map(|state| state.view)
+    }
+
+    /// Checks every byte of the filter at `path`, in the memory of a segment or of a frame of the log.
+    ///
+    /// ```
+    /// # use coua::CuckooFilter;
+    /// # use coua_store::{Options, Store};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("seen.coua");
+    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// store.insert("a")?;
+    /// store.commit()?;
+    /// assert_eq!(Options::new().verify(&path)?.items, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if there is no filter, or it is damaged, or its [key](Self::key) is missing or another one.
+    pub fn verify(&self, path: impl AsRef<Path>) -> Result<Verified, StoreError> {
+        verify(&resolved(path.as_ref())?, self.loading.key)
     }
 
     /// Opens the filter at `path` for writing.

@@ -54,6 +54,7 @@ impl Sample {
         let reader = Store::read(self.path()).map(drop).unwrap_err();
         let writer = Store::open(self.path()).map(drop).unwrap_err();
         assert_eq!(reader.to_string(), writer.to_string());
+        assert!(Options::new().verify(self.path()).is_err(), "{reader}");
         assert!(fs::read(self.path()).unwrap() == file, "it is left as it is");
         reader
     }

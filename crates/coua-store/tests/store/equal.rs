@@ -197,6 +197,9 @@ fn secret_keys_are_needed_and_not_written() {
     commit(&mut store, 2).unwrap();
     drop(store);
     assert!(options.read(&path).unwrap().filter.contains("b"));
+    assert_eq!(options.verify(&path).unwrap().items, 2);
+    assert!(Options::new().key([0; 16]).verify(&path).is_err());
+    assert!(Options::new().verify(&path).is_err());
     assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Load(_), .. })));
     assert!(Options::new().key([0; 16]).write(&path).is_err());
     for entry in fs::read_dir(folder.path()).unwrap() {

@@ -116,9 +116,14 @@ pub(crate) fn round_of(notes: &Notes) -> u64 {
     notes.get("round").map_or(0, |note| u64::from_le_bytes(note.try_into().expect("a number")))
 }
 
-/// The round that was committed last, and the filter's bytes.
+/// The round that was committed last, and the filter's bytes. A check of the file finds the same.
 pub(crate) fn committed(path: &Path) -> (u64, Vec<u8>) {
     let view = Options::new().read(path).expect("it can be read");
+    let found = Options::new().verify(path).expect("it is intact");
+    assert_eq!((found.items, found.hasher), (view.filter.len(), view.filter.hasher()));
+    let of_view = (view.snapshot_bytes, view.log_bytes, view.transactions, view.uncommitted);
+    let found = (found.snapshot_bytes, found.log_bytes, found.transactions, found.uncommitted);
+    assert_eq!(found, of_view);
     (round_of(&view.notes), bytes_of(&view.filter))
 }
 

@@ -70,7 +70,7 @@ impl FilterImage for NativeBloom {
             links.reserve_exact(1);
             links.push(ChainLink { filter, capacity, len: row.len });
         }
-        Ok(Self { spec: front.spec, links, changes: first_change() })
+        Ok(Self { spec: front.spec, links, changes: first_change().into() })
     }
 
     fn image_length(begun: &[u8]) -> Option<u64> {

@@ -93,7 +93,7 @@ fn plan_for_rate(capacity: u64, rate: f64) -> Result<BloomPlan, BloomBuildError>
 impl NativeBloom {
     /// An empty chain.
     pub(super) fn new(spec: BloomSpec, limit: Option<u64>) -> Result<Self, CommandError> {
-        let mut chain = Self { spec, links: Vec::new(), changes: first_change() };
+        let mut chain = Self { spec, links: Vec::new(), changes: first_change().into() };
         chain.grow(limit).map_err(|refusal| match refusal {
             CommandError::NoMemory => CommandError::NoMemoryToCreate,
             refusal => refusal,
@@ -290,7 +290,7 @@ impl NativeFilter for NativeBloom {
         tried.map_err(|_| CommandError::NoMemory)?;
         let copy = |link: &ChainLink| ChainLink { filter: link.filter.clone(), ..*link };
         let links = self.links.iter().map(copy).collect();
-        Ok(Self { spec: self.spec.clone(), links, changes: first_change() })
+        Ok(Self { spec: self.spec.clone(), links, changes: first_change().into() })
     }
 }
 

@@ -57,6 +57,8 @@ const COMMANDS: &[Command] = commands! {
         c"Frees memory of a cuckoo filter after removals";
     c"cf.advance", 3, Shrink, advance, c"key milliseconds:integer",
         c"Sets the clock of a cuckoo filter that has a window";
+    c"cf.note", -4, Grow, note, c"key name value [NX]",
+        c"Sets a note of a cuckoo filter, which CF.INFO shows, or removes it";
     c"cf.info", -2, Read, info, c"key [FULL | field]", c"Describes a cuckoo filter";
     c"cf.debug", 2, Read, debug, c"key", c"Describes a cuckoo filter in one line";
 };
@@ -183,7 +185,7 @@ fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
     })?;
     let mut destination = call.key_to_change::<CuckooValue>(1)?;
     match destination.value_mut() {
-        Some(CuckooValue::Native(native)) => native.replace(merged),
+        Some(CuckooValue::Native(native)) => *native = merged,
         Some(_) => return Err(CommandError::Defect),
         None => drop(destination.set(CuckooValue::Native(merged))?),
     }
@@ -237,6 +239,27 @@ fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
     }
     if let Some(next) = next {
         call.schedule(c"cf.compact", next.arguments());
+    }
+    Ok(Reply::Ok)
+}
+
+/// An empty value removes the note. With NX one that is there stays.
+fn note(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let (name, value, is_for_new) = match *call.argv() {
+        [_, _, name, value] => (name, value, false),
+        [_, _, name, value, nx] if nx.eq_ignore_ascii_case(b"NX") => (name, value, true),
+        [_, _, _, _, other] => return Err(CommandError::unknown(other)),
+        _ => return Err(CommandError::Arity),
+    };
+    let limit = key_memory_limit_of(call);
+    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
+    if is_for_new && native.notes().get(name).is_some() {
+        return Ok(Reply::Null);
+    }
+    if native.set_note(name, value, limit)? {
+        key.notify_changed(c"cuckoo.note");
+        call.replicate_as_called();
     }
     Ok(Reply::Ok)
 }

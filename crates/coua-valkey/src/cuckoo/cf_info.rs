@@ -120,6 +120,9 @@ fn further_fields(value: &CuckooValue) -> Result<Vec<(&'static CStr, Reply)>, Co
                     (c"Clock", Reply::count(clock)),
                 ]
             }));
+            let notes = native.notes().iter().flat_map(|(name, value)| [name, value]);
+            let notes: Vec<_> = notes.map(|part| Reply::Bytes(part.to_vec())).collect();
+            fields.extend((!notes.is_empty()).then_some((c"Notes", Reply::Array(notes))));
             Ok(fields)
         }
         CuckooValue::Imported(imported) => {

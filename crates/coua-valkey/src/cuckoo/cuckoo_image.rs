@@ -10,15 +10,17 @@
 //!     32      4  BUCKETSIZE
 //!     36      4  MAXITERATIONS
 //!     40      4  EXPANSION
-//!     44      4  0
+//!     44      4  bytes of notes, n: 0 .. 4096
 //!     48      8  items removed
 //!     56      8  XXH3-64 of the 56 bytes before
-//!     64         kinds 1 and 4: the filter, as docs/format.md says
-//!     64      8  kind 3: capacity
-//!     72      4          bits of a hash that a table remembers
-//!     76      4          items, n: 0 .. 4096
-//!     80     8w          their hashes, as `sorted_hashes` has them, in words of eight bytes
-//!  80+8w      8          XXH3-64 of all after byte 64
+//!     64    n+8  if there are notes: of each, the bytes of its name and of its value (2 bytes each), and these;
+//!                then XXH3-64 of them all
+//! Behind that, kinds 1 and 4: the filter, as docs/format.md says. Kind 3:
+//!      0      8  capacity
+//!      8      4  bits of a hash that a table remembers
+//!     12      4  items, m: 0 .. 4096
+//!     16     8w  their hashes, as `sorted_hashes` has them, in words of eight bytes
+//!  16+8w      8  XXH3-64 of all of this before
 //! ```
 //!
 //! Numbers are little endian.
@@ -31,28 +33,38 @@ use coua::{CuckooFilter, HashAlgorithm, Load};
 use super::cuckoo_request::{CuckooSpec, Hints, Precision};
 use super::hash_list::{self, HashList};
 use super::native_cuckoo::{Form, NativeCuckoo};
+use super::notes::{self, Notes};
 use super::sorted_hashes::SortedHashes;
 use crate::error::RdbError;
 use crate::value::{
     FRONT, FilterImage, MAGIC, MOST_PARTS, PART, SIPHASH_1_3, XXH3, checksum, u32_at, u64_at,
 };
 
-/// Bytes before the filter.
+/// Bytes before the notes and the filter.
 const HEAD: usize = 64;
 /// Where a filter's file says how many parts it has, and how long it is (docs/format.md, section
 /// 1).
 const PARTS_AT: usize = 60;
 const LENGTH_AT: usize = 104;
+/// Where the head says how many bytes of notes follow.
+const NOTES_AT: usize = 44;
 const CUCKOO: u32 = 1;
 const LIST: u32 = 3;
 const WINDOWED: u32 = 4;
 /// Bytes between the head and the hashes of few items, and after them.
 const LIST_FRONT: usize = 16;
-const LIST_SUM: usize = 8;
+/// A checksum.
+const SUM: usize = 8;
 
 impl FilterImage for NativeCuckoo {
     fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
         let mut front = Head::of(self)?.encode();
+        let notes = self.notes().bytes();
+        if !notes.is_empty() {
+            front.extend_from_slice(notes);
+            front.extend(checksum(notes).to_le_bytes());
+        }
+        let rest = start.saturating_sub(front.len() as u64);
         match self.form() {
             Form::List(list) => {
                 front.extend_from_slice(&list_bytes_of(list));
@@ -61,11 +73,11 @@ impl FilterImage for NativeCuckoo {
             }
             Form::Table(table) => {
                 out.write_all(front.get(start as usize..).unwrap_or_default())?;
-                table.filter.write_from(start.saturating_sub(HEAD as u64), out)
+                table.filter.write_from(rest, out)
             }
             Form::Windowed(windowed) => {
                 out.write_all(front.get(start as usize..).unwrap_or_default())?;
-                windowed.filter.write_from(start.saturating_sub(HEAD as u64), out)
+                windowed.filter.write_from(rest, out)
             }
         }
     }
@@ -75,10 +87,59 @@ impl FilterImage for NativeCuckoo {
         bytes[..8].copy_from_slice(&magic);
         input.read_exact(&mut bytes[8..])?;
         let head = Head::decode(&bytes)?;
-        if head.kind == LIST {
-            return Ok(Self::of_list(read_list(&head, input)?, head.deleted));
-        }
-        if head.kind == WINDOWED {
+        let notes = read_notes(head.notes, input)?;
+        Ok(read_filter(&head, input)?.with_notes(notes))
+    }
+
+    fn image_length(begun: &[u8]) -> Option<u64> {
+        let behind = begun.get(front_of(begun)..)?;
+        let length = if u32_at(begun, 8) == LIST {
+            let front = ListFront::decode(behind.get(..LIST_FRONT)?).ok()?;
+            (front.end() + SUM) as u64
+        } else {
+            u64::from_le_bytes(*behind.get(LENGTH_AT..)?.first_chunk()?)
+        };
+        Some(length.saturating_add(front_of(begun) as u64))
+    }
+
+    fn front(begun: &[u8]) -> u64 {
+        let is_windowed = u32_at(begun, 8) == WINDOWED;
+        let parts = u64::from(u32_at(begun, front_of(begun) + PARTS_AT));
+        FRONT + PART * if is_windowed { parts.min(MOST_PARTS) } else { 0 }
+    }
+
+    fn is_begun(bytes: &[u8]) -> bool {
+        bytes.first_chunk().is_some_and(|head| Head::decode(head).is_ok())
+    }
+}
+
+/// Where the filter begins, by what has arrived of the head.
+fn front_of(begun: &[u8]) -> usize {
+    match u32_at(begun, NOTES_AT) as usize {
+        0 => HEAD,
+        notes => HEAD + notes.min(notes::MOST) + SUM,
+    }
+}
+
+fn read_notes(length: usize, input: &mut dyn Read) -> Result<Notes, RdbError> {
+    if length == 0 {
+        return Ok(Notes::default());
+    }
+    let mut bytes = vec![0; length + SUM];
+    input.read_exact(&mut bytes)?;
+    let sum = u64_at(&bytes, length);
+    bytes.truncate(length);
+    bytes.shrink_to_fit();
+    if checksum(&bytes) != sum {
+        return Err(RdbError::Field("checksum"));
+    }
+    Notes::decode(bytes).ok_or(RdbError::Field("notes"))
+}
+
+fn read_filter(head: &Head, input: &mut dyn Read) -> Result<NativeCuckoo, RdbError> {
+    match head.kind {
+        LIST => Ok(NativeCuckoo::of_list(read_list(head, input)?, head.deleted)),
+        WINDOWED => {
             let filter: Generations = Load::new().key(head.secret()).reader(input)?;
             if filter.window().is_none() || head.hints.expansion == 0 {
                 return Err(RdbError::Field("window or expansion"));
@@ -87,38 +148,23 @@ impl FilterImage for NativeCuckoo {
             if filter.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
                 return Err(RdbError::LastSeen);
             }
-            return Ok(Self::of_windowed(filter, head.hints, head.deleted));
+            Ok(NativeCuckoo::of_windowed(filter, head.hints, head.deleted))
         }
-        let filter = Load::new().key(head.secret()).reader::<CuckooFilter>(input)?;
-        Ok(Self::of_table(filter, head.hints, head.deleted))
-    }
-
-    fn image_length(begun: &[u8]) -> Option<u64> {
-        if u32_at(begun, 8) == LIST {
-            let front = ListFront::decode(begun.get(HEAD..HEAD + LIST_FRONT)?).ok()?;
-            return Some((HEAD + front.end() + LIST_SUM) as u64);
+        _ => {
+            let filter = Load::new().key(head.secret()).reader::<CuckooFilter>(input)?;
+            Ok(NativeCuckoo::of_table(filter, head.hints, head.deleted))
         }
-        let field = begun.get(HEAD + LENGTH_AT..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*field).saturating_add(HEAD as u64))
-    }
-
-    fn front(begun: &[u8]) -> u64 {
-        let is_windowed = u32_at(begun, 8) == WINDOWED;
-        let parts = if is_windowed { u64::from(u32_at(begun, HEAD + PARTS_AT)) } else { 0 };
-        FRONT + PART * parts.min(MOST_PARTS)
-    }
-
-    fn is_begun(bytes: &[u8]) -> bool {
-        bytes.first_chunk().is_some_and(|head| Head::decode(head).is_ok())
     }
 }
 
-/// The bytes before the filter.
+/// The bytes before the notes and the filter.
 struct Head {
     kind: u32,
     algorithm: u32,
     hash_key: [u8; 16],
     hints: Hints,
+    /// Bytes of the notes.
+    notes: usize,
     deleted: u64,
 }
 
@@ -134,7 +180,8 @@ impl Head {
             HashAlgorithm::Xxh3 { seed } => (XXH3, u128::from(seed).to_le_bytes()),
             _ => return Err(io::Error::other("the hash has no number in this layout")),
         };
-        Ok(Self { kind, algorithm, hash_key, hints: native.hints(), deleted: native.deleted() })
+        let (hints, notes) = (native.hints(), native.notes().bytes().len());
+        Ok(Self { kind, algorithm, hash_key, hints, notes, deleted: native.deleted() })
     }
 
     /// The secret key, if there is one: a seed stands in the filter itself.
@@ -148,7 +195,8 @@ impl Head {
         head.extend_from_slice(&MAGIC);
         head.extend([self.kind, self.algorithm].iter().flat_map(|field| field.to_le_bytes()));
         head.extend_from_slice(&self.hash_key);
-        let fields = [bucket_size.into(), max_iterations.into(), expansion.into(), 0_u32];
+        let fields =
+            [bucket_size.into(), max_iterations.into(), expansion.into(), self.notes as u32];
         head.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
         head.extend_from_slice(&self.deleted.to_le_bytes());
         head.extend_from_slice(&checksum(&head).to_le_bytes());
@@ -178,21 +226,24 @@ impl Head {
             Hints { bucket_size: hint(32)?, max_iterations: hint(36)?, expansion: hint(40)? };
         let sound = (1..=255).contains(&hints.bucket_size)
             && hints.max_iterations > 0
-            && hints.expansion <= 32_768
-            && number(44) == 0;
+            && hints.expansion <= 32_768;
         if !sound {
             return Err(RdbError::Field("options"));
         }
+        let notes = number(NOTES_AT) as usize;
+        if notes > notes::MOST {
+            return Err(RdbError::Field("length of notes"));
+        }
         let hash_key = fields[16..32].first_chunk().copied().unwrap_or_default();
         let deleted = u64_at(fields, 48);
-        Ok(Self { kind, algorithm, hash_key, hints, deleted })
+        Ok(Self { kind, algorithm, hash_key, hints, notes, deleted })
     }
 }
 
 /// What stands after the head of a filter with few items.
 fn list_bytes_of(list: &HashList) -> Vec<u8> {
     let hashes = list.hashes();
-    let mut bytes = Vec::with_capacity(LIST_FRONT + hashes.words().len() * 8 + LIST_SUM);
+    let mut bytes = Vec::with_capacity(LIST_FRONT + hashes.words().len() * 8 + SUM);
     bytes.extend_from_slice(&(list.capacity() as u64).to_le_bytes());
     let counts = [u32::from(hashes.bits()), list.len() as u32];
     bytes.extend(counts.iter().flat_map(|field| field.to_le_bytes()));
@@ -230,7 +281,7 @@ fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
     input.read_exact(&mut bytes)?;
     let front = ListFront::decode(&bytes)?;
     let end = front.end();
-    bytes.resize(end + LIST_SUM, 0);
+    bytes.resize(end + SUM, 0);
     input.read_exact(&mut bytes[LIST_FRONT..])?;
     if checksum(&bytes[..end]) != u64_at(&bytes, end) {
         return Err(RdbError::Field("checksum"));
@@ -258,10 +309,16 @@ mod tests {
     use crate::cuckoo::cuckoo_request::CuckooRequest;
     use crate::cuckoo::table::Copies;
 
-    /// Images of all kinds, with the same items.
-    fn images() -> [Vec<u8>; 3] {
+    /// Images of all kinds, with the same items, without notes and with some.
+    fn images() -> Vec<Vec<u8>> {
         let windowed = image_of_words(&[b"16", b"WINDOWITEMS", b"100", b"GENERATIONS", b"2"]);
-        [image_of("0"), image_of("1"), windowed]
+        let images = [image_of("0"), image_of("1"), windowed];
+        let noted = images.iter().map(|image| {
+            let mut native = read(image).unwrap();
+            assert_eq!(native.set_note(b"coua/keys", b"{}", None), Ok(true));
+            written(&native)
+        });
+        noted.collect::<Vec<_>>().into_iter().chain(images).collect()
     }
 
     fn image() -> Vec<u8> {
@@ -277,6 +334,10 @@ mod tests {
         let mut native = NativeCuckoo::of(spec).unwrap();
         native.insert(&[b"a", b"b", b"b", b"b", b"b", b"b", b"b"], Copies::Add, None);
         native.remove(&[b"a"]);
+        written(&native)
+    }
+
+    fn written(native: &NativeCuckoo) -> Vec<u8> {
         let mut bytes = Vec::new();
         native.write(&mut bytes).unwrap();
         bytes
@@ -292,9 +353,7 @@ mod tests {
         for bytes in images() {
             let native = read(&bytes).unwrap();
             assert_eq!((native.count_all(&[b"b"]), native.deleted()), (vec![6], 1));
-            let mut again = Vec::new();
-            native.write(&mut again).unwrap();
-            assert!(again == bytes);
+            assert!(written(&native) == bytes);
             assert_eq!(NativeCuckoo::image_length(&bytes), Some(bytes.len() as u64));
         }
     }
@@ -336,11 +395,25 @@ mod tests {
     }
 
     #[test]
+    fn notes_that_are_none_are_refused_though_their_checksum_fits() {
+        for image in images().into_iter().take(3) {
+            let length = u32_at(&image, NOTES_AT) as usize;
+            for at in HEAD..HEAD + 4 {
+                let mut forged = image.clone();
+                forged[at] ^= 0x41;
+                let sum = checksum(&forged[HEAD..HEAD + length]);
+                forged[HEAD + length..][..SUM].copy_from_slice(&sum.to_le_bytes());
+                assert!(matches!(read(&forged), Err(RdbError::Field("notes"))), "byte {at}");
+            }
+        }
+    }
+
+    #[test]
     fn few_items_with_impossible_numbers_are_refused_though_their_checksum_fits() {
         for (at, value) in [(64, 1u32), (64, 5_000), (72, 7), (72, 65), (76, 5), (76, 65)] {
             let mut forged = image_of("1");
             forged[at..at + 4].copy_from_slice(&value.to_le_bytes());
-            let end = forged.len() - LIST_SUM;
+            let end = forged.len() - SUM;
             let sum = checksum(&forged[HEAD..end]).to_le_bytes();
             forged[end..].copy_from_slice(&sum);
             assert!(read(&forged).is_err(), "{value} at {at}");
@@ -350,7 +423,7 @@ mod tests {
     #[test]
     fn a_head_with_impossible_options_is_refused_though_its_checksum_fits() {
         for (at, value) in
-            [(8, 2u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 1)]
+            [(8, 2u32), (12, 1), (32, 0), (32, 256), (36, 65_536), (40, 32_769), (44, 4097)]
         {
             let mut forged = image();
             forged[at..at + 4].copy_from_slice(&value.to_le_bytes());

@@ -10,6 +10,7 @@ use super::cuckoo_request::{CuckooSpec, Hints, Precision, SMALL};
 use super::sorted_hashes::SortedHashes;
 use super::table::{Copies, Figures};
 use crate::error::CommandError;
+use crate::value::first_change;
 
 /// Most hashes of a list. Adding one more takes about as long as a command.
 pub(super) const MOST: usize = SMALL as usize;
@@ -25,6 +26,8 @@ pub(super) struct HashList {
     /// Hashes that are told apart, if the filter does not grow.
     distinct: u16,
     hints: Hints,
+    /// Goes up with every change of the filter; not saved.
+    pub(super) changes: u16,
 }
 
 /// Why a list does not take a hash.
@@ -55,6 +58,7 @@ impl HashList {
             hashes,
             capacity: spec.capacity as u16,
             hints: spec.hints,
+            changes: first_change(),
         };
         list.count_distinct();
         list.hashes.reserve(list.reserved())?;
@@ -192,6 +196,11 @@ impl HashList {
             window: None,
             filters: 1,
         }
+    }
+
+    /// A copy, which counts its own changes.
+    pub(super) fn copy(&self) -> Self {
+        Self { changes: first_change(), ..self.clone() }
     }
 
     /// The filter as a table.

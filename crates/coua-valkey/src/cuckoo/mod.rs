@@ -7,6 +7,7 @@ mod cuckoo_image;
 mod cuckoo_request;
 mod hash_list;
 mod native_cuckoo;
+mod notes;
 #[cfg(test)]
 mod replicas;
 mod sorted_hashes;

@@ -9,19 +9,19 @@ use coua::{CuckooFilter, KeyHash, KeyHasher};
 use super::compaction::{Compaction, CompactionPosition};
 use super::cuckoo_request::{CuckooSpec, Hints};
 use super::hash_list::{HashList, ListFull};
+use super::notes::Notes;
 use super::table::{Copies, Figures, Table, VALUE_BYTES};
 use super::windowed::{WindowedFilter, milliseconds};
 use crate::error::CommandError;
 use crate::server::block_bytes;
-use crate::value::{NativeFilter, Outcome, Outcomes, first_change};
+use crate::value::{NativeFilter, Outcome, Outcomes};
 
 /// A filter of this module.
 pub(crate) struct NativeCuckoo {
     form: Form,
     /// Removals since the filter was created or compacted.
     pub(super) deleted: u64,
-    /// Goes up with every change, modulo 2^64; not saved.
-    changes: u64,
+    notes: Notes,
 }
 
 const _: () = assert!(size_of::<NativeCuckoo>() as u64 == VALUE_BYTES);
@@ -60,7 +60,35 @@ impl NativeCuckoo {
     }
 
     fn of_form(form: Form, deleted: u64) -> Self {
-        Self { form, deleted, changes: first_change() }
+        Self { form, deleted, notes: Notes::default() }
+    }
+
+    pub(super) fn with_notes(self, notes: Notes) -> Self {
+        Self { notes, ..self }
+    }
+
+    pub(super) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Sets a note, or removes it if the value is empty, within a limit of memory. Whether that changes anything.
+    pub(super) fn set_note(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        limit: Option<u64>,
+    ) -> Result<bool, CommandError> {
+        let notes = self.notes.with(name, value)?;
+        if notes.bytes() == self.notes.bytes() {
+            return Ok(false);
+        }
+        let bytes = self.memory_bytes() - self.notes.memory_bytes() + notes.memory_bytes();
+        if let Some(limit) = limit.filter(|&limit| bytes > limit && bytes > self.memory_bytes()) {
+            return Err(CommandError::KeyMemory { limit });
+        }
+        self.notes = notes;
+        self.after_change();
+        Ok(true)
     }
 
     pub(super) fn form(&self) -> &Form {
@@ -78,12 +106,18 @@ impl NativeCuckoo {
 
     /// To be called after every change.
     fn after_change(&mut self) {
-        self.changes = self.changes.wrapping_add(1);
-        match &mut self.form {
-            Form::List(_) => {}
-            Form::Table(table) => table.update_charge(),
-            Form::Windowed(windowed) => windowed.update_charge(),
-        }
+        let changes = match &mut self.form {
+            Form::List(list) => &mut list.changes,
+            Form::Table(table) => {
+                table.update_charge();
+                &mut table.changes
+            }
+            Form::Windowed(windowed) => {
+                windowed.update_charge();
+                &mut windowed.changes
+            }
+        };
+        *changes = changes.wrapping_add(1);
     }
 
     /// Removals since the filter was created or compacted.
@@ -175,7 +209,8 @@ impl NativeCuckoo {
         /// The next item may need as many beside the table.
         const FOR_ONE: u64 = 64;
         let Form::List(list) = &self.form else { return Ok(()) };
-        let table = Table::new(list.to_table()?, list.hints());
+        let mut table = Table::new(list.to_table()?, list.hints());
+        table.changes = list.changes;
         if let Some(limit) = limit.filter(|&limit| table.memory_bytes() + FOR_ONE > limit) {
             return Err(CommandError::KeyMemory { limit });
         }
@@ -285,12 +320,6 @@ impl NativeCuckoo {
         Ok(())
     }
 
-    /// Takes on what another filter is, as a change of this one.
-    pub(crate) fn replace(&mut self, other: Self) {
-        let changes = self.changes.wrapping_add(1);
-        *self = Self { changes, ..other };
-    }
-
     /// What it tells about itself.
     pub(crate) fn figures(&self) -> Figures {
         match &self.form {
@@ -342,23 +371,29 @@ impl NativeFilter for NativeCuckoo {
     }
 
     fn changes(&self) -> u64 {
-        self.changes
+        u64::from(match &self.form {
+            Form::List(list) => list.changes,
+            Form::Table(table) => table.changes,
+            Form::Windowed(windowed) => windowed.changes,
+        })
     }
 
     fn memory_bytes(&self) -> u64 {
-        match &self.form {
+        let filter = match &self.form {
             Form::List(list) => VALUE_BYTES + list.list_bytes(),
             Form::Table(table) => table.memory_bytes(),
             Form::Windowed(windowed) => windowed.memory_bytes(),
-        }
+        };
+        filter + self.notes.memory_bytes()
     }
 
     fn allocated_bytes(&self) -> u64 {
-        match &self.form {
+        let filter = match &self.form {
             Form::List(list) => block_bytes(list.list_bytes()),
             Form::Table(table) => table.allocated_bytes(),
             Form::Windowed(windowed) => windowed.allocated_bytes(),
-        }
+        };
+        filter + self.notes.memory_bytes()
     }
 
     fn pieces(&self) -> usize {
@@ -371,10 +406,10 @@ impl NativeFilter for NativeCuckoo {
 
     fn try_clone(&self) -> Result<Self, CommandError> {
         let form = match &self.form {
-            Form::List(list) => Form::List(list.clone()),
+            Form::List(list) => Form::List(list.copy()),
             Form::Table(table) => Form::Table(table.try_clone()?),
             Form::Windowed(windowed) => Form::Windowed(windowed.try_clone()?),
         };
-        Ok(Self { form, deleted: self.deleted, changes: first_change() })
+        Ok(Self { form, deleted: self.deleted, notes: self.notes.clone() })
     }
 }

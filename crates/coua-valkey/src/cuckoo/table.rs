@@ -11,7 +11,7 @@ use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickl
 use super::cuckoo_request::Hints;
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
-use crate::value::{MemoryCharge, Outcome, Outcomes};
+use crate::value::{MemoryCharge, Outcome, Outcomes, first_change};
 
 /// Which items an insert takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,12 +164,14 @@ pub(super) struct Table {
     charged_at: usize,
     /// Bytes that the allocator had given for the filter then: asked before and after every write.
     allocated: u64,
+    /// Goes up with every change of the filter; not saved.
+    pub(super) changes: u16,
 }
 
 impl Table {
     pub(super) fn new(filter: CuckooFilter, hints: Hints) -> Box<Self> {
-        let charge = MemoryCharge::default();
-        let mut table = Self { filter, hints, charge, charged_at: 0, allocated: 0 };
+        let (charge, changes) = (MemoryCharge::default(), first_change());
+        let mut table = Self { filter, hints, charge, charged_at: 0, allocated: 0, changes };
         table.update_charge();
         Box::new(table)
     }

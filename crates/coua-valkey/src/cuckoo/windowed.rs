@@ -16,18 +16,21 @@ use super::cuckoo_request::Hints;
 use super::table::{Copies, Figures, Inserts, LimitedFilter, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;
 use crate::server::block_bytes;
-use crate::value::{MemoryCharge, release};
+use crate::value::{MemoryCharge, first_change, release};
 
 /// A filter of the library that forgets.
 pub(super) struct WindowedFilter {
     pub(super) filter: Generations,
     pub(super) hints: Hints,
     charge: MemoryCharge,
+    /// Goes up with every change of the filter; not saved.
+    pub(super) changes: u16,
 }
 
 impl WindowedFilter {
     pub(super) fn new(filter: Generations, hints: Hints) -> Box<Self> {
-        let mut windowed = Self { filter, hints, charge: MemoryCharge::default() };
+        let (charge, changes) = (MemoryCharge::default(), first_change());
+        let mut windowed = Self { filter, hints, charge, changes };
         windowed.update_charge();
         Box::new(windowed)
     }

@@ -13,15 +13,15 @@ use crate::server::random_bytes;
 
 /// What a filter begins to count its changes from: another number each time that one is made or
 /// read, so that a dump does not go on in another filter than it began in.
-pub(crate) fn first_change() -> u64 {
+pub(crate) fn first_change() -> u16 {
     /// Odd and without pattern: the numbers of two filters differ in the bits that positions show.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     static RANDOM: OnceLock<u64> = OnceLock::new();
     static FILTERS: AtomicU64 = AtomicU64::new(0);
     let number = FILTERS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP);
     let random = RANDOM.get_or_init(|| u64::from_le_bytes(random_bytes()));
-    // Positions show the lowest bits, and the highest of a product are the most varied.
-    number.wrapping_add(*random).rotate_left(16)
+    // The highest bits of a product are the most varied.
+    (number.wrapping_add(*random) >> 48) as u16
 }
 
 /// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter

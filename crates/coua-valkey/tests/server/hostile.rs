@@ -56,6 +56,7 @@ pub(crate) fn restore_all(client: &mut Client, payloads: &[Vec<u8>]) -> Vec<Valu
 pub(crate) fn small_dumps(client: &mut Client) -> Vec<Vec<u8>> {
     for command in [
         "CF.INSERT few ITEMS a b b c",
+        "CF.NOTE few name value",
         "CF.RESERVE fixed 64 EXPANSION 0",
         "CF.MADD fixed 1 2 3 4 5 6",
         "CF.RESERVE copies 64",
@@ -124,11 +125,12 @@ fn changed_windows_with_right_checksums(kind: Kind) {
     assert!(taken < 32 << 20, "{taken} bytes");
 }
 
-/// Every byte of a list of few items, and of a chain of Bloom filters, likewise.
+/// Every byte of a list of few items with a note, and of a chain of Bloom filters, likewise.
 fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     client.good("CF.INSERT few ITEMS a b b c");
+    client.good("CF.NOTE few name value");
     client.good("BF.RESERVE chain 0.01 5");
     client.good(&zoo::with_items("BF.MADD chain", 0..30));
     let before = client.info_number("memory", "used_memory_peak");
@@ -161,9 +163,16 @@ type Seal = fn(&mut [u8]);
 
 /// Puts the checksums of a list right: `cuckoo/image.rs`.
 fn seal_list(image: &mut [u8]) {
+    let notes = u64_at(image, 40) >> 32;
+    let notes_end = usize::try_from(notes).map_or(usize::MAX, |notes| notes.saturating_add(64));
     put_sum(image, 0..56, 56);
     let end = image.len() - 8;
-    put_sum(image, 64..end, end);
+    if notes > 0 && notes_end < end - 8 {
+        put_sum(image, 64..notes_end, notes_end);
+        put_sum(image, notes_end + 8..end, end);
+    } else {
+        put_sum(image, 64..end, end);
+    }
 }
 
 /// And those of a chain: `bloom/image.rs`.

@@ -34,6 +34,7 @@ mod lies;
 mod limits;
 mod management;
 mod memory;
+mod notes;
 mod pair;
 mod payload;
 mod random;

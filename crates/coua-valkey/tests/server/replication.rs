@@ -64,6 +64,13 @@ pub(crate) const COMMANDS: &[&str] = &[
     "CF.ADVANCE aging 9999999999999",
     "CF.ADVANCE aging 9999999999999",
     "CF.DEL counting 49999",
+    "CF.NOTE counting name value",
+    "CF.NOTE counting name other NX",
+    "CF.NOTE counting name2 other NX",
+    "CF.NOTE counting name value2",
+    "CF.NOTE counting name2 \"\"",
+    "CF.NOTE few zoo/name \"\"",
+    "CF.NOTE made a 1",
     "CF.COMPACT counting",
     "CF.MERGE made5 aging",
     "BF.RESERVE bloom2 0.001 200 EXPANSION 4",
@@ -266,6 +273,7 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
     client.good("CF.RESERVE full 100 EXPANSION 0 ERROR 0.000001");
     client.run(&zoo::with_items("CF.MADD full", 0..1_000));
     client.good("CF.COMPACT f");
+    client.good("CF.NOTE f a 1");
     client.good("BF.MADD bloom a b");
     caught_up(&pair.primary, &pair.replica);
     let before = told(&pair.primary, "master_repl_offset");
@@ -278,6 +286,9 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
         "CF.INFO f",
         "CF.SCANDUMP f 0",
         "CF.COMPACT f",
+        "CF.NOTE f a 1",
+        "CF.NOTE f a 2 NX",
+        "CF.NOTE f b \"\"",
         "CF.ADD full x",
         "CF.INSERT full ITEMS x y",
         "CF.RESERVE f 1000",

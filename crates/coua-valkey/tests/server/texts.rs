@@ -32,7 +32,10 @@ const EXAMPLES: &str = "
     CF.COMPACT seen
     CF.RESERVE week 1000 WINDOW 7d
     CF.ADVANCE week 4102444800000
+    CF.NOTE seen owner me
+    CF.NOTE seen owner you NX
     CF.INFO seen FULL
+    CF.INFO seen NOTES
     CF.INFO seen ITEMS
     CF.DEBUG seen
     CF.SCANDUMP seen 0
@@ -81,6 +84,10 @@ const REFUSED: &str = "
     CF.ADVANCE seen 4102444800000
     CF.ADVANCE week x
     CF.ADVANCE week 4102444800000000
+    CF.NOTE none owner me
+    CF.NOTE seen owner me XX
+    CF.NOTE seen \"\" me
+    CF.NOTE seen owner LONG
     CF.SCANDUMP seen x
     CF.SCANDUMP changed POSITION
     CF.LOADCHUNK f2 1 x
@@ -154,6 +161,9 @@ fn replied(client: &mut Client, line: &str) -> String {
         let reply = client.call(&parts).to_string();
         client.good("CONFIG SET maxmemory 0");
         return reply;
+    }
+    if let Some(begin) = line.strip_suffix("LONG") {
+        return client.run(&(begin.to_owned() + &"x".repeat(4096))).to_string();
     }
     if line.ends_with("POSITION") {
         client.good("CF.ADD changed a");

@@ -55,6 +55,10 @@ pub(crate) fn cuckoo(client: &mut Client) {
     client.good("CF.ADVANCE aging 4102444800000");
     insert(client, "aging", 10_000..20_000);
     insert(client, "counting", 0..50_000);
+    for key in ["few", "grown", "fixed", "aging"] {
+        client.good(&format!("CF.NOTE {key} zoo/name {key}"));
+        client.good(&format!("CF.NOTE {key} b 2"));
+    }
 }
 
 /// All keys of [`fill`].

@@ -75,7 +75,8 @@ impl CuckooFilter {
         self.segments.geometry().cells().log2()
     }
 
-    /// Probability that `contains` is true for a key that is absent, with the items stored now.
+    /// Probability that `contains` is true for a key that is absent, with the items stored now; an upper bound, as
+    /// items that share a cell are counted each. Above a tenth it matters: the probability is 1 - exp(-rate).
     pub fn false_positive_rate(&self) -> f64 {
         (self.stored as f64 / self.segments.geometry().cells()).min(1.0)
     }

@@ -232,10 +232,8 @@ impl TableView {
         segment: usize,
     ) -> Result<Vec<Slot>, LoadError> {
         let row = &self.part.segments[segment];
-        let mut table = Table::new(0, row.bytes)?;
-        let mut read = table.segment_mut(0);
-        input.seek(SeekFrom::Start(self.segments[segment].bytes.start))?;
-        self.part.read_segment(input, segment, &mut read)?;
+        let mut table = self.read(input, segment)?;
+        let read = table.segment_mut(0);
         let level = self.part.level_of(row);
         let items = (0..).zip(level.items(&read, 0..level.slots()));
         let items = items.filter(|&(_, (_, value))| value != 0);
@@ -248,5 +246,43 @@ impl TableView {
             representative: level.representative(row.prefix, bucket, value),
         });
         Ok(slots.collect())
+    }
+
+    fn read<R: Read + Seek>(&self, input: &mut R, segment: usize) -> Result<Table, LoadError> {
+        let mut table = Table::new(0, self.part.segments[segment].bytes)?;
+        input.seek(SeekFrom::Start(self.segments[segment].bytes.start))?;
+        self.part.read_segment(input, segment, &mut table.segment_mut(0))?;
+        Ok(table)
+    }
+
+    /// Checks all segments, one in memory at a time, and that the overflow table and the numbers of items fit them.
+    /// O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for what is damaged or cannot be.
+    pub fn check<R: Read + Seek>(&self, input: &mut R) -> Result<(), LoadError> {
+        let (mut stored, mut extra, mut last) = (0_u64, 0_u64, None);
+        for (number, segment) in self.segments.iter().enumerate() {
+            self.read(input, number)?;
+            stored = stored.saturating_add(segment.occupied.into());
+        }
+        for entry in &self.overflow {
+            let hash = entry.representative;
+            if self.locate(hash).representative != hash || last.replace(hash) >= Some(hash) {
+                return Err(LoadError::Field {
+                    name: "overflow table entry",
+                    found: hash.to_u64(),
+                });
+            }
+            stored = stored.saturating_add(entry.without_slot);
+            extra = extra.saturating_add(entry.extra);
+        }
+        let row = &self.part.row;
+        if (stored, stored.saturating_add(extra)) == (row.stored, row.len) {
+            Ok(())
+        } else {
+            Err(LoadError::Field { name: "number of items", found: row.len })
+        }
     }
 }

@@ -85,7 +85,7 @@ impl Subject {
 
     #[cfg(feature = "server")]
     fn on_server(address: &server::Address, verbosity: Verbosity) -> Result<Self> {
-        let filter = server::pull(address, verbosity)?;
+        let (filter, _) = server::pull(address, verbosity)?;
         let key = match filter.hasher().algorithm() {
             HashAlgorithm::SipHash13 { key } => hexadecimal(key),
             _ => String::new(),

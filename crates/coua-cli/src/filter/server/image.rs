@@ -6,6 +6,7 @@
 
 use super::address::Address;
 use super::remote_filter::{RemoteFilter, request};
+use crate::key::KeySpec;
 use crate::terminal::{Failure, Result, Verbosity};
 use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
@@ -26,9 +27,13 @@ const SCRIPT: &str = "local chunks, at = {}, 0 \
 /// grown since, and a dump has padding.
 const MARGIN: u64 = 64 << 20;
 
-/// All items of the filter. Each shard is of one moment, and no two need be of the same.
-pub(crate) fn pull(address: &Address, verbosity: Verbosity) -> Result<Generations> {
+/// All items of the filter, and how its keys are made. Each shard is of one moment, and no two need be of the same.
+pub(crate) fn pull(
+    address: &Address,
+    verbosity: Verbosity,
+) -> Result<(Generations, Option<KeySpec>)> {
     let (mut filter, found) = RemoteFilter::open(address, verbosity)?;
+    let keys = found.key_spec(address)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys() {
@@ -41,7 +46,8 @@ pub(crate) fn pull(address: &Address, verbosity: Verbosity) -> Result<Generation
             })?,
         }
     }
-    union.ok_or_else(|| filter.failure("it has no shards"))
+    let union = union.ok_or_else(|| filter.failure("it has no shards"))?;
+    Ok((union, keys))
 }
 
 impl RemoteFilter {
@@ -72,14 +78,19 @@ const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashe
                          items; leave ?shards=N out";
 
 /// Creates the key. Other clients get errors about it until all of it is there.
-pub(crate) fn push(pushed: &Generations, address: &Address, verbosity: Verbosity) -> Result<()> {
+pub(crate) fn push(
+    pushed: &Generations,
+    keys: Option<&KeySpec>,
+    address: &Address,
+    verbosity: Verbosity,
+) -> Result<()> {
     if address.shards.is_some() {
         return Err(Failure::at(address, NO_SHARDS));
     }
     if pushed.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
         return Err(Failure::at(address, LAST_SEEN));
     }
-    let bytes = encode(pushed).map_err(|error| Failure::at(address, error))?;
+    let bytes = encode(pushed, keys).map_err(|error| Failure::at(address, error))?;
     let mut filter = RemoteFilter::connect(address, verbosity)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
@@ -152,6 +163,10 @@ const SIPHASH_1_3: u32 = 2;
 const HINTS: [u32; 2] = [2, 20];
 /// Where the head has EXPANSION: 0 if the filter does not grow.
 const EXPANSION_AT: usize = 40;
+/// And the bytes of notes behind it.
+const NOTES_AT: usize = 44;
+/// Bytes that all notes may have.
+const MOST_NOTES: usize = 4096;
 /// Bytes before the hashes of few items.
 const FEW_FRONT: usize = 16;
 
@@ -164,11 +179,14 @@ fn decode(bytes: &[u8]) -> Result<Generations, String> {
     if bytes.len() < HEAD || &bytes[..8] != MAGIC {
         return Err(OF_REDISBLOOM.to_owned());
     }
-    let (head, body) = bytes.split_at(HEAD);
+    let (head, rest) = bytes.split_at(HEAD);
     let (covered, sum) = head.split_at(HEAD - 8);
     if checksum(covered).to_le_bytes() != sum {
         return Err(NO_IMAGE.to_owned());
     }
+    let notes = u32_at(head, NOTES_AT) as usize;
+    let notes = if notes > 0 { notes + size_of::<u64>() } else { 0 };
+    let body = rest.get(notes..).ok_or(NO_IMAGE)?;
     let key = head[16..32].first_chunk().copied();
     let key = key.filter(|_| u32_at(head, 12) == SIPHASH_1_3);
     match u32_at(head, 8) {
@@ -224,7 +242,12 @@ fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
 }
 
 /// The image of a filter.
-fn encode(filter: &Generations) -> io::Result<Vec<u8>> {
+fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
+    let notes = keys.map_or_else(Vec::new, |keys| note(KeySpec::NOTE.as_bytes(), &keys.to_note()));
+    if notes.len() > MOST_NOTES {
+        let reason = "the options that find its keys are longer than a server remembers";
+        return Err(io::Error::other(reason));
+    }
     let kind = if filter.window().is_some() { WINDOW } else { FILTER };
     let mut key = [0; 16];
     let algorithm = match filter.hasher().algorithm() {
@@ -245,13 +268,23 @@ fn encode(filter: &Generations) -> io::Result<Vec<u8>> {
     bytes.extend([kind, algorithm].iter().flat_map(|field| field.to_le_bytes()));
     bytes.extend(key);
     let [bucket_size, max_iterations] = HINTS;
-    let options = [bucket_size, max_iterations, expansion, 0];
+    let options = [bucket_size, max_iterations, expansion, notes.len() as u32];
     bytes.extend(options.iter().flat_map(|field| field.to_le_bytes()));
     // No item was removed since then.
     bytes.extend(0_u64.to_le_bytes());
     bytes.extend(checksum(&bytes).to_le_bytes());
+    if !notes.is_empty() {
+        bytes.extend_from_slice(&notes);
+        bytes.extend(checksum(&notes).to_le_bytes());
+    }
     filter.write_to(&mut bytes)?;
     Ok(bytes)
+}
+
+/// A note in an image.
+fn note(name: &[u8], note: &[u8]) -> Vec<u8> {
+    let lengths = [name, note].map(|part| (part.len().min(MOST_NOTES) as u16).to_le_bytes());
+    [lengths.as_flattened(), name, note].concat()
 }
 
 /// XXH3-64 with seed 0.

@@ -1,10 +1,11 @@
 //! What the module's commands say: operations on keys, many in one command and each shard's by themselves; and CF.INFO.
 
 use super::cluster::Shards;
-use crate::key::BlockKeys;
-use crate::terminal::FilterFigures;
+use crate::key::{BlockKeys, KeySpec};
+use crate::terminal::{FilterFigures, Result};
 use coua::window::{Clock, Window};
 use redis::{Cmd, FromRedisValue, Value};
+use std::fmt::Display;
 
 /// Keys in a command: enough to make its overhead small, and few enough not to hold up others.
 const MOST_KEYS: usize = 512;
@@ -149,6 +150,8 @@ pub(super) struct Description {
     pub(super) window: Option<Window>,
     /// A shard has the layout of `RedisBloom`.
     pub(super) is_of_redisbloom: bool,
+    /// The note about its keys, which the first shard has.
+    pub(super) key_note: Option<Vec<u8>>,
 }
 
 impl Description {
@@ -178,10 +181,16 @@ impl Description {
             }
         }
         all.window = shards.first().and_then(window);
+        all.key_note = shards.first().and_then(|shard| note(shard, KeySpec::NOTE));
         all.load = used.map(|used| used / all.slots.max(1) as f64);
         // A key that was never added is asked of one shard only.
         all.false_positive_rate = rates.map(|rates| rates / shards.len().max(1) as f64);
         Some(all)
+    }
+
+    /// How its keys are made, if the server keeps that.
+    pub(super) fn key_spec(&self, filter: impl Display) -> Result<Option<KeySpec>> {
+        self.key_note.as_deref().map(|note| KeySpec::of_note(note, filter)).transpose()
     }
 
     /// As `--when-full` names it.
@@ -198,6 +207,13 @@ pub(super) fn window(shard: &Value) -> Option<Window> {
         timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;
     let generations = u32::try_from(number("Generations")?).ok()?;
     Window::new(clock, length, generations).ok()
+}
+
+/// The note of this name.
+fn note(shard: &Value, wanted: &str) -> Option<Vec<u8>> {
+    let notes = Vec::<Vec<u8>>::from_redis_value_ref(field(shard, "Notes")?).ok()?;
+    let found = notes.chunks_exact(2).find(|note| note[0] == wanted.as_bytes())?;
+    Some(found[1].clone())
 }
 
 fn field<'a>(fields: &'a Value, wanted: &str) -> Option<&'a Value> {

@@ -172,6 +172,16 @@ impl RemoteFilter {
         Err(self.failure(&reason))
     }
 
+    /// Keeps a note with the first shard, unless it has one of this name: whether it was the first. Or why it cannot, in
+    /// the server's words.
+    pub(super) fn keep_note(&mut self, name: &str, note: &[u8]) -> Result<Result<bool, String>> {
+        let key = &self.shards.keys()[0];
+        let command = redis::cmd("CF.NOTE").arg(key).arg(name).arg(note).arg("NX").to_owned();
+        let request = request(key, &command);
+        let reply = self.run(vec![request])?.pop().and_then(|request| request.reply);
+        Ok(reply.map_or(Ok(false), |reply| reply.map(|reply| reply != Value::Nil)))
+    }
+
     /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the operations.
     pub(super) fn ask(&mut self, operation: Operation, keys: &BlockKeys) -> Pending {
         let is_too_long = keys.contents.iter().any(|key| key.len() > LONGEST_KEY);

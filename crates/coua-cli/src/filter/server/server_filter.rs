@@ -14,7 +14,7 @@ use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
-use crate::key::{Answers, BlockKeys, Seen, Wanted};
+use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
 use coua::window::{Clock, Window};
@@ -39,6 +39,10 @@ const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: s
 pub(crate) struct ServerFilter {
     filter: RemoteFilter,
     op: Op,
+    verbosity: Verbosity,
+    key_spec: Option<KeySpec>,
+    /// Why it can no longer be said how its keys are made.
+    has_keys: Option<&'static str>,
     items_before: u64,
     hash_bits: Option<f64>,
     /// The questions that are open, in their order.
@@ -84,6 +88,12 @@ impl ServerFilter {
         Ok(Self {
             filter,
             op,
+            verbosity,
+            key_spec: found.key_spec(address)?,
+            has_keys: match &found {
+                found if found.is_of_redisbloom => Some("it has RedisBloom's layout"),
+                found => (found.items + found.deleted > 0).then_some("it had items before"),
+            },
             items_before: found.items,
             hash_bits: found.hash_bits,
             pending: VecDeque::new(),
@@ -93,6 +103,17 @@ impl ServerFilter {
             unsynced: BlockKeys::default(),
             synced: Instant::now(),
         })
+    }
+
+    /// Reports that the server will not know how the keys of this run are made, if that matters to later ones.
+    fn report_forgotten(&self, spec: &KeySpec, reason: &str) {
+        let KeySpec { normalize, .. } = spec;
+        if !normalize.does_nothing() {
+            self.verbosity.say(format_args!(
+                "{}: does not remember that its keys are made with {normalize} ({reason}): give that to every command",
+                self.filter.name()
+            ));
+        }
     }
 
     /// Records what the server says of the keys.
@@ -174,6 +195,31 @@ impl RunFilter for ServerFilter {
 
     fn wanted(&self) -> Wanted {
         Wanted::Key
+    }
+
+    fn key_spec(&self) -> Result<Option<KeySpec>> {
+        Ok(self.key_spec.clone())
+    }
+
+    /// Where several processes say at once how keys are made, the first one is right. As others may be about to add
+    /// keys, a filter without items does not take another word.
+    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
+        if !self.op.inserts() || self.key_spec.is_some() {
+            return Ok(());
+        }
+        let kept = match self.has_keys {
+            Some(reason) => Err(reason.to_owned()),
+            None => self.filter.keep_note(KeySpec::NOTE, &spec.to_note())?,
+        };
+        match kept {
+            Ok(true) => self.key_spec = Some(spec.clone()),
+            Ok(false) => {
+                let found = self.filter.describe()?.unwrap_or_default();
+                self.key_spec = found.key_spec(self.filter.name())?;
+            }
+            Err(reason) => self.report_forgotten(spec, &reason),
+        }
+        Ok(())
     }
 
     /// The server is not asked all the time.
@@ -330,5 +376,8 @@ pub(crate) fn report(address: &Address) -> Result<Report> {
     };
     report.field("window", found.window.map(window_object));
     report.row_if_any("window of each shard", found.window.map(window_text));
+    if let Some(keys) = found.key_spec(address)? {
+        keys.write_report(&mut report);
+    }
     Ok(report)
 }

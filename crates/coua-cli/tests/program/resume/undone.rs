@@ -140,3 +140,26 @@ fn the_same_names_with_other_records_are_another_job() {
     run_in(&folder, &daily).good();
     assert_eq!(folder.read("new"), b"d\n", "it has grown");
 }
+
+/// Its first byte alone is text.
+#[test]
+fn a_compressed_input_that_has_only_begun_is_not_resumed() {
+    let text = lines(1_000, Repeats::Few);
+    for (name, pack) in COMPRESSIONS {
+        let (folder, whole) = (Folder::new(), pack(&text));
+        for begun in 1..8 {
+            let dedup = ["dedup", "--filter", "f", "-o", "out", "--resume", "in"];
+            folder.file("in", &whole[..begun]);
+            let first = run_in(&folder, &dedup);
+            folder.file("in", &whole);
+            let second = run_in(&folder, &dedup);
+            let is_right = second.code == Some(0) && folder.read("out") == expected(&text);
+            let is_refused = second.code == Some(2) && second.stderr.contains("--restart");
+            assert!(is_right || is_refused, "{name} {begun}: {} {}", first.stderr, second.stderr);
+            run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "--restart", "in"]).good();
+            assert!(folder.read("out") == expected(&text), "{name} {begun}");
+            std::fs::remove_file(folder.join("f")).unwrap();
+            std::fs::remove_file(folder.join("out")).unwrap();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Checking a filter's file in little memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use coua::inspect::Contents;
+use coua::window::Window;
+use coua::{KeyHasher, LoadError};
+
+use crate::error::{Reason, StoreError};
+use crate::inspect::{LogEvent, LogReader};
+use crate::recover::{base_of, read_while_written};
+
+/// A file of which every byte was checked: the last committed state in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// How keys are hashed.
+    pub hasher: KeyHasher,
+    /// Items, every copy counted.
+    pub items: u64,
+    /// Bytes of the snapshot.
+    pub snapshot_bytes: u64,
+    /// Bytes of what was committed since the snapshot.
+    pub log_bytes: u64,
+    /// Commits in the log.
+    pub transactions: u64,
+    /// Bytes at the end of the file that do not count.
+    pub uncommitted: u64,
+}
+
+/// Checks a file that a writer may be changing: a segment of the snapshot, or a frame of the log, is in memory at a
+/// time.
+pub(crate) fn verify(path: &Path, key: Option<[u8; 16]>) -> Result<Verified, StoreError> {
+    read_while_written(path, |file| {
+        let snapshot_bytes = base_of(file, path)?.bytes;
+        let (hasher, mut items) = check_snapshot(file, key).map_err(|error| match error {
+            LoadError::Io(source) => StoreError::io(path, "read", source),
+            source => Reason::Load(source).at(path),
+        })?;
+        let mut log = LogReader::new(file, path, snapshot_bytes)?;
+        let log = log.read(file, path, |event| items.see(event))?;
+        Ok(Verified {
+            hasher,
+            items: items.committed(),
+            snapshot_bytes,
+            log_bytes: log.bytes,
+            transactions: log.transactions,
+            uncommitted: log.uncommitted,
+        })
+    })
+}
+
+fn check_snapshot(
+    mut file: &File,
+    key: Option<[u8; 16]>,
+) -> Result<(KeyHasher, ItemCount), LoadError> {
+    let contents = Contents::read(&mut file)?;
+    let mut items = ItemCount { window: contents.window, ..ItemCount::default() };
+    items.committed.time = contents.time;
+    let mut hasher = KeyHasher::default();
+    for table in &contents.tables {
+        hasher = table.hasher(key)?;
+        table.check(&mut file)?;
+        let generation = table.generation().unwrap_or_default();
+        *items.committed.of.entry(generation).or_default() += table.parameters().len;
+    }
+    Ok((hasher, items))
+}
+
+/// The items of each generation, and the time.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    of: BTreeMap<u64, u64>,
+    time: u64,
+}
+
+/// Counts the items of a filter from what its log says.
+#[derive(Debug, Default)]
+struct ItemCount {
+    window: Option<Window>,
+    committed: Counts,
+    /// With what is not committed yet.
+    pending: Option<Counts>,
+    generation: u64,
+}
+
+impl ItemCount {
+    fn see(&mut self, event: LogEvent) {
+        let counts = self.pending.get_or_insert_with(|| self.committed.clone());
+        let items = counts.of.entry(self.generation).or_default();
+        match event {
+            LogEvent::Inserted(_) => *items = items.saturating_add(1),
+            LogEvent::Removed(_) => *items = items.saturating_sub(1),
+            LogEvent::Time(time) => counts.time = time,
+            LogEvent::Generation(number) => self.generation = number,
+            LogEvent::Committed => {
+                self.committed = self.pending.take().unwrap_or_default();
+            }
+        }
+    }
+
+    /// Of the generations that the window has not left.
+    fn committed(&self) -> u64 {
+        let Counts { of, time } = &self.committed;
+        let oldest = self
+            .window
+            .map_or(0, |window| (time / window.step()).saturating_sub(window.generations().into()));
+        of.range(oldest..).fold(0, |sum, (_, items)| sum.saturating_add(*items))
+    }
+}
