@@ -192,6 +192,6 @@ fn a_filter_is_as_small_as_its_items() {
         let most = 2_000 + 20 * (number as usize + 1);
         assert!(filter.memory_bytes() <= most, "{filter:?}");
     }
-    assert_eq!(filter.hash_bits(), 64.0);
+    assert!(filter.hash_bits() > 63.9);
     assert!((0..30_000u32).all(|number| filter.contains(number.to_le_bytes())));
 }

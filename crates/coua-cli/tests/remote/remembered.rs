@@ -53,7 +53,7 @@ fn other_normalizers_are_refused(kind: Kind) {
     let server = Server::start(kind);
     let refused = |at: &str, options: &[&str], made: &str, given: &str| {
         let words = format!(
-            "coua: {at}: its keys are made with {made}, and not with {given}: leave such options out, or name another \
+            "coua: {at}: its keys are made with {made}, and not with {given}: drop these options, or name another \
              filter\n"
         );
         for args in [&["check", at][..], &["add", at], &["dedup", "--filter", at], &["remove", at]]

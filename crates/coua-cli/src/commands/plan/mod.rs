@@ -84,7 +84,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
     generations: Option<u32>,
 
-    /// Also show the memory of a filter that has grown to this number of items
+    /// Also show the memory of a filter that grew to its items
     #[arg(long, conflicts_with_all = ["rate", "window"])]
     growing: bool,
 
