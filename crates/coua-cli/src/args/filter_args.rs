@@ -134,10 +134,10 @@ impl SecretArgs {
 pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///
-    /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most one generation
-    /// (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time, unless --window-by is
-    /// last. A record's time is its arrival, unless --time-field is given. Old records are forgotten during the
-    /// run, and when a filter file is opened.
+    /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most one
+    /// generation (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time, unless
+    /// --window-by is last. A record's time is its arrival, unless --time-field is given. Old records are forgotten
+    /// during the run, and when a filter file is opened.
     ///
     /// With a number such as 1M-items, the last 1M different records are remembered. They are forgotten one
     /// generation at a time. A generation has its share of them, rounded up, and at most one generation more
@@ -154,8 +154,8 @@ pub(crate) struct WindowArgs {
 
     /// Generations of the window; each is forgotten as a whole [default: 8]
     ///
-    /// With more generations records are forgotten more exactly, and runs take longer: a new record is looked up
-    /// in up to N + 1 generations. Each takes at least 0.1 MB.
+    /// With more generations records are forgotten more exactly, and runs take longer: a new record is looked up in up
+    /// to N + 1 generations.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
     pub(crate) generations: Option<u32>,
 

@@ -80,14 +80,14 @@ struct RecordArgs {
     #[arg(long, hide_short_help = true)]
     no_decompress: bool,
 
-    /// Ignore what follows the end of gzip data and is none
+    /// Ignore other bytes after the end of gzip data
     #[arg(long, hide_short_help = true, conflicts_with = "no_decompress")]
     force: bool,
 
     /// Encoding of the texts, such as utf-16 or latin1 [default: bytes are read as they are]
     ///
     /// Texts are decoded to UTF-8, and so are the records that are printed. A byte order mark at the beginning of
-    /// a file decides. What is no text in the encoding becomes U+FFFD.
+    /// a file decides. Bytes that are invalid in the encoding become U+FFFD.
     #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
     encoding: Option<TextEncoding>,
 }

@@ -31,16 +31,16 @@ pub(super) struct KeyArgs {
     /// CSV columns that are the key: names in the header, or numbers
     ///
     /// A list with commas; a name with a comma stands in quotes, as in CSV. May be given several times. With a name,
-    /// the first record of every file is a header: it is printed once, and does not count as a record, and nor does
-    /// a record that is equal to it. If records are printed, all headers must be alike. Numbers count from 1. A name
-    /// in the header wins over a number; `=2020` is always a name; `id[2]` is the second column called id. With
-    /// numbers only, no header is expected, unless a number is too high for the first record and is a name in it.
-    /// Empty lines and a line such as `sep=;` may stand before the header. Records may contain newlines in quotes.
-    /// With `*` the key is the whole row by its values, whatever quotes they have; no header is expected.
+    /// the first record of every file is a header: it is printed once and is not a record; records equal to it are
+    /// skipped. If records are printed, all headers must be alike. Numbers count from 1. A name in the header wins over
+    /// a number; `=2020` is always a name; `id[2]` is the second column called id. With numbers only, no header is
+    /// expected, unless a number is too high for the first record and is a name in it. Empty lines and a line such as
+    /// `sep=;` may stand before the header. Records may contain newlines in quotes. With `*` the key is the whole row
+    /// by its values, whatever quotes they have; no header is expected.
     #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
     pub(super) csv: Vec<String>,
 
-    /// The same for all CSV columns but these, such as a time or a number of the row
+    /// All CSV columns but these, such as a time or a row number
     ///
     /// Names and numbers as with --csv. An empty cell is a value like others.
     #[arg(
@@ -52,7 +52,7 @@ pub(super) struct KeyArgs {
     )]
     pub(super) csv_except: Vec<String>,
 
-    /// The same for columns that tabs separate: a line is a record, and quotes mean nothing
+    /// Like --csv, for columns separated by tabs; quotes mean nothing
     #[arg(
         long,
         hide_short_help = true,
@@ -63,7 +63,7 @@ pub(super) struct KeyArgs {
     )]
     pub(super) tsv: Vec<String>,
 
-    /// Take quotes in CSV for characters like others: a line is a record
+    /// Treat quotes in CSV as ordinary characters: a line is a record
     #[arg(long, hide_short_help = true, conflicts_with_all = ["fields", "tsv", "json", "regex"])]
     pub(super) no_quotes: bool,
 
@@ -77,8 +77,7 @@ pub(super) struct KeyArgs {
     ///
     /// As in RFC 6901. May be given several times. The key is the content of a string, and the JSON text of
     /// other values, in which blanks, the order of members and superfluous escapes do not count. A record whose
-    /// value is null has no key. NaN, infinities and letters in Latin-1 in other places of the record are no
-    /// fault.
+    /// value is null has no key. NaN, infinities and Latin-1 letters elsewhere in the record are accepted.
     #[arg(long, value_name = "POINTER", group = "finder")]
     pub(super) json: Vec<String>,
 
@@ -94,7 +93,7 @@ pub(super) struct KeyArgs {
     #[arg(short = 'i', long)]
     pub(super) ignore_case: bool,
 
-    /// Take letters for equal that Unicode composes in several ways (normal form C)
+    /// Treat equivalent Unicode spellings as equal (normal form C)
     ///
     /// With --ignore-case, full case folding as well: `STRASSE` is like its spelling with a sharp s. Bytes that are
     /// not UTF-8 count as they are.
@@ -115,13 +114,16 @@ pub(super) struct KeyArgs {
     /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end still count, unless OPTIONS, a list
     /// with commas, says otherwise:
     ///
-    /// * `sort-query`: the order of parameters does not count; those of one name keep theirs.
-    /// * `drop=NAME`: parameters called NAME do not count; in a NAME such as `utm_*`, `*` stands for anything. May be
-    ///   given several times.
-    /// * `shape`: the values of parameters, and their order, do not count.
-    /// * `keep-fragment`: what follows `#` counts.
-    /// * `no-scheme`, `no-www`, `no-slash`: the scheme, a leading `www.` and a slash at the end of the path do not
-    ///   count.
+    /// `sort-query`: the order of parameters does not count; those of one name keep theirs.
+    ///
+    /// `drop=NAME`: parameters called NAME do not count; in a NAME such as `utm_*`, `*` stands for anything. May be
+    /// given several times.
+    ///
+    /// `shape`: the values of parameters, and their order, do not count.
+    ///
+    /// `keep-fragment`: what follows `#` counts.
+    ///
+    /// `no-scheme`, `no-www`, `no-slash`: the scheme, a leading `www.` and a slash at the end of the path do not count.
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) url: Vec<UrlForm>,
 
@@ -133,13 +135,13 @@ pub(super) struct KeyArgs {
     #[serde(skip)]
     pub(super) on_missing: Option<OnMissing>,
 
-    /// What an empty field, CSV cell or JSON string is [default: missing]
+    /// How to treat an empty field, cell or string [default: missing]
     ///
     /// A record with an empty one has no key (--on-missing). A whole record is always a key.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&EMPTY))]
     pub(super) empty: Option<Empty>,
 
-    /// What a missing part of a key of several parts is [default: missing]
+    /// How to treat a missing part of a key [default: missing]
     ///
     /// If all parts are missing, the record has no key.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&MISSING_PART))]

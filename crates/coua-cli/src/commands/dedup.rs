@@ -51,11 +51,11 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Take what is in FILE for seen: records, or the items of a filter
+    /// Treat the records of FILE, or a filter's items, as seen
     ///
     /// The option may be given several times. Records whose key is in one of these files are repeats: lines of B that
-    /// are not in A are `--known A B`. The files are read first, and are not changed; nor does a filter of this run
-    /// (--filter) take their records in.
+    /// are not in A are `--known A B`. The files are read first, and are not changed. Their records are not added to
+    /// --filter.
     #[arg(long, value_name = "FILE", help_heading = "Which copy")]
     known: Vec<PathBuf>,
 
@@ -65,10 +65,10 @@ pub(crate) struct DedupArgs {
 
     /// Write an output for each input into DIR
     ///
-    /// Each has the name that its input has below the deepest folder that all inputs are in, and is compressed as that
-    /// is: the records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. bzip2, xz and lz4 are only
-    /// read: such inputs need --compress, which also changes the endings of names. Folders are created. All outputs are
-    /// there from the beginning of the run on; what was in them goes. An output begins with the CSV header of its input.
+    /// Each output has its input's name, relative to the inputs' common folder, and is compressed like its input: the
+    /// records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. bzip2, xz and lz4 are only read: such
+    /// inputs need --compress, which also changes the endings of names. Folders are created. All outputs are created,
+    /// and emptied, at the start of the run. An output begins with the CSV header of its input.
     #[arg(long, value_name = "DIR", help_heading = "Output", hide_short_help = true)]
     output_dir: Option<PathBuf>,
 
@@ -81,31 +81,31 @@ pub(crate) struct DedupArgs {
 
     /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: as their names say]
     ///
-    /// A name that ends in `.zst` or `.gz` says that a file is compressed, with level 3 or 6. The output is a row of
+    /// A name ending in `.zst` or `.gz` implies compression, at level 3 or 6. The output is a row of
     /// frames (zstd) or members (gzip) of about 1 MiB of records, which all threads compress, and which every
     /// decompressor reads. At a checkpoint a frame ends: with --resume and --append others follow.
     #[arg(long, value_name = "FORMAT[:LEVEL]", help_heading = "Output", hide_short_help = true)]
     compress: Option<Packing>,
 
-    /// Of records with the same key print the first (the default), the last or none
+    /// Which of the records with one key to print [default: first]
     ///
     /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
     /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
-    /// second pass begins. With none (also -u) those records are printed whose key no other record has. Such a run
+    /// second pass begins. With none (also -u), only records whose key occurs once are printed. Such a run
     /// cannot be resumed: the same command begins again.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
 
-    /// Print only records whose key no other record has
+    /// Print only records whose key occurs once
     #[arg(short = 'u', hide = true, conflicts_with = "keep")]
     alone: bool,
 
-    /// Print the others: all that would not be printed without this option
+    /// Print the records that would otherwise not be printed
     #[arg(short = 'd', long, help_heading = "Which copy", conflicts_with = "tee_dups")]
     repeats: bool,
 
-    /// Print before each record how many records have its key
+    /// Prefix each record with how many records have its key
     ///
     /// The number and a tab; with --csv the separator of columns, and `count` in the header. All inputs are read twice
     /// (see --keep).

@@ -255,6 +255,11 @@ impl PartFront {
         intact(&found, &row.checksum, self.name_of(number))?;
         // If they are not sound, no number of slots is right.
         let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
-        expect("slots in use", used, row.occupied)
+        expect("slots in use", used, row.occupied)?;
+        if used == 0 {
+            // Bits of no slot may be set. A segment without items is all zero.
+            segment.bytes_mut(bytes).fill(0);
+        }
+        Ok(())
     }
 }
