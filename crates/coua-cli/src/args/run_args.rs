@@ -25,7 +25,7 @@ pub(crate) struct RunArgs {
     /// window or a limit of items may be changed by one thread only. If there is nothing else to do, compressed
     /// files are decompressed before their turn, and those of `bgzip` and `pzstd` in pieces, into at most 256 MiB
     /// of memory a thread and an eighth of what is free; -j1 does neither. Without this option files get one thread
-    /// for each 32 MiB, begun, of records. The output and the filter never depend on this number.
+    /// for each 64 MiB, begun, of records. The output and the filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 

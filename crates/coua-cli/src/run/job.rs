@@ -24,7 +24,7 @@ pub(crate) enum Threads {
 
 impl Threads {
     /// Bytes of records from which on a further thread is of use.
-    const BYTES_FOR_ONE: u64 = 32 << 20;
+    const BYTES_FOR_ONE: u64 = 64 << 20;
 
     pub(super) fn number(self, inputs: &Survey) -> NonZeroUsize {
         match (self, inputs.unpacked_bytes) {
@@ -280,7 +280,7 @@ mod tests {
         };
         let [one, eight] = [1, 8].map(|it| NonZeroUsize::new(it).unwrap());
         for (megabytes, expected) in
-            [(Some(0), 1), (Some(31), 1), (Some(32), 2), (Some(100), 4), (Some(999), 8), (None, 8)]
+            [(Some(0), 1), (Some(63), 1), (Some(64), 2), (Some(200), 4), (Some(999), 8), (None, 8)]
         {
             assert_eq!(number(Threads::AtMost(eight), megabytes), expected, "{megabytes:?}");
             assert_eq!(number(Threads::Exactly(eight), megabytes), 8, "{megabytes:?}");
