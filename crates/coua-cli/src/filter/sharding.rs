@@ -50,8 +50,8 @@ impl Sharding {
     }
 
     /// Puts the answers of the groups in the order of the keys, up to the first for which a shard had no room; what the
-    /// shards did after that stays in the groups. The shards, which are one filter to the user, remember `hash_bits` bits of
-    /// each hash.
+    /// shards did after that stays in the groups. The shards, which are one filter to the user, remember `hash_bits`
+    /// bits of each hash.
     pub(super) fn merge(
         self,
         keys: &BlockKeys,

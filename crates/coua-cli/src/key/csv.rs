@@ -116,8 +116,8 @@ impl Columns {
         self.named.iter().any(|column| column.position.is_none())
     }
 
-    /// What the first record of a file is. If all columns are given by number and it has that many columns, it is not a header;
-    /// a number that is too high for it may be the name of a column. `see` is shown every field.
+    /// What the first record of a file is. If all columns are given by number and it has that many columns, it is not a
+    /// header; a number that is too high for it may be the name of a column. `see` is shown every field.
     pub(crate) fn resolve(
         &mut self,
         first: &[u8],

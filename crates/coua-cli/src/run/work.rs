@@ -153,8 +153,8 @@ pub(super) enum Outcome {
     Whole,
     /// Not this record, for which there was no room, nor those after it.
     Full { record: String, no_room: NoRoom },
-    /// The server cannot be reached, or does not do what it is asked, and has left `unanswered` records open. All before
-    /// the `first` were answered; the `last` is that about which was asked last.
+    /// The server cannot be reached, or does not do what it is asked, and has left `unanswered` records open. All
+    /// before the `first` were answered; the `last` is that about which was asked last.
     GaveUp { reason: String, unanswered: u64, first: String, last: String },
 }
 

@@ -22,7 +22,8 @@ const MILLION: f64 = (1 << 20) as f64;
 /// Up to as many items any filter that grows keeps a rate that it was given. Small ones pay for this with half a byte
 /// and more for each item.
 const LEAST_ROOM: f64 = (1 << 24) as f64;
-/// Filters for at most this number of items may begin as a list: so those of fixed size, too, remember whole bits of hashes.
+/// Filters for at most this number of items may begin as a list: so those of fixed size, too, remember whole bits of
+/// hashes.
 pub(super) const SMALL: u64 = 4096;
 
 const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
@@ -141,8 +142,8 @@ impl CuckooRequest {
     }
 }
 
-/// What keeps the rate: at the capacity in a filter of fixed size, while it grows in others, up to `least_room` items or
-/// more.
+/// What keeps the rate: at the capacity in a filter of fixed size, while it grows in others, up to `least_room` items
+/// or more.
 fn precision_for(
     capacity: u64,
     expansion: u16,

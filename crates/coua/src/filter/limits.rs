@@ -89,8 +89,8 @@ impl CuckooFilter {
         !self.segments.is_last_level(index) && depth < deepest(self.segments_in_region(index))
     }
 
-    /// Whether `inserts` inserts, in any order, stay within the limits of items and memory, and do not make the whole filter
-    /// grow, which moves all items.
+    /// Whether `inserts` inserts, in any order, stay within the limits of items and memory, and do not make the whole
+    /// filter grow, which moves all items.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
         self.stored.saturating_add(inserts as u64) <= self.policy.limit()
             && !self.may_rebuild_to_grow()
@@ -104,15 +104,14 @@ impl CuckooFilter {
         can_rebuild && (is_small || self.segments.are_some_at_last_level())
     }
 
-    /// Limits the memory that the filter grows to, in bytes, as [`memory_bytes`](Self::memory_bytes) counts them. `None`
-    /// (the default): no limit. O(1).
+    /// Limits the memory that the filter grows to, in bytes, as [`memory_bytes`](Self::memory_bytes) counts them.
+    /// `None` (the default): no limit. O(1).
     ///
-    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the second copy
-    /// of a key (in slots of less than 32 bits, one beyond a bucket's slots), if it is the first that has no slot. Everything else goes
-    /// on, also in a filter that is larger already. Until the filter has grown, each item that its memory was
-    /// [planned](Self::capacity) for goes in, also the few of them that have no slot in the end; later, those
-    /// whose segments have free slots.
-    /// While a filter is rebuilt, its old table is not counted. A clone has the same limit;
+    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the second copy of a key (in
+    /// slots of less than 32 bits, one beyond a bucket's slots), if it is the first that has no slot. Everything else
+    /// goes on, also in a filter that is larger already. Until the filter has grown, each item that its memory was
+    /// [planned](Self::capacity) for goes in, also the few of them that have no slot in the end; later, those whose
+    /// segments have free slots. While a filter is rebuilt, its old table is not counted. A clone has the same limit;
     /// snapshots, conversions and shared filters have none.
     ///
     /// ```

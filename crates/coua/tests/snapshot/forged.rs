@@ -395,3 +395,14 @@ fn filters_that_differ_in_a_flag_are_not_equal() {
         assert!(one != two && one.clone() == one && two.clone() == two, "{name}");
     }
 }
+
+/// What is in them does not show in a copy, which takes over nothing of segments without items.
+#[test]
+fn bits_of_no_slot_do_not_stay_in_a_segment_without_items() {
+    let mut forged = Forgery(bytes_of(&CuckooFilter::new()));
+    let segment = forged.segment(0).expect("it has segments");
+    forged.0[segment.end - 1] = 0xff;
+    let filter = Load::new().bytes::<CuckooFilter>(forged.seal()).expect("no slot is in use");
+    assert!(bytes_of(&filter) == bytes_of(&filter.clone()));
+    assert!(bytes_of(&filter) == bytes_of(&CuckooFilter::new()));
+}

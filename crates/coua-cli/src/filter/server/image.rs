@@ -218,8 +218,8 @@ fn few(body: &[u8], key: [u8; 16], when_full: WhenFull) -> Option<Generations> {
     Some(filter.into())
 }
 
-/// The smallest hash with the same first bits, of each of `count` hashes: the module's `sorted_hashes.rs` says how they lie in
-/// words.
+/// The smallest hash with the same first bits, of each of `count` hashes: the module's `sorted_hashes.rs` says how they
+/// lie in words.
 fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
     let high = count.next_power_of_two().ilog2().max(1).min(bits);
     let low = Some(bits - high).filter(|_| (8..=u64::BITS).contains(&bits))?;
