@@ -43,8 +43,6 @@ impl Store {
     ///
     /// ```
     /// use coua::shards::Division;
-    /// use coua::shards::Division;
-    /// use coua::shards::Division;
     /// use coua::window::Change;
     /// use coua::{CuckooFilter, KeyHash};
     /// use coua_store::Store;
