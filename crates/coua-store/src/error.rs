@@ -122,6 +122,14 @@ pub enum Reason {
         /// [`Notes::MOST_BYTES`](crate::Notes::MOST_BYTES).
         most: u64,
     },
+    /// There are as many notes as a file may have. The note was not set.
+    #[error(
+        "has {most} notes, and no more are possible: remove some, or put several values into one"
+    )]
+    TooManyNotes {
+        /// [`Notes::MOST`](crate::Notes::MOST).
+        most: usize,
+    },
     /// An earlier failure could not be undone on disk: open the store again.
     #[error(
         "an earlier write failed and could not be undone; what was committed before is safe: open the filter again"

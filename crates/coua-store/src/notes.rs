@@ -39,6 +39,8 @@ pub struct Notes {
 impl Notes {
     /// Bytes at most of a note and its name.
     pub const MOST_BYTES: u64 = MOST_PAYLOAD - ENTRY_BYTES;
+    /// Notes at most of a file.
+    pub const MOST: usize = 1 << 20;
 
     /// The note of this name.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
@@ -64,20 +66,23 @@ impl Notes {
     ///
     /// # Errors
     ///
-    /// [`Reason::NoteTooLarge`]: nothing has changed then.
+    /// [`Reason::NoteTooLarge`], [`Reason::TooManyNotes`]: nothing has changed then.
     pub fn set(&mut self, name: &str, note: &[u8]) -> Result<(), Reason> {
         let (found, most) = ((name.len() + note.len()) as u64, Self::MOST_BYTES);
         if found > most {
             return Err(Reason::NoteTooLarge { found, most });
         }
-        self.put(name, note);
-        Ok(())
+        self.put(name, note).ok_or(Reason::TooManyNotes { most: Self::MOST })
     }
 
-    fn put(&mut self, name: &str, note: &[u8]) {
-        self.remove(name);
+    /// None if there is no room for one more.
+    fn put(&mut self, name: &str, note: &[u8]) -> Option<()> {
+        if self.remove(name).is_none() && self.len() == Self::MOST {
+            return None;
+        }
         self.bytes += bytes_of(name, note);
         self.notes.insert(name.to_owned(), note.to_vec());
+        Some(())
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> Option<Vec<u8>> {
@@ -96,10 +101,13 @@ impl Notes {
         self.encode(self.notes.keys())
     }
 
-    /// What has become of the notes of these names, as payloads of frames.
+    /// What has become of the notes of these names, as payloads of frames. Removals come first, so that there is always
+    /// room for what is set.
     pub(crate) fn encode<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> Vec<Vec<u8>> {
         let mut payloads: Vec<Vec<u8>> = Vec::new();
-        for name in names {
+        let (set, removed): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| self.notes.contains_key(*name));
+        for name in removed.into_iter().chain(set) {
             let note = self.get(name);
             let bytes = bytes_of(name, note.unwrap_or_default());
             match payloads.last() {
@@ -123,7 +131,7 @@ impl Notes {
             let what = fields.u32()?;
             let name = str::from_utf8(sized(&mut fields)?).ok()?;
             match what {
-                SET => self.put(name, sized(&mut fields)?),
+                SET => self.put(name, sized(&mut fields)?)?,
                 REMOVE => drop(self.remove(name)),
                 _ => return None,
             }
@@ -149,7 +157,7 @@ mod tests {
     fn sample() -> Notes {
         let mut notes = Notes::default();
         for number in 0..9_u8 {
-            notes.put(&format!("note {number}"), &vec![number; usize::from(number)]);
+            notes.set(&format!("note {number}"), &vec![number; usize::from(number)]).unwrap();
         }
         notes
     }
@@ -158,8 +166,8 @@ mod tests {
     fn changes_give_the_same_notes_again() {
         let (old, mut new) = (sample(), sample());
         new.remove("note 3");
-        new.put("note 4", b"");
-        new.put("another", b"value");
+        new.set("note 4", b"").unwrap();
+        new.set("another", b"value").unwrap();
         let changed = ["note 3", "note 4", "another", "never there"].map(str::to_owned);
         let mut notes = old.clone();
         for payload in new.encode(&changed) {
@@ -178,11 +186,31 @@ mod tests {
     fn large_notes_have_frames_of_their_own() {
         let mut notes = Notes::default();
         for name in ["a", "b", "c"] {
-            notes.put(name, &vec![7; MOST_PAYLOAD as usize / 2 - 13]);
+            notes.set(name, &vec![7; MOST_PAYLOAD as usize / 2 - 13]).unwrap();
         }
         let payloads = notes.encode_all();
         assert_eq!(payloads.len(), 2);
         assert!(payloads.iter().all(|payload| payload.len() as u64 <= MOST_PAYLOAD));
+    }
+
+    /// Also while a log is replayed, whose changes are in the order of the names.
+    #[test]
+    fn no_more_notes_are_taken_than_are_read_again() {
+        let mut full = Notes::default();
+        for number in 0..Notes::MOST {
+            full.set(&format!("note {number:07}"), b"").unwrap();
+        }
+        assert!(matches!(full.set("one more", b""), Err(Reason::TooManyNotes { .. })));
+        assert_eq!(full.len(), Notes::MOST);
+        let (mut new, mut read) = (full.clone(), full.clone());
+        new.set("note 0000007", b"longer").unwrap();
+        new.remove("note 0000008");
+        new.set("another", b"value").unwrap();
+        let changed = ["another", "note 0000007", "note 0000008"].map(str::to_owned);
+        new.encode(&changed).iter().try_for_each(|payload| read.replay(payload)).unwrap();
+        assert_eq!(read, new);
+        let too_many = Notes { notes: [("one more".to_owned(), Vec::new())].into(), bytes: 20 };
+        assert!(too_many.encode_all().iter().try_for_each(|it| full.replay(it)).is_none());
     }
 
     #[test]

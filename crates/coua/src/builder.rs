@@ -12,6 +12,9 @@ const DEFAULT_CAPACITY: u64 = 60;
 /// longest seen at full load took a few hundred.
 const DEFAULT_MAX_EVICTIONS: u32 = 500;
 
+/// Bits of a hash, all of which a filter remembers if nothing is said.
+const MOST_HASH_BITS: u32 = 64;
+
 /// Describes a [`CuckooFilter`]; made by [`CuckooFilter::builder`].
 ///
 /// Three ways to say how exact it is:
@@ -157,6 +160,14 @@ impl CuckooFilterBuilder {
         Ok(CuckooPlan::of(&geometry, capacity))
     }
 
+    /// A filter of keys that share the first `bits` bits of their hashes, which it does not see.
+    pub(crate) fn without_first_bits(self, bits: u32) -> Self {
+        Self {
+            hash_bits: Some(self.hash_bits.unwrap_or(MOST_HASH_BITS).saturating_sub(bits)),
+            ..self
+        }
+    }
+
     /// What the description comes to, and the items that it has room for.
     fn described(&self) -> Result<(Geometry, Policy, u64), BuildError> {
         let (layout, when_full) = (self.layout.unwrap_or(Layout::Buckets), self.when_full);
@@ -180,7 +191,7 @@ impl CuckooFilterBuilder {
                 let bits = prefix_bits(max_items, rate)?.max(least);
                 prefix(like, capacity, bits)?
             }
-            (None, bits) => prefix(like, capacity, bits.unwrap_or(64))?,
+            (None, bits) => prefix(like, capacity, bits.unwrap_or(MOST_HASH_BITS))?,
         };
         let max_evictions = self.max_evictions.unwrap_or(DEFAULT_MAX_EVICTIONS);
         let max_evictions = max_evictions.min(Self::MAX_EVICTIONS);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use coua::shards::Shards;
+use coua::shards::{DividedFilter, Division};
 use coua::{
     CuckooFilter, CuckooFilterBuilder, KeyHash, Layout, Load, SharedCuckooFilter, WhenFull,
 };
@@ -128,17 +128,18 @@ fn the_order_of_shards_does_not_change_the_bytes() {
         let mut alone = builder.build().unwrap();
         alone.insert_batch(&first).unwrap();
         let filter = alone.clone();
-        let Ok(shards) = Shards::divide(filter, 2) else { continue };
-        if (shards.accepted_keys() as usize) < later.len() {
+        let division = Division::new(2);
+        let Ok(divided) = DividedFilter::divide(filter, division) else { continue };
+        if (divided.accepted_keys() as usize) < later.len() {
             continue;
         }
         alone.insert_batch(&later).unwrap();
         for part in [2, 0, 3, 1] {
             let own = later.iter().filter(|key| key.to_u64() >> 62 == part);
             let own: Vec<_> = own.map(|key| KeyHash::from_u64(key.to_u64() << 2)).collect();
-            shards.shard(part as usize).insert_batch(&own).unwrap();
+            divided.shards().shard(part as usize).insert_batch(&own).unwrap();
         }
-        let joined = shards.join();
+        let joined = divided.join();
         assert!(bytes_of(&joined) == bytes_of(&alone), "{alone:?}");
         let mut copies = Copies::default();
         copies.add(&first);

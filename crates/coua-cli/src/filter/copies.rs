@@ -7,7 +7,7 @@
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::sharding::{HASH_BITS, Sharding, ask, outcomes};
+use crate::filter::sharding::{self, HASH_BITS, ask, outcomes};
 use crate::filter::spec::FilterSpec;
 use crate::filter::tally::Tally;
 use crate::input::Survey;
@@ -15,6 +15,7 @@ use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
+use coua::shards::{Division, Shards};
 use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
 use std::iter::zip;
 use std::num::NonZeroUsize;
@@ -41,7 +42,7 @@ pub(crate) struct Question {
 #[derive(Debug)]
 pub(crate) struct Copies {
     shards: Vec<Mutex<CopiesShard>>,
-    sharding: Sharding,
+    division: Division,
     question: Question,
     /// After the first pass, which needs most.
     figures: OnceLock<Figures>,
@@ -73,16 +74,15 @@ impl Copies {
         threads: NonZeroUsize,
         question: Question,
     ) -> Result<Self> {
-        let sharding = Sharding::for_threads(threads);
-        let filter = || spec.build_with_hash_bits(HASH_BITS - sharding.bits);
-        let shard = |_| {
+        let division = Division::for_threads(threads);
+        let filters = || spec.build_shards(division).map(Shards::into_filters);
+        let shard = |(first, more)| {
             let forecast = Forecast::new(inputs.total_bytes);
-            let (first, more) = (filter()?, Tally::new(filter()?));
-            let (left, again) = (None, Vec::new());
-            Ok(Mutex::new(CopiesShard { first, more, left, forecast, again }))
+            let (more, left, again) = (Tally::new(more), None, Vec::new());
+            Mutex::new(CopiesShard { first, more, left, forecast, again })
         };
-        let shards = (0..sharding.shards()).map(shard).collect::<Result<_>>()?;
-        Ok(Self { shards, sharding, question, figures: OnceLock::new() })
+        let shards = zip(filters()?, filters()?).map(shard).collect();
+        Ok(Self { shards, division, question, figures: OnceLock::new() })
     }
 
     /// Makes ready for the second pass. What it does not need goes.
@@ -121,7 +121,7 @@ impl Copies {
 
     fn figures(&self) -> FilterFigures {
         let Figures { items, slots, memory_bytes } = *self.figures.get_or_init(|| self.sum());
-        let hash_bits = f64::from(HASH_BITS);
+        let hash_bits = HASH_BITS;
         FilterFigures {
             items,
             load: Some(items as f64 / slots as f64),
@@ -209,12 +209,12 @@ impl RunFilter for CopiesPass {
 
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
-        let Copies { sharding, question, .. } = self.copies();
-        let merged = sharding.merge(keys, answers, HASH_BITS.into());
+        let Copies { division, question, .. } = self.copies();
+        let merged = sharding::merge(*division, keys, answers, HASH_BITS);
         if let Self::Second(_, known) = &*self {
             // Nothing was inserted, so that no shard has refused a key.
             if question.counts {
-                sharding.merge_totals(keys, answers);
+                sharding::merge_totals(*division, keys, answers);
             }
             known.mark(keys, &mut answers.found);
         }
@@ -228,7 +228,7 @@ impl RunFilter for CopiesPass {
 
 impl Prefetch for CopiesPass {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.copies().sharding.group(keys, answers);
+        sharding::group(self.copies().division, keys, answers);
     }
 
     fn shards(&self) -> usize {

@@ -5,10 +5,10 @@
 //! [accepted](Prefetch::accepts), and when all others are answered for, the shards are joined.
 
 use crate::filter::op::{Op, Stop};
-use crate::filter::sharding::{self, LastLoad, Sharding};
+use crate::filter::sharding::{self, LastLoad};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Prefetch, Unanswered};
-use coua::shards::Shards;
+use coua::shards::{DividedFilter, Division};
 use coua::window::Change;
 use coua_store::{Divided, Store};
 use std::num::NonZeroUsize;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(super) struct ShardedFile {
     divided: Arc<Divided>,
-    sharding: Sharding,
+    division: Division,
     op: Op,
     /// So many keys more meet no limit of the whole filter; 0 while threads are not to share it.
     accepted_keys: AtomicU64,
@@ -34,7 +34,7 @@ impl ShardedFile {
         let can = op.changes() && threads.get() > 1 && store.filter().window().is_none();
         can.then(|| Self {
             divided: store.divided(),
-            sharding: Sharding::for_threads(threads),
+            division: Division::for_threads(threads),
             op,
             accepted_keys: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
@@ -44,7 +44,7 @@ impl ShardedFile {
 
     /// Divides the filter, unless it could not take `keys` keys at once then. Returns whether it did.
     pub(super) fn divide(&self, store: &mut Store, keys: usize) -> bool {
-        let accepted = store.divide(self.sharding.bits).map(|accepted| match self.op {
+        let accepted = store.divide(self.division).map(|accepted| match self.op {
             Op::Remove => u64::MAX,
             _ => accepted,
         });
@@ -86,8 +86,8 @@ impl ShardedFile {
             store.note_changes(Change::Insert, &keys.hashes, |_| true);
             return Ok(());
         }
-        let hash_bits = self.divided.shards().as_ref().map_or(0.0, Shards::hash_bits);
-        let merged = self.sharding.merge(keys, answers, hash_bits);
+        let hash_bits = self.divided.filter().as_ref().map_or(0.0, DividedFilter::hash_bits);
+        let merged = sharding::merge(self.division, keys, answers, hash_bits);
         let (change, changed) = match self.op {
             Op::Remove => (Change::Remove, Seen::Repeat),
             _ => (Change::Insert, Seen::New),
@@ -120,19 +120,19 @@ impl ShardedFile {
     }
 
     fn undo(&self, shard: usize, group: &Group) {
-        if let (Some(shards), true) = (&*self.divided.shards(), self.op.inserts()) {
-            sharding::undo(&mut shards.shard(shard), group);
+        if let (Some(divided), true) = (&*self.divided.filter(), self.op.inserts()) {
+            sharding::undo(&mut divided.shards().shard(shard), group);
         }
     }
 }
 
 impl Prefetch for ShardedFile {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.sharding.group(keys, answers);
+        sharding::group(self.division, keys, answers);
     }
 
     fn shards(&self) -> usize {
-        self.sharding.shards()
+        self.division.shards()
     }
 
     fn accepts(&self, keys: &BlockKeys) -> bool {
@@ -150,8 +150,8 @@ impl Prefetch for ShardedFile {
     }
 
     fn query_shard(&self, number: usize, group: &mut Group, _consumed: u64) {
-        if let Some(shards) = &*self.divided.shards() {
-            let mut shard = shards.shard(number);
+        if let Some(divided) = &*self.divided.filter() {
+            let mut shard = divided.shards().shard(number);
             sharding::ask(&mut shard, self.op, group);
             self.load.set(&shard);
         }
@@ -194,8 +194,8 @@ mod tests {
             assert!(sharded.divide(&mut store, 30_000));
             let mut blocks = [0..60_000, 50_000..300_000, 200_000..220_000].map(block);
             ask_all(&sharded, &mut blocks[0]);
-            if let Some(shards) = &*store.divided().shards() {
-                shards.shard(1).set_memory_limit(Some(0));
+            if let Some(divided) = &*store.divided().filter() {
+                divided.shards().shard(1).set_memory_limit(Some(0));
             }
             blocks[1..].iter_mut().for_each(|block| ask_all(&sharded, block));
             let [first, second, third] = &mut blocks;

@@ -3,50 +3,38 @@
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::sharding::{self, HASH_BITS, LastLoad, Sharding};
+use crate::filter::sharding::{self, HASH_BITS, LastLoad};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Group};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
+use coua::shards::{Division, Shards};
 use coua::{CuckooFilter, KeyHasher};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// The shards, by the first bits of their keys.
+/// The shards, and for each what is to come.
 #[derive(Debug)]
 pub(crate) struct ShardedMemory {
-    shards: Vec<Mutex<MemoryShard>>,
-    sharding: Sharding,
+    shards: Shards,
+    forecasts: Vec<Mutex<Option<Forecast>>>,
     load: LastLoad,
-}
-
-#[derive(Debug)]
-struct MemoryShard {
-    filter: CuckooFilter,
-    forecast: Option<Forecast>,
 }
 
 impl ShardedMemory {
     /// As many shards as `threads` can use.
     pub(crate) fn new(spec: &FilterSpec, inputs: &Survey, threads: NonZeroUsize) -> Result<Self> {
-        let sharding = Sharding::for_threads(threads);
-        let shard = |_| {
-            let filter = spec.build_with_hash_bits(HASH_BITS - sharding.bits)?;
-            Ok(Mutex::new(MemoryShard { filter, forecast: Forecast::new(inputs.total_bytes) }))
-        };
-        let shards = (0..sharding.shards()).map(shard).collect::<Result<_>>()?;
-        Ok(Self { shards, sharding, load: LastLoad::default() })
-    }
-
-    fn shard(&self, number: usize) -> MutexGuard<'_, MemoryShard> {
-        self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
+        let shards = spec.build_shards(Division::for_threads(threads))?;
+        let forecast = |_| Mutex::new(Forecast::new(inputs.total_bytes));
+        let forecasts = (0..shards.division().shards()).map(forecast).collect();
+        Ok(Self { shards, forecasts, load: LastLoad::default() })
     }
 
     /// The answers for all keys, from those of the shards.
     fn merge(&self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), Stop> {
-        let merged = self.sharding.merge(keys, answers, HASH_BITS.into());
+        let merged = sharding::merge(self.shards.division(), keys, answers, HASH_BITS);
         if merged.is_err() {
             answers.groups.iter().enumerate().for_each(|(shard, group)| self.undo(shard, group));
         }
@@ -54,25 +42,22 @@ impl ShardedMemory {
     }
 
     fn undo(&self, shard: usize, group: &Group) {
-        sharding::undo(&mut self.shard(shard).filter, group);
+        sharding::undo(&mut self.shards.shard(shard), group);
     }
 
     /// What there is to say of all shards together.
     fn figures(&self) -> FilterFigures {
-        let shards: Vec<_> = (0..self.shards.len()).map(|number| self.shard(number)).collect();
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
-            shards.iter().map(|shard| figure(&shard.filter)).sum()
+            self.shards.iter().map(|shard| figure(&shard)).sum()
         };
-        let mean = |figure: fn(&CuckooFilter) -> f64| {
-            shards.iter().map(|shard| figure(&shard.filter)).sum::<f64>() / shards.len() as f64
-        };
+        let rates = self.shards.iter().map(|shard| shard.false_positive_rate());
         let items = sum(CuckooFilter::len);
         FilterFigures {
             items,
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
-            memory_bytes: sum(|shard| shard.memory_bytes() as u64),
-            hash_bits: Some(f64::from(self.sharding.bits) + mean(CuckooFilter::hash_bits)),
-            false_positive_rate: Some(mean(CuckooFilter::false_positive_rate)),
+            memory_bytes: self.shards.memory_bytes() as u64,
+            hash_bits: Some(HASH_BITS),
+            false_positive_rate: Some(rates.sum::<f64>() / self.forecasts.len() as f64),
             window: None,
         }
     }
@@ -80,7 +65,7 @@ impl ShardedMemory {
 
 impl RunFilter for Arc<ShardedMemory> {
     fn hasher(&self) -> KeyHasher {
-        self.shard(0).filter.hasher()
+        self.shards.shard(0).hasher()
     }
 
     fn load(&self) -> Option<f64> {
@@ -112,20 +97,22 @@ impl RunFilter for Arc<ShardedMemory> {
 
 impl Prefetch for ShardedMemory {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        self.sharding.group(keys, answers);
+        sharding::group(self.shards.division(), keys, answers);
     }
 
     fn shards(&self) -> usize {
-        self.shards.len()
+        self.shards.division().shards()
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
-        let MemoryShard { filter, forecast } = &mut *self.shard(shard);
+        let mut filter = self.shards.shard(shard);
         // Only `dedup` has a filter that is forgotten.
-        sharding::ask(filter, Op::Dedup, group);
-        self.load.set(filter);
-        if let Some(forecast) = forecast {
-            forecast.make_room(consumed, group.hashes.len(), filter);
+        sharding::ask(&mut filter, Op::Dedup, group);
+        self.load.set(&filter);
+        // Whoever has the shard has its forecast: this waits for nobody.
+        let mut forecast = self.forecasts[shard].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(forecast) = &mut *forecast {
+            forecast.make_room(consumed, group.hashes.len(), &mut filter);
         }
     }
 }
@@ -133,7 +120,6 @@ impl Prefetch for ShardedMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::sharding::MOST_BITS;
     use crate::key::Seen;
     use coua::KeyHash;
     use std::collections::HashSet;
@@ -157,21 +143,18 @@ mod tests {
         (answers.found, result)
     }
 
-    /// Shards, each of which takes at most this number of items.
-    fn shards(most: &[u64]) -> ShardedMemory {
-        let bits = most.len().ilog2();
-        let shard = |most: &u64| {
-            let builder = CuckooFilter::builder().hash_bits(HASH_BITS - bits).max_items(*most);
-            Mutex::new(MemoryShard { filter: builder.build().unwrap(), forecast: None })
-        };
-        let (shards, load) = (most.iter().map(shard).collect(), LastLoad::default());
-        ShardedMemory { shards, sharding: Sharding { bits }, load }
+    /// 2^`bits` shards, each of which takes at most this number of items.
+    fn shards(bits: u32, most: u64) -> ShardedMemory {
+        let division = Division::new(bits);
+        let shards = Shards::build(CuckooFilter::builder().max_items(most), division).unwrap();
+        let forecasts = (0..division.shards()).map(|_| Mutex::default()).collect();
+        ShardedMemory { shards, forecasts, load: LastLoad::default() }
     }
 
     #[test]
     fn all_together_answer_as_one() {
-        for bits in 0..=MOST_BITS {
-            let filter = shards(&vec![u64::MAX; 1 << bits]);
+        for bits in 0..=6 {
+            let filter = shards(bits, u64::MAX);
             let mut seen = HashSet::new();
             for block in hashes(50_000).chunks(777) {
                 let (found, answer) = answered(&filter, block);
@@ -182,31 +165,34 @@ mod tests {
             }
             assert_eq!(filter.figures().items, seen.len() as u64);
             let mean = seen.len() as u64 >> bits;
-            let alike = |number: usize| filter.shard(number).filter.len().abs_diff(mean) < 1_000;
+            let alike = |number: usize| filter.shards.shard(number).len().abs_diff(mean) < 1_000;
             assert!((0..1 << bits).all(alike), "{bits} bits");
         }
     }
 
     #[test]
     fn the_first_record_without_room_ends_it() {
-        let hashes = hashes(400);
-        for most in [[11, 11], [11, 21], [21, 11], [2, 61], [61, 2], [1, 1]] {
-            let filter = shards(&most);
+        let mut stopped = [0; 2];
+        for (round, most) in (0..).zip([1, 2, 3, 7, 11, 21, 40, 61, 62, 63]) {
+            let hashes = &hashes(4_000)[round * 400..][..400];
+            let filter = shards(1, most);
             let (mut seen, mut items) = (HashSet::new(), [0; 2]);
-            let fits = |hash: &&KeyHash| {
-                let shard = filter.sharding.shard_of(**hash);
+            let mut fits = |hash: &&KeyHash| {
+                let shard = filter.shards.division().shard_of(**hash);
                 items[shard] += u64::from(seen.insert(hash.to_u64()));
-                items[shard] <= most[shard]
+                stopped[shard] += u32::from(items[shard] > most);
+                items[shard] <= most
             };
-            let expected = hashes.iter().take_while(fits).count();
-            let (found, answer) = answered(&filter, &hashes);
+            let expected = hashes.iter().take_while(&mut fits).count();
+            let (found, answer) = answered(&filter, hashes);
             let Err(Stop::Full { nth, no_room }) = answer else { panic!("{answer:?}") };
-            assert_eq!((nth, found.len()), (expected, expected), "{most:?}");
+            assert_eq!((nth, found.len()), (expected, expected), "{most}");
             let different: HashSet<_> = hashes[..expected].iter().map(|h| h.to_u64()).collect();
             let new = found.iter().filter(|found| **found == Seen::New).count();
             assert_eq!(new, different.len());
             assert!(no_room.why.contains(&format!("{new} item")), "of both shards: {no_room:?}");
             assert_eq!(filter.figures().items, new as u64, "what came after it is taken back");
         }
+        assert!(stopped.iter().all(|times| *times > 0), "each shard once: {stopped:?}");
     }
 }

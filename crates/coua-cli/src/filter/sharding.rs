@@ -1,109 +1,83 @@
-//! Keys and answers by shards: the first bits of a key's hash name its shard, which sees the other bits.
+//! The keys of a block by shard, and its answers in order.
 //!
-//! Each shard is a filter, and is asked about the blocks in their order, whichever thread does it, and however far the
-//! others are. So it answers as it would if one thread asked all.
+//! Each shard is asked about the blocks in their order, whichever thread does it, and however far the others are. So it
+//! answers as it would if one thread asked all.
 
 use crate::filter::collisions;
 use crate::filter::op::{Op, Stop};
 use crate::key::{Answers, BlockKeys, Group, Seen};
+use coua::shards::Division;
 use coua::{CuckooFilter, Insertion, KeyHash};
 use std::iter::zip;
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// More shards take more memory than they save time: each has segments that are not full.
-pub(super) const MOST_BITS: u32 = 6;
+/// Bits of a hash, all of which shards remember together.
+pub(super) const HASH_BITS: f64 = 64.0;
 
-/// Bits of a hash.
-pub(super) const HASH_BITS: u32 = 64;
-
-/// A division into 2^`bits` shards.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sharding {
-    pub(super) bits: u32,
+/// Groups the keys of a block by shard, as the shards see them.
+pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers) {
+    let groups = &mut answers.groups;
+    groups.resize_with(division.shards(), Group::default);
+    groups.iter_mut().for_each(Group::clear);
+    for hash in &keys.hashes {
+        groups[division.shard_of(*hash)].hashes.push(division.within(*hash));
+    }
 }
 
-impl Sharding {
-    /// As many shards as `threads` can use.
-    pub(super) fn for_threads(threads: NonZeroUsize) -> Self {
-        Self { bits: threads.get().next_power_of_two().ilog2().min(MOST_BITS) }
-    }
+/// Puts the answers of the groups in the order of the keys, up to the first for which a shard had no room; what the
+/// shards did after that stays in the groups. The shards, which are one filter to the user, remember `hash_bits`
+/// bits of each hash.
+pub(super) fn merge(
+    division: Division,
+    keys: &BlockKeys,
+    answers: &mut Answers,
+    hash_bits: f64,
+) -> Result<(), Stop> {
+    let stopped = merge_found(division, keys, answers);
+    let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
+    let new = answers.count(Seen::New);
+    collisions::expect(answers, new, [before, before + new], hash_bits);
+    let Some(shard) = stopped else { return Ok(()) };
+    drop_answered(division, keys, answers);
+    let mut stopped =
+        answers.groups[shard].stopped.expect("a shard without room for a key says so");
+    (stopped.done, stopped.full.items) = (answers.found.len(), before + new);
+    Err(Stop::full(stopped))
+}
 
-    pub(super) fn shards(self) -> usize {
-        1 << self.bits
+/// The shard that has no room, if there is one.
+fn merge_found(division: Division, keys: &BlockKeys, answers: &mut Answers) -> Option<usize> {
+    let Answers { groups, found, .. } = answers;
+    let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
+    found.resize(keys.hashes.len(), Seen::Unknown);
+    for (nth, hash) in keys.hashes.iter().enumerate() {
+        let shard = division.shard_of(*hash);
+        let Some(outcome) = outcomes[shard].next() else {
+            found.truncate(nth);
+            return Some(shard);
+        };
+        found[nth] = Seen::from(*outcome);
     }
+    None
+}
 
-    pub(super) fn shard_of(self, hash: KeyHash) -> usize {
-        // In two steps: all bits are too many for one.
-        (hash.to_u64() >> 1 >> (HASH_BITS - 1 - self.bits)) as usize
+fn drop_answered(division: Division, keys: &BlockKeys, answers: &mut Answers) {
+    let mut answered = vec![0; division.shards()];
+    keys.hashes[..answers.found.len()]
+        .iter()
+        .for_each(|hash| answered[division.shard_of(*hash)] += 1);
+    for (group, answered) in zip(&mut answers.groups, answered) {
+        group.hashes.drain(..answered);
+        group.outcomes.drain(..answered);
     }
+}
 
-    /// Groups the keys of a block by their shards, as these know them.
-    pub(super) fn group(self, keys: &BlockKeys, answers: &mut Answers) {
-        let groups = &mut answers.groups;
-        groups.resize_with(self.shards(), Group::default);
-        groups.iter_mut().for_each(Group::clear);
-        for hash in &keys.hashes {
-            let own = KeyHash::from_u64(hash.to_u64() << self.bits);
-            groups[self.shard_of(*hash)].hashes.push(own);
-        }
-    }
-
-    /// Puts the answers of the groups in the order of the keys, up to the first for which a shard had no room; what the
-    /// shards did after that stays in the groups. The shards, which are one filter to the user, remember `hash_bits`
-    /// bits of each hash.
-    pub(super) fn merge(
-        self,
-        keys: &BlockKeys,
-        answers: &mut Answers,
-        hash_bits: f64,
-    ) -> Result<(), Stop> {
-        let stopped = self.merge_found(keys, answers);
-        let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
-        let new = answers.count(Seen::New);
-        collisions::expect(answers, new, [before, before + new], hash_bits);
-        let Some(shard) = stopped else { return Ok(()) };
-        self.drop_answered(keys, answers);
-        let mut stopped =
-            answers.groups[shard].stopped.expect("a shard without room for a key says so");
-        (stopped.done, stopped.full.items) = (answers.found.len(), before + new);
-        Err(Stop::full(stopped))
-    }
-
-    /// The shard that has no room, if there is one.
-    fn merge_found(self, keys: &BlockKeys, answers: &mut Answers) -> Option<usize> {
-        let Answers { groups, found, .. } = answers;
-        let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
-        found.resize(keys.hashes.len(), Seen::Unknown);
-        for (nth, hash) in keys.hashes.iter().enumerate() {
-            let shard = self.shard_of(*hash);
-            let Some(outcome) = outcomes[shard].next() else {
-                found.truncate(nth);
-                return Some(shard);
-            };
-            found[nth] = Seen::from(*outcome);
-        }
-        None
-    }
-
-    fn drop_answered(self, keys: &BlockKeys, answers: &mut Answers) {
-        let mut answered = vec![0; self.shards()];
-        keys.hashes[..answers.found.len()]
-            .iter()
-            .for_each(|hash| answered[self.shard_of(*hash)] += 1);
-        for (group, answered) in zip(&mut answers.groups, answered) {
-            group.hashes.drain(..answered);
-            group.outcomes.drain(..answered);
-        }
-    }
-
-    /// Puts the numbers of copies in the order of the keys likewise.
-    pub(super) fn merge_totals(self, keys: &BlockKeys, answers: &mut Answers) {
-        let Answers { groups, totals, .. } = answers;
-        let mut of_shards: Vec<_> = groups.iter().map(|group| group.totals.iter()).collect();
-        let next = |hash: &KeyHash| of_shards[self.shard_of(*hash)].next().copied().unwrap_or(0);
-        totals.extend(keys.hashes.iter().map(next));
-    }
+/// Puts the numbers of copies in the order of the keys.
+pub(super) fn merge_totals(division: Division, keys: &BlockKeys, answers: &mut Answers) {
+    let Answers { groups, totals, .. } = answers;
+    let mut of_shards: Vec<_> = groups.iter().map(|group| group.totals.iter()).collect();
+    let next = |hash: &KeyHash| of_shards[division.shard_of(*hash)].next().copied().unwrap_or(0);
+    totals.extend(keys.hashes.iter().map(next));
 }
 
 /// Asks a shard about its keys, up to the first for which it has no room.
@@ -154,17 +128,5 @@ impl LastLoad {
 
     pub(super) fn get(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shards_follow_the_threads() {
-        let bits = [1, 2, 3, 4, 16, 256]
-            .map(|threads| Sharding::for_threads(NonZeroUsize::new(threads).unwrap()).bits);
-        assert_eq!(bits, [0, 1, 2, 2, 4, MOST_BITS]);
     }
 }

@@ -4,8 +4,9 @@ use crate::clock::{duration_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server::address::{Address, FORM};
 use crate::terminal::{Failure, Report, Result, counted};
+use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
-use coua::{BuildError, CuckooFilter, KeyHasher, Layout, WhenFull};
+use coua::{BuildError, KeyHasher, Layout, WhenFull};
 use coua_store::{Difference, Requirements};
 use std::cell::OnceCell;
 use std::fmt;
@@ -288,10 +289,10 @@ impl FilterSpec {
         self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
     }
 
-    /// A filter that remembers `bits` bits of every key's hash, and otherwise is as described.
-    pub(super) fn build_with_hash_bits(&self, bits: u32) -> Result<CuckooFilter> {
-        let filter = self.all_wanted()?.builder().hash_bits(bits).build();
-        filter.map_err(|error| Failure::at("new filter", error))
+    /// An empty filter for each shard, as described.
+    pub(super) fn build_shards(&self, division: Division) -> Result<Shards> {
+        let shards = Shards::build(self.all_wanted()?.builder(), division);
+        shards.map_err(|error| Failure::at("new filter", error))
     }
 
     /// A new filter as described.

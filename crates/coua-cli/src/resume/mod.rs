@@ -49,6 +49,8 @@ impl Started {
 
 /// Bytes of a run's state and of what surrounds it in the file, at most.
 const REST: u64 = 4096;
+/// Files at most whose positions are kept: each is a note, and other runs have theirs.
+const MOST_PLACES: usize = FilterNotes::MOST / 2;
 
 /// How a run is kept from being lost.
 #[derive(Clone, Debug)]
@@ -130,18 +132,25 @@ impl Checkpoints {
 
     /// What cannot be kept is not recorded.
     fn check_room(&self, run: Run, verbosity: Verbosity) -> Result<Option<Run>> {
-        let bytes = run.bytes() + REST;
-        if bytes <= FilterNotes::MOST_BYTES {
+        let (bytes, files) = (run.bytes() + REST, run.places.len());
+        let reason = if files > MOST_PLACES {
+            format!(
+                "{} are too many, of {} whose positions are kept: give fewer at a time",
+                counted(files as u64, "file"),
+                grouped(MOST_PLACES as u64)
+            )
+        } else if bytes > FilterNotes::MOST_BYTES {
+            let inputs = run.places.iter().filter(|place| place.role == Role::Input);
+            format!(
+                "how far a run is in {} takes up to {} with their names, of {} that are kept: give \
+                 fewer at a time, or begin in a folder with a shorter name",
+                counted(inputs.count() as u64, "input"),
+                counted(bytes, "byte"),
+                grouped(FilterNotes::MOST_BYTES)
+            )
+        } else {
             return Ok(Some(run));
-        }
-        let inputs = run.places.iter().filter(|place| place.role == Role::Input);
-        let reason = format!(
-            "how far a run is in {} takes up to {} with their names, of {} that are kept: give \
-             fewer at a time, or begin in a folder with a shorter name",
-            counted(inputs.count() as u64, "input"),
-            counted(bytes, "byte"),
-            grouped(FilterNotes::MOST_BYTES)
-        );
+        };
         if self.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));
         }

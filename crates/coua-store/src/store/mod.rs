@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use coua::shards::Shards;
 use coua::window::Generations;
 
 use crate::checkpoint::Checkpointer;
@@ -118,7 +117,7 @@ impl Store {
 
     /// What decides how to commit, with all changes.
     pub(crate) fn situation(&self) -> Situation {
-        let divided = self.divided.shards().as_ref().map(Shards::memory_bytes);
+        let divided = self.divided.filter().as_ref().map(|it| it.shards().memory_bytes());
         let filter = divided.unwrap_or_else(|| self.filter.memory_bytes()) as u64;
         let (snapshot, log) = (self.log.base().bytes, self.log.bytes());
         Situation {
@@ -174,7 +173,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Reason::NoteTooLarge`](crate::Reason::NoteTooLarge): nothing has changed then.
+    /// [`Reason::NoteTooLarge`](crate::Reason::NoteTooLarge), [`Reason::TooManyNotes`](crate::Reason::TooManyNotes):
+    /// nothing has changed then.
     ///
     /// ```
     /// # use coua::CuckooFilter;

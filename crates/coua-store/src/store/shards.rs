@@ -4,21 +4,21 @@ use std::mem;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coua::CuckooFilter;
-use coua::shards::Shards;
+use coua::shards::{DividedFilter, Division};
 
 use super::Store;
 
 /// The filter of a store as long as it is [divided](crate::Store::divide).
 #[derive(Debug, Default)]
-pub struct Divided(RwLock<Option<Shards>>);
+pub struct Divided(RwLock<Option<DividedFilter>>);
 
 impl Divided {
-    /// The shards; none if the filter is not divided.
-    pub fn shards(&self) -> RwLockReadGuard<'_, Option<Shards>> {
+    /// The filter in shards; none if it is not divided.
+    pub fn filter(&self) -> RwLockReadGuard<'_, Option<DividedFilter>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Option<Shards>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Option<DividedFilter>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -31,11 +31,10 @@ impl Store {
 
     /// Whether the filter is divided.
     pub fn is_divided(&self) -> bool {
-        self.divided.shards().is_some()
+        self.divided.filter().is_some()
     }
 
-    /// Divides the filter by the first `bits` bits of the hash, and returns how many keys may then be inserted
-    /// ([`Shards::accepted_keys`]); none if it cannot be divided. Until the next change of another kind, which joins
+    /// Divides the filter, and returns how many keys may then be inserted ([`DividedFilter::accepted_keys`]); none if it cannot be divided. Until the next change of another kind, which joins
     /// it again, [`filter`](Self::filter) has no items. O(segments), no copying.
     ///
     /// Threads may change the shards ahead of what the store is told by [`note_changes`](Self::note_changes). A commit writes to the log
@@ -43,18 +42,19 @@ impl Store {
     /// [`join`](Self::join), all that was changed must be noted.
     ///
     /// ```
+    /// use coua::shards::Division;
     /// use coua::window::Change;
     /// use coua::{CuckooFilter, KeyHash};
     /// use coua_store::Store;
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("seen.coua");
     /// let mut store = Store::create(&path, || CuckooFilter::with_capacity(1_000_000, 1e-6).unwrap())?;
-    /// assert!(store.divide(1).is_some_and(|keys| keys >= 2));
+    /// assert!(store.divide(Division::new(1)).is_some_and(|keys| keys >= 2));
     /// let hashes = [1, 1 << 63].map(KeyHash::from_u64);
-    /// if let Some(shards) = &*store.divided().shards() {
+    /// if let Some(divided) = &*store.divided().filter() {
     ///     // Each thread takes the keys of a shard.
-    ///     shards.shard(0).insert(KeyHash::from_u64(1 << 1))?;
-    ///     shards.shard(1).insert(KeyHash::from_u64(0))?;
+    ///     divided.shards().shard(0).insert(KeyHash::from_u64(1 << 1))?;
+    ///     divided.shards().shard(1).insert(KeyHash::from_u64(0))?;
     /// }
     /// store.note_changes(Change::Insert, &hashes, |_| true);
     /// store.commit()?;
@@ -62,15 +62,15 @@ impl Store {
     /// assert_eq!(store.filter().len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn divide(&mut self, bits: u32) -> Option<u64> {
+    pub fn divide(&mut self, division: Division) -> Option<u64> {
         self.join();
         let filter = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped)?;
         // Without memory for what stands in the filter's place meanwhile, one thread goes on.
         let placeholder = CuckooFilter::builder().build().ok()?;
-        match Shards::divide(mem::replace(filter, placeholder), bits) {
-            Ok(shards) => {
-                let accepted_keys = shards.accepted_keys();
-                *self.divided.write() = Some(shards);
+        match DividedFilter::divide(mem::replace(filter, placeholder), division) {
+            Ok(divided) => {
+                let accepted_keys = divided.accepted_keys();
+                *self.divided.write() = Some(divided);
                 Some(accepted_keys)
             }
             Err(whole) => {
@@ -83,8 +83,8 @@ impl Store {
     /// Joins a divided filter. O(segments).
     pub fn join(&mut self) {
         let divided = self.divided.write().take();
-        if let Some(shards) = divided {
-            self.filter = shards.join().into();
+        if let Some(divided) = divided {
+            self.filter = divided.join().into();
         }
     }
 }

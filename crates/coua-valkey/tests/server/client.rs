@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::resp::Value;
 
 /// No command of these tests takes this long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(4);
 
 /// How replies are written.
 #[derive(Clone, Copy, Debug, PartialEq)]

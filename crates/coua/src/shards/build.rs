@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::{ByShard, ShardPlan};
+use super::{ByShard, Division, ShardPlan};
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BatchFull, BuildError};
 use crate::filter::{CuckooFilter, FREE_DEPTH, IfPresent, REGION_BITS, inserts_before_rebuilding};
@@ -184,7 +184,7 @@ impl Filling {
             Resolution::Cells { .. } => bits,
         };
         let (segments, capacity) = (whole.segments(), whole.capacity());
-        let plan = ShardPlan::of(&whole, bits);
+        let plan = ShardPlan::of(&whole, Division::of_bits(bits));
         let mut all = plan.split(whole).ok()?;
         for shard in &mut all {
             shard.limit_shard(plan.shard(), u64::MAX);
@@ -213,12 +213,12 @@ impl Filling {
         if_present: IfPresent,
         threads: usize,
     ) -> Option<()> {
-        let bits = self.plan.bits;
+        let division = self.plan.division;
         let (last, starts) = (chunk.end, chunk.step_by(BLOCK));
         self.blocks.resize_with(starts.len(), ByShard::default);
         side_by_side(threads, starts.zip(&mut self.blocks), |space, (start, block)| {
             let end = last.min(start + BLOCK);
-            block.fill(keys.hashes(start..end, space), bits, |_| ());
+            block.fill(keys.hashes(start..end, space), division, |_| ());
         });
         let blocks = &self.blocks;
         let is_refused = AtomicBool::new(false);
@@ -241,9 +241,9 @@ impl Filling {
 
     /// Whether each segment that is full was allowed to split.
     fn is_far_from_depth_limit(&self) -> bool {
-        let is_far =
-            |shard: &CuckooFilter| shard.as_segments().depth() + self.plan.bits < FREE_DEPTH;
-        self.plan.bits <= REGION_BITS || self.all.iter().all(is_far)
+        let bits = self.plan.division.bits();
+        let is_far = |shard: &CuckooFilter| shard.as_segments().depth() + bits < FREE_DEPTH;
+        bits <= REGION_BITS || self.all.iter().all(is_far)
     }
 
     /// The filter.
@@ -298,7 +298,7 @@ mod tests {
     fn shards_smaller_than_a_region_tell_when_its_limit_may_matter() {
         let (filter, crowd) = (empty(many_small_segments(12)), crowd(40, 30));
         let mut shards = Filling::of(filter).unwrap();
-        assert!(shards.plan.bits > REGION_BITS);
+        assert!(shards.plan.division.bits() > REGION_BITS);
         assert!(shards.insert(&crowd, 0..crowd.len(), IfPresent::AddCopy, 1).is_none());
     }
 }

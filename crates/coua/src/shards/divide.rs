@@ -1,48 +1,47 @@
 //! A filter in shards that are changed side by side, and the filter again.
 
-use std::sync::RwLockWriteGuard;
+use super::{Division, ShardPlan, Shards};
+use crate::filter::{CuckooFilter, WhenFull, inserts_before_rebuilding};
 
-use super::{LockedShard, ShardPlan};
-use crate::filter::{CuckooFilter, REGION_BITS, WhenFull, inserts_before_rebuilding};
-
-/// A filter in up to 64 shards by the first bits of the hash. Each is a filter of its own, which may be changed
-/// whatever the others do: the order among shards does not matter. `join` makes one filter of them again, byte for
-/// byte what one thread would have made, as long as no more keys were inserted than were [accepted](Self::accepted_keys).
+/// A filter in shards that may be changed whatever the others do: the order among shards does not matter. `join` makes
+/// one filter of them again, byte for byte what one thread would have made, as long as no more keys were inserted than
+/// were [accepted](Self::accepted_keys).
 ///
 /// A program that knows the shard of each key itself needs no order among its threads.
 /// [`SharedCuckooFilter`](crate::SharedCuckooFilter) is for all others.
 ///
 /// ```
-/// use coua::shards::Shards;
+/// use coua::shards::{DividedFilter, Division};
 /// use coua::{CuckooFilter, KeyHash};
 ///
-/// let shards = Shards::divide(CuckooFilter::with_capacity(1_000_000, 1e-6)?, 1).unwrap();
-/// for hash in [1_u64, u64::MAX] {
-///     // The first bit names the shard, which sees the hash without it.
-///     shards.shard((hash >> 63) as usize).insert(KeyHash::from_u64(hash << 1))?;
+/// let (filter, division) = (CuckooFilter::with_capacity(1_000_000, 1e-6)?, Division::new(1));
+/// let divided = DividedFilter::divide(filter, division).unwrap();
+/// for hash in [1, u64::MAX].map(KeyHash::from_u64) {
+///     divided.shards().shard(division.shard_of(hash)).insert(division.within(hash))?;
 /// }
-/// assert!(shards.join().contains(KeyHash::from_u64(u64::MAX)));
+/// assert!(divided.join().contains(KeyHash::from_u64(u64::MAX)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Shards {
+#[derive(Debug)]
+pub struct DividedFilter {
     plan: ShardPlan,
-    all: Box<[LockedShard]>,
+    shards: Shards,
     accepted_keys: u64,
 }
 
-impl Shards {
-    /// Divides a filter into 2^`bits` shards. Nothing is copied, and its segments stay as they are. O(segments).
+impl DividedFilter {
+    /// Divides a filter. Nothing is copied, and its segments stay as they are. O(segments).
     ///
     /// # Errors
     ///
-    /// The filter, if it has a limit of memory, is too small for 2^`bits` shards, or these are more than 64.
+    /// The filter, if it has a limit of memory, or is too small for these shards.
     ///
     /// # Panics
     ///
     /// If there is no memory for directories: 4 bytes a segment.
-    pub fn divide(filter: CuckooFilter, bits: u32) -> Result<Self, Box<CuckooFilter>> {
-        let plan = ShardPlan::of(&filter, bits.min(REGION_BITS));
-        if filter.memory_left() != u64::MAX || bits > REGION_BITS || !plan.fits(&filter) {
+    pub fn divide(filter: CuckooFilter, division: Division) -> Result<Self, Box<CuckooFilter>> {
+        let plan = ShardPlan::of(&filter, division);
+        if filter.memory_left() != u64::MAX || !plan.fits(&filter) {
             return Err(Box::new(filter));
         }
         let (segments, may_refuse) =
@@ -52,7 +51,12 @@ impl Shards {
         let items = plan.policy.limit().saturating_sub(stored);
         let splits = inserts_before_rebuilding(&plan.geometry, segments, stored);
         let accepted_keys = if may_refuse { 0 } else { items.min(splits) };
-        Ok(Self { plan, all: parts.into_iter().map(LockedShard::new).collect(), accepted_keys })
+        Ok(Self { plan, shards: Shards::of(division, parts), accepted_keys })
+    }
+
+    /// The shards.
+    pub fn shards(&self) -> &Shards {
+        &self.shards
     }
 
     /// How many keys meet no limit of the whole filter, from the division on, however they fall to the shards: none of
@@ -62,21 +66,10 @@ impl Shards {
         self.accepted_keys
     }
 
-    /// The shard of the keys whose hashes begin with the bits of `number`. It sees hashes without these bits, shifted
-    /// out to the left. Waits while another thread has it.
-    pub fn shard(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
-        self.all[number].write()
-    }
-
     /// Bits of every key's hash that all shards together remember, as
     /// [`CuckooFilter::hash_bits`].
     pub fn hash_bits(&self) -> f64 {
         self.plan.geometry.cells().log2()
-    }
-
-    /// Bytes of memory of all shards. Waits for each.
-    pub fn memory_bytes(&self) -> usize {
-        self.all.iter().map(|shard| shard.read().memory_bytes()).sum()
     }
 
     /// The filter with the items of all shards. O(segments): nothing is copied.
@@ -85,18 +78,7 @@ impl Shards {
     ///
     /// If there is no memory for a directory: 4 bytes a segment.
     pub fn join(self) -> CuckooFilter {
-        let shards = self.all.into_iter().map(LockedShard::into_filter).collect();
-        self.plan.join(shards).expect("a directory takes little memory")
-    }
-}
-
-impl std::fmt::Debug for Shards {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { all, accepted_keys, .. } = self;
-        f.debug_struct("Shards")
-            .field("shards", &all.len())
-            .field("accepted_keys", accepted_keys)
-            .finish()
+        self.plan.join(self.shards.into_filters()).expect("a directory takes little memory")
     }
 }
 
@@ -106,11 +88,15 @@ mod tests {
     use super::*;
     use crate::hash::KeyHash;
 
+    fn divide(filter: CuckooFilter, bits: u32) -> Result<DividedFilter, Box<CuckooFilter>> {
+        DividedFilter::divide(filter, Division::new(bits))
+    }
+
     /// What the shards answer to a batch, in its order.
     fn answers(shards: &Shards, batch: &[KeyHash]) -> Vec<crate::Insertion> {
+        let division = shards.division();
         let insert = |hash: &KeyHash| {
-            let mut shard = shards.shard(hash.first_bits(shards.plan.bits));
-            shard.insert_unique(hash.without_first(shards.plan.bits)).unwrap()
+            shards.shard(division.shard_of(*hash)).insert_unique(division.within(*hash)).unwrap()
         };
         batch.iter().map(insert).collect()
     }
@@ -128,14 +114,14 @@ mod tests {
             let (mut alone, mut filter) = (make(), make());
             for (number, block) in hashes.chunks(10_000).enumerate() {
                 let expected = alone.insert_unique_batch(block).unwrap();
-                let outcomes = match Shards::divide(filter, number as u32 % 4) {
-                    Ok(shards) if block.len() as u64 <= shards.accepted_keys() => {
-                        let done = answers(&shards, block);
-                        filter = shards.join();
+                let outcomes = match divide(filter, number as u32 % 4) {
+                    Ok(divided) if block.len() as u64 <= divided.accepted_keys() => {
+                        let done = answers(divided.shards(), block);
+                        filter = divided.join();
                         done
                     }
                     refused => {
-                        filter = refused.map_or_else(|filter| *filter, Shards::join);
+                        filter = refused.map_or_else(|filter| *filter, DividedFilter::join);
                         filter.insert_unique_batch(block).unwrap()
                     }
                 };
@@ -163,12 +149,13 @@ mod tests {
         alone.insert_batch(&upper).unwrap();
         let levels = alone.as_segments().iter().map(crate::table::Segment::level);
         assert!(levels.clone().any(|level| level == 0) && levels.max() > Some(0));
-        let shards = Shards::divide(alone.try_clone().unwrap(), 1).unwrap();
+        let divided = divide(alone.try_clone().unwrap(), 1).unwrap();
         alone.insert_batch(&lower).unwrap();
-        let own: Vec<_> = lower.iter().map(|hash| hash.without_first(1)).collect();
+        let shards = divided.shards();
+        let own: Vec<_> = lower.iter().map(|hash| shards.division().within(*hash)).collect();
         shards.shard(0).insert_batch(&own).unwrap();
         assert!(shards.shard(0).contains_batch(&own).into_iter().all(|found| found));
-        assert!(bytes_of(&shards.join()) == bytes_of(&alone));
+        assert!(bytes_of(&divided.join()) == bytes_of(&alone));
     }
 
     /// As many keys as are accepted meet no limit: neither that of items, nor a rebuilding, which shards cannot do.
@@ -180,7 +167,7 @@ mod tests {
             let builder = CuckooFilter::builder().rate(1e-4).max_items(items).capacity(40_000);
             let mut filter = builder.build().unwrap();
             filter.insert_batch(&(0..80_000).map(mix).collect::<Vec<_>>()).unwrap();
-            Shards::divide(filter, 1).unwrap().accepted_keys()
+            divide(filter, 1).unwrap().accepted_keys()
         };
         assert_eq!([80_000, 80_100].map(full), [0, 100]);
         // With so few bits it is rebuilt before it has a million items.
@@ -188,21 +175,22 @@ mod tests {
         let (mut alone, mut filter) = (few_bits(), few_bits());
         let (mut next, mut times) = (0, [0; 2]);
         while next < 800_000 {
-            let divided = Shards::divide(filter, 1).map_err(|filter| *filter);
-            let accepted = divided.as_ref().map_or(0, Shards::accepted_keys);
+            let divided = divide(filter, 1).map_err(|filter| *filter);
+            let accepted = divided.as_ref().map_or(0, DividedFilter::accepted_keys);
             let size = if accepted < 100 { 20_000 } else { accepted.min(500) };
             let batch: Vec<_> = (next..next + size).map(mix).collect();
             alone.insert_batch(&batch).unwrap();
             filter = match divided {
-                Ok(shards) if size <= accepted => {
+                Ok(divided) if size <= accepted => {
+                    let (shards, division) = (divided.shards(), divided.shards().division());
                     for hash in &batch {
-                        let shard = hash.first_bits(1);
-                        shards.shard(shard).insert(hash.without_first(1)).unwrap();
+                        let mut shard = shards.shard(division.shard_of(*hash));
+                        shard.insert(division.within(*hash)).unwrap();
                     }
-                    shards.join()
+                    divided.join()
                 }
                 whole => {
-                    let mut filter = whole.map_or_else(|filter| filter, Shards::join);
+                    let mut filter = whole.map_or_else(|filter| filter, DividedFilter::join);
                     filter.insert_batch(&batch).unwrap();
                     filter
                 }
@@ -215,6 +203,6 @@ mod tests {
         assert!(times.iter().all(|times| *times > 10), "{times:?}");
         assert_ne!((before.buckets, before.base_depth), (after.buckets, after.base_depth));
         let fixed = CuckooFilter::builder().capacity(80_000).rate(1e-3).when_full(WhenFull::Refuse);
-        assert!(Shards::divide(fixed.build().unwrap(), 1).is_ok_and(|it| it.accepted_keys() == 0));
+        assert!(divide(fixed.build().unwrap(), 1).is_ok_and(|it| it.accepted_keys() == 0));
     }
 }

@@ -5,15 +5,19 @@
 //! only on the hash bits after the prefix. So a shard is a filter of its own, which sees hashes without those
 //! bits (shifted out to the left).
 //!
-//! Threads share a filter by shards ([`SharedCuckooFilter`](crate::SharedCuckooFilter)), and fill them when all keys are
-//! known (`build`).
+//! A [`Division`] says which bits these are. [`Shards`] are filters that threads change side by side: from the beginning,
+//! as parts of a [`DividedFilter`], or of a [`SharedCuckooFilter`](crate::SharedCuckooFilter). `build` fills the shards
+//! of a filter when all its keys are known.
 
 mod build;
 mod divide;
+mod division;
 mod shard;
 
-pub use divide::Shards;
-pub(crate) use shard::{Busy, LockedShard};
+pub use divide::DividedFilter;
+pub use division::Division;
+pub(crate) use shard::Busy;
+pub use shard::Shards;
 
 use std::ops::Range;
 
@@ -23,29 +27,14 @@ use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, Resolution};
 use crate::table::{Segment, Table};
 
-/// How a filter is split: into 2^`bits` shards, by the first bits of the hash.
+/// How a filter is split, and joined again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardPlan {
-    pub(crate) bits: u32,
+    pub(crate) division: Division,
     /// Of the whole filter, as are the policy and the hasher.
     pub(crate) geometry: Geometry,
     pub(crate) policy: Policy,
     pub(crate) hasher: KeyHasher,
-}
-
-impl KeyHash {
-    /// The number that its first `bits` bits make.
-    #[inline(always)]
-    pub(crate) fn first_bits(self, bits: u32) -> usize {
-        // Two shifts, because a shift by 64 is not defined.
-        ((self.to_u64() >> 1) >> (63 - bits)) as usize
-    }
-
-    /// The hash without its first `bits` bits, as a shard sees it.
-    #[inline(always)]
-    pub(crate) fn without_first(self, bits: u32) -> Self {
-        Self::from_u64(self.to_u64() << bits)
-    }
 }
 
 /// Some keys, sorted by shard; those of one shard are in order, and as their shard knows them.
@@ -57,13 +46,18 @@ pub(crate) struct ByShard {
 }
 
 impl ByShard {
-    /// Takes other keys, sorts them into 2^`bits` shards, and tells the place of each in its turn. Counting sort:
-    /// two passes, no comparison.
-    pub(crate) fn fill(&mut self, hashes: &[KeyHash], bits: u32, mut tell: impl FnMut(usize)) {
+    /// Takes other keys, sorts them by shard, and tells the place of each in its turn. Counting sort: two passes, no
+    /// comparison.
+    pub(crate) fn fill(
+        &mut self,
+        hashes: &[KeyHash],
+        division: Division,
+        mut tell: impl FnMut(usize),
+    ) {
         self.ends.clear();
-        self.ends.resize(1 << bits, 0);
+        self.ends.resize(division.shards(), 0);
         for &hash in hashes {
-            self.ends[hash.first_bits(bits)] += 1;
+            self.ends[division.shard_of(hash)] += 1;
         }
         let mut next = 0;
         for end in &mut self.ends {
@@ -71,8 +65,8 @@ impl ByShard {
         }
         self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
         for &hash in hashes {
-            let place = &mut self.ends[hash.first_bits(bits)];
-            self.hashes[*place] = hash.without_first(bits);
+            let place = &mut self.ends[division.shard_of(hash)];
+            self.hashes[*place] = division.within(hash);
             tell(*place);
             // In the end it has moved on to where the next shard's keys begin.
             *place += 1;
@@ -92,36 +86,36 @@ impl ByShard {
 }
 
 impl ShardPlan {
-    pub(crate) fn of(filter: &CuckooFilter, bits: u32) -> Self {
+    pub(crate) fn of(filter: &CuckooFilter, division: Division) -> Self {
         let geometry = *filter.as_segments().geometry();
-        Self { bits, geometry, policy: *filter.policy(), hasher: filter.hasher() }
+        Self { division, geometry, policy: *filter.policy(), hasher: filter.hasher() }
     }
 
-    /// The shards of a filter: their geometry is that of the whole, `bits` bits less deep.
+    /// The shards of a filter: their geometry is that of the whole, less deep by the bits of the division.
     pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
+        let division = self.division;
         let resolution = match self.geometry.resolution {
-            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - self.bits },
+            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - division.bits() },
             cells @ Resolution::Cells { .. } => cells,
         };
-        let base_depth = self.geometry.base_depth.saturating_sub(self.bits);
+        let base_depth = self.geometry.base_depth.saturating_sub(division.bits());
         let geometry = Geometry { base_depth, resolution, ..self.geometry };
         let (table, overflow) = filter.into_parts();
-        let shard_of = |prefix| KeyHash::from_u64(prefix).first_bits(self.bits);
+        let shard_of = |prefix| division.shard_of(KeyHash::from_u64(prefix));
         let shard = |mut table: Table| {
             let above = self.shard().levels_above;
-            table.map_places(|prefix, level| (prefix << self.bits, level - above));
+            table.map_places(|prefix, level| (prefix << division.bits(), level - above));
             let mut shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
             shard.limit_shard(self.shard(), self.policy.max_items);
             Ok(shard)
         };
-        let tables = table.split(1 << self.bits, shard_of).into_iter();
+        let tables = table.split(division.shards(), shard_of).into_iter();
         let mut shards = tables.map(shard).collect::<Result<Vec<_>, _>>()?;
         for shard in &mut shards {
-            shard.expect_overflow(overflow.len() >> self.bits);
+            shard.expect_overflow(overflow.len() >> division.bits());
         }
         for (hash, entry) in overflow.iter() {
-            let shard = &mut shards[hash.first_bits(self.bits)];
-            shard.adopt_overflow(hash.without_first(self.bits), entry);
+            shards[division.shard_of(hash)].adopt_overflow(division.within(hash), entry);
         }
         Ok(shards)
     }
@@ -129,27 +123,29 @@ impl ShardPlan {
     /// What a shard must know.
     pub(crate) fn shard(&self) -> Shard {
         // Levels of the filter whose segments are not as deep as a shard.
-        let levels_above = self.bits.saturating_sub(self.geometry.base_depth) as u8;
-        Shard { bits: self.bits, levels_above }
+        let bits = self.division.bits();
+        let levels_above = bits.saturating_sub(self.geometry.base_depth) as u8;
+        Shard { bits, levels_above }
     }
 
     /// Whether each segment of a filter lies in one shard.
     pub(crate) fn fits(&self, filter: &CuckooFilter) -> bool {
         let depth = |segment: &Segment| self.geometry.base_depth + u32::from(segment.level());
         let has_levels = self.shard().levels_above == 0 || filter.is_resizable();
-        has_levels && filter.as_segments().iter().all(|segment| depth(segment) >= self.bits)
+        has_levels
+            && filter.as_segments().iter().all(|segment| depth(segment) >= self.division.bits())
     }
 
     /// The filter of all shards, in their order.
     pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
         let mut overflows = Vec::with_capacity(shards.len());
         let mut tables = Vec::with_capacity(shards.len());
-        let above = self.shard().levels_above;
+        let Shard { bits, levels_above: above } = self.shard();
         for (number, shard) in (0_u64..).zip(shards) {
             // The smallest hash of the shard.
-            let first = (number << 1) << (63 - self.bits);
+            let first = (number << 1) << (63 - bits);
             let (mut table, part) = shard.into_parts();
-            table.map_places(|prefix, level| (first | (prefix >> self.bits), level + above));
+            table.map_places(|prefix, level| (first | (prefix >> bits), level + above));
             overflows.push((first, part));
             tables.push(table);
         }
@@ -159,7 +155,7 @@ impl ShardPlan {
         for (first, part) in overflows {
             for (hash, entry) in part.iter() {
                 // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
-                let smallest = hash.to_u64().div_ceil(1 << self.bits);
+                let smallest = hash.to_u64().div_ceil(1 << bits);
                 whole.adopt_overflow(KeyHash::from_u64(first | smallest), entry);
             }
         }
@@ -228,24 +224,24 @@ pub(crate) mod tests {
             assert!(bytes_of(&in_batches) == expected, "{depth}");
             for reversed in [false, true] {
                 let mut by_region = hashes.clone();
-                let region = |hash: &KeyHash| hash.first_bits(6);
+                let region = |hash: &KeyHash| Division::new(6).shard_of(*hash);
                 by_region
                     .sort_by_key(|hash| if reversed { 63 - region(hash) } else { region(hash) });
                 let mut filter = make();
                 filter.insert_batch(&by_region).unwrap();
                 assert!(bytes_of(&filter) == expected, "{depth} {reversed}");
             }
-            for bits in [1, 4, 6] {
-                let shards = Shards::divide(make(), bits).unwrap();
+            for division in [1, 4, 6].map(Division::new) {
+                let divided = DividedFilter::divide(make(), division).unwrap();
                 std::thread::scope(|scope| {
-                    for part in 0..1 << bits {
-                        let own = hashes.iter().filter(|it| it.first_bits(bits) == part);
-                        let own: Vec<_> = own.map(|it| it.without_first(bits)).collect();
-                        let shards = &shards;
+                    for part in 0..division.shards() {
+                        let own = hashes.iter().filter(|it| division.shard_of(**it) == part);
+                        let own: Vec<_> = own.map(|it| division.within(*it)).collect();
+                        let shards = divided.shards();
                         scope.spawn(move || shards.shard(part).insert_batch(&own).unwrap());
                     }
                 });
-                assert!(bytes_of(&shards.join()) == expected, "{depth} {bits}");
+                assert!(bytes_of(&divided.join()) == expected, "{depth} {division:?}");
             }
             deepest = deepest.max(one_by_one.as_segments().depth());
             overflowed = overflowed.max(one_by_one.overflow().overflowed());

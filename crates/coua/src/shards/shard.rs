@@ -1,15 +1,37 @@
-//! A shard and its lock.
+//! Filters side by side, each behind a lock.
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::Division;
+use crate::builder::CuckooFilterBuilder;
+use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 
-/// A part of the filter, which one thread at a time may change.
+/// Filters that are changed side by side, whatever the others do: one for each shard of a [`Division`].
 ///
+/// ```
+/// use coua::shards::{Division, Shards};
+/// use coua::{CuckooFilter, KeyHash};
+///
+/// let shards = Shards::build(CuckooFilter::builder(), Division::new(1))?;
+/// for hash in [1, u64::MAX].map(KeyHash::from_u64) {
+///     let division = shards.division();
+///     shards.shard(division.shard_of(hash)).insert(division.within(hash))?;
+/// }
+/// assert_eq!(shards.iter().map(|shard| shard.len()).collect::<Vec<_>>(), [1, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Shards {
+    division: Division,
+    all: Box<[LockedShard]>,
+}
+
 /// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
 /// processors fetch with it.
+#[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct LockedShard(RwLock<CuckooFilter>);
+struct LockedShard(RwLock<CuckooFilter>);
 
 /// Whether to wait for a lock that another thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,34 +43,110 @@ pub(crate) enum Busy {
 /// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.
 const UNPOISONED: &str = "no operation panics while it holds a shard";
 
-impl LockedShard {
-    pub(crate) fn new(filter: CuckooFilter) -> Self {
-        Self(RwLock::new(filter))
+impl Shards {
+    /// An empty filter for each shard, as described. The hash bits that name a shard are not stored in it: all together
+    /// remember as many as described.
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilterBuilder::build`]; [`BuildError::RateAndHashBits`] for a description with a rate.
+    pub fn build(builder: CuckooFilterBuilder, division: Division) -> Result<Self, BuildError> {
+        let builder = builder.without_first_bits(division.bits());
+        let filters = (0..division.shards()).map(|_| builder.clone().build());
+        Ok(Self::of(division, filters.collect::<Result<_, _>>()?))
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, CuckooFilter> {
+    pub(crate) fn of(division: Division, filters: Vec<CuckooFilter>) -> Self {
+        let lock = |filter| LockedShard(RwLock::new(filter));
+        Self { division, all: filters.into_iter().map(lock).collect() }
+    }
+
+    /// How keys are divided among them.
+    pub fn division(&self) -> Division {
+        self.division
+    }
+
+    /// The shard with this number, to be changed. Waits while another thread has it.
+    pub fn shard(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
+        self.all[number].write()
+    }
+
+    /// All shards, one after the other, to be read. Waits for each.
+    pub fn iter(&self) -> impl Iterator<Item = RwLockReadGuard<'_, CuckooFilter>> {
+        (0..self.all.len()).map(|number| self.read(number))
+    }
+
+    /// Bytes of memory of all shards. Waits for each.
+    pub fn memory_bytes(&self) -> usize {
+        let locks = self.all.len() * (size_of::<LockedShard>() - size_of::<CuckooFilter>());
+        self.iter().map(|shard| shard.memory_bytes()).fold(locks, usize::saturating_add)
+    }
+
+    pub(crate) fn read(&self, number: usize) -> RwLockReadGuard<'_, CuckooFilter> {
+        self.all[number].read()
+    }
+
+    pub(crate) fn read_unless(
+        &self,
+        busy: Busy,
+        number: usize,
+    ) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
+        match busy {
+            Busy::Skip => self.all[number].0.try_read().ok(),
+            Busy::Wait => Some(self.read(number)),
+        }
+    }
+
+    pub(crate) fn write_unless(
+        &self,
+        busy: Busy,
+        number: usize,
+    ) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
+        match busy {
+            Busy::Skip => self.all[number].0.try_write().ok(),
+            Busy::Wait => Some(self.shard(number)),
+        }
+    }
+
+    /// The filters, in the order of their numbers.
+    pub fn into_filters(self) -> Vec<CuckooFilter> {
+        self.all.into_iter().map(LockedShard::into_filter).collect()
+    }
+}
+
+impl LockedShard {
+    fn read(&self) -> RwLockReadGuard<'_, CuckooFilter> {
         self.0.read().expect(UNPOISONED)
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, CuckooFilter> {
+    fn write(&self) -> RwLockWriteGuard<'_, CuckooFilter> {
         self.0.write().expect(UNPOISONED)
     }
 
-    pub(crate) fn read_unless(&self, busy: Busy) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
-        match busy {
-            Busy::Skip => self.0.try_read().ok(),
-            Busy::Wait => Some(self.read()),
-        }
-    }
-
-    pub(crate) fn write_unless(&self, busy: Busy) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
-        match busy {
-            Busy::Skip => self.0.try_write().ok(),
-            Busy::Wait => Some(self.write()),
-        }
-    }
-
-    pub(crate) fn into_filter(self) -> CuckooFilter {
+    fn into_filter(self) -> CuckooFilter {
         self.0.into_inner().expect(UNPOISONED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_shards_together_remember_the_bits_described() {
+        for (bits, described) in [(None, 64), (Some(40), 40)] {
+            for division in (0..=6).map(Division::new) {
+                let builder = CuckooFilter::builder();
+                let builder = bits.map_or(builder.clone(), |bits| builder.hash_bits(bits));
+                let shards = Shards::build(builder, division).unwrap();
+                assert_eq!(shards.iter().count(), division.shards());
+                let own = f64::from(described - division.bits());
+                assert!(shards.iter().all(|shard| (shard.hash_bits() - own).abs() < 1e-9));
+            }
+        }
+        let rated = CuckooFilter::builder().rate(0.01).capacity(10);
+        assert!(matches!(Shards::build(rated, Division::new(1)), Err(BuildError::RateAndHashBits)));
+        let coarse = CuckooFilter::builder().hash_bits(8);
+        assert!(Shards::build(coarse, Division::new(1)).is_err());
     }
 }

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::shards::{Busy, ByShard};
+use crate::shards::{Busy, ByShard, Division};
 use crate::shared::SharedCuckooFilter;
 
 /// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its
@@ -42,11 +42,11 @@ struct Group<'a> {
 }
 
 impl Block {
-    fn fill(&mut self, hashes: &[KeyHash], bits: u32) {
+    fn fill(&mut self, hashes: &[KeyHash], division: Division) {
         let Self { keys, origins } = self;
         origins.resize(hashes.len(), 0);
         let mut next = 0;
-        keys.fill(hashes, bits, |place| {
+        keys.fill(hashes, division, |place| {
             origins[place] = next;
             next += 1;
         });
@@ -78,13 +78,14 @@ impl SharedCuckooFilter {
     fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Option<()>) {
         let mut block = Block::default();
         let mut later = Vec::new();
-        let keys = self.shards.len() * BLOCK_PER_SHARD;
+        let (division, shards) = (self.plan.division, self.shards());
+        let keys = shards * BLOCK_PER_SHARD;
         for (number, part) in hashes.chunks(keys).enumerate() {
-            block.fill(part, self.plan.bits);
+            block.fill(part, division);
             let start = number * keys;
-            let (first, _) = self.place(part[0]);
-            for index in 0..self.shards.len() {
-                let shard = (first + index) % self.shards.len();
+            let first = division.shard_of(part[0]);
+            for index in 0..shards {
+                let shard = (first + index) % shards;
                 let group = block.group(shard, start);
                 if !group.hashes.is_empty() && work(group, Busy::Skip).is_none() {
                     later.push(shard);
@@ -100,7 +101,7 @@ impl SharedCuckooFilter {
     /// bytes a key for their hashes, unless they are hashes already, as all batches do.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.answers(keys, |group, busy, present| {
-            self.shards[group.shard].read_unless(busy)?.contains_hashes(group.hashes, present);
+            self.shards.read_unless(busy, group.shard)?.contains_hashes(group.hashes, present);
             Some(())
         })
     }
@@ -108,7 +109,7 @@ impl SharedCuckooFilter {
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
         self.answers(keys, |group, busy, counts| {
-            self.shards[group.shard].read_unless(busy)?.count_hashes(group.hashes, counts);
+            self.shards.read_unless(busy, group.shard)?.count_hashes(group.hashes, counts);
             Some(())
         })
     }
@@ -116,7 +117,7 @@ impl SharedCuckooFilter {
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.answers(keys, |group, busy, removed| {
-            let mut shard = self.shards[group.shard].write_unless(busy)?;
+            let mut shard = self.shards.write_unless(busy, group.shard)?;
             let before = shard.stored();
             shard.remove_hashes(group.hashes, removed);
             self.allowance.give_back(before - shard.stored());
@@ -201,7 +202,7 @@ impl SharedCuckooFilter {
         let (mut space, mut refused, mut last) = (Vec::new(), Vec::new(), None);
         self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
-            let mut shard = self.shards[group.shard].write_unless(busy)?;
+            let mut shard = self.shards.write_unless(busy, group.shard)?;
             self.with_permit(&mut shard, &mut permit, |shard| {
                 let mut next = 0;
                 while let Err(stopped) = insert(shard, group, next) {

@@ -3,14 +3,13 @@
 
 use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
-use crate::shards::LockedShard;
 use crate::shared::SharedCuckooFilter;
 use crate::sizing::design_load;
 use crate::summary::summary;
 
 impl SharedCuckooFilter {
     pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
-        let each = self.shards.iter().map(|shard| of(&shard.read()));
+        let each = self.shards.iter().map(|shard| of(&shard));
         each.fold(0, u64::saturating_add)
     }
 
@@ -57,14 +56,13 @@ impl SharedCuckooFilter {
 
     /// Bytes of memory: tables, directories, overflow tables, and the locks. O(1), as [`len`](Self::len).
     pub fn memory_bytes(&self) -> usize {
-        let locks = self.shards.len() * (size_of::<LockedShard>() - size_of::<CuckooFilter>());
-        size_of::<Self>() + locks + self.sum(|shard| shard.memory_bytes() as u64) as usize
+        size_of::<Self>() + self.shards.memory_bytes()
     }
 
     /// Shards: parts of the filter that have a lock each; four for each processor that there was when it
     /// was made, at most 64.
     pub fn shards(&self) -> usize {
-        self.shards.len()
+        self.shards.division().shards()
     }
 
     /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.

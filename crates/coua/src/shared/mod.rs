@@ -24,7 +24,7 @@ use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::shards::{LockedShard, ShardPlan};
+use crate::shards::{ShardPlan, Shards};
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -68,7 +68,7 @@ use crate::shards::{LockedShard, ShardPlan};
 /// assert_eq!(plain.len(), 1000);
 /// ```
 pub struct SharedCuckooFilter {
-    shards: Box<[LockedShard]>,
+    shards: Shards,
     plan: ShardPlan,
     allowance: Allowance,
 }
@@ -115,13 +115,13 @@ impl SharedCuckooFilter {
     /// rate's probability. O(1); waits while another thread changes the key's shard.
     pub fn contains<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        self.shards[shard].read().contains(hash)
+        self.shards.read(shard).contains(hash)
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
     pub fn count<K: Key>(&self, key: K) -> u64 {
         let (shard, hash) = self.place(key);
-        self.shards[shard].read().count(hash)
+        self.shards.read(shard).count(hash)
     }
 
     /// Adds a copy of the key. O(1) expected.
@@ -150,7 +150,7 @@ impl SharedCuckooFilter {
     /// remove only what was inserted by [`insert`](Self::insert).
     pub fn remove<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        let mut shard = self.shards[shard].write();
+        let mut shard = self.shards.shard(shard);
         let before = shard.stored();
         let removed = shard.remove(hash);
         self.allowance.give_back(before - shard.stored());
@@ -160,8 +160,8 @@ impl SharedCuckooFilter {
     /// Removes all items, one shard after the other: what other threads insert meanwhile may stay.
     /// O(bytes).
     pub fn clear(&self) {
-        for shard in &self.shards {
-            let mut shard = shard.write();
+        for number in 0..self.shards() {
+            let mut shard = self.shards.shard(number);
             self.allowance.give_back(shard.stored());
             shard.clear();
         }
@@ -173,7 +173,7 @@ impl SharedCuckooFilter {
     ///
     /// [`OutOfMemory`] if there is not as much memory again.
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
-        let locked: Vec<_> = self.shards.iter().map(LockedShard::read).collect();
+        let locked: Vec<_> = self.shards.iter().collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
         drop(locked);
         self.plan.join(copies)
@@ -198,9 +198,8 @@ impl SharedCuckooFilter {
     /// # Panics
     ///
     /// If there is no memory for a directory: 4 bytes a segment.
-    pub fn into_filter(mut self) -> CuckooFilter {
-        let shards = std::mem::take(&mut self.shards);
-        let joined = self.plan.join(shards.into_iter().map(LockedShard::into_filter).collect());
+    pub fn into_filter(self) -> CuckooFilter {
+        let joined = self.plan.join(self.shards.into_filters());
         joined.expect("a directory takes little memory")
     }
 }
@@ -210,7 +209,7 @@ impl SharedCuckooFilter {
     #[inline]
     fn place<K: Key>(&self, key: K) -> (usize, KeyHash) {
         let hash = key.hash_with(self.plan.hasher);
-        (hash.first_bits(self.plan.bits), hash.without_first(self.plan.bits))
+        (self.plan.division.shard_of(hash), self.plan.division.within(hash))
     }
 
     /// Runs an insert of one key in its shard.
@@ -220,7 +219,7 @@ impl SharedCuckooFilter {
         insert: impl FnOnce(&mut CuckooFilter) -> Result<T, Full>,
     ) -> Result<T, Full> {
         let mut permit = self.allowance.permit(1);
-        let mut shard = self.shards[index].write();
+        let mut shard = self.shards.shard(index);
         let done = self.with_permit(&mut shard, &mut permit, insert);
         drop(shard);
         drop(permit);

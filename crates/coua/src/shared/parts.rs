@@ -3,7 +3,7 @@
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull};
 use crate::kernel::Geometry;
-use crate::shards::{LockedShard, ShardPlan};
+use crate::shards::{Division, ShardPlan, Shards};
 use crate::shared::{Allowance, SharedCuckooFilter};
 use crate::sizing::fitted;
 
@@ -41,13 +41,13 @@ impl SharedCuckooFilter {
     /// The filter in 2^`bits` shards, or one for each segment that it began with.
     fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.as_segments().geometry().base_depth.min(bits);
-        let plan = ShardPlan::of(&filter, bits);
+        let division = Division::new(bits);
+        let plan = ShardPlan::of(&filter, division);
         let parts = plan.split(filter)?;
         // What the parts count, which a mapped filter need not agree with.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let allowance = Allowance::new(plan.policy.limit(), stored);
-        let shards = parts.into_iter().map(LockedShard::new).collect();
-        Ok(Self { shards, plan, allowance })
+        Ok(Self { shards: Shards::of(division, parts), plan, allowance })
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
             for bits in 0..=MOST_BITS {
                 let shared = SharedCuckooFilter::split(empty.clone(), bits).unwrap();
                 assert_eq!(
-                    shared.shards.len(),
+                    shared.shards(),
                     1 << bits.min(empty.as_segments().geometry().base_depth)
                 );
                 let outcomes = shared.insert_unique_batch(&keys).unwrap();

@@ -1,4 +1,4 @@
-//! More inputs than can be noted.
+//! More inputs than there is room to remember.
 
 use crate::support::{Folder, coua, run, run_as_is};
 use std::fs;
@@ -32,4 +32,19 @@ fn a_run_of_too_many_inputs_is_not_recorded() {
     run_as_is(piped.args(vec!["a"; 20_000]).current_dir(&deep)).good();
     let items = run(["info", "--json", &filter]).json();
     assert_eq!((&items["items"], &items["unfinished_run"]), (&1.into(), &serde_json::Value::Null));
+}
+
+/// Each file's position is a note of the filter.
+#[test]
+fn more_files_than_a_filter_has_notes_for_are_refused() {
+    let folder = Folder::new();
+    fs::write(folder.join("a"), "one\n").unwrap();
+    fs::write(folder.join("names"), "a\n".repeat((1 << 19) + 1)).unwrap();
+    let filter = folder.join("seen");
+    let mut command = coua(["add", "--unique", &filter, "--resume", "--files-from", "names"]);
+    let refused = run_as_is(command.current_dir(folder.path()));
+    let reason =
+        "coua: --resume: 524,289 files are too many, of 524,288 whose positions are kept: ";
+    assert!(refused.code == Some(2) && refused.stderr.starts_with(reason), "{}", refused.stderr);
+    assert!(!folder.has("seen"));
 }
