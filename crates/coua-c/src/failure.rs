@@ -63,7 +63,7 @@ impl Failure {
         let text = cause.downcast_ref::<&str>().copied();
         let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("no message");
-        Self::new(COUA_PANIC, format_args!("failed inside, please report it: {text}"))
+        Self::new(COUA_PANIC, format_args!("internal error, please report it: {text}"))
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn last_os_error() -> i32 {
 
 /// Of memory that a call needs only while it is at work.
 pub(crate) fn out_of_memory(what: impl Display) -> Failure {
-    Failure::new(COUA_OUT_OF_MEMORY, format_args!("no memory for {what}: give fewer, or free some"))
+    Failure::new(COUA_OUT_OF_MEMORY, format_args!("out of memory for {what}; use fewer, or free some memory"))
 }
 
 /// An error and its status.

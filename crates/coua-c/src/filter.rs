@@ -58,7 +58,7 @@ impl coua_filter {
             return Err(Failure::new(
                 COUA_POISONED,
                 format_args!(
-                    "an earlier call failed inside, so {name} is not whole any more: free it"
+                    "{name} is unusable, because an earlier call failed internally; free it"
                 ),
             ));
         }
@@ -114,7 +114,7 @@ impl coua_filter {
         let (here, there): (*const Self, *const Self) = (self, other);
         if here == there {
             return Err(Failure::invalid(
-                "filter and other are the same: a filter is not merged with itself",
+                "filter and other are the same; a filter cannot be merged with itself",
             ));
         }
         // Two threads may merge two filters with each other: locks are taken in one order.

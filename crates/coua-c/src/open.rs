@@ -44,7 +44,7 @@ pub(crate) fn lock(path: &Path, wait: Wait) -> Outcome<Lock> {
         Err(StoreError { reason: Reason::Busy, path, .. }) if is_open(&path) => Err(Failure::new(
             COUA_BUSY,
             format_args!(
-                "{}: this process is writing it, with another handle: close that",
+                "{}: this process is writing it with another handle; close that first",
                 path.display()
             ),
         )),

@@ -128,7 +128,7 @@ impl State {
             Self::Written(open) => Ok(Changed::Written(&mut open.store)),
             Self::Bloom(bloom) => Ok(Changed::Bloom(bloom)),
             Self::Read(_) => Err(Failure::unsupported(
-                "the file was opened by coua_store_read(): coua_store_open() opens it for changes",
+                "the file was opened by coua_store_read(); open it for changes with coua_store_open()",
             )),
             Self::Closed => Err(closed()),
         }
@@ -150,12 +150,12 @@ impl State {
 }
 
 fn closed() -> Failure {
-    Failure::invalid("the file of this filter was closed: open it again")
+    Failure::invalid("the file of this filter was closed; open it again")
 }
 
 /// Of what has no file.
 pub(crate) fn no_file() -> Failure {
-    Failure::unsupported("the filter has no file: coua_store_open() makes one that has")
+    Failure::unsupported("the filter has no file; coua_store_open() creates one with a file")
 }
 
 /// Milliseconds since 1970.

@@ -30,7 +30,8 @@ static STATED: OnceLock<u64> = OnceLock::new();
 pub(crate) fn read_environment() -> Result<()> {
     let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
     let time = TimeSyntax::default().parse(text.as_encoded_bytes(), u64::MAX).ok_or_else(|| {
-        let reason = "expected a time such as 2026-11-21T04:00:00Z, or a number of seconds since 1970";
+        let reason =
+            "expected a time such as 2026-11-21T04:00:00Z, or a number of seconds since 1970";
         Failure::at(STATED_TIME, reason)
     })?;
     STATED.get_or_init(|| time);
@@ -228,9 +229,9 @@ pub(crate) fn duration(text: &str) -> Result<u64, &'static str> {
     let span: Option<Span> = text.parse().ok();
     let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     let millis = length.and_then(|length| u64::try_from(length.as_millis()).ok());
-    millis.filter(|millis| *millis > 0).ok_or(
-        "expected a duration such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)",
-    )
+    millis
+        .filter(|millis| *millis > 0)
+        .ok_or("expected a duration such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)")
 }
 
 /// Formats a time for people and programs.

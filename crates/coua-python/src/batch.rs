@@ -82,7 +82,7 @@ impl Batch {
     pub(crate) fn reserve(&mut self, keys: usize) -> PyResult<()> {
         self.hashes.try_reserve(keys).map_err(|_| {
             pyo3::exceptions::PyMemoryError::new_err(format!(
-                "no memory for the hashes of {keys} keys"
+                "out of memory for the hashes of {keys} keys"
             ))
         })
     }
@@ -109,7 +109,7 @@ impl Batch {
         let place = self.len();
         if self.nulls == Nulls::Refuse {
             return Err(PyTypeError::new_err(format!(
-                "key {place} of the batch is null: leave it out, or give null=\"skip\""
+                "key {place} of the batch is null; drop it, or use null=\"skip\""
             )));
         }
         self.skipped.push(place);

@@ -47,7 +47,7 @@ impl Loss {
 
 #[cold]
 fn warn_of_loss(py: Python<'_>) -> PyResult<()> {
-    let text = c"this filter has a rate and was filled by add, which stores nothing for a key that it takes for another \
-                 one: to discard one of them loses both. Fill it with insert, or make a filter without a rate";
+    let text = c"this filter has a rate and was filled by add, which stores nothing for a key that looks like another; \
+                 discarding one of them loses both. Fill it with insert, or create a filter without a rate";
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
 }

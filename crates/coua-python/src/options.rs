@@ -1,4 +1,4 @@
-//! What is said of a new filter, by keywords.
+//! Keywords that describe a new filter.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Hashing {
     pub(crate) fn new(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Self> {
         if seed.is_some() && key.is_some() {
             return Err(PyValueError::new_err(
-                "both a seed and a key were given: give one of them",
+                "seed and key exclude each other; use one",
             ));
         }
         Ok(Self { seed: seed.map(|it| it.0), key: key.map(|it| it.0) })
@@ -122,17 +122,17 @@ impl Options {
             (None, Some(items)) if clock.is_none() => (Clock::Count, items),
             (None, Some(_)) => {
                 return Err(PyValueError::new_err(
-                    "a window of items has no clock: leave clock out",
+                    "a window of items has no clock; drop clock=",
                 ));
             }
             (Some(_), Some(_)) => {
                 return Err(PyValueError::new_err(
-                    "both a length of time and a number of items were given",
+                    "a length of time and a number of items exclude each other; use one",
                 ));
             }
             (None, None) if generations.is_some() || clock.is_some() || by.is_some() => {
                 return Err(PyValueError::new_err(
-                    "generations, clock and window_by are for windows: give a window",
+                    "generations, clock and window_by need a window",
                 ));
             }
             (None, None) => return Ok(()),
@@ -161,7 +161,7 @@ impl Options {
         if self.window.is_some() && self.window != window {
             let (found, wanted) = (words(window), words(self.window));
             return Err(Mismatch::new_err(format!(
-                "the file has {found}, not {wanted}: leave that out, or name another file"
+                "the file has {found}, not {wanted}; drop that, or use another file"
             )));
         }
         let difference = self.wanted.difference(filter.template());
@@ -236,7 +236,7 @@ impl<'py> FromPyObject<'_, 'py> for Length {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let Ok(text) = value.extract::<String>() else {
             let length: Duration = value.extract().map_err(|_| {
-                PyTypeError::new_err("a window is neither text such as \"7d\" nor a timedelta")
+                PyTypeError::new_err("a window must be text such as \"7d\", or a timedelta")
             })?;
             return Ok(Self(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)));
         };

@@ -109,7 +109,7 @@ impl Column for Parts {
 
     fn add_rows(&mut self, _: &StructArray) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "a column of structs is no part of a key: give its fields as columns",
+            "a column of structs cannot be a part of a key; use its fields as columns",
         ))
     }
 }

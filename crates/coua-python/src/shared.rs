@@ -183,11 +183,11 @@ impl Shared {
     fn check_fork(&self) -> PyResult<()> {
         match self.state.try_write().as_deref() {
             Some(State::Written(store)) => Err(Error::new_err(format!(
-                "{}: was opened before this process was forked, and belongs to its parent: open it here",
+                "{}: was opened before this process was forked, and belongs to its parent; open it here",
                 store.path().display()
             ))),
             None => Err(Error::new_err(
-                "the filter was in use by another thread when this process was forked: copy it before the \
+                "the filter was in use by another thread when this process was forked; copy it before the \
                  fork, or start processes by \"spawn\"",
             )),
             _ => {

@@ -35,12 +35,12 @@ pub(crate) enum Refusal {
 impl From<Refusal> for PyErr {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Closed => Closed::new_err("the file is closed: open it again"),
+            Refusal::Closed => Closed::new_err("the file is closed; open it again"),
             Refusal::ReadOnly => {
-                Closed::new_err("the file was opened with readonly=True: open it without that")
+                Closed::new_err("the file was opened with readonly=True; open it without")
             }
             Refusal::Broken => Error::new_err(
-                "the filter is not whole any more: an operation on it has failed inside",
+                "the filter is unusable, because an earlier operation failed internally; load it again",
             ),
         }
     }

@@ -223,7 +223,7 @@ def test_shards_of_nulls() -> None:
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8", "?", "M8[s]", "m8[ms]", "c8", "c16", "g"])
 def test_the_advice_for_arrays_gives_a_key_for_each_item(kind: str) -> None:
     array = np.array([1, 2, 0], "i8").astype(kind)
-    with pytest.raises(TypeError, match="give array") as refused:
+    with pytest.raises(TypeError, match="use array") as refused:
         coua.CuckooFilter().add_many(array)
     for advice in re.findall(r"array\.\w+\(.*?\)", str(refused.value)):
         answers = coua.CuckooFilter().add_many(eval(advice, {"array": array}))
@@ -267,8 +267,8 @@ def test_the_advice_for_objects_gives_a_key(key: object, advice: str) -> None:
         (pl.Series(["a", "b"], dtype=pl.Object), "column.to_list"),
         (pl.Series([1, 2], dtype=pl.Int128), "a column of Int128 has no keys.*column.to_list"),
         (pa.array([[1]]), "made of its items"),
-        (pl.DataFrame({"a": [1]}), "give the column"),
-        (pa.table({"a": [1]}), "give the column"),
+        (pl.DataFrame({"a": [1]}), "use the column"),
+        (pa.table({"a": [1]}), "use the column"),
         ([1, 2.0], "float is no key"),
         (np.array([1, "a", 2.0], object), "float is no key"),
         ([["a"]], "list is no key"),
@@ -317,7 +317,7 @@ def test_objects_of_pandas_are_keys_as_those_of_lists() -> None:
         seen.add_many(pd.Series(["a", 1.5], dtype=object))
     with pytest.raises(TypeError, match=r"float64 has no keys.*array.view\(.u8.\)"):
         seen.add_many(pd.Series([1.5]))
-    with pytest.raises(TypeError, match="give the column"):
+    with pytest.raises(TypeError, match="use the column"):
         seen.add_many(pd.DataFrame({"a": [1]}))
 
 
@@ -362,7 +362,7 @@ def test_rows_of_several_columns_are_tuples() -> None:
         assert [None not in row and row in seen for row in rows] == [True, True, True, False, False, True]
         assert ("", "x1") not in seen and len(seen) == 3
     for table in (pl.DataFrame({"a": [1], "b": [1.5]}), pa.table({"a": [1], "b": [[1]]}), pl.DataFrame({"a": [1], "b": [{"c": 1}]})):
-        with pytest.raises(TypeError, match="no keys|no part of a key"):
+        with pytest.raises(TypeError, match="no keys|a part of a key"):
             coua.CuckooFilter().add_many(table)
 
 

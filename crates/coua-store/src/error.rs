@@ -140,9 +140,7 @@ impl Reason {
 #[non_exhaustive]
 pub enum Damage {
     /// A frame of an unknown kind.
-    #[error(
-        "unknown frame kind {found} (expected 1 to 3): written by a newer coua, or damaged"
-    )]
+    #[error("unknown frame kind {found} (expected 1 to 3): written by a newer coua, or damaged")]
     Kind {
         /// The kind found.
         found: u32,

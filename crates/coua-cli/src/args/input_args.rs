@@ -141,7 +141,10 @@ impl InputArgs {
         let named = named.map(|name| path_of(name).ok_or(name));
         let named = named.collect::<Result<Vec<_>, _>>().map_err(|name| {
             let name = String::from_utf8_lossy(name);
-            Failure::at(list.display(), format_args!("\"{name}\" is not a valid file name on this system"))
+            Failure::at(
+                list.display(),
+                format_args!("\"{name}\" is not a valid file name on this system"),
+            )
         })?;
         Ok(self.files.iter().cloned().chain(named).collect())
     }

@@ -171,10 +171,8 @@ pub(super) enum Empty {
     Key,
 }
 
-const EMPTY: [Word<Empty>; 2] = [
-    ("missing", Empty::Missing, "As if it were absent"),
-    ("key", Empty::Key, "An ordinary key"),
-];
+const EMPTY: [Word<Empty>; 2] =
+    [("missing", Empty::Missing, "As if it were absent"), ("key", Empty::Key, "An ordinary key")];
 
 /// How to treat a part of a key that a record lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -291,7 +289,8 @@ impl KeyArgs {
             None => b',',
             Some(&[byte]) => byte,
             Some(_) => {
-                let reason = "with --csv, the separator must be one byte, not a quote or a line break";
+                let reason =
+                    "with --csv, the separator must be one byte, not a quote or a line break";
                 return Err(Failure::at("-t", reason));
             }
         };

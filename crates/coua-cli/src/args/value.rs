@@ -103,7 +103,8 @@ impl Serialize for TextEncoding {
 /// Parses a WHATWG encoding name.
 pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
     let encoding = Encoding::for_label(name.as_bytes()).map(TextEncoding);
-    encoding.ok_or("unknown encoding; expected a name such as utf-16, utf-16be, latin1 or shift_jis")
+    encoding
+        .ok_or("unknown encoding; expected a name such as utf-16, utf-16be, latin1 or shift_jis")
 }
 
 /// Parses bytes with the escapes `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH`.

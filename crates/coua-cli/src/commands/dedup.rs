@@ -192,7 +192,8 @@ impl DedupArgs {
 
     fn output_folder(&self, folder: &Path, inputs: &Inputs) -> Result<OutputFolder> {
         let inputs = inputs.named().map_err(|name| {
-            let reason = "--output-dir: has no file name for its output; name input files, or use -o";
+            let reason =
+                "--output-dir: has no file name for its output; name input files, or use -o";
             Failure::at(name, reason)
         })?;
         OutputFolder::new(folder, &inputs, self.compress)

@@ -257,7 +257,8 @@ impl RunFilter for FileFilter {
             // The run ends here, early.
             Reason::Unsynced(source) if stage == Stage::Checkpoint => {
                 let reason = message::reason(source);
-                let uncertain = "saved up to here (continue with --resume), but a power cut may undo it";
+                let uncertain =
+                    "saved up to here (continue with --resume), but a power cut may undo it";
                 Failure::at(&name, format_args!("{uncertain}: {reason}"))
             }
             Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),

@@ -127,8 +127,7 @@ fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
 /// Returns an error for an address where only a file will do, and about a stream.
 fn refuse_address(argument: &Path) -> Result<()> {
     if argument == Path::new("-") {
-        let reason =
-            "a filter cannot be a stream; for a file named -, write ./-";
+        let reason = "a filter cannot be a stream; for a file named -, write ./-";
         return Err(Failure::at("-", reason));
     }
     match Location::of(argument)? {

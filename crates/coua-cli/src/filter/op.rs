@@ -57,10 +57,7 @@ impl NoRoom {
     /// Without memory for more.
     pub(crate) fn memory(items: u64) -> Self {
         Self {
-            why: format!(
-                "cannot hold more than {}: out of memory",
-                counted(items, "item")
-            ),
+            why: format!("cannot hold more than {}: out of memory", counted(items, "item")),
             remedy: "use --rate with --max-items, which needs less memory",
         }
     }

@@ -30,9 +30,8 @@ impl Location {
         match (is_address, text.split_once("://")) {
             (true, _) => Self::on_server(&text),
             (false, Some((scheme, _))) if !is_there => {
-                let reason = format!(
-                    "unknown scheme {scheme}://; expected a file, or valkey://HOST/NAME"
-                );
+                let reason =
+                    format!("unknown scheme {scheme}://; expected a file, or valkey://HOST/NAME");
                 Err(Failure::at(without_password(&text), reason))
             }
             _ => Ok(Self::File(argument.to_owned())),
@@ -220,8 +219,7 @@ impl WindowSpec {
             if self.length.is_none() {
                 return self.no_window();
             }
-            let reason =
-                "the existing filter has no window; drop --window, or use another filter";
+            let reason = "the existing filter has no window; drop --window, or use another filter";
             return Err(Failure::at(name, reason));
         };
         let has_times = window.clock() == Clock::Given;

@@ -109,11 +109,7 @@ static OTHERS: [(&str, &[u8], &str); 9] = [
     ("a zip archive", b"PK\x03\x04", "pipe in the output of `unzip -p`"),
     ("a 7z archive", b"7z\xbc\xaf\x27\x1c", "pipe in the output of `7z e -so`"),
     ("an lzma file", b"\x5d\0\0", "pipe in the output of `xz -dc --format=lzma`"),
-    (
-        "an lz4 file of the legacy format",
-        b"\x02\x21\x4c\x18",
-        "pipe in the output of `lz4 -dc`",
-    ),
+    ("an lz4 file of the legacy format", b"\x02\x21\x4c\x18", "pipe in the output of `lz4 -dc`"),
     ("an lzop file", b"\x89LZO\0", "pipe in the output of `lzop -dc`"),
     ("a `compress` file", b"\x1f\x9d", "pipe in the output of `gzip -dc`"),
     ("a Parquet file", b"PAR1\x15", "convert it to CSV or JSON lines"),

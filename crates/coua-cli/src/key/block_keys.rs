@@ -50,10 +50,7 @@ impl fmt::Display for Missing {
             Self::Groups => f.write_str("no group of the regular expression matched"),
             Self::Time(text) => {
                 let text = text.escape_debug();
-                write!(
-                    f,
-                    "cannot read the time \"{text}\"; set --time-format"
-                )
+                write!(f, "cannot read the time \"{text}\"; set --time-format")
             }
             Self::TimeAhead(text) => {
                 write!(f, "its time \"{}\" is in the future", text.escape_debug())

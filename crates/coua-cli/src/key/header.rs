@@ -88,8 +88,7 @@ impl Headers {
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Missing(name)) => {
-                let reason =
-                    format_args!("no column \"{name}\" in the header (found {names})");
+                let reason = format_args!("no column \"{name}\" in the header (found {names})");
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Ambiguous { name, places: [first, second] }) => {

@@ -270,7 +270,8 @@ pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
     match file.map(|file| Generations::snapshot_bytes(&file)) {
         None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))) => Ok(()),
         Some(_) => {
-            let reason = "is a filter file; refusing to overwrite it (choose another output, or delete it)";
+            let reason =
+                "is a filter file; refusing to overwrite it (choose another output, or delete it)";
             Err(Failure::at(path.display(), reason))
         }
     }

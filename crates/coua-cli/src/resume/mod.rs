@@ -115,8 +115,7 @@ impl Checkpoints {
         let run = runs.get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.verbosity);
         let state = SavedState::of(run).ok_or_else(|| {
-            let reason =
-                "the interrupted run's counters are unreadable; start over with --restart";
+            let reason = "the interrupted run's counters are unreadable; start over with --restart";
             Failure::at("--resume", reason)
         })?;
         let is_output = |place: &&Place| place.role == Role::Output;

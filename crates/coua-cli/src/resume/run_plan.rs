@@ -148,7 +148,10 @@ impl<'a> ResumeJob<'a> {
             place.check().map_err(|moved| format!("{path}: {moved}"))?;
             let added = if run.has_ended() { bytes_after(&place.path, place) } else { 0 };
             if added > 0 {
-                return Err(format!("{path} has {} more than the run wrote", counted(added, "byte")));
+                return Err(format!(
+                    "{path} has {} more than the run wrote",
+                    counted(added, "byte")
+                ));
             }
             Ok(place)
         });
@@ -159,7 +162,9 @@ impl<'a> ResumeJob<'a> {
     fn remedy(&self, run: &Remembered<'_>) -> &'static str {
         match self.added_by(run) {
             Ok(_) => "start over with --restart",
-            Err(_) => "start over with --overwrite, which keeps what the run has done to the filter",
+            Err(_) => {
+                "start over with --overwrite, which keeps what the run has done to the filter"
+            }
         }
     }
 

@@ -160,9 +160,7 @@ impl Session {
         let reason = if self.only_times {
             format!("no usable time in {records}; fix --time-field or --time-format")
         } else {
-            format!(
-                "no key in {records}; fix the option that selects keys, or add --on-missing"
-            )
+            format!("no key in {records}; fix the option that selects keys, or add --on-missing")
         };
         Err(Failure::at(first, reason))
     }

@@ -130,7 +130,8 @@ pub(crate) struct Runs {
 impl Runs {
     /// Reads them from the notes of a filter. Returns an error if [`write`](Self::write) did not write them.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Self> {
-        let reason = "its remembered runs are unreadable: another program or a later version wrote them";
+        let reason =
+            "its remembered runs are unreadable: another program or a later version wrote them";
         Self::decode(notes).ok_or_else(|| Failure::at(filter, reason))
     }
 

@@ -75,7 +75,8 @@ impl Checkpointer {
 
     /// Reserves space for the next snapshot, if there is less.
     pub(crate) fn reserve(&mut self, target: &Path, bytes: u64) -> Result<(), StoreError> {
-        let no_space = |source| StoreError::io(target, "reserve space for a new snapshot of", source);
+        let no_space =
+            |source| StoreError::io(target, "reserve space for a new snapshot of", source);
         if let Some(next) = &mut self.next {
             if next.bytes < bytes {
                 self.disk.reserve(&next.file, bytes).map_err(no_space)?;
@@ -200,7 +201,8 @@ impl Checkpointer {
     }
 
     fn take_next(&mut self, target: &Path) -> Result<Next, StoreError> {
-        let missing = || StoreError::io(target, "replace", io::Error::other("no space was reserved"));
+        let missing =
+            || StoreError::io(target, "replace", io::Error::other("no space was reserved"));
         self.next.take().ok_or_else(missing)
     }
 

@@ -1,4 +1,4 @@
-//! What the filters of both kinds have in common: a header, and arrays of bytes.
+//! The common part of both kinds of filters: a header, and arrays of bytes.
 //!
 //! `SCANDUMP` hands them out in pieces; stores that keep values as a whole take them as one stream:
 //! the length of the header, the header, and all arrays. The pieces are cut every 16 MiB. A
@@ -34,13 +34,13 @@ pub trait PeerFilter: Sized {
         array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
     ) -> Result<Self, LoadError>;
 
-    /// Whether the item may be there.
+    /// Whether the item may be present.
     fn contains(&self, item: &[u8]) -> bool;
 
-    /// Items in it, as its dump has stated and as was counted since.
+    /// The number of items: that of its dump, plus later changes.
     fn items(&self) -> u64;
 
-    /// The header, from which the same filter without contents can be made.
+    /// The header, from which the same filter without contents can be created.
     fn header(&self) -> Vec<u8>;
 
     /// The arrays, from the oldest to the newest.
@@ -55,7 +55,7 @@ pub trait PeerFilter: Sized {
     /// A copy.
     ///
     /// # Errors
-    /// There is no memory for one.
+    /// If there is not enough memory.
     fn try_clone(&self) -> Result<Self, OutOfMemory>;
 
     /// A filter as its header describes it, still without contents.
@@ -136,13 +136,12 @@ pub struct Chunk<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A piece is refused; the filter is as it was.
+/// A piece is refused, and the filter is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChunkError {
     /// Not a position, or one that lies before the end of the piece.
     #[error(
-        "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk with the iterator it came \
-         with"
+        "position {found} cannot be the end of a chunk of {bytes} bytes; pass each chunk with the iterator it came with"
     )]
     Position {
         /// The position.
@@ -151,12 +150,12 @@ pub enum ChunkError {
         bytes: usize,
     },
     /// A piece without bytes.
-    #[error("the chunk is empty: leave it out")]
+    #[error("the chunk is empty; skip it")]
     Empty,
     /// The piece is not inside one array.
     #[error(
         "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter (the last one ends at \
-         {last}): pass on each chunk with the iterator it came with"
+         {last}); pass each chunk with the iterator it came with"
     )]
     Outside {
         /// The position.
@@ -242,7 +241,7 @@ pub trait Source {
 }
 
 #[cfg(any(test, feature = "fuzz"))]
-/// Takes the dump of a filter. A server that cannot write remembers that by itself.
+/// Receives the dump of a filter. The server records write errors.
 pub trait Sink {
     /// Dumps a number.
     fn write_u64(&mut self, number: u64);

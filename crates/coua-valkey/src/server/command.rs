@@ -13,7 +13,7 @@ use crate::error::CommandError;
 pub(crate) struct Command {
     /// Its name, in lower case.
     pub(crate) name: &'static CStr,
-    /// How many words it has; negative: as many at least.
+    /// Its number of words; negative: the minimum.
     pub(crate) arity: c_int,
     /// The words after its name, the first of them a key, as [`command_docs`](super::command_docs)
     /// reads them.
@@ -123,7 +123,7 @@ impl Command {
         context: *mut raw::RedisModuleCtx,
         category: &CStr,
     ) -> Result<(), String> {
-        let refused = || format!("command {} cannot be added", self.name.to_string_lossy());
+        let refused = || format!("cannot add the command {}", self.name.to_string_lossy());
         let last_key = if self.access == Access::Merge { -1 } else { 1 };
         // SAFETY: names and flags are C strings, which the server copies.
         let command = unsafe {

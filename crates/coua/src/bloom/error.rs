@@ -51,9 +51,7 @@ pub(super) fn check_equal<T: PartialEq>(
 #[non_exhaustive]
 pub enum BloomLoadError {
     /// The number of bytes does not fit the number of bits.
-    #[error(
-        "found {found} bytes, but this Bloom filter has {expected}; check its number of bits"
-    )]
+    #[error("found {found} bytes, but this Bloom filter has {expected}; check its number of bits")]
     Length {
         /// Bytes given.
         found: u64,

@@ -38,9 +38,7 @@ pub enum LoadError {
         found: u16,
     },
     /// The filter uses features of the format that this version does not know.
-    #[error(
-        "unknown filter format features {found:#x}: written by a newer coua"
-    )]
+    #[error("unknown filter format features {found:#x}: written by a newer coua")]
     Features {
         /// The features found, a bit each.
         found: u32,

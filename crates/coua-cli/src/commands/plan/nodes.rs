@@ -279,6 +279,9 @@ mod tests {
         assert_eq!(too_few_bits(6_000_000_000, 64.0), None);
         assert_eq!(too_few_bits(1_000_000_000_000, 60.0), None, "as it was asked for");
         let text = too_few_bits(1_000_000_000_000, 64.0).unwrap();
-        assert!(text.contains("distinguish 1,000,000,000,000 items: expect 27105 of them"), "{text}");
+        assert!(
+            text.contains("distinguish 1,000,000,000,000 items: expect 27105 of them"),
+            "{text}"
+        );
     }
 }

@@ -99,9 +99,7 @@ impl Shape {
                 Err(error) => return Err(Failure::at("plan", error)),
             }
         }
-        fits.ok_or_else(|| {
-            Failure::at("plan", format_args!("no filter fits in {}", size(memory)))
-        })
+        fits.ok_or_else(|| Failure::at("plan", format_args!("no filter fits in {}", size(memory))))
     }
 }
 

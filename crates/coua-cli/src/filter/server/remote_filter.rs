@@ -155,9 +155,7 @@ impl RemoteFilter {
                  delete one of them"
             )
         } else if has_single && shards.is_some() {
-            format!(
-                "the filter is the single key {name}; drop ?shards=N from its address"
-            )
+            format!("the filter is the single key {name}; drop ?shards=N from its address")
         } else if has(beyond) {
             let beyond = key(name, shards.unwrap_or(0));
             format!(
@@ -333,8 +331,9 @@ impl RemoteFilter {
     fn seed(&self) -> Result<String> {
         let mut key = [0; 16];
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
-        filled
-            .map_err(|_| self.failure("the system has no random numbers for the filter's secret key"))?;
+        filled.map_err(|_| {
+            self.failure("the system has no random numbers for the filter's secret key")
+        })?;
         Ok(hexadecimal(key))
     }
 }

@@ -50,9 +50,7 @@ pub enum BloomBuildError {
         bits: f64,
     },
     /// There is not enough memory.
-    #[error(
-        "out of memory for a Bloom filter of {bytes} bytes; use fewer items or a higher rate"
-    )]
+    #[error("out of memory for a Bloom filter of {bytes} bytes; use fewer items or a higher rate")]
     Allocation {
         /// The bytes asked for.
         bytes: u64,
