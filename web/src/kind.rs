@@ -107,9 +107,11 @@ mod forgetful {
             (Some(length), None, _) => (Clock::Arrival, length),
             (None, Some(items), None) => (Clock::Count, items),
             (None, None, None) if generations.is_none() && by.is_none() => return Ok(None),
-            (Some(_), Some(_), _) => return Err("give window or windowItems, not both".into()),
+            (Some(_), Some(_), _) => {
+                return Err("window and windowItems exclude each other; use one".into());
+            }
             (None, Some(_), _) => return Err("a window of items has no clock".into()),
-            _ => return Err("clock, generations and windowBy are for windows: give one".into()),
+            _ => return Err("clock, generations and windowBy need a window".into()),
         };
         let generations = generations.unwrap_or(USUAL_GENERATIONS) as u32;
         let window = Window::new(clock, length as u64, generations);

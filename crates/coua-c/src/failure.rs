@@ -94,7 +94,10 @@ pub(crate) fn last_os_error() -> i32 {
 
 /// Of memory that a call needs only while it is at work.
 pub(crate) fn out_of_memory(what: impl Display) -> Failure {
-    Failure::new(COUA_OUT_OF_MEMORY, format_args!("out of memory for {what}; use fewer, or free some memory"))
+    Failure::new(
+        COUA_OUT_OF_MEMORY,
+        format_args!("out of memory for {what}; use fewer, or free some memory"),
+    )
 }
 
 /// An error and its status.

@@ -287,7 +287,9 @@ impl Changed<'_> {
             items => {
                 return items.rewrite("clear", |filter| {
                     let plain = filter.unbounded_mut().ok_or_else(|| {
-                        Failure::unsupported("a filter with a window cannot be cleared; create a new one")
+                        Failure::unsupported(
+                            "a filter with a window cannot be cleared; create a new one",
+                        )
                     })?;
                     plain.clear();
                     Ok(())

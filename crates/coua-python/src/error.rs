@@ -72,9 +72,9 @@ pub(crate) fn load(error: coua::LoadError) -> PyErr {
         coua::LoadError::Kind { found: "Bloom", .. } => {
             LoadError::new_err("this is a Bloom filter; load it with coua.BloomFilter")
         }
-        coua::LoadError::Kind { .. } => {
-            LoadError::new_err("this is a cuckoo filter; load it with coua.CuckooFilter or coua.Window")
-        }
+        coua::LoadError::Kind { .. } => LoadError::new_err(
+            "this is a cuckoo filter; load it with coua.CuckooFilter or coua.Window",
+        ),
         error => LoadError::new_err(error.to_string()),
     }
 }

@@ -34,9 +34,7 @@ impl Hashing {
     /// From `seed` and `key`, which exclude each other.
     pub(crate) fn new(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Self> {
         if seed.is_some() && key.is_some() {
-            return Err(PyValueError::new_err(
-                "seed and key exclude each other; use one",
-            ));
+            return Err(PyValueError::new_err("seed and key exclude each other; use one"));
         }
         Ok(Self { seed: seed.map(|it| it.0), key: key.map(|it| it.0) })
     }
@@ -121,9 +119,7 @@ impl Options {
             (Some(Length(milliseconds)), None) => (clock_named(clock.as_deref())?, milliseconds),
             (None, Some(items)) if clock.is_none() => (Clock::Count, items),
             (None, Some(_)) => {
-                return Err(PyValueError::new_err(
-                    "a window of items has no clock; drop clock=",
-                ));
+                return Err(PyValueError::new_err("a window of items has no clock; drop clock="));
             }
             (Some(_), Some(_)) => {
                 return Err(PyValueError::new_err(

@@ -148,7 +148,9 @@ fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
 
 fn intersect(filter: &mut Generations, other: &Generations) -> PyResult<()> {
     let (Some(into), Some(from)) = (filter.unbounded_mut(), other.unbounded()) else {
-        return Err(MergeError::new_err("windows cannot be intersected, because their keys have times"));
+        return Err(MergeError::new_err(
+            "windows cannot be intersected, because their keys have times",
+        ));
     };
     into.intersect(from).map_err(|error| MergeError::new_err(error.to_string()))
 }

@@ -52,9 +52,7 @@ impl Window {
         let items = take::<Whole<u64>>(&keywords, "items")?.map(|it| it.0);
         let by = take(&keywords, "by")?;
         if length.is_none() && items.is_none() {
-            return Err(PyValueError::new_err(
-                "a window needs a length such as \"7d\", or items",
-            ));
+            return Err(PyValueError::new_err("a window needs a length such as \"7d\", or items"));
         }
         let mut options = Options::take(&keywords)?;
         options.take_window(length, items, by, &keywords)?;
