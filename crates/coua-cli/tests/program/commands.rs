@@ -40,8 +40,8 @@ fn check_exits_like_grep() {
         let run = run_with(b"a\nb\n", args.iter().chain(&[f.as_str()]));
         assert_eq!(run.code, Some(code), "{args:?}");
     }
-    run_with(b"b\n", ["check", &f]).failed(1, &format!("coua: {f}: has none of 1 record\n"));
-    run_with(b"b\n", ["remove", &f]).failed(0, &format!("coua: {f}: has none of 1 record\n"));
+    run_with(b"b\n", ["check", &f]).failed(1, &format!("coua: {f}: contains none of 1 record\n"));
+    run_with(b"b\n", ["remove", &f]).failed(0, &format!("coua: {f}: contains none of 1 record\n"));
     run_with(b"a\n", ["check", "-v", &f]).failed(1, "");
     run_with(b"b\n", ["check", "--any", &f]).failed(1, "");
     let none = run_with(b"b\n", ["check", "-c", &f]);
@@ -290,7 +290,7 @@ fn convert_makes_a_coarser_copy() {
     assert!(finer.stderr.starts_with(&format!("coua: {small}: ")), "{}", finer.stderr);
     let none = run(["convert", &f, "-o", &small, "--hash-bits", "80"]);
     assert_eq!(none.code, Some(2));
-    let message = "'80' for '--hash-bits <BITS>': is not a whole number from 8 to 64";
+    let message = "'80' for '--hash-bits <BITS>': expected a whole number from 8 to 64";
     assert!(none.stderr.contains(message), "{}", none.stderr);
     assert_eq!(run(["convert", &f, "-o", &small]).code, Some(2), "one of them is needed");
 }
@@ -522,7 +522,7 @@ fn a_full_filter_says_what_to_do() {
     let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
     forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
         3,
-        "coua: filter: is full: it holds 3 items and was made for at most 3; stopped at standard \
+        "coua: filter: is full: it holds 3 items, and its limit is 3; stopped at standard \
          input: record 4: earlier records are printed, this and later ones are not; give a higher \
          --max-items or --capacity, or --when-full exceed\n",
     );
@@ -536,7 +536,7 @@ fn a_full_filter_says_what_to_do() {
     );
     run_in(&folder, &["merge", "-o", "small", "small", "open"]).failed(
         2,
-        "coua: small: is full: it holds 3 items and was made for at most 3; nothing was written: make room \
+        "coua: small: is full: it holds 3 items, and its limit is 3; nothing was written: make room \
          in it (`coua remove`), or add the records of open to a filter with a higher --max-items\n",
     );
 }

@@ -45,7 +45,7 @@ fn whole_rows_and_all_columns_but_some() {
     );
     assert_eq!(
         told(&["--csv-except", "at"], "id,time\n"),
-        "coua: standard input: the header has no column \"at\" (its columns: id, time)\n"
+        "coua: standard input: no column \"at\" in the header (found id, time)\n"
     );
     assert_eq!(
         told(&["--csv", "*", "--csv", "id"], "id\n"),
@@ -121,7 +121,7 @@ fn blanks_around_names() {
     dedups(&["--csv", "name", "--trim"], table, b"id, name\n1, a\n");
     assert_eq!(
         told(&["--csv", "name"], "id, name\n"),
-        "coua: standard input: the header has no column \"name\" (its columns: id, \" name\")\n"
+        "coua: standard input: no column \"name\" in the header (found id, \" name\")\n"
     );
 }
 

@@ -44,7 +44,7 @@ fn filters_may_be_known() {
     run_with(b"1\n", ["add", "--seed", "7", &folder.join("seeded")]).good();
     run_in(&folder, &["dedup", "--known", "seeded", "b"]).failed(
         2,
-        "coua: seeded: --known: its keys are hashed in another way than in this run: give the same --seed or --secret\n",
+        "coua: seeded: --known: the hash of its keys differs from that of this run; use the same --seed or --secret\n",
     );
     assert_eq!(
         run_in(&folder, &["dedup", "--seed", "7", "--known", "seeded", "b"]).text(),
@@ -73,7 +73,7 @@ fn keys_of_known_files_are_found_as_those_of_inputs() {
     let both = run_with(b"a\n", ["dedup", "--known", "-"]);
     both.failed(
         2,
-        "coua: --known -: standard input is also an input: name a file, or another input\n",
+        "coua: --known -: standard input is already an input; use a file for one of them\n",
     );
     assert_eq!(shell(folder.path(), "echo A | $COUA dedup --known - a").good(), b"");
 }
@@ -153,7 +153,7 @@ fn a_header_is_added_to_nothing_only_and_must_be_the_same() {
     folder.file("text", "no header\n");
     let refused = run_in(&folder, &["dedup", "--csv", "id", "-o", "text", "--append", "in"]);
     assert!(
-        refused.code == Some(2) && refused.stderr.contains("text: the header has no column \"id\"")
+        refused.code == Some(2) && refused.stderr.contains("text: no column \"id\" in the header")
     );
     assert_eq!(folder.read("text"), b"no header\n");
 }
@@ -198,7 +198,7 @@ fn each_output_has_its_header_once() {
     folder.file("tee", "no header\n");
     let args = ["dedup", "--csv", "id", "-o", "out", "--tee-dups", "tee", "--append", "in"];
     let refused = run_in(&folder, &args);
-    assert!(refused.code == Some(2) && refused.stderr.contains("tee: the header has no column"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("tee: no column"));
 }
 
 /// With a filter: the same command once more adds nothing, and an interrupted run is to be resumed.

@@ -248,11 +248,11 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     };
     refused("seen", &there, &key, "there: already exists");
     assert_eq!(folder.read("there"), b"text");
-    refused("none", &file, &key, "there is no such filter");
+    refused("none", &file, &key, "no such filter");
     refused("text", &file, &key, "WRONGTYPE");
     refused("bloom", &file, &key, "WRONGTYPE");
     refused("seen", &file, &there, "is not a hash key");
-    refused("seen", &file, &file, "is also the file of the secret key");
+    refused("seen", &file, &file, "is also the secret key file");
     assert!(!fs::exists(&key).unwrap(), "a key without its filter is of no use");
     let said = refusal(&["pull", &at("seen"), &file]);
     assert!(said.contains("has a secret key"), "{said}");

@@ -198,7 +198,7 @@ fn words_of_a_server_do_not_reach_the_terminal_as_they_are() {
 fn redirects_that_lead_nowhere_are_told() {
     for answer in [&b"-MOVED 1 127.0.0.1:1\r\n"[..], b"-ASK 1 127.0.0.1:1\r\n", b"-MOVED\r\n"] {
         let told = told("info", manners("CF.INFO", answer, Then::GoOn));
-        assert!(told.contains("it is none of a cluster"), "{told}");
+        assert!(told.contains("it is not part of a cluster"), "{told}");
     }
     let cluster =
         |at, answer: &[u8]| Manners { mode: "cluster", ..manners(at, answer, Then::GoOn) };
@@ -267,7 +267,7 @@ fn all_blocks_on_the_way_are_told() {
                 done.stderr.split_once(before).unwrap_or_else(|| panic!("{}", done.stderr));
             rest.split_once(behind).unwrap().0.replace(',', "").parse::<usize>().unwrap()
         };
-        let unanswered = number("gave up after 0 s; no answer for ", " records");
+        let unanswered = number("gave up after 0 s; no reply for ", " records");
         assert_eq!(unanswered, 3 * LINES, "{}", done.stderr);
         (
             unanswered,

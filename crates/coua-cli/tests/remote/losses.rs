@@ -106,7 +106,7 @@ fn a_server_that_stays_away_ends_the_run(kind: Kind) {
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert_eq!(output.stdout, b"a\nc\n", "what could not be asked is printed");
     for part in
-        ["gave up after 0.2 s", "no answer for 2 records", "stopped after standard input: record 5"]
+        ["gave up after 0.2 s", "no reply for 2 records", "stopped after standard input: record 5"]
     {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }

@@ -68,7 +68,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
         run([command, &missing]).failed(
             2,
             &format!(
-                "coua: {missing}: there is no such filter: coua dedup or coua add creates it\n"
+                "coua: {missing}: no such filter; create it with `coua dedup` or `coua add`\n"
             ),
         );
     }

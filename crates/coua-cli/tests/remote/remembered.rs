@@ -82,7 +82,7 @@ fn a_finder_that_was_forgotten_is_named(kind: Kind) {
     let hint = "its keys were found with --json /id; give that as well, unless the records are such keys\n";
     for args in [&["check", &at][..], &["count", &at], &["remove", &at]] {
         let run = run_with(b"{\"id\":1}\n", args);
-        assert_eq!(run.stderr, format!("coua: {at}: has none of 1 record: {hint}"), "{args:?}");
+        assert_eq!(run.stderr, format!("coua: {at}: contains none of 1 record: {hint}"), "{args:?}");
     }
     let run = run_with(b"{\"id\":1}\n", ["check", "--json", "/id", &at]);
     assert_eq!((run.code, run.stderr), (Some(0), String::new()));

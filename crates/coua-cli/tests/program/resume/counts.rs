@@ -146,10 +146,10 @@ fn only_the_same_run_is_resumed() {
     refused(&resume(&["--csv=1", "first", "second"]), "--resume: --csv is not as it was");
     let first = folder.join("first");
     for (content, words) in [
-        ("a\nx\na\n", "/first: --resume: begins differently than"),
+        ("a\nx\na\n", "/first: --resume: its beginning has changed"),
         (
             "a\n",
-            "/first: --resume: is 2 bytes long, but 6 bytes of it were done; put it back as it was, or",
+            "/first: --resume: is 2 bytes long, but 6 bytes were already processed; restore it, or",
         ),
     ] {
         fs::write(&first, content).unwrap();

@@ -53,7 +53,7 @@ fn a_run_whose_input_was_replaced_is_not_resumed() {
         );
         let refused = run_in(&folder, &RESUME);
         assert!(
-            refused.stderr.contains("/many: --resume: begins differently"),
+            refused.stderr.contains("/many: --resume: its beginning has changed"),
             "{}",
             refused.stderr
         );
@@ -162,7 +162,7 @@ fn an_interrupted_run_outlives_merging_and_converting() {
         run_in(folder, &["add", "other", "one"]).good();
         shell(folder.path(), &format!("$COUA {command}")).good();
         let again = run_in(folder, &DEDUP);
-        let refused = "/out: holds what an interrupted `coua dedup` of ";
+        let refused = "/out: holds the output of an interrupted `coua dedup` of ";
         assert!(again.stderr.contains(refused), "{command}: {}", again.stderr);
         run_in(folder, &RESUME).good();
         assert!(folder.read("out") == expected(&folder.read("many")), "{command}");

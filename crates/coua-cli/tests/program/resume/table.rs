@@ -48,7 +48,7 @@ fn an_output_is_not_emptied_because_another_run_made_room() {
     ] {
         let folder = full();
         run_in(&folder, make_room).good();
-        refused(&run_in(&folder, FULL), "/out: holds what an interrupted `coua dedup` of ");
+        refused(&run_in(&folder, FULL), "/out: holds the output of an interrupted `coua dedup` of ");
         assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
         run_in(&folder, &["remove", "-q", "seen", "old"]).good();
         assert_eq!(run_in(&folder, &[FULL, &["--resume"]].concat()).code, Some(3));
@@ -80,7 +80,7 @@ fn an_output_is_known_by_its_content_too() {
     let folder = full();
     fs::rename(folder.join("out"), folder.join("moved")).unwrap();
     let other = ["dedup", "--filter", "seen", "-o", "moved", "old"];
-    refused(&run_in(&folder, &other), "/moved: holds what an interrupted `coua dedup` of ");
+    refused(&run_in(&folder, &other), "/moved: holds the output of an interrupted `coua dedup` of ");
     assert_eq!(folder.read("moved"), numbers(0..20).as_bytes());
     // What was done is not lost either: another output gets the rest.
     run_in(&folder, &["remove", "-q", "seen", "old"]).good();
@@ -221,7 +221,7 @@ fn files_are_known_by_their_content() {
     for (script, words) in [
         (
             "sort -r -o v v",
-            "/v: --resume: begins differently than when the run was interrupted; put",
+            "/v: --resume: its beginning has changed since the run was interrupted; restore",
         ),
         ("echo short >v", "/v: --resume: is 6 bytes long, but "),
         ("sed '$d' copy >v; echo else >>v", "/v: --resume: was changed before byte "),
@@ -269,7 +269,7 @@ fn an_output_that_was_changed_is_refused() {
     let out = folder.read("out");
     for (script, words) in [
         ("echo short >out", "/out: --resume: is 6 bytes long, but "),
-        ("sort -r -o out out", "/out: --resume: begins differently"),
+        ("sort -r -o out out", "/out: --resume: its beginning has changed"),
         ("rm out", "/out: --resume: No such file or directory"),
     ] {
         shell(folder.path(), script).good();

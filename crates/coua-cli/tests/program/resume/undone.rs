@@ -67,7 +67,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     // It has ended, and may still be undone; without the option it is not done twice.
     let twice = with(&folder, &[]);
     assert!(
-        twice.code == Some(2) && twice.stderr.contains("/out: holds what `coua dedup` of "),
+        twice.code == Some(2) && twice.stderr.contains("/out: holds the output of `coua dedup` of "),
         "{}",
         twice.stderr
     );

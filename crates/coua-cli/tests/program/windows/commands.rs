@@ -92,7 +92,7 @@ fn other_commands_know_windows() {
     run_with(b"a\n", ["add", &folder.join("plain.coua")]).good();
     let refused = run_in(&folder, &["merge", "-o", "g.coua", "f.coua", "plain.coua"]);
     assert!(
-        refused.stderr.contains("plain.coua: the filters forget differently"),
+        refused.stderr.contains("plain.coua: cannot merge filters with different windows"),
         "{}",
         refused.stderr
     );

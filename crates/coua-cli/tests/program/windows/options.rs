@@ -6,13 +6,13 @@ use crate::support::{Folder, run, run_with};
 #[test]
 fn windows_that_cannot_be() {
     for (options, message) in [
-        (&["--window", "0s"][..], "is not a length of time such as 7d"),
-        (&["--window", "1 month"], "is not a length of time"),
+        (&["--window", "0s"][..], "expected a duration such as 7d"),
+        (&["--window", "1 month"], "expected a duration"),
         (&["--window", "5ms"], "--window: 5ms cannot be divided into 8 generations"),
         (&["--window", "5-items"], "--window: 5-items cannot be divided"),
-        (&["--window", "7d", "--generations", "0"], "is not a whole number from 1 to 1000"),
-        (&["--window", "7d", "--generations", "1001"], "is not a whole number from 1 to 1000"),
-        (&["--window", "1x-items"], "its number of items is not a whole number below 2^64"),
+        (&["--window", "7d", "--generations", "0"], "expected a whole number from 1 to 1000"),
+        (&["--window", "7d", "--generations", "1001"], "expected a whole number from 1 to 1000"),
+        (&["--window", "1x-items"], "for a number of items, expected a whole number below 2^64"),
         (&["--window=-items"], "its number of items is not"),
         (&["--window", "1M"], "or a number of items, such as 1M-items"),
         (&["--generations", "9"], "--generations: needs --window"),
