@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::redisbloom::Limits;
 use crate::server::{Call, Configuration, RateSetting, Setting, Unit};
 
-/// The largest capacity of a new filter: 2^30 items. It may grow beyond.
+/// The largest capacity of a new filter: 2^30 items. It may grow further.
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
 
 /// Default capacity of a cuckoo filter.
@@ -62,7 +62,7 @@ pub(crate) fn key_memory_limit() -> Option<u64> {
     u64::try_from(KEY_MEMORY_LIMIT.value()).ok().filter(|&limit| limit > 0)
 }
 
-/// The limit of memory per key that a call must keep: none if it repeats what was decided before.
+/// The limit of memory per key for a call: `None` if it repeats an earlier decision.
 pub(crate) fn key_memory_limit_of(call: &Call<'_>) -> Option<u64> {
     // In this order, because most servers have no limit, and the second check is slow.
     key_memory_limit().filter(|_| !call.is_replicated())
@@ -82,7 +82,7 @@ pub(crate) fn limits(key_memory_limit: Option<u64>) -> Limits {
     Limits { bytes: key_memory_limit.unwrap_or(default.bytes), sub_filters }
 }
 
-/// A number that changes as the module works.
+/// A counter.
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {

@@ -1,4 +1,4 @@
-//! The commands BF.*, and what each does.
+//! The BF.* commands.
 
 use std::ffi::CStr;
 
@@ -107,7 +107,7 @@ fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
-    // Clients expect an empty string at the end here, and nothing at that of CF.SCANDUMP.
+    // Clients expect an empty string at the end here, but null from CF.SCANDUMP.
     let (end, chunk) = dump::scan::<Bloom>(call)?.unwrap_or_default();
     Ok(Reply::Array(vec![Reply::Integer(end), Reply::Bytes(chunk)]))
 }

@@ -1,4 +1,4 @@
-//! The commands CF.*, and what each does.
+//! The CF.* commands.
 
 use std::ffi::CStr;
 use std::iter;
@@ -176,7 +176,7 @@ fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
-    // Two copies of the filter exist for a while, beside the one that it replaces.
+    // Two new copies exist for a while, beside the filter that is replaced.
     let left = call.memory_left().map(|left| left / 2);
     let limit = key_memory_limit_of(call).into_iter().chain(left).min();
     let merged = merged(call, limit).map_err(|refusal| match refusal {
@@ -194,7 +194,7 @@ fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
     Ok(Reply::Ok)
 }
 
-/// The new value of the destination, within a limit. The old one does not change before all sources are merged.
+/// The new value of the destination, within a limit. The old value does not change until all sources are merged.
 fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
     let destination = call.key::<CuckooValue>(1)?;
     // A missing destination becomes a copy of the first source.
@@ -220,7 +220,7 @@ fn within(limit: Option<u64>, native: &NativeCuckoo) -> Result<&NativeCuckoo, Co
     }
 }
 
-/// A timer passes the words after the key, which say where the previous command ended.
+/// Words after the key come from a timer, and say where the previous command ended.
 fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
     let at = match call.argv() {
         [_, _] => None,

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use super::call::bytes_of;
 use super::{FAILED, OK, catch_panic, raw, server_function};
 
-/// What a setting counts.
+/// The unit of a setting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Things.
+    /// A plain number.
     Number,
     /// Bytes, which may be written as `64mb`.
     Bytes,
@@ -21,11 +21,11 @@ pub(crate) enum Unit {
 pub(crate) struct Setting {
     /// Its name; the server puts `coua.` before it.
     pub(crate) name: &'static CStr,
-    /// What it counts.
+    /// Its unit.
     pub(crate) unit: Unit,
-    /// If nothing is said.
+    /// Its default.
     pub(crate) default: i64,
-    /// The values that it may have.
+    /// Its range.
     pub(crate) permitted: RangeInclusive<i64>,
     value: AtomicI64,
 }
@@ -53,7 +53,7 @@ pub(crate) struct RateSetting {
     default: &'static CStr,
     /// The bits of the number.
     value: AtomicU64,
-    /// What the server reads: it does not free it.
+    /// The text for the server, which does not free it.
     text: AtomicPtr<raw::RedisModuleString>,
 }
 
