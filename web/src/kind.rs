@@ -143,7 +143,7 @@ mod forgetful {
         filter.template()
     }
 
-    /// Of filters that never forget the union as sets; of windows every item with its time.
+    /// For filters without a window, the union as sets; for windows, every item with its time.
     pub(crate) fn merge(into: &mut Filter, from: &Filter) -> Result<(), MergeError> {
         match (into.unbounded_mut(), from.unbounded()) {
             (Some(into), Some(from)) => into.merge_unique(from),
@@ -151,7 +151,7 @@ mod forgetful {
         }
     }
 
-    /// What a window was told of the time stays.
+    /// A window keeps its clock.
     pub(crate) fn clear(filter: &mut Filter) {
         filter.filters_mut().for_each(|(_, filter)| filter.clear());
     }

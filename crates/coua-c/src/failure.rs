@@ -32,7 +32,7 @@ pub(crate) struct Failure {
     os_error: i32,
 }
 
-/// What the calls of this crate give.
+/// The result of this crate's calls.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
@@ -92,7 +92,7 @@ pub(crate) fn last_os_error() -> i32 {
     LAST_OS_ERROR.get()
 }
 
-/// Of memory that a call needs only while it is at work.
+/// A failure to allocate temporary memory for a call.
 pub(crate) fn out_of_memory(what: impl Display) -> Failure {
     Failure::new(
         COUA_OUT_OF_MEMORY,

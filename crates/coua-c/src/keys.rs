@@ -66,7 +66,7 @@ impl Keys<'_> {
     ///
     /// # Safety
     ///
-    /// What is not null lives for `'a` and is as long as the kind says, and nothing changes it.
+    /// Pointers that are not null are valid for `'a`, with the length that the kind requires, and nothing changes the data.
     pub(crate) unsafe fn of(keys: *const coua_keys) -> Outcome<Self> {
         // SAFETY: the caller's promise.
         let &coua_keys { kind, count, data, sizes } = unsafe { pointer::value(keys, "keys") }?;
@@ -74,7 +74,7 @@ impl Keys<'_> {
         let ends = count.checked_add(1).ok_or_else(|| {
             Failure::invalid(format_args!("keys.count is {count}: it does not fit into memory"))
         })?;
-        // SAFETY: the caller's promise: `data` and `sizes` are what the kind says.
+        // SAFETY: the caller's promise: `data` and `sizes` fit the kind.
         let form = unsafe {
             match kind {
                 POINTERS..=HASHES if count == 0 => Form::Hashes(&[]),
@@ -206,6 +206,6 @@ unsafe fn joined<'a, T: Copy + Into<i64>>(
         ))
     })?;
     extents.push(Extent::of(data.cast::<u8>(), length, "keys.data")?);
-    // SAFETY: the caller's promise: there are as many bytes as the last offset says.
+    // SAFETY: the caller's promise: the last offset is the number of bytes.
     unsafe { pointer::values(data.cast(), length, "keys.data") }
 }

@@ -13,7 +13,7 @@ static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A filter in a file that this process writes.
 pub(crate) struct OpenStore {
     pub(crate) store: Store,
-    /// Dropped after the store, whose lock it tells of.
+    /// Dropped after the store whose lock it represents.
     _listed: Listed,
 }
 

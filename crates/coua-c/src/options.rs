@@ -128,16 +128,16 @@ impl coua_options {
         )))
     }
 
-    /// The options of a caller that may know fewer or more of them. Null: none.
+    /// The options of a caller that may know fewer or more of them. Null: all defaults.
     ///
     /// # Safety
     ///
-    /// A pointer that is not null points to as many bytes as the number there says.
+    /// A pointer that is not null points to `size` bytes, its first field.
     pub(crate) unsafe fn of(options: *const Self) -> Outcome<Wanted> {
         if options.is_null() {
             return Ok(Wanted::default());
         }
-        // SAFETY: the caller's promise; the size stands first.
+        // SAFETY: the caller's promise; the size is the first field.
         let &size = unsafe { pointer::value(options.cast::<usize>(), "options") }?;
         Self::check_size(size)?;
         // SAFETY: the caller's promise.

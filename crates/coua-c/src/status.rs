@@ -1,4 +1,4 @@
-//! What every call returns.
+//! The status that every call returns.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! What filters of all kinds can do.
+//! The operations of filters of all kinds.
 
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -17,12 +17,12 @@ pub(crate) struct Answers<A> {
     pub(crate) stopped: Option<Full>,
 }
 
-/// What two filters become together.
+/// How two filters are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Union {
     /// The copies of both.
     OfCopies,
-    /// Of the other one only keys that are absent here.
+    /// Only keys of the other filter that are absent here.
     OfKeys,
 }
 
@@ -357,7 +357,7 @@ impl Changed<'_> {
     }
 }
 
-/// Of what Bloom filters cannot do.
+/// The failure of an operation that Bloom filters do not support.
 fn no_bloom(doing: &str) -> Failure {
     Failure::unsupported(format_args!("a Bloom filter cannot {doing}"))
 }
