@@ -19,7 +19,7 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct RunArgs {
-    /// Threads to use [default: one per processor, at most 16; fewer for small files]
+    /// Number of threads [default: processors, at most 16; fewer for small files]
     ///
     /// A free thread takes the next step: reading, hashing keys, querying the filter, or writing. A filter with a
     /// window or a limit of items is changed by one thread only. Idle threads decompress files before their turn, and

@@ -41,7 +41,7 @@ impl fmt::Display for Missing {
             Self::Field(number) => write!(f, "no field {number}"),
             Self::Column(number) => write!(f, "no column {number}"),
             Self::OtherColumn => f.write_str("no column other than those of --csv-except"),
-            Self::Empty => f.write_str("empty key (--empty=key accepts it)"),
+            Self::Empty => f.write_str("empty key, which --empty=key accepts"),
             Self::OpenQuote => f.write_str("unclosed quote"),
             Self::BrokenJson => f.write_str("invalid JSON"),
             Self::Array => f.write_str("a JSON array; split it into lines with `jq -c '.[]'`"),

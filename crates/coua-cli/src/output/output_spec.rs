@@ -178,7 +178,7 @@ impl OutputSpec<'_> {
             Ok(false) => {
                 let reason = format_args!(
                     "is not compressed, so {packing} data cannot be appended; choose another \
-                     output, or give --compress none"
+                     output, or use --compress none"
                 );
                 Err(Failure::at(path.display(), reason))
             }

@@ -2,8 +2,9 @@
 
 use crate::support::{Folder, json, run, run_in, run_with, shell};
 
-const ORDER: &str = "second: its header differs from that of first (found url, id, expected id, url), and the \
-                     records of both go to one output; give both the same columns, or run them one by one";
+const ORDER: &str = "second: its header differs from that of first (found url, id, expected id, \
+                     url), but both go to one output; run them separately, or give both the same \
+                     columns";
 
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -83,9 +84,8 @@ fn headers_may_differ_where_no_record_is_printed() {
 fn a_column_that_is_missing_is_told_with_those_there_are() {
     let folder = folder();
     folder.file("out", "kept\n");
-    let message = |name: &str| {
-        format!("coua: {name}: no column \"x\" in the header (found id, url)\n")
-    };
+    let message =
+        |name: &str| format!("coua: {name}: no column \"x\" in the header (found id, url)\n");
     for command in [
         &["dedup", "-o", "out"][..],
         &["dedup", "--filter", "f", "-o", "out"],

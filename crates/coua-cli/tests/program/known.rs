@@ -54,7 +54,7 @@ fn filters_may_be_known() {
     let other = run_in(&folder, &["dedup", "--known", "lower", "b"]);
     assert!(
         other.code == Some(2)
-            && other.stderr.contains("lower: its keys are made with --ignore-case")
+            && other.stderr.contains("lower: its keys were made with --ignore-case")
     );
     assert_eq!(run_in(&folder, &["dedup", "-i", "--known", "lower", "b"]).text(), "3\n4\n");
 }
@@ -109,7 +109,7 @@ fn files_from_a_list() {
     none.failed(2, "coua: none: No such file or directory\n");
     run_in(&folder, &["dedup", "--files-from", "-", "-"]).failed(
         2,
-        "coua: --files-from -: standard input cannot have both names of files and records\n",
+        "coua: --files-from -: standard input cannot supply both file names and records\n",
     );
 }
 
@@ -171,8 +171,8 @@ fn a_header_with_a_number_is_the_same_as_another_one_with_a_number() {
     assert_eq!(folder.read("out"), b"count,id,v\n2,1,a\n2,1,a\n");
     dedup(&[]).failed(
         2,
-        "coua: in: its header differs from that of out (found id, v, expected count, id, v), and the records of both \
-         go to one output; give both the same columns, or run them one by one\n",
+        "coua: in: its header differs from that of out (found id, v, expected count, id, v), but \
+         both go to one output; run them separately, or give both the same columns\n",
     );
     folder.file("out", "id,v\n");
     let other = dedup(&["-c"]);

@@ -332,7 +332,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
         (&["--output-dir", "new", "--tee-dups", "none/x"], "none/x: No such file or directory"),
         (&["--output-dir", "new", "--tee-dups", "in/1"], "in/1: is also an input"),
         (&["--output-dir", "old", "--filter", "old/1"], "old/1: is also the filter file"),
-        (&["--output-dir", "new", "in/../in/1"], "its output would be new/1, and so would that"),
+        (&["--output-dir", "new", "in/../in/1"], "its output would be new/1, like that of"),
         (&["--output-dir", "new", "in/5"], "in/5: No such file or directory"),
         (&["--output-dir", "new", "in"], "in: is a directory"),
         (

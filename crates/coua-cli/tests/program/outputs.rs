@@ -261,8 +261,7 @@ fn the_key_is_not_written_over() {
         ("merge -o k --secret k f", "k"),
         ("convert f -o k --secret k --hash-bits 40", "k"),
     ] {
-        let message =
-            format!("coua: {name}: is also the secret key file; choose another output\n");
+        let message = format!("coua: {name}: is also the secret key file; choose another output\n");
         script(&format!("$COUA {command}")).failed(2, &message);
     }
     assert_eq!(folder.read("k"), b"0123456789abcdef");
@@ -329,7 +328,7 @@ fn named_outputs_that_are_no_files_are_recorded() {
 fn a_reader_that_goes_away_is_told_where_another_output_suffers() {
     let folder = Folder::new();
     folder.file("lines", lines(300_000, Repeats::Many));
-    let said = "was closed by its reader, so that neither output is complete\n";
+    let said = "was closed by its reader, so neither output is complete\n";
     let script =
         "mkfifo pipe && { head -1 pipe > /dev/null & } && $COUA dedup lines -o out --tee-dups pipe";
     shell(folder.path(), script).failed(2, &format!("coua: pipe: {said}"));
@@ -380,7 +379,7 @@ fn a_dash_is_standard_output() {
     assert_eq!(folder.read("out"), b"a\n");
     shell(folder.path(), "$COUA dedup --tee-dups - in").failed(
         2,
-        "coua: --tee-dups -: standard output has the first occurrences: give -o as well\n",
+        "coua: --tee-dups -: standard output already gets the first occurrences; add -o\n",
     );
     shell(folder.path(), "$COUA dedup --filter f -o - --resume in").failed(
         2,

@@ -111,8 +111,8 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     differs.failed(
         2,
         &format!(
-            "coua: {at}: the filter exists, and its --hash-bits is 64.00, not 20: \
-        leave --hash-bits out, or name another filter\n"
+            "coua: {at}: the existing filter has --hash-bits 64.00, not 20; drop --hash-bits, or \
+             use another filter\n"
         ),
     );
 }
@@ -132,7 +132,7 @@ fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
         (run.stderr, client.info("commandstats", "cmdstat_cf.info").unwrap())
     };
     let (told, without) = dedup(&[]);
-    let words = "were probably new records: the filter remembers only 8 bits";
+    let words = "were probably new records, because the filter remembers only 8 bits";
     assert!(told.contains(words), "{told}");
     let (_, with) = dedup(&["--stats"]);
     let [without, with] = [without, with].map(|it| it[..it.find(',').unwrap()].to_owned());

@@ -78,7 +78,7 @@ impl<'a> ReserveOptions<'a> {
             Some(all) => self.share(all, shards),
         };
         if capacity > MOST_CAPACITY {
-            let reason = "is more than 2^30 items in a shard: give the address more shards \
+            let reason = "is more than 2^30 items in a shard; use more shards \
                           (?shards=N), or drop --capacity";
             return Err(Failure::at("--capacity", reason));
         }

@@ -31,7 +31,7 @@ const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
 const MOST_UNSYNCED: usize = 32 << 20;
 
 /// What is said of a filter that another module has made.
-const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` tells the rate); for \
+const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` shows the rate); for \
      fewer, use a filter that coua creates";
 
 /// The filter, and the questions on their way to it.

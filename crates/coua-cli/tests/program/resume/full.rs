@@ -19,7 +19,8 @@ fn a_full_run_goes_on_where_it_stopped() {
             let limits = ["--rate=0.0001", "--max-items=60"];
             run_in(&folder, &[&["add", "seen", "old"], &limits[..], window].concat()).good();
             let first = run_in(&folder, command);
-            let remedy = "; make room with `coua remove`, then run the same command with --resume\n";
+            let remedy =
+                "; make room with `coua remove`, then run the same command with --resume\n";
             assert_eq!(first.code, Some(3), "{command:?} {window:?}: {}", first.stderr);
             assert!(first.stderr.ends_with(remedy), "{}", first.stderr);
             let resume = [command, &["--resume"]].concat();

@@ -34,9 +34,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     let remembers = "remembers no run with these inputs and options that wrote this file";
     assert!(with(&["out", "open"]).contains(remembers));
     assert!(with(&["out", "many", "open"]).contains(remembers));
-    assert!(
-        with(&["out", "many", "--crlf"]).contains("--crlf is not as it was in the interrupted")
-    );
+    assert!(with(&["out", "many", "--crlf"]).contains("--crlf differs from the interrupted"));
     assert!(with(&["out", "-"]).contains("--resume: every input must be a named file"));
     let text = trial.folder.read("many");
     let mut changed = text.clone();
@@ -69,8 +67,7 @@ fn a_run_that_came_to_nothing_is_not_in_the_way() {
         folder.file("table", "id,n\n1,a\n");
         let with =
             |column| run_in(&folder, &[command, &["--resume", "--csv", column, "table"]].concat());
-        with("idd")
-            .failed(2, "coua: table: no column \"idd\" in the header (found id, n)\n");
+        with("idd").failed(2, "coua: table: no column \"idd\" in the header (found id, n)\n");
         // Also if the input was made shorter.
         folder.file("table", "id\n1\n");
         with("idd").failed(2, "coua: table: no column \"idd\" in the header (found id)\n");
