@@ -106,7 +106,7 @@ async function everyPart(browser) {
   for (let n = 0; n < 10; n += 1) {
     await word.fill(`word-${n}`);
     await click(page, "why", "Add");
-    assert.equal((await page.textContent("#why .live")).startsWith("Refused: the cuckoo filter has its 16 words"), n === 9, `${n}`);
+    assert.equal((await page.textContent("#why .live")).startsWith("Refused: the cuckoo filter already has its 16 words"), n === 9, `${n}`);
   }
   assert.equal(await page.locator("#why .grid .used").count(), 16);
   // 2. Steps lead forwards and backwards, and the link keeps them.
@@ -207,7 +207,7 @@ async function files(browser) {
   await shows(page, "The log adds 1 and removes 0: 1 now.");
   // A filter that forgets: the newest generation is shown, and others can be chosen.
   await choose("window.coua");
-  await shows(page, "forgets what is older than 7 d; 8 generations of 21 h");
+  await shows(page, "forgets items older than 7 d; 8 generations of 21 h");
   const generations = await page.locator("#look select option").allTextContents();
   assert.match(generations.join(", "), /^template \(empty\), \d+: 300,000$/);
   await lookUp("1000");

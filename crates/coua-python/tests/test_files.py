@@ -142,7 +142,7 @@ def test_windows_of_python_and_the_program(tmp_path: Path, program: Program) -> 
     ]:
         with pytest.raises(coua.Mismatch, match=re.escape(error)):
             coua.open(path, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Window loads it"):
+    with pytest.raises(ValueError, match="load it with coua.Window"):
         coua.CuckooFilter.load(path)
 
 
