@@ -25,7 +25,7 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
             array.ndim()
         )));
     }
-    // Of numpy.ma: a list has None where it is masked.
+    // numpy.ma: a list of its items has None for masked ones.
     if array.len() == 0 || array.hasattr("mask")? {
         return batch.add_items(&array.call_method0("tolist")?);
     }
@@ -48,7 +48,7 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
     }
 }
 
-/// Of any lengths. What stands for missing strings is null, unless it is a string.
+/// Strings of any lengths. The value for missing strings is null, unless it is a string.
 fn add_strings(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     let missing = array.dtype().getattr("na_object").ok();
     let missing = missing.filter(|missing| !missing.is_instance_of::<PyString>());
@@ -61,7 +61,7 @@ fn add_strings(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult
     Ok(())
 }
 
-/// Of any width and byte order; a negative one is its two's complement.
+/// Integers of any width and byte order; a negative one is its two's complement.
 fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     batch.reserve(array.len())?;
     let wide = if array.dtype().kind() == b'i' { "i8" } else { "u8" };
@@ -133,9 +133,9 @@ fn broken_stream(error: &ArrowError) -> PyErr {
     PyValueError::new_err(format!("the Arrow stream of keys failed: {error}"))
 }
 
-/// What the values of a column of Arrow become.
+/// The kind of keys from a column of Arrow.
 pub(crate) trait Column: Sized {
-    /// Makes room for as many more values.
+    /// Reserves room for more values.
     fn reserve(&mut self, values: usize) -> PyResult<()>;
     /// Values of 64 bits.
     fn add_integers(&mut self, values: impl Iterator<Item = u64>);

@@ -31,7 +31,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct File {
     path: PathBuf,
-    /// Of a file that is open for writing.
+    /// The methods of a file open for writing.
     opened: Mutex<Option<Opened>>,
 }
 
@@ -97,7 +97,7 @@ fn written(
     lock: Lock,
     wanted: &Options,
 ) -> PyResult<State> {
-    // Before the file is touched, so that what cannot be built leaves nothing.
+    // Before the file is created, so that a failure leaves none.
     let new = if lock.is_new() { Some(wanted.build()?) } else { None };
     let store = py.detach(|| match new {
         Some(filter) => options.write_locked(lock, Some(move || filter)),

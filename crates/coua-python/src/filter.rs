@@ -54,7 +54,7 @@ impl Filter {
         self
     }
 
-    /// What a file is to have of the notes.
+    /// The notes for a file.
     pub(crate) fn notes(&self, py: Python<'_>) -> PyResult<Notes> {
         self.shared.look(py, |state| {
             let note = match state {
@@ -96,7 +96,7 @@ impl Filter {
         &self.shared
     }
 
-    /// What the filter says of itself.
+    /// The filter's description of itself.
     pub(crate) fn described<T: Send>(
         &self,
         py: Python<'_>,
@@ -120,7 +120,7 @@ impl Filter {
         self.shared.change_long(py, |state| state.change(change))
     }
 
-    /// Changes the filter by a batch. `work` gets some of the keys, and puts their answers after those that are there.
+    /// Changes the filter by a batch. `work` gets some of the keys, and appends their answers.
     pub(crate) fn change_by<A: Send>(
         &self,
         py: Python<'_>,

@@ -104,7 +104,7 @@ fn advice_for(key: &Bound<'_, PyAny>) -> &'static str {
     }
 }
 
-/// Says what to do with an object that is no key.
+/// The error for an object that is not a key, with advice.
 fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     let advice = if key.is_none() {
         "drop it, or use null=\"skip\" in a batch"

@@ -15,7 +15,7 @@ use crate::values::{Secret, Whole};
 /// Generations of a window if nothing is said, as in the program.
 const GENERATIONS: u32 = 8;
 
-/// The description of a filter. What is `None` was left out.
+/// The options of a filter; `None` if not given.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     wanted: Requirements,
@@ -51,7 +51,7 @@ impl Hashing {
     }
 }
 
-/// Takes a keyword's value away, so that what is left at the end is unknown.
+/// Removes a keyword's value; those left at the end are unknown keywords.
 pub(crate) fn take<'py, T>(keywords: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>>
 where
     T: for<'a> FromPyObject<'a, 'py>,
@@ -100,12 +100,12 @@ impl Options {
         Ok(Self { wanted, key: hashing.key, window: None })
     }
 
-    /// Of this size, given beside the keywords.
+    /// Options with this size, which is given beside the keywords.
     pub(crate) fn sized(self, capacity: Option<u64>, rate: Option<f64>) -> Self {
         Self { wanted: Requirements { capacity, rate, ..self.wanted }, ..self }
     }
 
-    /// Of a window with this length or number of items.
+    /// Options of a window with this length or number of items.
     pub(crate) fn take_window(
         &mut self,
         length: Option<Length>,
@@ -178,7 +178,7 @@ fn words(window: Option<Window>) -> String {
     format!("{window}{by}, generations={generations}")
 }
 
-/// In days, or the largest unit of which it is a multiple.
+/// In the largest unit, up to days, of which it is a multiple.
 fn duration(milliseconds: u64) -> String {
     let is_multiple = |(_, of): &&(&str, u64)| milliseconds.is_multiple_of(*of);
     let (unit, of) = UNITS[1..].iter().find(is_multiple).unwrap_or(&("ms", 1));

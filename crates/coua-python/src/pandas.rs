@@ -62,7 +62,7 @@ fn add_table(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Item by item; what pandas takes for missing is null.
+/// Item by item; values that pandas treats as missing are null.
 fn add_objects(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let objects = keys.call_method1("astype", ("object",))?;
     let present = keys.call_method0("notna")?;

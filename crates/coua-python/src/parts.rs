@@ -53,7 +53,7 @@ impl Column for Batch {
 #[derive(Default)]
 struct Parts {
     bytes: Vec<u8>,
-    /// Where each ends; none if it is null, which begins where the one before ends.
+    /// The end of each value; `None` if it is null. A value begins where the one before ends.
     ends: Vec<Option<usize>>,
 }
 

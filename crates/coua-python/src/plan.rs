@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     bits_per_item: f64,
     /// Bits of every key's hash that it remembers.
     hash_bits: f64,
-    /// Bytes of a Bloom filter with the same rate; `None` if there is none.
+    /// Bytes of a Bloom filter with the same rate; `None` if none is possible.
     bloom_bytes: Option<u64>,
 }
 

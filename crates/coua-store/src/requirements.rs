@@ -105,7 +105,7 @@ fn bits_differ(wanted: u32, found: f64) -> Option<Difference> {
 fn rate_differs(wanted: f64, filter: &CuckooFilter) -> Option<Difference> {
     let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
     let found = match filter.max_items() {
-        u64::MAX => "without limit (no limit of items)".to_owned(),
+        u64::MAX => "unbounded (no limit of items)".to_owned(),
         _ => format!("{holds:.2e}"),
     };
     (holds > wanted * 1.001).then(|| difference("rate", found, wanted))

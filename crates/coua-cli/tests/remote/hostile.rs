@@ -195,7 +195,7 @@ fn words_of_a_server_do_not_reach_the_terminal_as_they_are() {
 fn redirects_that_lead_nowhere_are_told() {
     for answer in [&b"-MOVED 1 127.0.0.1:1\r\n"[..], b"-ASK 1 127.0.0.1:1\r\n", b"-MOVED\r\n"] {
         let told = told("info", manners("CF.INFO", answer, Then::GoOn));
-        assert!(told.contains("it is not part of a cluster"), "{told}");
+        assert!(told.contains("is not part of a cluster"), "{told}");
     }
     let cluster =
         |at, answer: &[u8]| Manners { mode: "cluster", ..manners(at, answer, Then::GoOn) };

@@ -148,11 +148,16 @@ fn a_filter_that_is_otherwise_is_told(kind: Kind) {
         (&grows, "--hash-bits=20", "30.00"),
     ] {
         let run = run(["dedup", "--filter", at, option]);
-        let words = format!("its {} is {is}, not ", option.split('=').next().unwrap());
+        let words =
+            format!("the existing filter has {} {is}, not ", option.split('=').next().unwrap());
         assert!(run.code == Some(2) && run.stderr.contains(&words), "{option}: {}", run.stderr);
     }
     let run = run(["add", &grows, "--rate=1e-9", "--capacity=1000"]);
-    assert!(run.code == Some(2) && run.stderr.contains("its --rate is "), "{}", run.stderr);
+    assert!(
+        run.code == Some(2) && run.stderr.contains("the existing filter has --rate "),
+        "{}",
+        run.stderr
+    );
 }
 
 fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
@@ -169,7 +174,7 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
         assert_eq!(full.code, Some(3), "{}", full.stderr);
         let words = format!("is full; stopped at {file}: record ");
         let place = full.stderr.find(&words).unwrap_or_else(|| panic!("{}", full.stderr));
-        let number = full.stderr[place + words.len()..].split(':').next().unwrap();
+        let number = full.stderr[place + words.len()..].split(' ').next().unwrap();
         let recorded = run_with(text.as_bytes(), ["check", &at]).text();
         let before = recorded.lines().count();
         assert!((5000..15_000).contains(&before), "{before}");

@@ -71,7 +71,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = value::between(1_u32, 8))]
     slots_per_bucket: Option<u32>,
 
-    /// Layout: disjoint `buckets`, or `overlapping` ones
+    /// Disjoint `buckets`, or `overlapping` ones
     #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets",
           value_parser = value::word(&LAYOUTS))]
     layout: Layout,

@@ -236,7 +236,11 @@ fn files_are_known_by_their_content() {
         for quiet in [&[][..], &["--quiet"]] {
             let run = run_in(&folder, &[&["add", "x", "v", "--resume"], quiet].concat());
             refused(&run, words);
-            assert!(run.stderr.ends_with("which keeps what the run has done\n"), "{}", run.stderr);
+            assert!(
+                run.stderr.ends_with("which keeps what the run has done to the filter\n"),
+                "{}",
+                run.stderr
+            );
         }
         assert!(folder.read("x") == before);
     }
