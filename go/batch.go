@@ -10,7 +10,7 @@ import (
 // Keys of a batch: Bytes, Strings, Integers or Hashes.
 type Keys interface {
 	Len() int
-	// pack describes the keys from a place on, as many as one call takes, and returns how many these are.
+	// pack describes the keys from a place on for one call, and returns their number.
 	pack(from int, into *packed) int
 }
 
@@ -21,7 +21,7 @@ type (
 	Strings []string
 	// Integers are keys of eight bytes each, little endian.
 	Integers []uint64
-	// Hashes are keys that were hashed before.
+	// Hashes are the hashes of keys.
 	Hashes []uint64
 )
 
@@ -33,19 +33,19 @@ const (
 )
 
 const (
-	// Keys that one call takes.
+	// The most keys of one call.
 	chunkKeys = 1 << 14
-	// Bytes of keys after which a call takes no more.
+	// The most bytes of keys of one call, unless one key is longer.
 	chunkBytes = 1 << 20
 )
 
-// packed keys lie in one piece of memory, without pointers.
+// packed keys are in one piece of memory, without pointers.
 type packed struct {
 	form     uint32
 	bytes    []byte
 	offsets  []int64
 	integers []uint64
-	// Answers that nobody wants.
+	// Space for unwanted answers.
 	answers []bool
 }
 
@@ -86,7 +86,7 @@ func packBytes[K ~string | ~[]byte](keys []K, into *packed) int {
 	return len(keys)
 }
 
-// batch works through the keys. answers has a byte for each, or is nil; or copies has a number.
+// batch processes the keys. answers has a byte for each, or is nil; or copies has a number.
 func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error {
 	e, err := f.use()
 	if err != nil {
@@ -121,8 +121,8 @@ func (f *Filter) batch(v verb, keys Keys, answers []bool, copies []uint64) error
 	return nil
 }
 
-// refused tells the keys that were not inserted: those of this chunk whose byte is 2 in C, which becomes false, and all
-// later ones.
+// refused returns the error with the keys that were not inserted: those of this chunk whose byte is 2 in C, which
+// becomes false, and all later ones.
 func refused(chunk []byte, from, all int, cause error) error {
 	e := &FullError{cause: cause}
 	for i, answer := range chunk {
@@ -142,7 +142,7 @@ func (f *Filter) answers(v verb, keys Keys, into []bool) ([]bool, error) {
 	return into, f.batch(v, keys, into, nil)
 }
 
-// sized returns a slice of that length, into itself if it is large enough.
+// sized returns a slice of this length, which is into if that is large enough.
 func sized[T any](into []T, length int) []T {
 	if cap(into) < length {
 		return make([]T, length)
@@ -150,8 +150,8 @@ func sized[T any](into []T, length int) []T {
 	return into[:length]
 }
 
-// InsertMany is Insert for many keys: true where a key is new. The answers go into isNew if it is large enough; it may
-// be nil. If keys are refused, the error is a FullError, which has their places.
+// InsertMany is Insert for many keys: true for each new key. It stores the answers in isNew if that is large enough;
+// isNew may be nil. If keys are refused, the error is a FullError with their places.
 func (f *Filter) InsertMany(keys Keys, isNew []bool) ([]bool, error) {
 	return f.answers(verbInsertUnique, keys, isNew)
 }
@@ -161,17 +161,17 @@ func (f *Filter) AddMany(keys Keys) error {
 	return f.batch(verbInsert, keys, nil, nil)
 }
 
-// ContainsMany is Contains for many keys. The answers go into found if it is large enough; it may be nil.
+// ContainsMany is Contains for many keys. It stores the answers in found if that is large enough; found may be nil.
 func (f *Filter) ContainsMany(keys Keys, found []bool) ([]bool, error) {
 	return f.answers(verbContains, keys, found)
 }
 
-// RemoveMany is Remove for many keys. The answers go into removed if it is large enough; it may be nil.
+// RemoveMany is Remove for many keys. It stores the answers in removed if that is large enough; removed may be nil.
 func (f *Filter) RemoveMany(keys Keys, removed []bool) ([]bool, error) {
 	return f.answers(verbRemove, keys, removed)
 }
 
-// CountMany is Count for many keys. The answers go into copies if it is large enough; it may be nil.
+// CountMany is Count for many keys. It stores the answers in copies if that is large enough; copies may be nil.
 func (f *Filter) CountMany(keys Keys, copies []uint64) ([]uint64, error) {
 	copies = sized(copies, keys.Len())
 	return copies, f.batch(verbCount, keys, nil, copies)

@@ -1,19 +1,18 @@
-// Package coua has filters that answer "have I seen this before?" for billions of keys in a few bytes each, and can take
-// an answer back. No key is ever lost: if a key was inserted and not removed, it is found.
+// Package coua has filters that answer "have I seen this before?" for billions of keys in a few bytes each, and support
+// removal. A key that was inserted and not removed is always found.
 //
 //	seen, err := coua.New() // grows
 //	isNew, err := seen.Insert([]byte("kestrel"))
 //	found, err := seen.Contains([]byte("kestrel"))
 //
-// A filter that was made with [Capacity] and [Rate] takes just the memory that these need. Batches, such as
-// [Filter.InsertMany], are several times faster than single calls.
+// A filter with a [Capacity] and a [Rate] has a fixed size. Batches, such as [Filter.InsertMany], are several times
+// faster than single calls.
 //
-// All calls but Close may be made by many goroutines at the same time. A filter, an option or a reader that is nil is an
-// error of the program, and panics. The same key has the same hash, and the same
-// filter the same bytes, as in Rust, C, Python and the program coua: each reads what another one wrote.
+// All methods except Close are safe for concurrent use. A nil filter, option or reader panics. Keys have the same
+// hashes, and filters the same bytes, as in Rust, C, Python and the program coua: each reads the files of the others.
 //
-// The package brings the library as WebAssembly, and needs no C compiler. With the build tag libcoua it is linked with
-// the C library instead, which is several times faster and also opens filters in files; pkg-config must find it.
+// The package contains the library as WebAssembly, and needs no C compiler. With the build tag libcoua it links the C
+// library instead, which is several times faster and also opens filters in files; pkg-config must find it.
 package coua
 
 import (
@@ -22,14 +21,14 @@ import (
 	"time"
 )
 
-// A Filter is a set of keys, or a multiset. New, Load, Open and UnmarshalBinary make one.
+// A Filter is a set or multiset of keys. New, Load, Open and UnmarshalBinary create one.
 type Filter struct {
 	engine  atomic.Pointer[engine]
 	cleanup runtime.Cleanup
 }
 
-// New makes a filter in memory. Without options it grows, and stores 64 bits of every key's hash: among a billion keys,
-// 0.03 wrong answers are expected.
+// New creates a filter in memory. Without options it grows, and stores 64 bits of every key's hash: among a billion
+// keys, 0.03 wrong answers are expected.
 func New(options ...Option) (*Filter, error) {
 	return made(newEngine(configured(options)))
 }
@@ -43,7 +42,7 @@ func made(e *engine, err error) (*Filter, error) {
 	return f, nil
 }
 
-// replace takes another engine, and frees it when f is forgotten.
+// replace sets another engine, which is freed when f is garbage-collected.
 func (f *Filter) replace(e *engine) {
 	if f.engine.Swap(e) != nil {
 		f.cleanup.Stop()
@@ -59,9 +58,9 @@ func (f *Filter) use() (*engine, error) {
 	return nil, ErrClosed
 }
 
-// Close frees the memory, after it has committed what Open opened. If that fails, the filter stays open, and can be
-// committed or closed again. No other call may be at work; later ones return ErrClosed. A filter that is forgotten is
-// freed without Close, and without a commit.
+// Close commits a filter that Open opened, and frees the memory. If the commit fails, the filter stays open, and can be
+// committed or closed again. No other call may run at the same time; later ones return ErrClosed. A filter that is
+// garbage-collected without Close is freed without a commit.
 func (f *Filter) Close() error {
 	e := f.engine.Load()
 	if e == nil {
@@ -76,7 +75,7 @@ func (f *Filter) Close() error {
 	return nil
 }
 
-// An Option says how a filter is to be.
+// An Option sets a parameter of a filter.
 type Option func(*config)
 
 type config struct {
@@ -118,38 +117,38 @@ func configured(options []Option) *config {
 // Capacity is the number of keys to make room for at once.
 func Capacity(keys uint64) Option { return func(c *config) { c.capacity = keys } }
 
-// Rate is the highest rate of wrong answers, such as 0.001, with as many keys as MaxItems, or Capacity, says. Without
-// MaxItems the size is fixed, and a key more is refused: ErrFull.
+// Rate is the highest rate of wrong answers, such as 0.001, with MaxItems keys, or Capacity keys if MaxItems is not
+// set. Without MaxItems the size is fixed, and further keys are refused with ErrFull.
 func Rate(rate float64) Option { return func(c *config) { c.rate = rate } }
 
-// MaxItems is the number of keys up to which the rate holds, and a filter grows.
+// MaxItems is the number of keys up to which the rate holds and the filter grows.
 func MaxItems(keys uint64) Option { return func(c *config) { c.maxItems = keys } }
 
 // HashBits is the number of bits of every key's hash to store, instead of a rate.
 func HashBits(bits uint32) Option { return func(c *config) { c.hashBits = bits } }
 
-// Overlapping lets the buckets overlap: smaller, slower.
+// Overlapping selects overlapping buckets: smaller, slower.
 func Overlapping() Option { return func(c *config) { c.layout = 1 } }
 
-// Refuse never grows: a key without room is ErrFull.
+// Refuse prevents growth: a key without room is refused with ErrFull.
 func Refuse() Option { return func(c *config) { c.whenFull = refuse } }
 
-// Exceed grows beyond MaxItems too, where the rate rises.
+// Exceed allows growth beyond MaxItems, where the rate rises.
 func Exceed() Option { return func(c *config) { c.whenFull = exceed } }
 
 // Seed is the seed of the hash.
 func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
 
-// Key is a secret key instead of a seed, where keys may be chosen to collide.
+// Key is a secret key instead of a seed, if an attacker may choose keys that collide.
 func Key(key [16]byte) Option { return func(c *config) { c.key = key[:] } }
 
-// Window makes a filter that forgets what is older than length, by the system's clock. Lengths count in whole
-// milliseconds: Window(7) is none, for it means 7 nanoseconds; write 7*time.Second.
+// Window makes a filter that forgets keys older than length, by the system's clock. Lengths are in whole milliseconds,
+// so Window(7), which means 7 nanoseconds, is an error; write 7*time.Second.
 func Window(length time.Duration) Option {
 	return func(c *config) { c.clock, c.windowLength = clockArrival, uint64(max(length, 0).Milliseconds()) }
 }
 
-// GivenWindow makes one that goes by the times that Advance tells, in whole milliseconds.
+// GivenWindow makes a filter with a window that uses the times given to Advance, in whole milliseconds.
 func GivenWindow(length time.Duration) Option {
 	return func(c *config) { c.clock, c.windowLength = clockGiven, uint64(max(length, 0).Milliseconds()) }
 }
@@ -159,14 +158,14 @@ func WindowItems(keys uint64) Option {
 	return func(c *config) { c.clock, c.windowLength = clockCount, keys }
 }
 
-// Generations is the number of parts of a window, of which the oldest is forgotten at once; 8.
+// Generations is the number of parts of a window, of which the oldest is forgotten as a whole. The default is 8.
 func Generations(parts uint32) Option { return func(c *config) { c.generations = parts } }
 
-// LastSeen counts a key's age in a window from when Insert saw it last: a repeat prolongs its life.
+// LastSeen counts a key's age in a window from when Insert last saw it: a repeat extends its time.
 func LastSeen() Option { return func(c *config) { c.windowBy = 1 } }
 
-// Shared makes a filter whose parts have a lock each, for goroutines that change it side by side.
+// Shared makes a filter whose parts have a lock each, for goroutines that change it concurrently.
 func Shared() Option { return func(c *config) { c.kind = kindShared } }
 
-// Bloom makes a blocked Bloom filter of a Capacity and a Rate, for sets that only grow.
+// Bloom makes a blocked Bloom filter with a Capacity and a Rate, for sets that only grow.
 func Bloom() Option { return func(c *config) { c.kind = kindBloom } }

@@ -308,7 +308,7 @@ func TestErrors(t *testing.T) {
 	}
 	err = created(t).Commit()
 	is(t, err, ErrUnsupported)
-	equal(t, strings.Contains(err.Error(), "Open makes one"), true)
+	equal(t, strings.Contains(err.Error(), "Open creates one"), true)
 	var zero Filter
 	_, err = zero.InsertString("a")
 	is(t, err, ErrClosed)

@@ -139,7 +139,7 @@ import (
 	"unsafe"
 )
 
-// What does the work: the C library.
+// The engine is the C library.
 const engineName = "libcoua"
 
 type engine struct {
@@ -293,7 +293,7 @@ func (e *engine) save(path string) error {
 	return only(C.coua_go_save(e.handle, text))
 }
 
-// written asks for the length, and again while the filter grows in between.
+// written gets the length and then the bytes, and repeats this if the filter has grown in between.
 func (e *engine) written(call C.int32_t) ([]byte, error) {
 	var into []byte
 	for {

@@ -17,7 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// What does the work: the C library as WebAssembly.
+// The engine is the C library as WebAssembly.
 const engineName = "wazero"
 
 // Made by scripts/build-go.
@@ -27,7 +27,7 @@ var code []byte
 
 var background = context.Background()
 
-// compiled is the library in the machine's own code, once for all filters.
+// compiled is the library in machine code, compiled once for all filters.
 var compiled = sync.OnceValues(func() (module compiledModule, err error) {
 	module.runtime = wazero.NewRuntime(background)
 	host := module.runtime.NewHostModuleBuilder("coua").NewFunctionBuilder()
@@ -44,15 +44,15 @@ type compiledModule struct {
 	module  wazero.CompiledModule
 }
 
-// An engine is an instance of the library with a memory of its own, and a filter in it.
+// An engine is an instance of the library with its own memory, and a filter in it.
 type engine struct {
 	mutex   sync.Mutex
 	library api.Module
 	memory  api.Memory
 	handle  uint64
-	// How it was made, for what is copied into another memory.
+	// The options it was created with, for copies in another memory.
 	made config
-	// Memory for arguments, and what the library says of it.
+	// A buffer for arguments.
 	buffer, length uint32
 	calls          map[string]api.Function
 	single         [verbCount + 1][2]api.Function
@@ -71,11 +71,11 @@ const (
 func instantiate(c *config) (*engine, error) {
 	of, err := compiled()
 	if err != nil {
-		return nil, fmt.Errorf("coua: the library cannot be compiled: %w", err)
+		return nil, fmt.Errorf("coua: cannot compile the library: %w", err)
 	}
 	library, err := of.runtime.InstantiateModule(background, of.module, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
-		return nil, fmt.Errorf("coua: the library cannot be started: %w", err)
+		return nil, fmt.Errorf("coua: cannot start the library: %w", err)
 	}
 	e := &engine{library: library, memory: library.Memory(), made: *c, calls: make(map[string]api.Function)}
 	for v, name := range verbs {
@@ -91,7 +91,7 @@ func newEngine(c *config) (*engine, error) {
 	})
 }
 
-// instance makes an instance of the library, and a filter in it.
+// instance creates an instance of the library, and a filter in it.
 func (c *config) instance(make func(*engine) error) (*engine, error) {
 	e, err := instantiate(c)
 	if err != nil {
@@ -119,7 +119,7 @@ func loadEngine(path string, c *config) (*engine, error) {
 
 func openEngine(string, *config) (*engine, error) {
 	return nil, &Error{
-		Message: "a filter in a file needs the C library: build with -tags libcoua, or use Load and Save",
+		Message: "a filter in a file needs the C library; build with -tags libcoua, or use Load and Save",
 		kind:    ErrUnsupported, cause: errors.ErrUnsupported,
 	}
 }
@@ -132,7 +132,7 @@ func unmarshalEngine(data []byte, c *config) (*engine, error) {
 	return read.instance(func(e *engine) error { return e.read(data) })
 }
 
-// read makes the filter of these bytes.
+// read loads the filter from these bytes.
 func (e *engine) read(data []byte) error {
 	const at = atKeys + optionBytes + 16
 	if err := e.reserve(at + uint64(len(data))); err != nil {
@@ -150,7 +150,7 @@ func (e *engine) read(data []byte) error {
 	})
 }
 
-// The options as they lie in memory of 32 bits, and the secret key after them.
+// The size of the options in a 32-bit memory; the secret key follows them.
 const optionBytes = 80
 
 func (e *engine) keyAt(options uint64) uint64 {
@@ -160,7 +160,7 @@ func (e *engine) keyAt(options uint64) uint64 {
 	return options + optionBytes
 }
 
-// create makes a filter with the options. length bytes follow them in the buffer.
+// create creates a filter with the options. length bytes follow them in the buffer.
 func (e *engine) create(call string, length int, arguments func(options, result uint64) []uint64) error {
 	if err := e.reserve(uint64(atKeys + optionBytes + 16 + length)); err != nil {
 		return err
@@ -208,21 +208,21 @@ func (e *engine) free() { e.library.Close(background) }
 
 func (e *engine) close() error { return nil }
 
-// reserve makes the buffer that long.
+// reserve makes the buffer length bytes long.
 func (e *engine) reserve(length uint64) error {
 	if length <= uint64(e.length) {
 		return nil
 	}
 	e.length = 0
 	if length > math.MaxInt32 {
-		return failed(3, fmt.Sprintf("no memory for %d bytes: WebAssembly has 4 GiB", length))
+		return failed(3, fmt.Sprintf("out of memory for %d bytes: WebAssembly has 4 GiB", length))
 	}
 	results, err := e.function("coua_buffer").Call(background, length)
 	if err != nil {
 		return e.broken(err)
 	}
 	if results[0] == 0 {
-		return failed(3, fmt.Sprintf("no memory for %d bytes", length))
+		return failed(3, fmt.Sprintf("out of memory for %d bytes", length))
 	}
 	e.buffer, e.length = uint32(results[0]), uint32(length)
 	return nil
@@ -271,10 +271,10 @@ func (e *engine) failure(status int32) error {
 	return failed(status, string(message))
 }
 
-// broken is the error of an instance in which a call ended in its middle.
+// broken is the error of an instance in which a call was aborted.
 func (e *engine) broken(cause error) error {
 	e.isBroken = true
-	return &Error{Message: "a call failed inside, so the filter is not whole any more", kind: ErrPoisoned, cause: cause}
+	return &Error{Message: "the filter is unusable, because a call failed internally", kind: ErrPoisoned, cause: cause}
 }
 
 func (e *engine) bytes(v verb, key []byte) (uint64, error) {
@@ -298,7 +298,7 @@ func (e *engine) integer(v verb, key uint64) (uint64, error) {
 	return e.answer(e.single[v][1])
 }
 
-// answer makes a call that may write a number into the buffer.
+// answer makes a call that may write a number to the buffer, and returns it.
 func (e *engine) answer(call api.Function) (uint64, error) {
 	e.memory.WriteUint64Le(e.buffer+atResult, 0)
 	if err := e.run(call); err != nil {
@@ -316,7 +316,7 @@ func (e *engine) batchCount(keys *packed, copies []uint64) error {
 	return e.batchInto(verbCount, keys, len(copies), littleEndian(copies))
 }
 
-// batchInto copies the keys into the library's memory, and the answers back.
+// batchInto copies the keys to the library's memory, and the answers back.
 func (e *engine) batchInto(v verb, keys *packed, count int, answers []byte) error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -348,7 +348,7 @@ func (e *engine) batchInto(v verb, keys *packed, count int, answers []byte) erro
 	return err
 }
 
-// littleEndian returns the bytes of numbers. The machines that run WebAssembly as their own code are little endian.
+// littleEndian returns the bytes of numbers. All machines for which wazero compiles WebAssembly are little endian.
 func littleEndian[T int64 | uint64](numbers []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 8*len(numbers))
 }
@@ -374,10 +374,10 @@ func (e *engine) compact() error            { return e.whole("coua_compact") }
 func (e *engine) commit() error             { return e.whole("coua_store_commit") }
 func (e *engine) advance(time uint64) error { return e.whole("coua_window_advance", time) }
 
-// merge reads the other filter into the memory of this one.
+// merge copies the other filter to the memory of this one, and merges it.
 func (e *engine) merge(from *engine, isUnique bool) error {
 	if e == from {
-		return failed(1, "filter and other are the same: a filter is not merged with itself")
+		return failed(1, "filter and other are the same; a filter cannot be merged with itself")
 	}
 	data, err := from.marshal()
 	if err != nil {
@@ -398,7 +398,7 @@ func (e *engine) merge(from *engine, isUnique bool) error {
 	return e.call(call, e.handle, other.handle)
 }
 
-// discard frees a filter that is not the instance's own.
+// discard frees a filter other than the instance's own.
 func (e *engine) discard(handle uint64) {
 	if _, err := e.function("coua_free").Call(background, handle); err != nil {
 		e.isBroken = true
@@ -416,7 +416,7 @@ func (e *engine) save(path string) error {
 	return saveFile(path, data)
 }
 
-// written asks for the length, and then for the bytes.
+// written gets the length, and then the bytes.
 func (e *engine) written(name string) ([]byte, error) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// What an Error is, for errors.Is.
+// Kinds of an Error, for errors.Is.
 var (
 	ErrInvalid     = errors.New("coua: invalid argument")
 	ErrFull        = errors.New("coua: filter is full")
 	ErrOutOfMemory = errors.New("coua: out of memory")
-	ErrNotAFilter  = errors.New("coua: not a whole filter, or its key is missing or wrong")
+	ErrNotAFilter  = errors.New("coua: not a complete filter, or its key is missing or wrong")
 	ErrMismatch    = errors.New("coua: the filters differ")
-	ErrIO          = errors.New("coua: the system refused")
+	ErrIO          = errors.New("coua: system error")
 	ErrBusy        = errors.New("coua: the file is being written")
-	ErrUnsupported = errors.New("coua: this kind of filter cannot do that")
-	ErrPoisoned    = errors.New("coua: the filter is not whole any more")
+	ErrUnsupported = errors.New("coua: not supported by this kind of filter")
+	ErrPoisoned    = errors.New("coua: the filter is unusable")
 	ErrClosed      = errors.New("coua: the filter is closed")
 )
 
-// By the number of the status in coua.h.
+// The kinds by the number of the status in coua.h.
 var kinds = [...]error{
 	1: ErrInvalid, 2: ErrFull, 3: ErrOutOfMemory, 4: ErrNotAFilter, 5: ErrMismatch, 6: ErrIO, 7: ErrBusy,
 	8: ErrUnsupported, 10: ErrPoisoned, 11: ErrPoisoned,
 }
 
-// What the library calls by the names of coua.h, by those of this package.
+// Replaces the names of coua.h in messages by those of this package.
 var inGo = strings.NewReplacer(
 	"coua_store_open()", "Open", "coua_store_read()", "Load", "coua_to_bytes()", "MarshalBinary",
 	"coua_from_bytes()", "FromBytes", "coua_insert_unique_batch()", "InsertMany", "coua_insert_unique()", "Insert",
 	"coua_merge()", "MergeCopies", "COUA_CLOCK_GIVEN", "GivenWindow", "COUA_CLOCK_ARRIVAL", "Window",
 )
 
-// An Error says what is wrong: what was found, what was expected, what to do.
+// An Error says what was found, what was expected, and what to do.
 type Error struct {
 	Message string
 	kind    error
@@ -42,7 +42,7 @@ type Error struct {
 
 func (e *Error) Error() string { return "coua: " + e.Message }
 
-// Unwrap makes errors.Is find one of the errors of this package, and that of the system if there is one.
+// Unwrap returns one of the errors of this package, and the system's error if there is one, for errors.Is.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.kind}
@@ -50,9 +50,9 @@ func (e *Error) Unwrap() []error {
 	return []error{e.kind, e.cause}
 }
 
-// A FullError says which keys of a batch were refused. It is an ErrFull.
+// A FullError lists the refused keys of a batch. It is an ErrFull.
 type FullError struct {
-	// Refused has the places of the keys that were not inserted. All others were.
+	// Refused has the places of the keys that were not inserted. All others were inserted.
 	Refused []int
 	cause   error
 }

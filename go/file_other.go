@@ -4,12 +4,12 @@ package coua
 
 import "os"
 
-// lock does nothing where the system has no flock: processes must not save to one file at the same time.
+// lock does nothing on systems without flock: processes must not save to one file at the same time.
 func lock(*os.File) error { return nil }
 
 func keepOwner(_, _ *os.File) {}
 
-// renamed closes the old file before, for Windows replaces none that is open.
+// renamed closes the old file first, because Windows cannot replace an open file.
 func renamed(from, to string, old *os.File) error {
 	old.Close()
 	return os.Rename(from, to)

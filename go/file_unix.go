@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lock takes the lock of a file's writers, until it is closed, or fails with EWOULDBLOCK.
+// lock takes the write lock of a file until it is closed, or fails with EWOULDBLOCK.
 func lock(file *os.File) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -18,7 +18,7 @@ func lock(file *os.File) error {
 	}
 }
 
-// keepOwner gives a file the owner of the one that it replaces, or the group at least, if that is allowed.
+// keepOwner gives a file the owner of the one that it replaces, or at least the group, if that is allowed.
 func keepOwner(file, old *os.File) {
 	info, err := old.Stat()
 	if err != nil {
@@ -31,7 +31,7 @@ func keepOwner(file, old *os.File) {
 
 func renamed(from, to string, _ *os.File) error { return os.Rename(from, to) }
 
-// syncFolder makes new names durable. File systems that have no such call are accepted: there is no other way.
+// syncFolder makes new names durable. It does nothing on file systems that do not support this.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

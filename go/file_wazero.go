@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// The header of a file (docs/format.md): how it begins, and where the length of the snapshot is.
+// The header of a file (docs/format.md): its first bytes, and the offset of the snapshot's length.
 const (
 	magic       = "\x89COUA\r\n\x1a"
 	atLength    = 104
@@ -23,9 +23,9 @@ const (
 )
 
 const (
-	// Symbolic links that a path may lead through, as in Linux.
+	// The most symbolic links that are followed, as in Linux.
 	mostLinks = 40
-	// Bytes of a file's name in that of a temporary one: file systems allow 255 in all.
+	// The most bytes of a file's name in that of its temporary file: file systems allow 255 in total.
 	mostName = 200
 )
 
@@ -48,7 +48,7 @@ func checkRegular(path string, info fs.FileInfo) error {
 	return noFilter(path, "is not a regular file, so it cannot hold a filter")
 }
 
-// readFile returns the bytes of a filter file. Memory for them is taken once its header was checked.
+// readFile returns the bytes of a filter file. It allocates memory for them after checking the header.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path) // before it is opened, which a pipe would block
 	if err != nil {
@@ -72,7 +72,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, noFilter(path, fmt.Sprintf("the file has %d bytes, but its header says %d", info.Size(), length))
 	}
 	if info.Size() > math.MaxInt32 {
-		return nil, failed(3, fmt.Sprintf("%s: no memory for %d bytes: WebAssembly has 4 GiB", path, info.Size()))
+		return nil, failed(3, fmt.Sprintf("%s: out of memory for %d bytes: WebAssembly has 4 GiB", path, info.Size()))
 	}
 	data := make([]byte, info.Size())
 	copy(data, header)
@@ -82,8 +82,8 @@ func readFile(path string) ([]byte, error) {
 	return nil, refusedBySystem(path, "read", err)
 }
 
-// saveFile replaces a file in one step, as libcoua does: under the lock of its writers, and only a filter or an empty
-// file. Links are followed, and the mode stays.
+// saveFile replaces a file in one step, as libcoua does, under the write lock. The file must be a filter or empty. It
+// follows links, and keeps the mode.
 func saveFile(path string, data []byte) (err error) {
 	path, err = followed(path)
 	if err != nil {
@@ -118,7 +118,7 @@ func saveFile(path string, data []byte) (err error) {
 	return nil
 }
 
-// followed returns where symbolic links lead, also to a file that does not exist yet.
+// followed returns the target of symbolic links, which need not exist.
 func followed(path string) (string, error) {
 	for range mostLinks {
 		next, err := os.Readlink(path)
@@ -133,14 +133,14 @@ func followed(path string) (string, error) {
 	return "", refusedBySystem(path, "follow", errors.New("too many symbolic links"))
 }
 
-// A writtenFile is one that this process may replace.
+// A writtenFile is a file that this process may replace.
 type writtenFile struct {
 	*os.File
-	// It was there before.
+	// It existed before.
 	isFound bool
 }
 
-// lockedFile opens the file that has the name, or makes an empty one, and locks it.
+// lockedFile opens the file, or creates an empty one, and locks it.
 func lockedFile(path string) (*writtenFile, error) {
 	for {
 		file, err := openedFile(path)
@@ -191,8 +191,8 @@ func openedFile(path string) (*writtenFile, error) {
 	return nil, refusedBySystem(path, "open for writing", err)
 }
 
-// replaceFile writes a file beside the old one, and gives it the name. What a killed process leaves of it, the next
-// writer with libcoua removes.
+// replaceFile writes a file beside the old one, and renames it into place. The next writer with libcoua removes what a
+// killed process leaves.
 func replaceFile(path string, old *writtenFile, mode fs.FileMode, data []byte) error {
 	name := filepath.Base(path)
 	name = fmt.Sprintf(".%s.%08x.tmp", name[:min(len(name), mostName)], rand.Uint32())

@@ -16,17 +16,17 @@ var (
 	_ encoding.BinaryUnmarshaler = (*Filter)(nil)
 )
 
-// The system, and C, would take such a path for a shorter one.
+// The system and C would truncate such a path.
 func checkPath(path string) error {
 	if strings.IndexByte(path, 0) < 0 {
 		return nil
 	}
-	return &Error{Message: fmt.Sprintf("the path %q has a zero byte, which no file's name has", path), kind: ErrInvalid}
+	return &Error{Message: fmt.Sprintf("the path %q contains a zero byte", path), kind: ErrInvalid}
 }
 
-// Save writes the filter to a file, which it replaces in one step; only a filter or an empty file is replaced. Links are
-// followed, and the mode of the file stays. While another process writes the file, it returns ErrBusy. Bloom filters
-// have no files: MarshalBinary gives their bits.
+// Save writes the filter to a file in one step. An existing file must be a filter or empty. Save follows links, and
+// keeps the mode of the file. It returns ErrBusy while another process is writing the file. Bloom filters cannot be
+// saved; MarshalBinary returns their bits.
 func (f *Filter) Save(path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (f *Filter) Save(path string) error {
 	return f.call(func(e *engine) error { return e.save(path) })
 }
 
-// Load reads the filter in a file into memory, written by any program or package. Of the options only Key counts.
+// Load reads a filter file of any coua program or package into memory. Only the option Key is used.
 func Load(path string, options ...Option) (*Filter, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func Load(path string, options ...Option) (*Filter, error) {
 	return made(loadEngine(path, configured(options)))
 }
 
-// Open opens the filter in a file, or makes a new one there as the options say; a filter that is there must agree with
-// them (ErrMismatch). Commit and Close make changes durable. One process writes at a time: another one gets ErrBusy.
-// It needs the build tag libcoua; without, it returns ErrUnsupported.
+// Open opens the filter in a file, or creates it with the options; an existing filter must agree with them
+// (ErrMismatch). Commit and Close make changes durable. One process writes at a time; another one gets ErrBusy. Open
+// needs the build tag libcoua; without it, it returns ErrUnsupported.
 func Open(path string, options ...Option) (*Filter, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -52,10 +52,10 @@ func Open(path string, options ...Option) (*Filter, error) {
 	return made(openEngine(path, configured(options)))
 }
 
-// Commit makes the changes to an open file so far durable.
+// Commit makes all changes to an open file durable.
 func (f *Filter) Commit() error { return f.call((*engine).commit) }
 
-// MarshalBinary returns what Save writes: the same bytes on every machine.
+// MarshalBinary returns the bytes that Save writes, which are the same on every machine.
 func (f *Filter) MarshalBinary() (data []byte, err error) {
 	err = f.call(func(e *engine) error {
 		data, err = e.marshal()
@@ -64,12 +64,13 @@ func (f *Filter) MarshalBinary() (data []byte, err error) {
 	return data, err
 }
 
-// UnmarshalBinary replaces f by the filter in these bytes. f may be the zero Filter. No other call may be at work.
+// UnmarshalBinary replaces f by the filter in these bytes. f may be the zero Filter. No other call may run at the same
+// time.
 func (f *Filter) UnmarshalBinary(data []byte) error {
 	return f.unmarshal(data, new(config))
 }
 
-// FromBytes returns the filter in these bytes. Of the options only Key counts, and Bloom with a Seed or a Key.
+// FromBytes returns the filter in these bytes. Only the options Key, and Bloom with a Seed or a Key, are used.
 func FromBytes(data []byte, options ...Option) (*Filter, error) {
 	f := new(Filter)
 	if err := f.unmarshal(data, configured(options)); err != nil {
@@ -90,7 +91,7 @@ func (f *Filter) unmarshal(data []byte, c *config) error {
 	return nil
 }
 
-// WriteTo writes what MarshalBinary returns.
+// WriteTo writes the bytes of MarshalBinary.
 func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	data, err := f.MarshalBinary()
 	if err != nil {
@@ -99,7 +100,8 @@ func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	return bytes.NewReader(data).WriteTo(w)
 }
 
-// ReadFrom replaces f by the filter that is read, to the end. f may be the zero Filter. No other call may be at work.
+// ReadFrom reads r to its end, and replaces f by the filter in it. f may be the zero Filter. No other call may run at
+// the same time.
 func (f *Filter) ReadFrom(r io.Reader) (int64, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// What is done with keys.
+// An operation on keys.
 type verb int32
 
 const (
@@ -42,7 +42,8 @@ func (f *Filter) integer(v verb, key uint64) (uint64, error) {
 	return value, err
 }
 
-// Insert adds the key if it is absent, and says whether it was. Two goroutines that insert the same key are told once.
+// Insert adds the key if it is absent, and returns whether it was. If goroutines insert the same key, exactly one gets
+// true.
 func (f *Filter) Insert(key []byte) (isNew bool, err error) {
 	value, err := f.one(verbInsertUnique, key)
 	return value != 0, err
@@ -60,7 +61,7 @@ func (f *Filter) InsertUint64(key uint64) (isNew bool, err error) {
 	return value != 0, err
 }
 
-// Contains finds out whether a key is there. For one that is not, it is true with the probability of the rate.
+// Contains returns whether a key is present. For an absent key it returns true with the probability of the rate.
 func (f *Filter) Contains(key []byte) (bool, error) {
 	value, err := f.one(verbContains, key)
 	return value != 0, err
@@ -78,8 +79,8 @@ func (f *Filter) ContainsUint64(key uint64) (bool, error) {
 	return value != 0, err
 }
 
-// Remove removes one copy of the key, and says whether there was one. Remove only what was inserted: a key that was not
-// may be taken for another one.
+// Remove removes one copy of the key, and returns whether there was one. Remove only what was inserted: another key may
+// look like an inserted one, which is then removed.
 func (f *Filter) Remove(key []byte) (removed bool, err error) {
 	value, err := f.one(verbRemove, key)
 	return value != 0, err
@@ -108,11 +109,11 @@ func (f *Filter) Count(key []byte) (uint64, error) {
 	return f.one(verbCount, key)
 }
 
-// Advance tells a filter that was made with GivenWindow what time it is: from 1970 on. Time never goes back, so a time
-// in the far future makes all that is inserted later as old as that.
+// Advance sets the time of a filter with a GivenWindow, from 1970 on. Time never goes back, so after a time in the far
+// future all later keys count as inserted then.
 func (f *Filter) Advance(now time.Time) error {
 	if now.UnixMilli() < 0 {
-		return &Error{Message: fmt.Sprintf("the time is %v: expected one after 1969", now), kind: ErrInvalid}
+		return &Error{Message: fmt.Sprintf("the time is %v; expected 1970 or later", now), kind: ErrInvalid}
 	}
 	return f.call(func(e *engine) error { return e.advance(uint64(now.UnixMilli())) })
 }
@@ -120,7 +121,7 @@ func (f *Filter) Advance(now time.Time) error {
 // Clear removes all keys.
 func (f *Filter) Clear() error { return f.call((*engine).clear) }
 
-// Compact gives memory back after many keys were removed.
+// Compact frees memory after many keys were removed.
 func (f *Filter) Compact() error { return f.call((*engine).compact) }
 
 // Merge adds the keys of another filter that are absent in f.
@@ -135,7 +136,7 @@ func (f *Filter) merge(other *Filter, isUnique bool) error {
 	})
 }
 
-// Clone makes a copy in memory.
+// Clone copies the filter in memory.
 func (f *Filter) Clone() (*Filter, error) {
 	e, err := f.use()
 	if err != nil {
@@ -145,7 +146,7 @@ func (f *Filter) Clone() (*Filter, error) {
 	return made(e.clone())
 }
 
-// call makes a call that changes or asks the filter as a whole.
+// call makes a call on the whole filter.
 func (f *Filter) call(work func(*engine) error) error {
 	e, err := f.use()
 	if err != nil {
@@ -155,7 +156,7 @@ func (f *Filter) call(work func(*engine) error) error {
 	return work(e)
 }
 
-// What a filter says of itself in numbers, by the calls of coua.h.
+// A number that describes a filter, by the calls of coua.h.
 type measure int32
 
 const (
@@ -173,7 +174,7 @@ func (f *Filter) measured(m measure) (value uint64, err error) {
 	return value, err
 }
 
-// Len is the number of keys, every copy counted.
+// Len is the number of keys, counting every copy.
 func (f *Filter) Len() (uint64, error) { return f.measured(measureLen) }
 
 // Cap is the number of keys that its memory is planned for.

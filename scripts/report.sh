@@ -1,7 +1,7 @@
-# Sourced by ./test: runs checks, counts their results, and gives the sum.
+# Sourced by ./test: runs checks, and counts their results.
 #
-# Convention: a test that runs an outside program has `needs_PROGRAM` in its name; a test that finds
-# something missing only when it runs prints a line that begins with `skipped: `.
+# Convention: a test that runs an outside program has `needs_PROGRAM` in its name; a test that finds out
+# only at run time that something is missing prints a line that begins with `skipped: `.
 # shellcheck shell=bash disable=SC2034,SC2030,SC2031
 
 passed=0
@@ -12,7 +12,7 @@ papers=$(mktemp -d) || exit 2
 log=$papers/log
 trap 'rm -rf "$papers"' EXIT
 
-# A shell ignores interrupts for what it runs in the background; some tests send them.
+# A shell ignores interrupts in background programs, but some tests send them.
 heeding=(env)
 if env --default-signal=INT true 2>/dev/null; then heeding=(env --default-signal=INT); fi
 
@@ -38,7 +38,7 @@ skip() {
     echo "skipped: $1 ($2)"
 }
 
-# check NAME COMMAND...: a check that either passes or fails. What it prints as skipped counts so.
+# check NAME COMMAND...: a check that passes or fails. Lines that it prints as skipped are counted.
 check() {
     local name=$1
     shift
@@ -48,7 +48,7 @@ check() {
     skipped=$((skipped + $(grep -c '^skipped: ' "$log")))
 }
 
-# check_if NAME PROGRAMS COMMAND...: the same if these programs are here.
+# check_if NAME PROGRAMS COMMAND...: the same if these programs are installed.
 check_if() {
     local name=$1 program
     for program in $2; do
@@ -61,7 +61,7 @@ check_if() {
     check "$name" "$@"
 }
 
-# check_target NAME TARGET COMMAND...: the same if the target's standard library is here.
+# check_target NAME TARGET COMMAND...: the same if the target's standard library is installed.
 check_target() {
     local name=$1 target=$2
     shift 2
@@ -72,8 +72,8 @@ check_target() {
     fi
 }
 
-# run_tests NAME IGNORED COMMAND...: a command of `cargo test`. IGNORED tells whether the tests that are
-# marked so count as `skipped`, or run `later`.
+# run_tests NAME IGNORED COMMAND...: a `cargo test` command. IGNORED says whether ignored tests
+# count as `skipped`, or run `later`.
 run_tests() {
     local name=$1 counted=$2 status ok bad ignored filtered given_up
     shift 2
@@ -98,11 +98,11 @@ run_tests() {
     if [ "$bad" -gt 0 ]; then
         failures+=("$name: $bad tests")
     elif [ "$status" -ne 0 ]; then
-        fail "$name (it did not build, or a test program died)"
+        fail "$name (the build failed, or a test program died)"
     fi
 }
 
-# meanwhile FUNCTION...: runs each function's checks beside the others' and those that follow.
+# meanwhile FUNCTION...: runs each function's checks in the background.
 meanwhile() {
     local function
     for function; do
@@ -115,7 +115,7 @@ meanwhile() {
     done
 }
 
-# join_meanwhile FUNCTION...: waits for them, prints what they printed, and adds their results.
+# join_meanwhile FUNCTION...: waits for them, prints their output, and adds their results.
 join_meanwhile() {
     local function
     local -a results
@@ -131,7 +131,7 @@ join_meanwhile() {
     done
 }
 
-# The sum, and whether all passed.
+# Prints the sum. Succeeds if all passed.
 total() {
     if [ ${#failures[@]} -gt 0 ]; then
         say 'Failures'

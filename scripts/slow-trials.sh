@@ -1,16 +1,16 @@
-# Sourced by ./test --all: what takes long. ./test sets $tested and $without.
+# Sourced by ./test --all: slow tests. ./test sets $tested and $without.
 # shellcheck shell=bash disable=SC2154
 
 check 'everything builds, optimized' cargo build --quiet --release "${tested[@]}" --lib --bins --tests
 run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua_valkey.so" \
     cargo test "${tested[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 
-# These lists of cases are sampled otherwise.
+# Other runs only sample these lists of cases.
 run_tests 'all cases, also with fewer instructions' later env COUA_TEST_ALL=1 \
     cargo test -p coua --no-fail-fast --test '*'
 run_tests 'all places where a disk fails' later env COUA_TEST_ALL=1 cargo test -p coua-store --lib faults
 
-# Other processors, emulated: Arm, and one whose numbers begin with their highest byte.
+# Other processors, emulated: Arm, and a big-endian one.
 for processor in aarch64 s390x; do
     target=$processor-unknown-linux-gnu
     settings=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")
@@ -34,7 +34,7 @@ else
     skip 'the module in Redis 8 and Valkey 8.1' 'they need root and debootstrap'
 fi
 
-# Other flags, so another folder: or else all would be compiled anew next time.
+# A separate folder, because other flags would make the next build compile everything again.
 check 'orders of threads' env RUSTFLAGS='--cfg loom' \
     cargo test --quiet --release -p coua --lib --target-dir target/loom orders
 
@@ -56,8 +56,8 @@ if cargo +nightly --version >/dev/null 2>&1; then
         skip 'fuzz targets' 'cargo-fuzz cannot be installed here'
     fi
     rustup +nightly component add miri rust-src >/dev/null 2>&1
-    # Miri would vary what exp2 and its like give, as no system does from call to call, and warn of addresses that are
-    # kept as numbers, as vectors do.
+    # Miri would vary the results of exp2 and similar functions from call to call, as no system does, and warn of
+    # addresses that are stored as numbers, as in vectors.
     run_tests Miri skipped env MIRIFLAGS='-Zmiri-deterministic-floats -Zmiri-permissive-provenance' \
         cargo +nightly miri test -p coua --lib
 else

@@ -1,12 +1,12 @@
-// The library as JavaScript sees it: this file wraps the calls of ../src and nothing else does.
+// The JavaScript interface of the library. Only this file calls ../src.
 //
-// A call finds its bytes in the input of the WebAssembly module and leaves its answer in the output.
+// A call reads its bytes from the input of the WebAssembly module and writes its answer to the output.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 let wasm;
-/** Its functions by what they are about: `functions.bloom.load` is `bloom_load`. */
+/** Its functions by prefix: `functions.bloom.load` is `bloom_load`. */
 const functions = { filter: {}, bloom: {}, file: {} };
 
 function ready(instance) {
@@ -17,18 +17,18 @@ function ready(instance) {
   }
 }
 
-/** Makes the library ready: `bytes` are those of coua.wasm, or a compiled module. */
+/** Initializes the library: `bytes` are those of coua.wasm, or a compiled module. */
 export async function initialize(bytes) {
   const made = await WebAssembly.instantiate(bytes, {});
   ready(made.instance ?? made);
 }
 
-/** The same at once, where that is allowed: browsers refuse it for large modules. */
+/** The same synchronously, which browsers refuse for large modules. */
 export function initializeNow(bytes) {
   ready(new WebAssembly.Instance(new WebAssembly.Module(bytes)));
 }
 
-/** What went wrong has a code: FULL, NOT_A_FILTER, BAD_OPTIONS, CANNOT_MERGE, FREED or FAILED. */
+/** An error with a code: FULL, NOT_A_FILTER, BAD_OPTIONS, CANNOT_MERGE, FREED or FAILED. */
 export class CouaError extends Error {
   constructor(code, message) {
     super(message);
@@ -37,34 +37,34 @@ export class CouaError extends Error {
   }
 }
 
-/** What a value is, for a message. */
+/** The kind of a value, for a message. */
 function kindOf(value) {
   if (value === null) return "null";
   return typeof value === "object" ? (value.constructor?.name ?? "object") : typeof value;
 }
 
-/** Bytes as they lie in memory; none if the value has no bytes. */
+/** The bytes of a value; none if it has no bytes. */
 function viewOf(value) {
   if (value instanceof Uint8Array) return value;
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  // Also that of another realm, such as a frame.
+  // Works across realms, such as frames.
   if (Object.prototype.toString.call(value) === "[object ArrayBuffer]") return new Uint8Array(value);
   return undefined;
 }
 
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** A string that has UTF-8. Others would all become the same key. */
+/** A string that can be UTF-8. Others would all become the same key. */
 function wellFormed(text) {
   if (text.isWellFormed?.() ?? !loneSurrogate.test(text)) return text;
-  throw new TypeError(`a key has half a surrogate pair, which has no UTF-8: ${JSON.stringify(text)}`);
+  throw new TypeError(`a key has half a surrogate pair, which UTF-8 cannot encode: ${JSON.stringify(text)}`);
 }
 
 function bytesOf(key) {
   if (typeof key === "string") return encoder.encode(wellFormed(key));
   const bytes = viewOf(key);
   if (bytes) return bytes;
-  throw new TypeError(`a key is a string or bytes (found ${kindOf(key)}): take String(key)`);
+  throw new TypeError(`a key must be a string or bytes (found ${kindOf(key)}); use String(key)`);
 }
 
 function give(bytes) {
@@ -72,7 +72,7 @@ function give(bytes) {
   new Uint8Array(wasm.memory.buffer, address, bytes.length).set(bytes);
 }
 
-/** Strings are encoded where they are to lie: no copy, no garbage. */
+/** Encodes strings in place, without a copy or garbage. */
 function giveKey(key) {
   if (typeof key !== "string") return give(bytesOf(key));
   const most = wellFormed(key).length * 3;
@@ -97,9 +97,9 @@ function checked(number, code = "FAILED") {
 /** Keys, each with its length (4 bytes) before it. As with one key, strings are encoded where they are to lie. Returns
  * how many there are. */
 function giveKeys(iterable) {
-  // The characters of a string are hardly what was meant, nor are the bytes of one key.
+  // The characters of a string, or the bytes of one key, are surely a mistake.
   if (typeof iterable?.[Symbol.iterator] !== "function" || typeof iterable === "string" || viewOf(iterable)) {
-    throw new TypeError(`keys are an array, or another iterable (found ${kindOf(iterable)})`);
+    throw new TypeError(`keys must be an array, or another iterable (found ${kindOf(iterable)})`);
   }
   const keys = Array.from(iterable, (key) => (typeof key === "string" ? wellFormed(key) : bytesOf(key)));
   const most = keys.reduce((sum, key) => sum + 4 + (typeof key === "string" ? 3 : 1) * key.length, 0);
@@ -123,11 +123,11 @@ const outputAnswers = () => Array.from(output(), (answer) => answer === 1);
 
 const freed = new FinalizationRegistry(({ free, number }) => free(number));
 
-// What a filter takes as the time of its items.
+// The clock of a filter.
 const ARRIVAL = 1;
 const GIVEN = 2;
 
-/** Something in the module's memory, which is freed with the object that names it. `on` are its functions. */
+/** A value in the module's memory, which is freed with the object that refers to it. `on` are its functions. */
 class Held {
   #number;
   constructor(on, number) {
@@ -137,7 +137,7 @@ class Held {
     freed.register(this, { free: on.free, number }, this);
   }
   get number() {
-    if (this.#number === undefined) throw new CouaError("FREED", "it was freed");
+    if (this.#number === undefined) throw new CouaError("FREED", "the filter was freed");
     if (this.clock === ARRIVAL) this.on.advance(this.#number, Date.now());
     return this.#number;
   }
@@ -152,19 +152,19 @@ class Held {
 /** An option that is a number. */
 const numeric = (isRight, what) => (value, name) => {
   if (typeof value === "number" && isRight(value)) return value;
-  throw new TypeError(`${name} is a ${what} (found ${typeof value === "number" ? value : kindOf(value)})`);
+  throw new TypeError(`${name} must be a ${what} (found ${typeof value === "number" ? value : kindOf(value)})`);
 };
 const whole = numeric((value) => Number.isSafeInteger(value) && value >= 0, "whole number from 0 on");
 const fraction = numeric((value) => !Number.isNaN(value), "number");
 const oneOf = (...names) => (value, name) => {
   if (names.includes(value)) return names.indexOf(value);
-  throw new TypeError(`${name} is one of ${names.join(", ")} (found ${value})`);
+  throw new TypeError(`${name} must be one of ${names.join(", ")} (found ${value})`);
 };
 
 function seedOf(seed) {
   const isWhole = typeof seed === "bigint" || Number.isSafeInteger(seed);
   if (isWhole && seed >= 0 && seed < 2n ** 64n) return BigInt(seed);
-  throw new TypeError("seed is a whole number from 0 to 2^64 - 1, above 2^53 a bigint");
+  throw new TypeError("seed must be a whole number from 0 to 2^64 - 1, and a bigint above 2^53");
 }
 
 // The options, beside the seed, in the order in which the module reads them.
@@ -175,37 +175,37 @@ const CUCKOO_OPTIONS = {
 };
 const BLOOM_OPTIONS = { capacity: whole, rate: fraction, bits: whole, probes: whole };
 
-/** Options as they were given to a constructor: as one object, or as capacity, rate and the rest. */
+/** The options of a constructor: one object, or capacity, rate and the rest. */
 function giveOptions(known, [first = {}, rate, rest = {}, ...more]) {
   const byPosition = typeof first === "number";
   const options = byPosition ? { ...rest, capacity: first, rate } : first;
   if (typeof options !== "object" || options === null || more.length > 0 || (!byPosition && rate !== undefined)) {
-    throw new TypeError("options are one object, or capacity, rate and an object: ({ capacity: 1000, rate: 0.01 }) or (1000, 0.01)");
+    throw new TypeError("options must be one object, or capacity, rate and an object: ({ capacity: 1000, rate: 0.01 }) or (1000, 0.01)");
   }
   const unknown = Object.keys(options).find((name) => name !== "seed" && !Object.hasOwn(known, name));
-  if (unknown !== undefined) throw new TypeError(`there is no option ${unknown}`);
+  if (unknown !== undefined) throw new TypeError(`unknown option ${unknown}`);
   const names = Object.keys(known);
   const view = new DataView(new ArrayBuffer(8 * (names.length + 1)));
   view.setBigUint64(0, seedOf(options.seed ?? 0n), true);
   names.forEach((name, at) => {
-    // What is not a number is left to the library.
+    // The library chooses what is not a number.
     const value = options[name] === undefined ? NaN : known[name](options[name], name);
     view.setFloat64(8 + 8 * at, value, true);
   });
   give(new Uint8Array(view.buffer));
 }
 
-/** The time of an item in milliseconds since 1970; NaN if it is of the present. */
+/** The time of an item in milliseconds since 1970; NaN for the present. */
 function timeOf(held, time) {
   if (time === undefined) return NaN;
   if (held.clock !== GIVEN) throw new TypeError('times are for filters with a window and clock: "given"');
   return whole(time instanceof Date ? time.getTime() : time, "a time");
 }
 
-// No private field: it is of both kinds of filters.
+// Not a private field, because both kinds of filters have it.
 const HELD = Symbol("held");
 
-/** What both kinds of filters can do. */
+/** The common base of both kinds of filters. */
 class Filter {
   constructor(on, known, options) {
     if (options[0] instanceof Held) {
@@ -251,7 +251,7 @@ class Filter {
 
   #addEach(keys, times) {
     giveKeys(keys);
-    if (times.length !== keys.length) throw new TypeError(`there are ${times.length} times for ${keys.length} keys`);
+    if (times.length !== keys.length) throw new TypeError(`found ${times.length} times for ${keys.length} keys`);
     return keys.map((key, at) => {
       try {
         return this.add(key, times[at]);
@@ -275,7 +275,7 @@ class Filter {
 
   merge(other) {
     const { on, number } = this[HELD];
-    if (other?.[HELD]?.on !== on) throw new TypeError(`merge takes a filter of the same kind (found ${kindOf(other)})`);
+    if (other?.[HELD]?.on !== on) throw new TypeError(`merge needs a filter of the same kind (found ${kindOf(other)})`);
     checked(on.merge(number, other[HELD].number), "CANNOT_MERGE");
     return this;
   }
@@ -301,15 +301,15 @@ if (Symbol.dispose) {
   };
 }
 
-/** The filter that `save` gave. */
+/** Loads the bytes of `save`. */
 function loaded(on, bytes) {
   const view = viewOf(bytes);
-  if (!view) throw new TypeError(`load takes bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
+  if (!view) throw new TypeError(`load needs bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
   give(view);
   return new Held(on, checked(on.load(), "NOT_A_FILTER"));
 }
 
-/** A batch that found no room for a key. */
+/** The error of a batch that found no room for a key. */
 function stopped(message, done) {
   return Object.assign(new CouaError("FULL", `${message} (after ${done} keys)`), { done });
 }
@@ -359,7 +359,7 @@ export class CuckooFilter extends Filter {
     return this.describe().length;
   }
 
-  /** Where the key lies, if it is there. */
+  /** The place of the key, if it is present. */
   locate(key) {
     const { on, number } = this[HELD];
     giveKey(key);
@@ -392,13 +392,13 @@ export class BloomFilter extends Filter {
   }
 }
 
-/** Bytes that filters take, and others, for so many items at this false-positive rate. */
+/** Bytes of filters and other structures for this number of items at this false-positive rate. */
 export function plan(items, rate) {
   checked(wasm.plan(items, rate));
   return outputJson();
 }
 
-/** A look into the file of a filter: `read(offset, length)` brings bytes of its `size`. */
+/** Inspects the file of a filter: `read(offset, length)` returns bytes of its `size`. */
 export class FilterFile {
   #held;
   #read;
@@ -408,7 +408,7 @@ export class FilterFile {
     this.#read = read;
   }
 
-  /** Asks until no more bytes are wanted. */
+  /** Repeats a call until it needs no more bytes. */
   async #ask(question, reading = () => {}) {
     for (;;) {
       if (checked(question()) === 1) return outputJson();
@@ -416,7 +416,7 @@ export class FilterFile {
       reading(offset);
       const bytes = await this.#read(offset, length);
       if (bytes.length !== length) {
-        throw new Error(`the file ended at byte ${offset + bytes.length}: it was changed meanwhile`);
+        throw new Error(`the file ended at byte ${offset + bytes.length}: it changed meanwhile`);
       }
       give(bytes);
       wasm.file_give(this.#held.number, offset);
@@ -427,13 +427,13 @@ export class FilterFile {
     return this.#ask(() => wasm.file_open(this.#held.number));
   }
 
-  /** Takes the secret key of the file's hash: 16 bytes. */
+  /** Sets the secret key of the file's hash: 16 bytes. */
   setKey(key) {
     give(key);
     checked(wasm.file_key(this.#held.number));
   }
 
-  /** What the log holds; `reading` is told the place in the file from time to time. */
+  /** The contents of the log; `reading` is called with the place in the file from time to time. */
   log(reading) {
     return this.#ask(() => wasm.file_log(this.#held.number), reading);
   }

@@ -22,7 +22,7 @@ pub(crate) extern "C" fn bloom_new() -> i32 {
     })
 }
 
-/// Reads what [`bloom_save`] wrote from the input. Returns the filter's number.
+/// Loads a filter saved by [`bloom_save`] from the input. Returns its number.
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn bloom_load() -> i32 {

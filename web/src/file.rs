@@ -1,4 +1,4 @@
-//! A look into the file of a filter, which lies elsewhere and may be large.
+//! Inspection of a filter file, which is elsewhere and may be large.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use crate::opened::{OpenFile, open_snapshot};
 use crate::sparse::Sparse;
 use crate::state::with;
 
-/// What a question returns where bytes of the file are wanted.
+/// The result of a query that needs more bytes of the file.
 const WANTED: i32 = 0;
-/// What it returns where the output is the answer.
+/// The result of a query with its answer in the output.
 const ANSWERED: i32 = 1;
 
 /// Begins to look into a file of `length` bytes. Returns its number.
@@ -48,7 +48,7 @@ pub(crate) extern "C" fn file_open(number: i32) -> i32 {
     })
 }
 
-/// What a segment holds (JSON), with the slots of the buckets in the input (4 bytes each); otherwise as
+/// The content of a segment (JSON), with the slots of the buckets in the input (4 bytes each); otherwise as
 /// [`file_open`].
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
@@ -79,7 +79,7 @@ pub(crate) extern "C" fn file_key(number: i32) -> i32 {
     })
 }
 
-/// What the log after the snapshot holds (JSON); otherwise as [`file_open`]. O(bytes of the log).
+/// The content of the log after the snapshot (JSON); otherwise as [`file_open`]. O(bytes of the log).
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_log(number: i32) -> i32 {
@@ -96,7 +96,7 @@ pub(crate) extern "C" fn file_logged(number: i32, table: u32) -> i32 {
     ask(number, |open, key| json(&open.logged(table as usize, key)?))
 }
 
-/// Asks a file, with what is in the input.
+/// Queries a file with the input.
 fn ask(number: i32, question: impl FnOnce(&mut OpenFile, &[u8]) -> Result<Vec<u8>, String>) -> i32 {
     with(|state| {
         let open = state.files.get(number);

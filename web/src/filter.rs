@@ -176,7 +176,7 @@ pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
     })
 }
 
-/// 1: the filter is to be told the present; 2: its items have times; 0: neither.
+/// 1: the filter needs the current time; 2: its items have times; 0: neither.
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
@@ -201,7 +201,7 @@ pub(crate) extern "C" fn filter_describe(number: i32) -> i32 {
     })
 }
 
-/// Where the key in the input lies, if it is there (JSON).
+/// The place of the key in the input, if present (JSON).
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_locate(number: i32) -> i32 {
@@ -238,7 +238,7 @@ fn hash(filter: &Filter, key: &[u8]) -> KeyHash {
     filter.hasher().hash(key)
 }
 
-/// A look at the filter's snapshot: what a file would show.
+/// The filter's snapshot, as a file would show it.
 fn view_of(filter: &Filter) -> Result<(TableView, Cursor<Vec<u8>>), LoadError> {
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes)?;

@@ -107,9 +107,11 @@ mod forgetful {
             (Some(length), None, _) => (Clock::Arrival, length),
             (None, Some(items), None) => (Clock::Count, items),
             (None, None, None) if generations.is_none() && by.is_none() => return Ok(None),
-            (Some(_), Some(_), _) => return Err("give window or windowItems, not both".into()),
+            (Some(_), Some(_), _) => {
+                return Err("window and windowItems exclude each other; use one".into());
+            }
             (None, Some(_), _) => return Err("a window of items has no clock".into()),
-            _ => return Err("clock, generations and windowBy are for windows: give one".into()),
+            _ => return Err("clock, generations and windowBy need a window".into()),
         };
         let generations = generations.unwrap_or(USUAL_GENERATIONS) as u32;
         let window = Window::new(clock, length as u64, generations);
@@ -141,7 +143,7 @@ mod forgetful {
         filter.template()
     }
 
-    /// Of filters that never forget the union as sets; of windows every item with its time.
+    /// For filters without a window, the union as sets; for windows, every item with its time.
     pub(crate) fn merge(into: &mut Filter, from: &Filter) -> Result<(), MergeError> {
         match (into.unbounded_mut(), from.unbounded()) {
             (Some(into), Some(from)) => into.merge_unique(from),
@@ -149,7 +151,7 @@ mod forgetful {
         }
     }
 
-    /// What a window was told of the time stays.
+    /// A window keeps its clock.
     pub(crate) fn clear(filter: &mut Filter) {
         filter.filters_mut().for_each(|(_, filter)| filter.clear());
     }

@@ -1,6 +1,6 @@
 //! Coua as WebAssembly, with a plain C interface: no imports, and nothing but numbers and bytes is passed.
 //!
-//! JavaScript writes what a call needs into the *input* ([`input`]) and finds what it gives in the *output*
+//! JavaScript writes the arguments of a call to the *input* ([`input`]) and reads the result from the *output*
 //! ([`output`]). A call that fails returns a negative number, and the output is a message. `page/coua.js` wraps
 //! these calls; nothing else should call them.
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::sparse::Sparse;
 
-/// The questions that were asked and wait for bytes.
+/// Queries that wait for bytes.
 #[derive(Default)]
 pub(crate) struct Logs {
     all: Option<Pass>,
@@ -30,7 +30,7 @@ struct Pass {
     reader: LogReader,
     /// The generation that changes concern.
     generation: Option<u64>,
-    /// What no commit has followed yet.
+    /// Records without a commit after them.
     pending: Changes,
     committed: Changes,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Changes {
     removed: u64,
 }
 
-/// What a log holds.
+/// The content of a log.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LogShown {
@@ -54,7 +54,7 @@ pub(crate) struct LogShown {
     notes: Vec<NoteShown>,
 }
 
-/// A note of a program: what it means is the program's business.
+/// A note of a program, which alone knows its meaning.
 #[derive(Serialize)]
 struct NoteShown {
     name: String,
@@ -79,7 +79,7 @@ impl Logs {
         Ok(LogShown { bytes, transactions, uncommitted, changes, notes })
     }
 
-    /// What the log changes about a key.
+    /// The changes of the log to a key.
     pub(crate) fn of(
         &mut self,
         file: &mut Sparse,

@@ -1,4 +1,4 @@
-//! What the file of a filter holds.
+//! The content of a filter file.
 
 use coua::KeyHash;
 use coua::inspect::{Contents, TableView};
@@ -22,10 +22,10 @@ pub(crate) struct OpenFile {
     pub(crate) logs: Logs,
 }
 
-/// What is known of it after it was opened.
+/// The state after opening.
 pub(crate) struct Opened {
     pub(crate) contents: Contents,
-    /// Of the hash.
+    /// The secret key of the hash.
     key: Option<[u8; 16]>,
 }
 
@@ -41,7 +41,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// What the log adds to a table of a key, and removes.
+    /// The additions and removals of the log for a key.
     pub(crate) fn logged(&mut self, table: usize, key: &[u8]) -> Result<Changes, String> {
         let opened = self.opened.as_ref().ok_or(NOT_OPEN)?;
         let search = opened.search(table, key)?;
@@ -53,7 +53,7 @@ impl OpenFile {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileShown {
@@ -123,7 +123,7 @@ pub(crate) struct SegmentContents {
     slots: Vec<SlotShown>,
 }
 
-/// What a file says about a key.
+/// A file's answer about a key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Answer {
@@ -177,7 +177,7 @@ impl Opened {
         Ok(hasher.map_err(|error| error.to_string())?.hash(key))
     }
 
-    /// What is to be found in the log about a key.
+    /// The query for a key in the log.
     fn search(&self, table: usize, key: &[u8]) -> Result<Search<'_>, String> {
         let (view, hash) = (self.table(table)?, self.hash(table, key)?);
         Ok(Search { view, hash, generation: view.generation() })

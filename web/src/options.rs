@@ -1,4 +1,4 @@
-//! How a filter is to be made: numbers of eight bytes each. One that was left to the library is NaN.
+//! Options of a new filter: numbers of eight bytes each. NaN selects the default.
 
 use coua::sizing::bloom::BloomPlan;
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout, WhenFull};
@@ -7,7 +7,7 @@ pub(crate) struct Options<'a> {
     pub(crate) input: &'a [u8],
 }
 
-// Where each number stands. `../page/coua.js` writes them in this order.
+// The position of each number. `../page/coua.js` writes them in this order.
 /// The only one that is a whole number of 64 bits.
 const SEED: usize = 0;
 const CAPACITY: usize = 1;
@@ -66,7 +66,7 @@ impl Options<'_> {
         })
     }
 
-    /// Of a Bloom filter, which has bits and probes, or else a capacity and a rate.
+    /// Options of a Bloom filter: bits and probes, or a capacity and a rate.
     pub(crate) fn plan(&self) -> Result<BloomPlan, String> {
         let [capacity, rate, bits, probes] =
             [CAPACITY, RATE, BITS, PROBES].map(|at| self.number(at));

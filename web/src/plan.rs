@@ -1,4 +1,4 @@
-//! How large a filter comes to be, and what others would take.
+//! The size of a planned filter, and of others for comparison.
 
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::sizing::peers;

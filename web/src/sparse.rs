@@ -1,4 +1,4 @@
-//! A file that lies elsewhere, of which pieces come when they are wanted.
+//! A file elsewhere, whose pieces are loaded on demand.
 //!
 //! A browser reads files only while no WebAssembly runs. So a read of bytes that are not here fails and notes
 //! which they are; JavaScript brings them, and the whole question is asked again.
@@ -48,7 +48,7 @@ impl Sparse {
         self.pieces.clear();
     }
 
-    /// The bytes for want of which a read has failed since this was last asked.
+    /// The bytes whose absence made a read fail since the last call.
     pub(crate) fn take_wanted(&self) -> Option<Wanted> {
         self.wanted.take()
     }

@@ -1,4 +1,4 @@
-//! What lives between two calls.
+//! State between two calls.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::kind::Filter;
 use crate::opened::OpenFile;
 
-/// What a call returns where it failed; the output is the message.
+/// The result of a failed call; the output is the message.
 pub(crate) const FAILED: i32 = -1;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What JavaScript is told of a table.
+//! Views of a table for JavaScript.
 
 use std::io::{Read, Seek};
 
@@ -53,7 +53,7 @@ impl Description {
     }
 }
 
-/// Where a key lies.
+/// The place of a key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Located {
@@ -63,10 +63,10 @@ pub(crate) struct Located {
     alternate: u64,
     fingerprint: u64,
     fingerprint_bits: u32,
-    /// How far the alternate bucket lies after the primary one; the way back subtracts it.
+    /// The distance from the primary bucket to the alternate one; the way back subtracts it.
     step: u64,
     buckets: u64,
-    /// What is stored of the key: equal for keys that the filter cannot tell apart.
+    /// The stored part of the key's hash: equal for keys that the filter cannot distinguish.
     representative: String,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct TableShown {
     parameters: ParametersShown,
     segments: Vec<SegmentShown>,
     overflow: Vec<OverflowShown>,
-    /// Entries of the overflow table, of which the first are shown.
+    /// Entries of the overflow table; the first are shown.
     overflow_entries: usize,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct SlotShown {
     f: u64,
     /// The choice bit: 1 in the alternate bucket.
     c: u8,
-    /// What is known of the key.
+    /// The answer for the key.
     r: String,
 }
 

@@ -106,7 +106,7 @@ async function everyPart(browser) {
   for (let n = 0; n < 10; n += 1) {
     await word.fill(`word-${n}`);
     await click(page, "why", "Add");
-    assert.equal((await page.textContent("#why .live")).startsWith("Refused: the cuckoo filter has its 16 words"), n === 9, `${n}`);
+    assert.equal((await page.textContent("#why .live")).startsWith("Refused: the cuckoo filter already has its 16 words"), n === 9, `${n}`);
   }
   assert.equal(await page.locator("#why .grid .used").count(), 16);
   // 2. Steps lead forwards and backwards, and the link keeps them.
@@ -163,13 +163,13 @@ async function everyPart(browser) {
   assert.ok(chain > 0.3 && splitting <= 0.15, `chain ${chain}, splitting ${splitting}`);
   assert.ok(await page.locator("#grow .segments span").count() >= 32);
   // 7. The numbers of `coua plan`.
-  assert.match(await textOf(page, "size"), /163\.3 MiB, 13\.7 bits an item/);
+  assert.match(await textOf(page, "size"), /163\.3 MiB, 13\.7 bits per item/);
   // 8. A sample is shown, a damaged one is refused with the reason.
   await click(page, "look", "Make a sample");
   await click(page, "look", "Look it up");
   await page.waitForFunction(() => document.querySelector("#look").textContent.includes("The snapshot has 9."));
   await click(page, "look", "Check all segments");
-  await page.waitForFunction(() => /All \d+ segments are whole/.test(document.querySelector("#look").textContent));
+  await page.waitForFunction(() => /All \d+ segments are intact/.test(document.querySelector("#look").textContent));
   await click(page, "look", "…and a damaged one");
   await page.waitForFunction(() => /is damaged: the checksum/.test(document.querySelector("#look").textContent));
   assert.deepEqual(await page.evaluate(() => globalThis.outside), []);
@@ -207,7 +207,7 @@ async function files(browser) {
   await shows(page, "The log adds 1 and removes 0: 1 now.");
   // A filter that forgets: the newest generation is shown, and others can be chosen.
   await choose("window.coua");
-  await shows(page, "forgets what is older than 7 d; 8 generations of 21 h");
+  await shows(page, "forgets items older than 7 d; 8 generations of 21 h");
   const generations = await page.locator("#look select option").allTextContents();
   assert.match(generations.join(", "), /^template \(empty\), \d+: 300,000$/);
   await lookUp("1000");
@@ -226,7 +226,7 @@ async function files(browser) {
   writeFileSync(join(folder, "damaged.coua"), bytes);
   await choose("damaged.coua");
   await click(page, "look", "Check all segments");
-  await page.waitForFunction(() => /Damaged segments: \d+\. The others, \d+, are whole/.test(document.querySelector("#look").textContent));
+  await page.waitForFunction(() => /Damaged segments: \d+\. The other \d+ are intact/.test(document.querySelector("#look").textContent));
   await choose("large.coua");
   await page.waitForFunction(() => document.querySelector("#look .live").textContent.startsWith("large.coua"));
   const line = await page.textContent("#look .live");

@@ -1,4 +1,4 @@
-//! What a filter says of itself, in the words of `coua info --json`.
+//! The description of a filter, in the words of `coua info --json`.
 
 use coua::window::AgeFrom;
 use coua::{CuckooFilter, HashAlgorithm, KeyHasher, Layout, WhenFull};
@@ -68,7 +68,7 @@ impl Asked<'_> {
     }
 }
 
-/// Names of what a filter was made with.
+/// Names of a filter's options.
 struct CuckooFields {
     layout: &'static str,
     when_full: &'static str,

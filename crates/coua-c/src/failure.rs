@@ -32,7 +32,7 @@ pub(crate) struct Failure {
     os_error: i32,
 }
 
-/// What the calls of this crate give.
+/// The result of this crate's calls.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
@@ -63,7 +63,7 @@ impl Failure {
         let text = cause.downcast_ref::<&str>().copied();
         let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("no message");
-        Self::new(COUA_PANIC, format_args!("failed inside, please report it: {text}"))
+        Self::new(COUA_PANIC, format_args!("internal error, please report it: {text}"))
     }
 }
 
@@ -92,9 +92,12 @@ pub(crate) fn last_os_error() -> i32 {
     LAST_OS_ERROR.get()
 }
 
-/// Of memory that a call needs only while it is at work.
+/// A failure to allocate temporary memory for a call.
 pub(crate) fn out_of_memory(what: impl Display) -> Failure {
-    Failure::new(COUA_OUT_OF_MEMORY, format_args!("no memory for {what}: give fewer, or free some"))
+    Failure::new(
+        COUA_OUT_OF_MEMORY,
+        format_args!("out of memory for {what}; use fewer, or free some memory"),
+    )
 }
 
 /// An error and its status.

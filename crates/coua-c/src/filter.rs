@@ -1,4 +1,4 @@
-//! What a handle points to: a filter, and the lock that lets any thread use it.
+//! The target of a handle: a filter, and the lock that lets any thread use it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -15,7 +15,7 @@ use crate::verbs::Union;
 pub struct coua_filter {
     is_poisoned: AtomicBool,
     pub(crate) hasher: KeyHasher,
-    /// Asking it changes it, too: its time, or what of its file is in memory.
+    /// Queries change it, too: its time, or the part of its file in memory.
     is_asked_alone: bool,
     place: Place,
     /// How the program makes the keys of its file: JSON.
@@ -46,7 +46,7 @@ impl coua_filter {
         Self { is_poisoned: AtomicBool::new(false), hasher, is_asked_alone, place, key_note }
     }
 
-    /// What a handle points to.
+    /// The target of a handle.
     ///
     /// # Safety
     ///
@@ -58,7 +58,7 @@ impl coua_filter {
             return Err(Failure::new(
                 COUA_POISONED,
                 format_args!(
-                    "an earlier call failed inside, so {name} is not whole any more: free it"
+                    "{name} is unusable, because an earlier call failed internally; free it"
                 ),
             ));
         }
@@ -109,12 +109,12 @@ impl coua_filter {
         }
     }
 
-    /// Adds what another filter holds.
+    /// Adds the items of another filter.
     pub(crate) fn merge(&self, other: &Self, union: Union) -> Outcome {
         let (here, there): (*const Self, *const Self) = (self, other);
         if here == there {
             return Err(Failure::invalid(
-                "filter and other are the same: a filter is not merged with itself",
+                "filter and other are the same; a filter cannot be merged with itself",
             ));
         }
         // Two threads may merge two filters with each other: locks are taken in one order.

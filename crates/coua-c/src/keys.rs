@@ -8,20 +8,20 @@ use coua::{KeyHash, KeyHasher};
 use crate::failure::{Failure, Outcome, out_of_memory};
 use crate::pointer::{self, Extent};
 
-/// How the keys of a batch lie in memory.
+/// The memory layout of the keys of a batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum coua_key_kind {
     /// data: const void *[count], each key. sizes: size_t[count], their lengths in bytes.
     COUA_KEYS_POINTERS = 0,
-    /// data: the bytes of all keys, one after the other. sizes: int32_t[count + 1], where each begins, and where the last
-    /// one ends: as in Arrow's string arrays.
+    /// data: the bytes of all keys, one after the other. sizes: int32_t[count + 1], the beginning of each key and the
+    /// end of the last one, as in Arrow's string arrays.
     COUA_KEYS_OFFSETS_32 = 1,
     /// The same with int64_t, as in Arrow's large string arrays.
     COUA_KEYS_OFFSETS_64 = 2,
     /// data: uint64_t[count]. sizes: NULL.
     COUA_KEYS_U64 = 3,
-    /// data: uint64_t[count], hashes as of coua_hash(). sizes: NULL.
+    /// data: uint64_t[count], hashes from coua_hash(). sizes: NULL.
     COUA_KEYS_HASHES = 4,
 }
 
@@ -31,11 +31,11 @@ pub enum coua_key_kind {
 pub struct coua_keys {
     /// A coua_key_kind.
     pub kind: u32,
-    /// How many keys there are.
+    /// The number of keys.
     pub count: usize,
-    /// The keys, as the kind says.
+    /// The keys, in the layout of the kind.
     pub data: *const c_void,
-    /// Where each key begins and ends, as the kind says.
+    /// The bounds of the keys, in the layout of the kind.
     pub sizes: *const c_void,
 }
 
@@ -66,7 +66,7 @@ impl Keys<'_> {
     ///
     /// # Safety
     ///
-    /// What is not null lives for `'a` and is as long as the kind says, and nothing changes it.
+    /// Pointers that are not null are valid for `'a`, with the length that the kind requires, and nothing changes the data.
     pub(crate) unsafe fn of(keys: *const coua_keys) -> Outcome<Self> {
         // SAFETY: the caller's promise.
         let &coua_keys { kind, count, data, sizes } = unsafe { pointer::value(keys, "keys") }?;
@@ -74,7 +74,7 @@ impl Keys<'_> {
         let ends = count.checked_add(1).ok_or_else(|| {
             Failure::invalid(format_args!("keys.count is {count}: it does not fit into memory"))
         })?;
-        // SAFETY: the caller's promise: `data` and `sizes` are what the kind says.
+        // SAFETY: the caller's promise: `data` and `sizes` fit the kind.
         let form = unsafe {
             match kind {
                 POINTERS..=HASHES if count == 0 => Form::Hashes(&[]),
@@ -106,7 +106,7 @@ impl Keys<'_> {
                 }
                 _ => {
                     return Err(Failure::invalid(format_args!(
-                        "keys.kind is {kind}: expected 0 to {HASHES}, which coua.h names"
+                        "keys.kind is {kind}; expected 0 to {HASHES}, a coua_key_kind"
                     )));
                 }
             }
@@ -195,7 +195,7 @@ unsafe fn joined<'a, T: Copy + Into<i64>>(
         let offset: i64 = offset.into();
         if offset < last {
             return Err(Failure::invalid(format_args!(
-                "keys.sizes[{place}] is {offset}: expected {last} or more, for offsets do not fall"
+                "keys.sizes[{place}] is {offset}; expected {last} or more, because offsets must not decrease"
             )));
         }
         last = offset;
@@ -206,6 +206,6 @@ unsafe fn joined<'a, T: Copy + Into<i64>>(
         ))
     })?;
     extents.push(Extent::of(data.cast::<u8>(), length, "keys.data")?);
-    // SAFETY: the caller's promise: there are as many bytes as the last offset says.
+    // SAFETY: the caller's promise: the last offset is the number of bytes.
     unsafe { pointer::values(data.cast(), length, "keys.data") }
 }

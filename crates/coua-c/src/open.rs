@@ -13,7 +13,7 @@ static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A filter in a file that this process writes.
 pub(crate) struct OpenStore {
     pub(crate) store: Store,
-    /// Dropped after the store, whose lock it tells of.
+    /// Dropped after the store whose lock it represents.
     _listed: Listed,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn lock(path: &Path, wait: Wait) -> Outcome<Lock> {
         Err(StoreError { reason: Reason::Busy, path, .. }) if is_open(&path) => Err(Failure::new(
             COUA_BUSY,
             format_args!(
-                "{}: this process is writing it, with another handle: close that",
+                "{}: this process is writing it with another handle; close that first",
                 path.display()
             ),
         )),

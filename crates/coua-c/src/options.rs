@@ -10,17 +10,17 @@ use crate::failure::{Failure, Outcome};
 use crate::pointer;
 use crate::status::coua_status::COUA_MISMATCH;
 
-/// How buckets lie in the table.
+/// The layout of buckets.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum coua_layout {
-    /// One after the other.
+    /// Disjoint buckets.
     COUA_LAYOUT_BUCKETS = 0,
-    /// Each overlaps with the next: smaller, slower.
+    /// Overlapping buckets: smaller, slower.
     COUA_LAYOUT_OVERLAPPING = 1,
 }
 
-/// What a filter does with a key for which there is no room.
+/// What a filter does when it has no room for a key.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum coua_when_full {
@@ -28,35 +28,35 @@ pub enum coua_when_full {
     COUA_GROW = 0,
     /// It refuses the key: COUA_FULL.
     COUA_REFUSE = 1,
-    /// It grows, also beyond max_items, where its rate rises.
+    /// It grows, even beyond max_items, where its rate rises.
     COUA_EXCEED = 2,
 }
 
-/// What a filter that forgets goes by.
+/// The clock of a filter's window.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum coua_clock {
-    /// It never forgets.
+    /// No window.
     COUA_CLOCK_NONE = 0,
     /// The system's clock.
     COUA_CLOCK_ARRIVAL = 1,
-    /// The times that coua_window_advance() and coua_window_insert_unique_batch() tell, in milliseconds.
+    /// The times given to coua_window_advance() and coua_window_insert_unique_batch(), in milliseconds.
     COUA_CLOCK_GIVEN = 2,
     /// The number of keys.
     COUA_CLOCK_COUNT = 3,
 }
 
-/// From when a filter that forgets counts the age of a key.
+/// When the age of a key begins in a filter with a window.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum coua_window_by {
-    /// From when it was inserted.
+    /// When it was inserted.
     COUA_BY_FIRST_SEEN = 0,
-    /// From when it was last to be inserted by a call that inserts only absent keys: a repeat prolongs its life.
+    /// At the last call that inserted it, or would have inserted it if absent: a repeat extends its time.
     COUA_BY_LAST_SEEN = 1,
 }
 
-/// How a filter is to be. Call coua_options_init() first; what is left at 0 is left to the library.
+/// The options of a filter. Call coua_options_init() first; 0 means the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct coua_options {
@@ -64,20 +64,20 @@ pub struct coua_options {
     pub size: usize,
     /// Keys to make room for at once.
     pub capacity: u64,
-    /// The highest false-positive rate, such as 0.001, with as many keys as max_items. Without a rate and hash_bits, all
-    /// 64 bits of every key's hash are stored: among a billion keys, 0.03 wrong answers are expected.
+    /// The highest false-positive rate, such as 0.001, with max_items keys. Without a rate and hash_bits, all 64 bits
+    /// of every key's hash are stored: among a billion keys, 0.03 wrong answers are expected.
     pub rate: f64,
-    /// Keys up to which the rate holds; capacity, if there is a rate.
+    /// Keys up to which the rate holds. Default with a rate: capacity.
     pub max_items: u64,
     /// The seed of the hash.
     pub seed: u64,
-    /// A secret key of 16 bytes instead of a seed, where keys may be chosen to collide; or NULL.
+    /// A secret key of 16 bytes instead of a seed, if an attacker may choose keys that collide; or NULL.
     pub key: *const u8,
-    /// How far back a filter remembers that forgets: milliseconds, or keys.
+    /// The length of the window: milliseconds, or keys.
     pub window_length: u64,
     /// A coua_clock.
     pub window_clock: u32,
-    /// Parts of the window, of which the oldest is forgotten at once; 8.
+    /// Parts of the window, of which the oldest is forgotten as a whole. Default: 8.
     pub window_generations: u32,
     /// A coua_window_by.
     pub window_by: u32,
@@ -124,20 +124,20 @@ impl coua_options {
         }
         let least = Self::LEAST_SIZE;
         Err(Failure::invalid(format_args!(
-            "options says that it has {size} bytes, not {least} or more: call coua_options_init() first"
+            "options.size is {size}, expected {least} or more; call coua_options_init() first"
         )))
     }
 
-    /// The options of a caller that may know fewer or more of them. Null: none.
+    /// The options of a caller that may know fewer or more of them. Null: all defaults.
     ///
     /// # Safety
     ///
-    /// A pointer that is not null points to as many bytes as the number there says.
+    /// A pointer that is not null points to `size` bytes, its first field.
     pub(crate) unsafe fn of(options: *const Self) -> Outcome<Wanted> {
         if options.is_null() {
             return Ok(Wanted::default());
         }
-        // SAFETY: the caller's promise; the size stands first.
+        // SAFETY: the caller's promise; the size is the first field.
         let &size = unsafe { pointer::value(options.cast::<usize>(), "options") }?;
         Self::check_size(size)?;
         // SAFETY: the caller's promise.
@@ -146,7 +146,7 @@ impl coua_options {
         let (ours, unknown) = bytes.split_at(size.min(size_of::<Self>()));
         if unknown.iter().any(|byte| *byte != 0) {
             return Err(Failure::invalid(
-                "options has a field that this version does not know: link the libcoua of this coua.h",
+                "options has a field that this version does not know; link the libcoua of this coua.h",
             ));
         }
         // SAFETY: both are that long, and every bit pattern is a value of each field.
@@ -162,7 +162,7 @@ impl coua_options {
         // SAFETY: the caller's promise.
         let key = unsafe { pointer::secret(self.key) }?;
         if key.is_some() && self.seed != 0 {
-            return Err(Failure::invalid("options has both a seed and a key: give one of them"));
+            return Err(Failure::invalid("options has both a seed and a key; set one of them"));
         }
         let hasher = key.map(KeyHasher::siphash13);
         let rate = Some(self.rate).filter(|rate| *rate != 0.0);
@@ -188,7 +188,7 @@ impl coua_options {
         let Some(clock) = one_of("window_clock", self.window_clock, &clocks)? else {
             if [self.window_generations, self.window_by] != [0; 2] || self.window_length != 0 {
                 return Err(Failure::invalid(
-                    "options has a window but no window_clock: set it, such as to COUA_CLOCK_ARRIVAL",
+                    "options has a window but no window_clock; set it, such as to COUA_CLOCK_ARRIVAL",
                 ));
             }
             return Ok(None);
@@ -225,7 +225,7 @@ impl Wanted {
         if self.window.is_none() {
             return Ok(());
         }
-        Err(Failure::unsupported(format_args!("{kind} cannot forget: leave the window out")))
+        Err(Failure::unsupported(format_args!("{kind} cannot have a window; drop it")))
     }
 
     /// Fails if a filter that exists is not as it was described.
@@ -252,7 +252,7 @@ fn one_of<T: Copy>(option: &str, number: u32, all: &[T]) -> Outcome<T> {
     let found = all.get(number as usize).copied();
     found.ok_or_else(|| {
         Failure::invalid(format_args!(
-            "{option} is {number}: expected 0 to {}, which coua.h names",
+            "{option} is {number}; expected 0 to {}, see coua.h",
             all.len() - 1
         ))
     })

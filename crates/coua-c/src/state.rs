@@ -1,4 +1,4 @@
-//! What a filter is, wherever it is, and how it is asked and changed.
+//! A filter in memory or in a file, with queries and changes.
 
 use coua::bloom::BlockedBloomFilter;
 use coua::window::{Clock, Generations, Window};
@@ -21,7 +21,7 @@ pub(crate) enum Held {
 const KEY_NOTE: &str = "coua/keys";
 
 impl Held {
-    /// How the program makes the keys of its file, if that tells.
+    /// How the program makes the keys of its file, if the file says so.
     pub(crate) fn key_note(&self) -> Option<Vec<u8>> {
         let note = match self {
             Self::Loaded(view) => view.note(KEY_NOTE),
@@ -57,14 +57,14 @@ pub(crate) enum State {
     Memory(Generations),
     /// In a file that this process writes.
     Written(Box<OpenStore>),
-    /// In a file that is only asked.
+    /// In a file opened for reading.
     Read(Box<View>),
     Bloom(BlockedBloomFilter),
     /// Its file was closed.
     Closed,
 }
 
-/// A filter that is asked.
+/// A filter for queries.
 pub(crate) enum Asked<'a> {
     Items(&'a Generations),
     Shared(&'a SharedCuckooFilter),
@@ -101,7 +101,7 @@ impl State {
         self.items().and_then(Generations::window).is_some_and(is_timed)
     }
 
-    /// Whether asking it changes it, too: its time, or what of its file is in memory.
+    /// Whether queries change it, too: its time, or the part of its file in memory.
     pub(crate) fn is_asked_alone(&self) -> bool {
         self.is_timed() || matches!(self, Self::Read(_))
     }
@@ -128,13 +128,13 @@ impl State {
             Self::Written(open) => Ok(Changed::Written(&mut open.store)),
             Self::Bloom(bloom) => Ok(Changed::Bloom(bloom)),
             Self::Read(_) => Err(Failure::unsupported(
-                "the file was opened by coua_store_read(): coua_store_open() opens it for changes",
+                "the file was opened by coua_store_read(); open it for changes with coua_store_open()",
             )),
             Self::Closed => Err(closed()),
         }
     }
 
-    /// Tells a window by the system's clock what time it is; nothing else has such a clock.
+    /// Advances a window by the system's clock; other filters have no such clock.
     pub(crate) fn tell_time(&mut self) {
         if !self.is_timed() {
             return;
@@ -150,12 +150,12 @@ impl State {
 }
 
 fn closed() -> Failure {
-    Failure::invalid("the file of this filter was closed: open it again")
+    Failure::invalid("the file of this filter was closed; open it again")
 }
 
-/// Of what has no file.
+/// The failure of a filter without a file.
 pub(crate) fn no_file() -> Failure {
-    Failure::unsupported("the filter has no file: coua_store_open() makes one that has")
+    Failure::unsupported("the filter has no file; coua_store_open() creates one with a file")
 }
 
 /// Milliseconds since 1970.

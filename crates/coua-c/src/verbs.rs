@@ -1,4 +1,4 @@
-//! What filters of all kinds can do.
+//! The operations of filters of all kinds.
 
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -17,12 +17,12 @@ pub(crate) struct Answers<A> {
     pub(crate) stopped: Option<Full>,
 }
 
-/// What two filters become together.
+/// How two filters are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Union {
     /// The copies of both.
     OfCopies,
-    /// Of the other one only keys that are absent here.
+    /// Only keys of the other filter that are absent here.
     OfKeys,
 }
 
@@ -114,12 +114,12 @@ impl Asked<'_> {
         match self {
             Self::Items(filter) => {
                 let plain = filter.unbounded().ok_or_else(|| {
-                    Failure::unsupported("a filter that forgets cannot be shared by shards")
+                    Failure::unsupported("a filter with a window cannot be shared")
                 })?;
                 Ok(SharedCuckooFilter::from_filter(plain)?.into())
             }
             Self::Shared(_) => self.copied(),
-            Self::Bloom(_) => Err(no_bloom("be shared by shards")),
+            Self::Bloom(_) => Err(no_bloom("be shared")),
         }
     }
 
@@ -274,7 +274,7 @@ impl Changed<'_> {
             Self::Memory(filter) => change(filter),
             Self::Written(store) => store.rewrite(change),
             Self::Shared(_) => Err(Failure::unsupported(format_args!(
-                "a shared filter cannot {doing}: make a copy of it by coua_to_bytes() and coua_from_bytes()"
+                "a shared filter cannot {doing}; copy it with coua_to_bytes() and coua_from_bytes()"
             ))),
             Self::Bloom(_) => Err(no_bloom(doing)),
         }
@@ -287,7 +287,9 @@ impl Changed<'_> {
             items => {
                 return items.rewrite("clear", |filter| {
                     let plain = filter.unbounded_mut().ok_or_else(|| {
-                        Failure::unsupported("a filter that forgets is not cleared: make a new one")
+                        Failure::unsupported(
+                            "a filter with a window cannot be cleared; create a new one",
+                        )
                     })?;
                     plain.clear();
                     Ok(())
@@ -314,7 +316,7 @@ impl Changed<'_> {
                     Union::OfKeys => match (filter.unbounded_mut(), other.unbounded()) {
                         (Some(into), Some(from)) => Ok(into.merge_unique(from)?),
                         _ => Err(Failure::unsupported(
-                            "of filters that forget every copy is merged: use coua_merge()",
+                            "filters with a window merge every copy; use coua_merge()",
                         )),
                     },
                 })
@@ -350,12 +352,12 @@ impl Changed<'_> {
             return Ok(());
         }
         Err(Failure::unsupported(
-            "the filter does not go by times that are given: make it with COUA_CLOCK_GIVEN",
+            "the filter does not use given times; create it with COUA_CLOCK_GIVEN",
         ))
     }
 }
 
-/// Of what Bloom filters cannot do.
+/// The failure of an operation that Bloom filters do not support.
 fn no_bloom(doing: &str) -> Failure {
     Failure::unsupported(format_args!("a Bloom filter cannot {doing}"))
 }

@@ -30,21 +30,21 @@ const NUMBERS: [&str; 5] =
     ["coua_layout", "coua_when_full", "coua_clock", "coua_window_by", "coua_key_kind"];
 
 const TOP: &str = "\
-// coua.h: cuckoo filters that answer \"have I seen this before?\" in a few bytes a key, for C11 and C++17.
-// docs/c.md is the guide. This file is written from the sources of libcoua.
+// coua.h: cuckoo filters that answer \"have I seen this before?\" in a few bytes per key, for C11 and C++17.
+// docs/c.md is the guide. This file is generated from the sources of libcoua.
 //
 // The rules for every call:
 //
-// * It returns a coua_status: COUA_OK (0), or why it failed. Results go through pointers, and are unspecified if it
-//   failed. coua_last_error() is the message.
-// * A handle comes from a call of this library, and is freed once, by coua_free(). Any thread may make any call with
-//   any handle at any time, except coua_free(). Calls that change a filter (those without const) wait for each other;
-//   coua_shared_create() makes a filter that threads change side by side.
-// * Other pointers must be valid for what is read or written there during the call; nothing is kept. NULL is an error
-//   unless the comment allows it, or its length or count is 0. A misaligned, overlapping or impossibly large argument
-//   is an error.
-// * A call that failed changed nothing, unless its comment says otherwise.
-// * The same key has the same hash, and the same filter the same bytes, in every language and on every machine.";
+// * It returns a coua_status: COUA_OK (0), or the reason of the failure. Results are stored through pointers, and are
+//   unspecified after a failure. coua_last_error() returns the message.
+// * A handle comes from a call of this library, and must be freed once, by coua_free(). Any thread may make any call
+//   with any handle at any time, except coua_free(). Calls that change a filter (those without const) wait for each
+//   other; coua_shared_create() creates a filter that threads can change concurrently.
+// * Other pointers must be valid during the call for everything that is read or written there; the library does not
+//   keep them. NULL is an error unless the comment allows it, or its length or count is 0. A misaligned, overlapping
+//   or impossibly large argument is an error.
+// * A failed call changes nothing, unless its comment says otherwise.
+// * A key has the same hash, and a filter the same bytes, in every language and on every machine.";
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "Exit codes: 0 done, 1 nothing found (check), 2 error, 3 filter full, 4 done, but \
     fsync failed.\n\
-    `coua help COMMAND` has everything about a command."
+    `coua help COMMAND` describes a command in full."
 )]
 struct Cli {
     /// What to do.
@@ -31,7 +31,7 @@ struct Cli {
     command: Command,
 }
 
-/// One variant a command; the file of the same name holds its arguments.
+/// One variant per command; the file of the same name holds its arguments.
 #[derive(Subcommand, Debug)]
 enum Command {
     Dedup(dedup::DedupArgs),
@@ -53,7 +53,7 @@ enum Command {
     Generate(generate::GenerateArgs),
 }
 
-/// Does what the command line says.
+/// Runs the command line.
 pub(crate) fn run() -> Exit {
     let matches = Cli::command().try_get_matches_from(arguments(env::args_os()));
     let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
@@ -91,7 +91,7 @@ impl Command {
     }
 }
 
-/// The options that only filter files have.
+/// Options that work only with filter files.
 const OF_FILES: [&str; 10] = [
     "secret",
     "resume",
@@ -105,7 +105,7 @@ const OF_FILES: [&str; 10] = [
     "seed",
 ];
 
-/// Returns an error for an option for filter files with a filter that is on a server.
+/// Returns an error if an option for filter files is given with a filter on a server.
 fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
     let Some((_, of_command)) = matches.subcommand() else { return Ok(()) };
     let Ok(Some(filter)) = of_command.try_get_one::<PathBuf>("filter_file") else { return Ok(()) };
@@ -117,11 +117,11 @@ fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
     if Location::of(filter)?.file().is_some() {
         return Ok(());
     }
-    let reason = "is for filter files only, not for a filter on a server";
+    let reason = "works only with filter files, not with a filter on a server";
     Err(Failure::at(format_args!("--{}", option.replace('_', "-")), reason))
 }
 
-/// The command line, in which `--stats json` is `--stats=json`, unless a file has this name: clap would read it as one.
+/// Turns `--stats json` into `--stats=json`, unless a file has this name: clap would read `json` as an input.
 fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let is_format = |word: &OsStr| (word == "json" || word == "text") && !Path::new(word).exists();
     let mut arguments: Vec<OsString> = Vec::new();
@@ -137,7 +137,7 @@ fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// What to do if an argument that is no command is a file.
+/// The failure to report if the unknown command is the name of a file.
 fn file_without_command(answer: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(name)) = answer.get(ContextKind::InvalidSubcommand) else {
         return None;
@@ -148,7 +148,7 @@ fn file_without_command(answer: &clap::Error) -> Option<Failure> {
     Path::new(name).is_file().then(|| Failure::at(name, reason))
 }
 
-/// Has clap print what there is to say instead of running a command: help, the version, what is wrong.
+/// Lets clap print help, the version or a usage error.
 fn print_answer(answer: &clap::Error) -> Result<Exit> {
     if answer.kind() == ErrorKind::InvalidUtf8 {
         return Err(not_text());
@@ -157,7 +157,7 @@ fn print_answer(answer: &clap::Error) -> Result<Exit> {
         return Err(failure);
     }
     if answer.use_stderr() {
-        // If standard error is closed, the exit code says it.
+        // If standard error is closed, the exit code still reports the error.
         answer.print().ok();
         return Ok(Exit::Error);
     }
@@ -166,11 +166,11 @@ fn print_answer(answer: &clap::Error) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The failure to say about arguments that must be text and are not. Which of them must, clap does not tell.
+/// The failure for arguments that are not UTF-8. clap does not say which one it was.
 fn not_text() -> Failure {
     let odd = env::args_os().filter(|argument| argument.to_str().is_none());
     let odd: Vec<_> = odd.map(|argument| argument.display().to_string()).collect();
-    let reason = "is not UTF-8, as all arguments but the names of files must be";
+    let reason = "is not UTF-8; only file names may contain other bytes";
     Failure::at(odd.join(" or "), reason)
 }
 

@@ -1,4 +1,4 @@
-//! The present, and how times and lengths of time are written.
+//! The present, and parsing and formatting of times and durations.
 
 use crate::terminal::{Failure, Result};
 use coua::window::{AgeFrom, Clock, Generations, Window};
@@ -15,29 +15,30 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 static PARSER: DateTimeParser = DateTimeParser::new();
 
 /// The units of plain numbers: those below 10^11 are seconds (to the year 5138), then come milliseconds (from 1973 on),
-/// microseconds and nanoseconds. With each, how many of it are a millisecond.
+/// microseconds and nanoseconds. Each with its number per millisecond.
 const UNITS: [(f64, f64); 4] = [(1e11, 1e-3), (1e14, 1.0), (1e17, 1e3), (f64::INFINITY, 1e6)];
 
-/// Years that a date without one may lie back: a 29th of February is at most eight years old.
+/// How many years ago a date without a year may be: a 29th of February is at most eight years old.
 const YEARS_BACK: i16 = 8;
 
-/// The environment variable with the time that tests have taken for the present.
+/// The environment variable with which tests set the present.
 const STATED_TIME: &str = "COUA_NOW";
 
 static STATED: OnceLock<u64> = OnceLock::new();
 
-/// Takes the time in the environment for the present, if there is one.
+/// Sets the present to the time in the environment, if there is one.
 pub(crate) fn read_environment() -> Result<()> {
     let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
     let time = TimeSyntax::default().parse(text.as_encoded_bytes(), u64::MAX).ok_or_else(|| {
-        let reason = "is not a time such as 2026-11-21T04:00:00Z or a number of seconds since 1970";
+        let reason =
+            "expected a time such as 2026-11-21T04:00:00Z, or a number of seconds since 1970";
         Failure::at(STATED_TIME, reason)
     })?;
     STATED.get_or_init(|| time);
     Ok(())
 }
 
-/// The present in milliseconds since 1970: what the system's clock says, unless a test states it.
+/// The present in milliseconds since 1970: the system's clock, unless a test sets it.
 pub(crate) fn present() -> u64 {
     STATED.get().copied().unwrap_or_else(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -45,24 +46,24 @@ pub(crate) fn present() -> u64 {
     })
 }
 
-/// The time to be told to a filter, if it goes by the system's clock.
+/// The time to set in a filter, if its window uses the system's clock.
 pub(crate) fn time_for(filter: &Generations) -> Option<u64> {
     let clock = filter.window()?.clock();
     (clock == Clock::Arrival).then(present)
 }
 
-/// Tells a filter that is not kept what time it is: what its window has left goes.
+/// Sets the clock of a filter that is not saved: items that left its window are forgotten.
 pub(crate) fn advance(filter: &mut Generations) {
     if let Some(time) = time_for(filter) {
         filter.advance(time);
     }
 }
 
-/// How the time in a record is written.
+/// The format of the time in a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TimeFormat {
-    /// RFC 3339, or a number since 1970 whose size tells its unit.
+    /// RFC 3339, or a number since 1970 whose size determines its unit.
     #[default]
     Any,
     Rfc3339,
@@ -70,7 +71,7 @@ pub(crate) enum TimeFormat {
     Milliseconds,
     Microseconds,
     Nanoseconds,
-    /// As `strptime` knows it.
+    /// A `strptime` format.
     Pattern(String),
 }
 
@@ -78,7 +79,7 @@ pub(crate) enum TimeFormat {
 #[derive(Clone, Debug)]
 pub(crate) struct TimeSyntax {
     pub(crate) format: TimeFormat,
-    /// Where times without an offset are.
+    /// The zone of times without an offset.
     pub(crate) zone: TimeZone,
 }
 
@@ -89,7 +90,7 @@ impl Default for TimeSyntax {
 }
 
 impl TimeFormat {
-    /// As on the command line.
+    /// Parses a format of the command line.
     pub(crate) fn named(text: &str) -> Result<Self, String> {
         Ok(match text {
             "rfc3339" => Self::Rfc3339,
@@ -100,12 +101,12 @@ impl TimeFormat {
             pattern if pattern.contains('%') => {
                 let some_time = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
                 strtime::format(pattern, &some_time)
-                    .map_err(|error| format!("is not a time format: {error}"))?;
+                    .map_err(|error| format!("invalid time format: {error}"))?;
                 Self::Pattern(pattern.into())
             }
             _ => {
                 return Err(
-                    "is not rfc3339, seconds, milliseconds, microseconds, nanoseconds, or a \
+                    "expected rfc3339, seconds, milliseconds, microseconds, nanoseconds, or a \
                             format with %"
                         .to_owned(),
                 );
@@ -115,7 +116,7 @@ impl TimeFormat {
 }
 
 impl TimeSyntax {
-    /// Milliseconds since 1970. A date without a year is in the last one in which it is not after `latest`.
+    /// Milliseconds since 1970. A date without a year is in the last year in which it is not after `latest`.
     pub(crate) fn parse(&self, text: &[u8], latest: u64) -> Option<u64> {
         let text = text.trim_ascii();
         let unit_of =
@@ -162,13 +163,13 @@ impl TimeSyntax {
         })
     }
 
-    /// Of a time without an offset.
+    /// Milliseconds since 1970 of a time without an offset.
     fn since_1970(&self, time: DateTime) -> Option<u64> {
         since_1970(self.zone.to_ambiguous_timestamp(time).compatible().ok()?)
     }
 }
 
-/// Seconds.
+/// Seconds of a day.
 const DAY: i32 = 86_400;
 
 /// Whether the offset from UTC, if there is one, is less than a day.
@@ -186,7 +187,7 @@ fn since_1970(time: Timestamp) -> Option<u64> {
     u64::try_from(time.as_millisecond()).ok()
 }
 
-/// Digits, perhaps with a fraction. Up to the year 9999 a float tells milliseconds apart.
+/// Parses digits with an optional fraction. Until the year 9999 a float is exact to a millisecond.
 fn number(text: &[u8]) -> Option<f64> {
     let is_plain = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     std::str::from_utf8(text).ok().filter(|_| is_plain)?.parse().ok()
@@ -207,40 +208,40 @@ pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
     };
     let is_zone = |zone: &TimeZone| is_possible(zone.to_offset(Timestamp::UNIX_EPOCH));
     zone.filter(is_zone)
-        .ok_or("is not a time zone that this system knows, such as Europe/Berlin, +02:00 or local")
+        .ok_or("unknown time zone; expected a name such as Europe/Berlin, +02:00 or local")
 }
 
-/// How a time zone is named in the description of a run.
+/// The name of a time zone in the description of a run.
 pub(crate) fn zone_name(zone: &TimeZone) -> String {
     let name = || zone.iana_name().map(str::to_owned);
     name().unwrap_or_else(|| zone.to_offset(Timestamp::UNIX_EPOCH).to_string())
 }
 
-/// A time: `5`, `0.5`, `5s`.
+/// Parses seconds: `5`, `0.5`, `5s`.
 pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
-    time.ok_or("is not a number of seconds, such as 5 or 0.5")
+    time.ok_or("expected a number of seconds, such as 5 or 0.5")
 }
 
-/// A length of time in milliseconds: `7d`, `36h`, `1h 30m`.
+/// Parses a duration, to milliseconds: `7d`, `36h`, `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<u64, &'static str> {
     let span: Option<Span> = text.parse().ok();
     let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     let millis = length.and_then(|length| u64::try_from(length.as_millis()).ok());
-    millis.filter(|millis| *millis > 0).ok_or(
-        "is not a length of time such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)",
-    )
+    millis
+        .filter(|millis| *millis > 0)
+        .ok_or("expected a duration such as 7d, 36h, 90m or 1d 12h (weeks are the longest unit)")
 }
 
-/// A moment for people and programs.
+/// Formats a time for people and programs.
 pub(crate) fn moment_text(millis: u64) -> String {
     let time =
         i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
     time.map_or_else(|| format!("{millis} ms after 1970"), |time| time.to_string())
 }
 
-/// A length of time for people.
+/// Formats a duration for people.
 pub(crate) fn duration_text(millis: u64) -> String {
     let length = i64::try_from(millis).ok().map(SignedDuration::from_millis);
     let days = SpanRound::new().largest(Unit::Day).days_are_24_hours();
@@ -248,7 +249,7 @@ pub(crate) fn duration_text(millis: u64) -> String {
     span.map_or_else(|| format!("{millis} ms"), |span| format!("{span:#}"))
 }
 
-/// A window for people.
+/// Formats a window for people.
 pub(crate) fn window_text(window: Window) -> String {
     let (length, parts) = (window.length(), window.generations());
     let length = match window.clock() {

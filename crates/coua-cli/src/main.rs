@@ -1,4 +1,4 @@
-//! The program `coua`: prints each record the first time it is seen, in a few bytes an item.
+//! The program `coua`: prints each record the first time it is seen, in a few bytes per item.
 //!
 //! `cli` finds the command, and each file of `commands` is one: its arguments and its work. A command that
 //! reads records is a `run`: they flow through `input` (bytes to blocks of records), `key` (records to hashes),
@@ -23,12 +23,12 @@ mod terminal;
 use std::process::ExitCode;
 use std::{panic, thread};
 
-/// Bytes of stack that are surely enough.
+/// Bytes of stack that are certainly enough.
 const STACK: usize = 1 << 20;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
-        terminal::message::say(format_args!("defect in the program, please report it: {defect}"));
+        terminal::message::say(format_args!("internal error, please report it: {defect}"));
     }));
     // The system may leave the first thread little. Another one takes memory elsewhere, so only then.
     let thread = platform::has_less_stack(STACK as u64)

@@ -1,4 +1,4 @@
-//! Arrays of numpy and Arrow as keys.
+//! numpy and Arrow arrays as keys.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -17,15 +17,15 @@ use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
 
-/// The keys of an array of numpy with one dimension.
+/// Adds the keys of a numpy array of one dimension.
 pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     if array.ndim() != 1 {
         return Err(PyValueError::new_err(format!(
-            "keys are an array of {} dimensions: give one of 1 dimension, such as keys.ravel()",
+            "keys are an array of {} dimensions; use one of 1 dimension, such as keys.ravel()",
             array.ndim()
         )));
     }
-    // Of numpy.ma: a list has None where it is masked.
+    // numpy.ma: a list of its items has None for masked ones.
     if array.len() == 0 || array.hasattr("mask")? {
         return batch.add_items(&array.call_method0("tolist")?);
     }
@@ -41,14 +41,14 @@ pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) ->
                 width => format!("V{width}"),
             };
             Err(PyTypeError::new_err(format!(
-                "an array of {dtype} has no keys (integers, str and bytes are): give array.view(\"{bits}\") for \
+                "an array of {dtype} has no keys (integers, str and bytes are); use array.view(\"{bits}\") for \
                  its bits, or array.astype(str)"
             )))
         }
     }
 }
 
-/// Of any lengths. What stands for missing strings is null, unless it is a string.
+/// Strings of any lengths. The value for missing strings is null, unless it is a string.
 fn add_strings(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     let missing = array.dtype().getattr("na_object").ok();
     let missing = missing.filter(|missing| !missing.is_instance_of::<PyString>());
@@ -61,7 +61,7 @@ fn add_strings(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult
     Ok(())
 }
 
-/// Of any width and byte order; a negative one is its two's complement.
+/// Integers of any width and byte order; a negative one is its two's complement.
 fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
     batch.reserve(array.len())?;
     let wide = if array.dtype().kind() == b'i' { "i8" } else { "u8" };
@@ -108,7 +108,7 @@ pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> Py
     let kind = keys.getattr("dtype").map_or_else(|_| String::new(), |dtype| dtype.to_string());
     if ["Object", "Int128", "UInt128"].contains(&&*kind) {
         return Err(PyTypeError::new_err(format!(
-            "a column of {kind} has no keys (strings, binary and integers are): give column.to_list()"
+            "a column of {kind} has no keys (strings, binary and integers are); use column.to_list()"
         )));
     }
     let stream = keys.extract::<PyArrayReader>()?;
@@ -130,12 +130,12 @@ pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> Py
 }
 
 fn broken_stream(error: &ArrowError) -> PyErr {
-    PyValueError::new_err(format!("the Arrow stream of keys broke off: {error}"))
+    PyValueError::new_err(format!("the Arrow stream of keys failed: {error}"))
 }
 
-/// What the values of a column of Arrow become.
+/// The kind of keys from a column of Arrow.
 pub(crate) trait Column: Sized {
-    /// Makes room for as many more values.
+    /// Reserves room for more values.
     fn reserve(&mut self, values: usize) -> PyResult<()>;
     /// Values of 64 bits.
     fn add_integers(&mut self, values: impl Iterator<Item = u64>);
@@ -182,7 +182,7 @@ pub(crate) fn add_arrow<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<
         DataType::Null => (0..array.len()).try_for_each(|_| batch.add_null()),
         DataType::Struct(columns) if columns.len() > 1 => batch.add_rows(array.as_struct()),
         DataType::Struct(_) => Err(PyTypeError::new_err(
-            "a table of one column has no keys: give the column, such as frame[\"url\"]",
+            "a table of one column has no keys; use the column, such as frame[\"url\"]",
         )),
         other => Err(PyTypeError::new_err(format!(
             "an Arrow array of {other} has no keys (integers, strings and binary are): {}",
@@ -200,7 +200,7 @@ fn advice(other: &DataType) -> String {
         | DataType::Duration(_) => "int64",
         DataType::Boolean => "uint8",
         DataType::RunEndEncoded(..) => return "decode its runs first".to_owned(),
-        other if other.is_nested() => return "give strings or binary made of its items".to_owned(),
+        other if other.is_nested() => return "make strings or binary of its items".to_owned(),
         _ => "string",
     };
     format!("cast it to {castable}")

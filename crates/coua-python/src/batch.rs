@@ -14,12 +14,12 @@ const CHUNK: usize = 1 << 15;
 /// Keys between two looks at the signals that have come.
 const BETWEEN_SIGNALS: usize = 1 << 16;
 
-/// What to do with keys that are missing: `None`, or null in Arrow.
+/// How to treat missing keys: `None`, or null in Arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nulls {
     /// The batch is refused.
     Refuse,
-    /// They are no keys, and their answer is `False`.
+    /// They are skipped, and their answer is `False`.
     Skip,
 }
 
@@ -78,11 +78,11 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes room for as many more keys.
+    /// Reserves room for more keys.
     pub(crate) fn reserve(&mut self, keys: usize) -> PyResult<()> {
         self.hashes.try_reserve(keys).map_err(|_| {
             pyo3::exceptions::PyMemoryError::new_err(format!(
-                "no memory for the hashes of {keys} keys"
+                "out of memory for the hashes of {keys} keys"
             ))
         })
     }
@@ -109,7 +109,7 @@ impl Batch {
         let place = self.len();
         if self.nulls == Nulls::Refuse {
             return Err(PyTypeError::new_err(format!(
-                "key {place} of the batch is null: leave it out, or give null=\"skip\""
+                "key {place} of the batch is null; drop it, or use null=\"skip\""
             )));
         }
         self.skipped.push(place);
@@ -181,7 +181,7 @@ impl Batch {
         place
     }
 
-    /// One answer for each key and null, in order; that of a null is `none`.
+    /// One answer for each key and null, in order; `none` for a null.
     pub(crate) fn spread<A: Copy>(&self, answers: Vec<A>, none: A) -> Vec<A> {
         if self.skipped.is_empty() {
             return answers;

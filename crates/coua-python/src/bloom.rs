@@ -19,8 +19,8 @@ use crate::key;
 use crate::options::Hashing;
 use crate::values::{FileName, Secret, Whole, buffer, rate, size};
 
-/// A Bloom filter: a set that can neither count nor forget. Where 1 % of wrong answers will do, it is about as
-/// small as a cuckoo filter; `plan` compares them.
+/// A Bloom filter: a set that can neither count nor remove. At a rate of 1 % it is about as small as a cuckoo filter;
+/// `plan` compares them.
 ///
 /// >>> words = BloomFilter(1_000_000, 0.01)
 /// >>> words.add("kestrel"), words.add("kestrel"), "kestrel" in words
@@ -69,19 +69,19 @@ impl BloomFilter {
         Plain::from_plan(plan, hasher).map(Self::of).map_err(error::value)
     }
 
-    /// Whether the key was added; another one may be taken for it.
+    /// Whether the key was added. Wrongly true for other keys, with probability `false_positive_rate`.
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(self.filter.contains(key::hash(key, self.filter.hasher())?))
     }
 
-    /// Adds the key, and says whether it was new.
+    /// Adds the key. Returns whether it was new.
     #[pyo3(signature = (key, /))]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.filter.hasher())?;
         Ok(self.filter.insert_unique(hash).is_new())
     }
 
-    /// `add` for many keys: `True` where a key is new.
+    /// `add` for many keys: `True` for each new key.
     #[pyo3(signature = (keys, /, *, null = "error"))]
     fn add_many<'py>(
         &self,
@@ -96,7 +96,7 @@ impl BloomFilter {
         })
     }
 
-    /// `add_many` without the answers; or `|=`, if `keys` are a filter.
+    /// `add_many` without answers; `|=` if `keys` is a filter.
     #[pyo3(signature = (keys, /, *, null = "error"))]
     fn update(&self, keys: &Bound<'_, PyAny>, null: &str) -> PyResult<()> {
         match keys.cast::<Self>() {
@@ -115,13 +115,13 @@ impl BloomFilter {
         self.in_chunks(keys, null, |hashes| self.filter.contains_batch(hashes))
     }
 
-    /// Adds the keys of another filter of the same size, probes and seed.
+    /// Adds the keys of another filter with the same size, probes and seed.
     fn __ior__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
         let other = other.get();
         self.filter.merge(&other.filter).map_err(|error| MergeError::new_err(error.to_string()))
     }
 
-    /// A copy that does not change with this one.
+    /// An independent copy.
     fn copy(&self) -> Self {
         Self::of(self.filter.clone())
     }
@@ -134,21 +134,21 @@ impl BloomFilter {
         self.copy()
     }
 
-    /// The union of two filters, as `|=` makes it.
+    /// The union of two filters, as by `|=`.
     fn __or__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
         let union = self.copy();
         union.__ior__(other)?;
         Ok(union)
     }
 
-    /// A filter of the keys that both have. It may find a few more keys than one into which only these were added.
+    /// The keys that both filters have. Finds slightly more keys than a filter with only these keys.
     fn __and__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
         let mut both = self.filter.clone();
         let merged = both.intersect(&other.get().filter);
         merged.map(|()| Self::of(both)).map_err(|error| MergeError::new_err(error.to_string()))
     }
 
-    /// Removes all keys. One that another thread adds meanwhile may be lost.
+    /// Removes all keys. Keys that another thread adds meanwhile may be lost.
     fn clear(&self, py: Python<'_>) {
         py.detach(|| {
             let held = self.adding.lock();
@@ -157,18 +157,18 @@ impl BloomFilter {
         });
     }
 
-    /// Always true: a filter without keys is one too.
+    /// Always true, even for an empty filter.
     #[expect(clippy::unused_self, reason = "Python asks an object")]
     fn __bool__(&self) -> bool {
         true
     }
 
-    /// Whether both have the same size, probes and seed, and took the same keys, in whatever order.
+    /// Whether both have the same size, probes and seed, and the same keys, in any order.
     fn __eq__(&self, other: &Bound<'_, Self>) -> bool {
         self.filter == other.get().filter
     }
 
-    /// The filter in a file that `save` wrote.
+    /// Loads a filter from a file that `save` wrote.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Self> {
@@ -179,7 +179,7 @@ impl BloomFilter {
         })
     }
 
-    /// The filter that `bytes(filter)` gave, of whatever holds them.
+    /// Loads a filter from the result of `bytes(filter)`, in any object that holds bytes.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(data: &Bound<'_, PyAny>, key: Option<Secret>) -> PyResult<Self> {
@@ -188,14 +188,14 @@ impl BloomFilter {
         read(bytes, key).map(Self::of)
     }
 
-    /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
+    /// Writes the filter to a file in one step: a reader sees the old file or the new one.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
         let write = |file: &mut File| self.filter.write_to(file);
         py.detach(|| replace_file(&path.0, write))
             .map_err(|source| error::system(&path.0, &source, &source))
     }
 
-    /// What `save` would write.
+    /// The bytes that `save` writes.
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut bytes = Vec::new();
         py.detach(|| self.filter.write_to(&mut bytes))?;
@@ -205,7 +205,7 @@ impl BloomFilter {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         if matches!(slf.get().filter.hasher().algorithm(), HashAlgorithm::SipHash13 { .. }) {
             return Err(PyTypeError::new_err(
-                "a filter with a secret key is not pickled, for the key would be in the pickle: save it, and \
+                "a filter with a secret key cannot be pickled, because the pickle would contain the key; save it, and \
                  load it with key=",
             ));
         }
@@ -219,19 +219,19 @@ impl BloomFilter {
         format!("<BloomFilter: about {items:.0} items, false positive rate {rate}, {size}>")
     }
 
-    /// How many different keys were added, estimated.
+    /// The estimated number of different keys.
     #[getter]
     fn count_estimate(&self) -> f64 {
         self.filter.count_estimate()
     }
 
-    /// The probability that a key which was never added is found, with the keys of now.
+    /// The probability of finding a key that was never added, with the present keys.
     #[getter]
     fn false_positive_rate(&self) -> f64 {
         self.filter.false_positive_rate()
     }
 
-    /// Bytes of memory that the filter takes.
+    /// Bytes of memory.
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.filter.memory_bytes()
@@ -241,7 +241,7 @@ impl BloomFilter {
 fn read(bytes: &[u8], key: Option<Secret>) -> PyResult<Plain> {
     let filter = Plain::load(bytes, key.as_ref().map(|key| key.0)).map_err(error::load)?;
     if key.is_some() && matches!(filter.hasher().algorithm(), HashAlgorithm::Xxh3 { .. }) {
-        return Err(LoadError::new_err("the filter has no secret key: leave key out"));
+        return Err(LoadError::new_err("the filter has no secret key; drop key="));
     }
     Ok(filter)
 }

@@ -1,4 +1,4 @@
-//! From what Python calls a collection of keys to a batch of them.
+//! Converts Python collections of keys to batches.
 
 use coua::KeyHasher;
 use numpy::PyUntypedArray;
@@ -45,6 +45,6 @@ fn refuse_single(keys: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let kind = keys.get_type().name()?;
     Err(PyTypeError::new_err(format!(
-        "{kind} is one key, and a batch has many: give a list of keys, or an array"
+        "{kind} is one key, but a batch needs many; use a list of keys, or an array"
     )))
 }

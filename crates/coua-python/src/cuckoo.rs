@@ -10,15 +10,14 @@ use crate::filter::Filter;
 use crate::options::{Options, check_empty};
 use crate::values::{FileName, Secret, Whole, buffer};
 
-/// A set of keys, or a multiset, in a few bytes a key.
+/// A set or multiset of keys, in a few bytes per key.
 ///
 /// Without arguments it grows and keeps 64 bits of every key's hash: among a billion keys, 0.03 wrong answers
-/// are expected. With `capacity` and `rate` it takes just the memory that this needs, and refuses keys
-/// beyond it (`Full`).
+/// are expected. With `capacity` and `rate` it has a fixed size, and refuses more keys (`Full`).
 ///
-/// Keywords: `max_items`, up to which the rate must hold (and the filter grows); `hash_bits`, instead of a
+/// Keywords: `max_items`, up to which the filter grows and keeps the rate; `hash_bits`, instead of a
 /// rate; `layout`, "buckets" or "overlapping" (smaller, slower); `when_full`, "grow", "error", or "exceed" to
-/// grow beyond `max_items` too; `seed`, or a secret `key` of 16 bytes for hostile keys.
+/// grow even beyond `max_items`; `seed`, or a secret `key` of 16 bytes for hostile keys.
 ///
 /// >>> seen = CuckooFilter(1_000_000, 0.001)
 /// >>> seen.add("kestrel"), "kestrel" in seen, len(seen)
@@ -53,8 +52,8 @@ impl CuckooFilter {
         Ok(Self::of(options.build()?, &Notes::default()))
     }
 
-    /// The filter in a file that any program or package wrote. What is changed here does not change the file, unless it is
-    /// saved there again; `coua.open` works on the file itself.
+    /// Loads the filter from a file of any coua program or package. Changes do not affect the file until you `save` it
+    /// again; `coua.open` works on the file itself.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
@@ -62,7 +61,7 @@ impl CuckooFilter {
         plain(py, filter, &notes)
     }
 
-    /// The filter that `bytes(filter)` gave, of whatever holds them: `bytes`, a `memoryview`, an `mmap`.
+    /// Loads a filter from the result of `bytes(filter)`, as `bytes`, a `memoryview` or an `mmap`.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(
@@ -76,7 +75,7 @@ impl CuckooFilter {
 
 fn plain(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<CuckooFilter>> {
     if filter.window().is_some() {
-        return Err(LoadError::new_err("the filter forgets by age: coua.Window loads it"));
+        return Err(LoadError::new_err("the filter has a window; load it with coua.Window"));
     }
     Py::new(py, CuckooFilter::of(filter, notes))
 }

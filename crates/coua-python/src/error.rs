@@ -67,14 +67,14 @@ pub(crate) fn load(error: coua::LoadError) -> PyErr {
         coua::LoadError::Io(error) => FileError::new_err(error.to_string()),
         coua::LoadError::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
         coua::LoadError::KeyNeeded => {
-            LoadError::new_err("the filter has a secret key: give it by key=")
+            LoadError::new_err("the filter has a secret key; pass it as key=")
         }
         coua::LoadError::Kind { found: "Bloom", .. } => {
-            LoadError::new_err("a Bloom filter: coua.BloomFilter loads it")
+            LoadError::new_err("this is a Bloom filter; load it with coua.BloomFilter")
         }
-        coua::LoadError::Kind { .. } => {
-            LoadError::new_err("a cuckoo filter: coua.CuckooFilter or coua.Window loads it")
-        }
+        coua::LoadError::Kind { .. } => LoadError::new_err(
+            "this is a cuckoo filter; load it with coua.CuckooFilter or coua.Window",
+        ),
         error => LoadError::new_err(error.to_string()),
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
         | Reason::Unsynced(source)
         | Reason::Load(coua::LoadError::Io(source)) => system(&error.path, source, &error.reason),
         Reason::Busy => {
-            Locked::new_err(format!("{error}; wait for it (wait=), or name another file"))
+            Locked::new_err(format!("{error}; wait for it (wait=), or use another file"))
         }
         Reason::Load(coua::LoadError::OutOfMemory(_)) => PyMemoryError::new_err(error.to_string()),
         Reason::Load(_) => LoadError::new_err(error.to_string()),

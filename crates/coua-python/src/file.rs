@@ -1,4 +1,4 @@
-//! `File`: a filter that lives in a file.
+//! `File`: a filter in a file.
 
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -23,27 +23,27 @@ use crate::values::{FileName, Whole};
 /// Between two tries for the lock: so often are signals looked at.
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// A filter that lives in a file; `coua.open` gives it.
+/// A filter in a file, opened by `coua.open`.
 ///
-/// The file is as it was at the last commit, whatever happens. In a `with` statement the end of the block
-/// commits, and an exception leaves the file as it was at the last commit.
+/// The file always holds the state of the last commit. In a `with` statement the end of the block
+/// commits; after an exception, the file stays at the last commit.
 #[pyclass(module = "coua", extends = Filter, frozen)]
 #[derive(Debug)]
 pub(crate) struct File {
     path: PathBuf,
-    /// Of a file that is open for writing.
+    /// The methods of a file open for writing.
     opened: Mutex<Option<Opened>>,
 }
 
-/// Opens the filter in a file, or makes a new one there.
+/// Opens the filter in a file, or creates it.
 ///
-/// One process writes at a time. `wait` says how many seconds to wait for another one: `True`, as long as it
-/// takes; `False` or 0, not at all (`Locked`). A file that this process has open already is `Locked` at once: threads
-/// share the filter. With `readonly=True` the last commit is asked, without waiting.
+/// One process writes at a time. `wait` is the number of seconds to wait for another one; `True` waits without
+/// limit, `False` or 0 raises `Locked` at once, and so does a file that this process already has open: let threads
+/// share the filter. `readonly=True` opens the last commit, without waiting.
 ///
-/// `capacity`, `rate`, and the keywords of `CuckooFilter` describe a new filter. A filter that exists must
-/// agree with what is given. `window` (a length, such as `"7d"`) or `window_items` make one that forgets, with
-/// `generations`, `clock`, and `window_by`, as `Window` has them (there it is `by`).
+/// `capacity`, `rate`, and the keywords of `CuckooFilter` describe a new filter. An existing filter must
+/// agree with them. `window` (a length, such as `"7d"`) or `window_items` create a filter with a window;
+/// `generations`, `clock`, and `window_by` are as in `Window` (where it is called `by`).
 ///
 /// >>> import os, tempfile
 /// >>> path = os.path.join(tempfile.mkdtemp(), "seen.coua")
@@ -97,7 +97,7 @@ fn written(
     lock: Lock,
     wanted: &Options,
 ) -> PyResult<State> {
-    // Before the file is touched, so that what cannot be built leaves nothing.
+    // Before the file is created, so that a failure leaves none.
     let new = if lock.is_new() { Some(wanted.build()?) } else { None };
     let store = py.detach(|| match new {
         Some(filter) => options.write_locked(lock, Some(move || filter)),
@@ -113,7 +113,7 @@ fn patience(wait: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
         return Ok(if forever.is_true() { None } else { Some(Duration::ZERO) });
     }
     let seconds: f64 =
-        wait.extract().map_err(|_| PyTypeError::new_err("wait is neither a bool nor a number"))?;
+        wait.extract().map_err(|_| PyTypeError::new_err("wait must be a bool or a number"))?;
     let patience = Duration::try_from_secs_f64(seconds).map_err(error::value)?;
     Ok(Some(patience))
 }
@@ -155,7 +155,7 @@ impl File {
 
 #[pymethods]
 impl File {
-    /// Makes all changes so far durable.
+    /// Makes all changes durable.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<()> {
         let commit = |state: &mut State| match state {
             State::Written(store) => store.commit(),
@@ -165,12 +165,12 @@ impl File {
         committed.map_err(|error| error::store(&error))
     }
 
-    /// Commits, and lets go of the file. Closing once more does nothing.
+    /// Commits, and closes the file. Closing again does nothing.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::finish(slf)
     }
 
-    /// Lets go of the file; what was not committed is lost.
+    /// Closes the file without a commit; uncommitted changes are lost.
     fn abandon(slf: &Bound<'_, Self>) -> PyResult<()> {
         let shared = slf.as_super().get().shared();
         shared.replace(slf.py(), |state| drop(mem::replace(state, State::Closed)))?;
@@ -191,13 +191,13 @@ impl File {
         if kind.is_none() { Self::finish(slf) } else { Self::abandon(slf) }
     }
 
-    /// Whether it was closed.
+    /// Whether the file is closed.
     #[getter]
     fn closed(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.as_super().get().shared().look(slf.py(), |state| matches!(state, State::Closed))
     }
 
-    /// The name that it was opened by.
+    /// The name with which it was opened.
     #[getter]
     fn path(slf: &Bound<'_, Self>) -> PathBuf {
         slf.get().path.clone()

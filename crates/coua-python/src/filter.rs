@@ -1,4 +1,4 @@
-//! `Filter`: what all filters can do that count and forget, wherever they are.
+//! `Filter`: the base of all filters that count and remove, in memory or in files.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ use crate::shared::Shared;
 use crate::state::State;
 use crate::{error, times};
 
-/// What the filters of this package have in common: `CuckooFilter`, `Window`, and `File`.
+/// The common base of `CuckooFilter`, `Window`, and `File`.
 ///
-/// A key is a `str`, bytes or an `int`. Batches take a numpy array, anything that speaks Arrow (polars,
-/// pyarrow, pandas, DuckDB), or anything that can be iterated over, and answer with one numpy array. A batch
-/// with something in it that is no key is refused before anything is changed.
+/// A key is a `str`, bytes, an `int`, or a tuple of these. Batches take a numpy array, any object that supports Arrow
+/// (polars, pyarrow, pandas, DuckDB), or any iterable, and return one numpy array. A batch that contains an invalid
+/// key is refused before anything changes.
 ///
-/// All methods may be called by many threads. Batches do not hold the interpreter's lock.
+/// All methods are thread-safe. Batches release the interpreter's lock.
 #[pyclass(module = "coua", subclass, frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Filter {
@@ -54,7 +54,7 @@ impl Filter {
         self
     }
 
-    /// What a file is to have of the notes.
+    /// The notes for a file.
     pub(crate) fn notes(&self, py: Python<'_>) -> PyResult<Notes> {
         self.shared.look(py, |state| {
             let note = match state {
@@ -96,7 +96,7 @@ impl Filter {
         &self.shared
     }
 
-    /// What the filter says of itself.
+    /// The filter's description of itself.
     pub(crate) fn described<T: Send>(
         &self,
         py: Python<'_>,
@@ -120,7 +120,7 @@ impl Filter {
         self.shared.change_long(py, |state| state.change(change))
     }
 
-    /// Changes the filter by a batch. `work` gets some of the keys, and puts their answers after those that are there.
+    /// Changes the filter by a batch. `work` gets some of the keys, and appends their answers.
     pub(crate) fn change_by<A: Send>(
         &self,
         py: Python<'_>,
@@ -162,13 +162,13 @@ impl Filter {
         let window = self.described(times.py(), Generations::window)?;
         if window.is_none_or(|window| window.clock() != Clock::Given) {
             return Err(PyValueError::new_err(
-                "times were given to a filter that does not go by them: make it with clock=\"given\"",
+                "this filter does not use times; create it with clock=\"given\"",
             ));
         }
         let times = times::milliseconds(times)?;
         if times.len() != batch.len() {
             let (times, keys) = (times.len(), batch.len());
-            return Err(PyValueError::new_err(format!("{times} times were given for {keys} keys")));
+            return Err(PyValueError::new_err(format!("found {times} times for {keys} keys")));
         }
         Ok(Some(batch.without_nulls(times)))
     }

@@ -27,7 +27,7 @@ fn hash_of_rare(key: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<KeyHash> 
         return with_bytes(key, |bytes| hasher.hash(bytes));
     };
     if parts.len() < 2 {
-        return Err(PyTypeError::new_err("a tuple of one part is no key: give the part"));
+        return Err(PyTypeError::new_err("a tuple of one part is not a key; use the part"));
     }
     let mut joined = Vec::new();
     for part in parts {
@@ -82,7 +82,7 @@ fn integer(key: &Bound<'_, PyInt>) -> PyResult<u64> {
     };
     number.ok_or_else(|| {
         PyOverflowError::new_err(
-            "an integer key must be between -2**63 and 2**64 - 1; give larger ones as str or bytes",
+            "an integer key must be between -2**63 and 2**64 - 1; pass larger ones as str or bytes",
         )
     })
 }
@@ -96,29 +96,29 @@ fn is_sequence(key: &Bound<'_, PyAny>) -> PyResult<bool> {
 fn advice_for(key: &Bound<'_, PyAny>) -> &'static str {
     let has = |name| key.hasattr(name).unwrap_or(false);
     if has("hex") && has("bytes") {
-        "give key.bytes"
+        "use key.bytes"
     } else if has("isoformat") {
-        "give key.isoformat()"
+        "use key.isoformat()"
     } else {
-        "give a str or bytes made of it, such as str(key)"
+        "convert it to str or bytes, such as str(key)"
     }
 }
 
-/// Says what to do with an object that is no key.
+/// The error for an object that is not a key, with advice.
 fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     let advice = if key.is_none() {
-        "leave it out, or give null=\"skip\" to a batch"
+        "drop it, or use null=\"skip\" in a batch"
     } else if key.is_instance_of::<PyBool>() {
-        "give int(key) if a number is meant"
+        "use int(key) for a number"
     } else if key.is_instance_of::<PyFloat>() {
-        "give repr(key), or struct.pack(\"<d\", key)"
+        "use repr(key), or struct.pack(\"<d\", key)"
     } else if is_sequence(key).unwrap_or(false) || key.hasattr("__iter__").unwrap_or(false) {
-        "give each of its items (add_many takes many keys), or a tuple of them, which is one key"
+        "use each of its items (add_many takes many keys), or a tuple of them as one key"
     } else {
         advice_for(key)
     };
     let kind = key.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!(
-        "{kind} is no key (str, bytes and int are, and tuples of these): {advice}"
+        "{kind} is not a key (str, bytes and int are, and tuples of these); {advice}"
     ))
 }

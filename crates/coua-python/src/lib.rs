@@ -1,8 +1,8 @@
 //! The Python package `coua`: the library and the store for Python, numpy and Arrow.
 //!
-//! This crate only translates. A Python object becomes [`coua::KeyHash`]es in `key` (one) or `batch`
-//! (many), they go to the filter in `state` behind the lock in `shared`, and the answers come back as `bool` or a numpy array.
-//! `python/coua` has the parts that are written in Python, and the type stubs.
+//! This crate only translates. A Python object becomes [`coua::KeyHash`]es in `key` (one) or `batch` (many), which go
+//! to the filter in `state` behind the lock in `shared`; the answers come back as `bool` or a numpy array.
+//! `python/coua` has the parts written in Python, and the type stubs.
 
 #![expect(
     clippy::doc_link_with_quotes,

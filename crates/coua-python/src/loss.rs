@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
-/// Bits of a key's hash from which on two keys are not taken for one.
+/// With this many bits of a key's hash or more, no two keys are confused.
 const EXACT: f64 = 64.0;
 
 /// Whether a filter has a rate and was filled by `add`. That stores nothing for a key that it takes for another one, so
@@ -18,7 +18,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Of a filter that remembers `hash_bits` bits of a key's hash.
+    /// The check for a filter that remembers `hash_bits` bits of a key's hash.
     pub(crate) fn new(hash_bits: f64) -> Self {
         let has_rate = hash_bits < EXACT;
         let [is_possible, has_warned] = [false; 2].map(AtomicBool::new);
@@ -47,7 +47,7 @@ impl Loss {
 
 #[cold]
 fn warn_of_loss(py: Python<'_>) -> PyResult<()> {
-    let text = c"this filter has a rate and was filled by add, which stores nothing for a key that it takes for another \
-                 one: to discard one of them loses both. Fill it with insert, or make a filter without a rate";
+    let text = c"this filter has a rate and was filled by add, which stores nothing for a key that looks like another; \
+                 discarding one of them loses both. Fill it with insert, or create a filter without a rate";
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
 }

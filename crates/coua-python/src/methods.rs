@@ -20,8 +20,7 @@ fn when(times: Option<&Vec<u64>>) -> When<'_> {
 
 #[pymethods]
 impl Filter {
-    /// Whether the key was added. Another key may be taken for it, with probability
-    /// `false_positive_rate`.
+    /// Whether the key was added. Wrongly true for other keys, with probability `false_positive_rate`.
     ///
     /// >>> "kestrel" in CuckooFilter()
     /// False
@@ -30,10 +29,10 @@ impl Filter {
         self.shared().ask(key.py(), &[hash], |filter| filter.contains(hash))
     }
 
-    /// Adds the key if it is not there, and says whether it was new.
+    /// Adds the key if it is absent. Returns whether it was new.
     ///
-    /// With a rate, and `discard` later, use `insert`: a key that is taken for another one is not added, and is lost
-    /// with that one.
+    /// If the filter has a rate and you `discard` keys later, use `insert`: `add` stores nothing for a key that looks
+    /// like another one, so it is lost when that one is discarded.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.add("kestrel"), seen.add("kestrel")
@@ -48,7 +47,7 @@ impl Filter {
         }
     }
 
-    /// Adds a copy of the key, whether it is there or not. Each copy is there until it is discarded, with a rate too.
+    /// Adds a copy of the key, whether it is present or not. Each copy stays until it is discarded, even with a rate.
     ///
     /// >>> words = CuckooFilter()
     /// >>> for word in ["a", "b", "a"]: words.insert(word)
@@ -63,11 +62,11 @@ impl Filter {
             .map_err(|stopped| error::refused_key(key.py(), stopped.full))
     }
 
-    /// Takes a copy of the key away, and says whether there was one.
+    /// Removes a copy of the key. Returns whether there was one.
     ///
-    /// Discard only what was added: another key, which never was, may be taken for one that was. In a filter with a rate,
-    /// discard only what was inserted (`insert`): what `add` took for another key is lost with it, of which a
-    /// warning tells once.
+    /// Discard only what was added: a key that was never added may look like another one, which is then removed. In a
+    /// filter with a rate, discard only keys that were added with `insert`: a key that looked present to `add` is lost
+    /// with the other key. A warning says so once.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.add("kestrel"), seen.discard("kestrel"), seen.discard("kestrel")
@@ -79,7 +78,7 @@ impl Filter {
         self.shared().change(key.py(), |state| state.remove(hash))
     }
 
-    /// How many copies of the key there are.
+    /// The number of copies of the key.
     ///
     /// >>> CuckooFilter().count("kestrel")
     /// 0
@@ -89,11 +88,11 @@ impl Filter {
         self.shared().ask(key.py(), &[hash], |filter| filter.count(hash))
     }
 
-    /// `add` for many keys: `True` where a key is new. Of equal keys the first is.
+    /// `add` for many keys: `True` for each new key. Of equal keys, the first is new.
     ///
-    /// `null="skip"` answers `False` for nulls, which are refused otherwise. `times` are for windows that go
-    /// by them (`clock="given"`): an array of `datetime64` or a column of times, `datetime` objects (without a zone: of
-    /// UTC), or milliseconds since 1970.
+    /// With `null="skip"` the answer for nulls is `False`; otherwise they are refused. `times` are for windows with
+    /// `clock="given"`: an array of `datetime64` or a column of times, `datetime` objects (UTC if they have no zone),
+    /// or milliseconds since 1970.
     ///
     /// >>> CuckooFilter().add_many(["a", "b", "a"])
     /// array([ True,  True, False])
@@ -141,7 +140,7 @@ impl Filter {
             .map_or(Ok(()), |stopped| Err(error::full(keys.py(), stopped.done, stopped.full, None)))
     }
 
-    /// `add_many` without the answers; or `|=`, if `keys` are a filter.
+    /// `add_many` without answers; `|=` if `keys` is a filter.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen.update(["a", "b", "a"])
@@ -193,7 +192,7 @@ impl Filter {
         self.take_back(keys, null)
     }
 
-    /// `discard_many` of keys that were added just now, for the modules of this package.
+    /// `discard_many` of keys that were just added, for the modules of this package.
     #[pyo3(name = "_take_back", signature = (keys, /, *, null = "error"))]
     fn take_back<'py>(
         &self,
@@ -221,19 +220,19 @@ impl Filter {
         self.ask_for(keys, null, Generations::count_batch)
     }
 
-    /// Items, copies included.
+    /// The number of items, including copies.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.described(py, |filter| usize::try_from(filter.len()).unwrap_or(usize::MAX))
     }
 
-    /// Always true: a filter without keys is one too. `len` tells whether there are any.
+    /// Always true, even for an empty filter; use `len` to check for keys.
     #[expect(clippy::unused_self, reason = "Python asks an object")]
     fn __bool__(&self) -> bool {
         true
     }
 
-    /// Whether both were made alike, and hold the same items in the same places: a copy does, and what was saved and
-    /// loaded. Filters that were filled in another order may differ.
+    /// Whether both have the same parameters, and the same items in the same places. True for copies, and for filters
+    /// that were saved and loaded; filters that were filled in another order may differ.
     ///
     /// >>> seen = CuckooFilter()
     /// >>> seen == seen.copy(), seen == CuckooFilter(seed=1)
@@ -246,13 +245,13 @@ impl Filter {
         whole::described(slf)
     }
 
-    /// The probability that a key which was never added is found, with the items of now.
+    /// The probability of finding a key that was never added, with the present items.
     #[getter]
     fn false_positive_rate(&self, py: Python<'_>) -> PyResult<f64> {
         self.described(py, Generations::false_positive_rate)
     }
 
-    /// Bytes of memory that the filter takes.
+    /// Bytes of memory.
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.described(py, Generations::memory_bytes)
@@ -264,7 +263,7 @@ impl Filter {
         self.described(py, Generations::hash_bits)
     }
 
-    /// Items for which there is room without growth.
+    /// Items that fit without growth.
     #[getter]
     fn capacity(&self, py: Python<'_>) -> PyResult<u64> {
         self.described(py, Generations::capacity)
@@ -276,14 +275,14 @@ impl Filter {
         self.described(py, |filter| Some(filter.max_items()).filter(|items| *items != u64::MAX))
     }
 
-    /// How the program `coua` makes the keys of this file: `find`, the options that found them, and `normalize`, such
-    /// as `["ignore-case"]`. Ask with keys made likewise. `None` if the file does not tell.
+    /// The key options with which the program `coua` made this file: `find`, the options that selected keys, and
+    /// `normalize`, such as `["ignore-case"]`. Look up keys made in the same way. `None` if the file has none.
     #[getter]
     fn key_options<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         slf.get().options_of_keys(slf.py())
     }
 
-    /// A copy in memory, which does not change with this one.
+    /// An independent copy in memory.
     fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         whole::copy(slf.get(), slf.py())
     }
@@ -296,9 +295,9 @@ impl Filter {
         Self::copy(slf)
     }
 
-    /// Adds the keys of another filter that are absent here: the union of sets. Both must have been made with
-    /// the same capacity and rate, or hash bits, and the same seed or key (`MergeError`). Windows must be alike; their
-    /// keys keep their times, and the copies of a key that both have are added up.
+    /// Adds the keys of another filter that are absent here: the union of sets. Both must have
+    /// the same capacity and rate, or hash bits, and the same seed or key (`MergeError`). Windows must be equal; their
+    /// keys keep their times, and the copies of a key in both filters add up.
     ///
     /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
     /// >>> monday.add("a"), tuesday.add("a"), tuesday.add("b")
@@ -310,13 +309,13 @@ impl Filter {
         whole::unite_into(slf, other)
     }
 
-    /// The union of two filters, as `|=` makes it.
+    /// The union of two filters, as by `|=`.
     fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         whole::union(slf.get(), other)
     }
 
-    /// Removes the keys that the other filter lacks: the intersection of sets. Both must have been made alike, as for
-    /// `|=`, and not be windows.
+    /// Removes the keys that are not in the other filter: the intersection of sets. Both need the same parameters, as
+    /// for `|=`, and no window.
     ///
     /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
     /// >>> monday.update(["a", "b"]), tuesday.update(["b", "c"])
@@ -328,41 +327,41 @@ impl Filter {
         whole::intersect_with(slf, other)
     }
 
-    /// The intersection of two filters, as `&=` makes it.
+    /// The intersection of two filters, as by `&=`.
     fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         whole::intersection(slf.get(), other)
     }
 
-    /// Removes all keys. What a window was told of the time stays.
+    /// Removes all keys. A window keeps its clock.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))
     }
 
-    /// Gives back memory that is not needed any more after removals.
+    /// Frees memory after removals.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, Generations::compact)
     }
 
-    /// Tells a window with `clock="given"` the present, in milliseconds since 1970: what is older than its
-    /// length is forgotten, and keys without a time are of this one.
+    /// Sets the present of a window with `clock="given"`, in milliseconds since 1970: keys older than its
+    /// length are forgotten, and keys without a time get this time.
     #[pyo3(signature = (time, /))]
     fn advance(&self, py: Python<'_>, time: Whole<u64>) -> PyResult<()> {
         let is_told =
             |window: Option<Window>| window.is_some_and(|window| window.clock() == Clock::Given);
         if !self.described(py, |filter| is_told(filter.window()))? {
             return Err(PyValueError::new_err(
-                "only a window with clock=\"given\" is told the time",
+                "only a window with clock=\"given\" can be advanced",
             ));
         }
         self.shared().change(py, |state| state.advance(time.0))
     }
 
-    /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
+    /// Writes the filter to a file in one step: a reader sees the old file or the new one.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
         whole::save(self, py, &path.0)
     }
 
-    /// What `save` would write.
+    /// The bytes that `save` writes.
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         whole::bytes(self, py)
     }

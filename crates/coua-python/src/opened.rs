@@ -1,7 +1,7 @@
 //! The files that this process has open for writing.
 //!
-//! The lock of a file tells only that some process has it. To wait for this process itself would often be for ever:
-//! a notebook's cell that is run again.
+//! The lock of a file only shows that some process has it. Waiting for this process itself, as in a notebook's cell
+//! that runs again, would often never end.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ pub(crate) fn check(path: &Path) -> PyResult<()> {
         return Ok(());
     }
     Err(Locked::new_err(format!(
-        "{}: this process has it open for writing: use that filter, or close() it first",
+        "{}: this process has it open for writing; use that filter, or close() it first",
         path.display()
     )))
 }

@@ -1,4 +1,4 @@
-//! What is said of a new filter, by keywords.
+//! Keywords that describe a new filter.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::values::{Secret, Whole};
 /// Generations of a window if nothing is said, as in the program.
 const GENERATIONS: u32 = 8;
 
-/// The description of a filter. What is `None` was left out.
+/// The options of a filter; `None` if not given.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     wanted: Requirements,
@@ -34,9 +34,7 @@ impl Hashing {
     /// From `seed` and `key`, which exclude each other.
     pub(crate) fn new(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Self> {
         if seed.is_some() && key.is_some() {
-            return Err(PyValueError::new_err(
-                "both a seed and a key were given: give one of them",
-            ));
+            return Err(PyValueError::new_err("seed and key exclude each other; use one"));
         }
         Ok(Self { seed: seed.map(|it| it.0), key: key.map(|it| it.0) })
     }
@@ -53,7 +51,7 @@ impl Hashing {
     }
 }
 
-/// Takes a keyword's value away, so that what is left at the end is unknown.
+/// Removes a keyword's value; those left at the end are unknown keywords.
 pub(crate) fn take<'py, T>(keywords: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>>
 where
     T: for<'a> FromPyObject<'a, 'py>,
@@ -102,12 +100,12 @@ impl Options {
         Ok(Self { wanted, key: hashing.key, window: None })
     }
 
-    /// Of this size, given beside the keywords.
+    /// Options with this size, which is given beside the keywords.
     pub(crate) fn sized(self, capacity: Option<u64>, rate: Option<f64>) -> Self {
         Self { wanted: Requirements { capacity, rate, ..self.wanted }, ..self }
     }
 
-    /// Of a window with this length or number of items.
+    /// Options of a window with this length or number of items.
     pub(crate) fn take_window(
         &mut self,
         length: Option<Length>,
@@ -121,18 +119,16 @@ impl Options {
             (Some(Length(milliseconds)), None) => (clock_named(clock.as_deref())?, milliseconds),
             (None, Some(items)) if clock.is_none() => (Clock::Count, items),
             (None, Some(_)) => {
-                return Err(PyValueError::new_err(
-                    "a window of items has no clock: leave clock out",
-                ));
+                return Err(PyValueError::new_err("a window of items has no clock; drop clock="));
             }
             (Some(_), Some(_)) => {
                 return Err(PyValueError::new_err(
-                    "both a length of time and a number of items were given",
+                    "a length of time and a number of items exclude each other; use one",
                 ));
             }
             (None, None) if generations.is_some() || clock.is_some() || by.is_some() => {
                 return Err(PyValueError::new_err(
-                    "generations, clock and window_by are for windows: give a window",
+                    "generations, clock and window_by need a window",
                 ));
             }
             (None, None) => return Ok(()),
@@ -161,7 +157,7 @@ impl Options {
         if self.window.is_some() && self.window != window {
             let (found, wanted) = (words(window), words(self.window));
             return Err(Mismatch::new_err(format!(
-                "the file has {found}, not {wanted}: leave that out, or name another file"
+                "the file has {found}, not {wanted}; drop that, or use another file"
             )));
         }
         let difference = self.wanted.difference(filter.template());
@@ -182,7 +178,7 @@ fn words(window: Option<Window>) -> String {
     format!("{window}{by}, generations={generations}")
 }
 
-/// In days, or the largest unit of which it is a multiple.
+/// In the largest unit, up to days, of which it is a multiple.
 fn duration(milliseconds: u64) -> String {
     let is_multiple = |(_, of): &&(&str, u64)| milliseconds.is_multiple_of(*of);
     let (unit, of) = UNITS[1..].iter().find(is_multiple).unwrap_or(&("ms", 1));
@@ -236,7 +232,7 @@ impl<'py> FromPyObject<'_, 'py> for Length {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let Ok(text) = value.extract::<String>() else {
             let length: Duration = value.extract().map_err(|_| {
-                PyTypeError::new_err("a window is neither text such as \"7d\" nor a timedelta")
+                PyTypeError::new_err("a window must be text such as \"7d\", or a timedelta")
             })?;
             return Ok(Self(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)));
         };

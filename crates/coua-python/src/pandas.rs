@@ -1,4 +1,4 @@
-//! Columns of pandas as keys. Without pyarrow they do not speak Arrow.
+//! pandas columns as keys. Without pyarrow they do not support Arrow.
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyImportError, PyTypeError};
@@ -46,7 +46,7 @@ pub(crate) fn add_column(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult
 fn add_table(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     if keys.getattr("columns")?.len()? < 2 {
         return Err(PyTypeError::new_err(
-            "a table of one column has no keys: give the column, such as frame[\"url\"]",
+            "a table of one column has no keys; use the column, such as frame[\"url\"]",
         ));
     }
     let by_row = PyDict::new(keys.py());
@@ -62,7 +62,7 @@ fn add_table(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Item by item; what pandas takes for missing is null.
+/// Item by item; values that pandas treats as missing are null.
 fn add_objects(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let objects = keys.call_method1("astype", ("object",))?;
     let present = keys.call_method0("notna")?;

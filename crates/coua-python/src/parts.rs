@@ -53,7 +53,7 @@ impl Column for Batch {
 #[derive(Default)]
 struct Parts {
     bytes: Vec<u8>,
-    /// Where each ends; none if it is null, which begins where the one before ends.
+    /// The end of each value; `None` if it is null. A value begins where the one before ends.
     ends: Vec<Option<usize>>,
 }
 
@@ -109,7 +109,7 @@ impl Column for Parts {
 
     fn add_rows(&mut self, _: &StructArray) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "a column of structs is no part of a key: give its fields as columns",
+            "a column of structs cannot be a part of a key; use its fields as columns",
         ))
     }
 }

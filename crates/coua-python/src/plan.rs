@@ -1,4 +1,4 @@
-//! `plan`: how much memory a filter will take.
+//! `plan`: how much memory a filter takes.
 
 use coua::CuckooFilter;
 use coua::sizing::bloom::BloomPlan;
@@ -7,21 +7,21 @@ use pyo3::prelude::*;
 use crate::values::Whole;
 use crate::{error, options};
 
-/// What a filter for a number of items takes.
+/// The size and rate of a filter for a number of items.
 #[pyclass(module = "coua", frozen, get_all)]
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Items that it is for.
+    /// Items that it is planned for.
     items: u64,
-    /// The false positive rate with that many items.
+    /// The false positive rate with these items.
     rate: f64,
     /// Bytes of memory.
     memory_bytes: u64,
-    /// Bits of memory for each item.
+    /// Bits of memory per item.
     bits_per_item: f64,
     /// Bits of every key's hash that it remembers.
     hash_bits: f64,
-    /// Bytes of a Bloom filter with the same rate; `None` if there is none.
+    /// Bytes of a Bloom filter with the same rate; `None` if none is possible.
     bloom_bytes: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Plan {
 }
 
 /// How much memory a filter of `items` takes: one of fixed size with a `rate`, or a growing one with
-/// `hash_bits` (64 if nothing is said), made for that number.
+/// `hash_bits` (default 64), created for that number.
 ///
 /// >>> million = plan(1_000_000, 0.001)
 /// >>> round(million.memory_bytes / 1e6, 1), round(million.bits_per_item, 1)

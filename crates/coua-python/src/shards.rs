@@ -1,4 +1,4 @@
-//! `shards`: how keys are divided among runs and machines.
+//! `shards`: divides keys among runs and machines.
 
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -9,9 +9,9 @@ use crate::collect::batch_of;
 use crate::options::Hashing;
 use crate::values::{Secret, Whole};
 
-/// The shard of each key, from 1 to `of`: the ones that the program takes by `--shard 1/8` to `--shard 8/8`.
+/// The shard of each key, from 1 to `of`, as the program's `--shard 1/8` to `--shard 8/8`.
 ///
-/// `null="skip"` gives nulls to the first shard, as the program does with records that have no key; otherwise
+/// `null="skip"` puts nulls into the first shard, like the program's records without a key; otherwise
 /// they are refused.
 ///
 /// >>> shards(["a", "b", "c", "d"], 4)
@@ -27,7 +27,7 @@ pub(crate) fn shards<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let of = of.0;
     if of == 0 {
-        return Err(PyValueError::new_err("keys cannot be divided into 0 shards"));
+        return Err(PyValueError::new_err("cannot divide keys into 0 shards"));
     }
     let batch = batch_of(keys, Hashing::new(seed, key)?.hasher(), Nulls::named(null)?)?;
     let shards = batch.hashes().iter().map(|hash| hash.share(of) + 1).collect();

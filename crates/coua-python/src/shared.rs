@@ -18,7 +18,7 @@ use crate::state::{Access, Refusal, State, milliseconds_now};
 pub(crate) struct Shared {
     state: RwLock<State>,
     process: Process,
-    /// A window by the system's clock, which is to be told the time.
+    /// A window by the system's clock, which must be advanced.
     is_timed: bool,
     /// A change has panicked in the middle.
     is_broken: AtomicBool,
@@ -92,7 +92,7 @@ impl Shared {
         self.change_long(py, work)
     }
 
-    /// [`change`](Self::change) by what takes a while: others use the interpreter meanwhile.
+    /// A [`change`](Self::change) that takes a while: it releases the interpreter meanwhile.
     pub(crate) fn change_long<R: Send>(
         &self,
         py: Python<'_>,
@@ -178,16 +178,16 @@ impl Shared {
         if self.process.is_this() { Ok(()) } else { self.check_fork() }
     }
 
-    /// After a fork, files belong to the parent, and what another thread of it was doing is never done.
+    /// After a fork, files belong to the parent, and unfinished work of its other threads is lost.
     #[cold]
     fn check_fork(&self) -> PyResult<()> {
         match self.state.try_write().as_deref() {
             Some(State::Written(store)) => Err(Error::new_err(format!(
-                "{}: was opened before this process was forked, and belongs to its parent: open it here",
+                "{}: was opened before this process was forked, and belongs to its parent; open it here",
                 store.path().display()
             ))),
             None => Err(Error::new_err(
-                "the filter was in use by another thread when this process was forked: copy it before the \
+                "the filter was in use by another thread when this process was forked; copy it before the \
                  fork, or start processes by \"spawn\"",
             )),
             _ => {

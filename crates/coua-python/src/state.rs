@@ -1,4 +1,4 @@
-//! A filter in memory, or in a file: what a Python object holds.
+//! The content of a Python object: a filter in memory, or in a file.
 
 use std::mem;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use pyo3::PyErr;
 
 use crate::error::{Closed, Error};
 
-/// Where a filter is.
+/// The place of a filter.
 #[derive(Debug)]
 pub(crate) enum State {
     /// In memory alone.
     Memory(Generations),
     /// In a file that this process writes.
     Written(Box<Store>),
-    /// In a file that is only asked.
+    /// In a file opened for reading.
     Read(View),
     /// It was closed.
     Closed,
@@ -35,12 +35,12 @@ pub(crate) enum Refusal {
 impl From<Refusal> for PyErr {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Closed => Closed::new_err("the file is closed: open it again"),
+            Refusal::Closed => Closed::new_err("the file is closed; open it again"),
             Refusal::ReadOnly => {
-                Closed::new_err("the file was opened with readonly=True: open it without that")
+                Closed::new_err("the file was opened with readonly=True; open it without")
             }
             Refusal::Broken => Error::new_err(
-                "the filter is not whole any more: an operation on it has failed inside",
+                "the filter is unusable, because an earlier operation failed internally; load it again",
             ),
         }
     }
@@ -64,7 +64,7 @@ impl<'a> Keys<'a> {
 }
 
 impl State {
-    /// Whether something can be asked, or changed.
+    /// Whether the filter can be queried, or changed.
     #[inline]
     pub(crate) fn check(&self, changes: Access) -> Result<(), Refusal> {
         match (self, changes) {
@@ -118,8 +118,8 @@ impl State {
             .is_some_and(|window| generation(time, window) > generation(filter.clock(), window))
     }
 
-    /// The filter, for lookups of these keys beside those of other threads; none if only one thread may ask, by
-    /// [`asked_alone`](Self::asked_alone).
+    /// The filter, for lookups of these keys concurrent with other threads; `None` if only one thread at a time may look
+    /// keys up, with [`asked_alone`](Self::asked_alone).
     #[inline]
     pub(crate) fn asked(&self, hashes: &[KeyHash]) -> Option<&Generations> {
         match self {
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// The filter, for lookups of these keys while no other thread asks.
+    /// The filter, for lookups of these keys by one thread at a time.
     pub(crate) fn asked_alone(&mut self, hashes: &[KeyHash]) -> &Generations {
         match self {
             Self::Read(view) => view.asked(hashes),
@@ -187,7 +187,7 @@ impl State {
     }
 }
 
-/// What is done to a filter.
+/// How an operation accesses a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Ask,

@@ -65,6 +65,6 @@ fn datetimes<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
 
 fn no_times() -> PyErr {
     PyTypeError::new_err(
-        "times are neither datetime64, datetime objects, nor integers (milliseconds since 1970)",
+        "times must be datetime64, datetime objects, or integers (milliseconds since 1970)",
     )
 }

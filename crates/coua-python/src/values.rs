@@ -1,4 +1,4 @@
-//! Arguments, and what is said of values, in Python's words.
+//! Arguments, and texts about values.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl<'py> FromPyObject<'_, 'py> for Secret {
         let bytes = bytes.as_slice().map_err(crate::error::value)?;
         bytes.try_into().map(Self).map_err(|_| {
             PyValueError::new_err(format!(
-                "a key has 16 bytes, such as secrets.token_bytes(16), and not {}",
+                "a key must have 16 bytes, such as secrets.token_bytes(16), not {}",
                 bytes.len()
             ))
         })

@@ -102,14 +102,14 @@ pub(crate) fn bytes<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py
 pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyTuple>> {
     if matches!(filter.get().hasher().algorithm(), HashAlgorithm::SipHash13 { .. }) {
         return Err(PyTypeError::new_err(
-            "a filter with a secret key is not pickled, for the key would be in the pickle: save it, and load \
+            "a filter with a secret key cannot be pickled, because the pickle would contain the key; save it, and load \
              it with key=",
         ));
     }
     // A file has none.
     let Ok(from_bytes) = filter.get_type().getattr("from_bytes") else {
         return Err(PyTypeError::new_err(
-            "an open file is not pickled: pickle its copy(), or its path",
+            "an open file cannot be pickled; pickle its copy(), or its path",
         ));
     };
     let arguments = (bytes(filter.get(), filter.py())?,);
@@ -148,7 +148,9 @@ fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
 
 fn intersect(filter: &mut Generations, other: &Generations) -> PyResult<()> {
     let (Some(into), Some(from)) = (filter.unbounded_mut(), other.unbounded()) else {
-        return Err(MergeError::new_err("windows have no intersection: their keys have times"));
+        return Err(MergeError::new_err(
+            "windows cannot be intersected, because their keys have times",
+        ));
     };
     into.intersect(from).map_err(|error| MergeError::new_err(error.to_string()))
 }

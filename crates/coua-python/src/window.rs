@@ -12,15 +12,15 @@ use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
 use crate::values::{FileName, Secret, Whole};
 
-/// A set of keys that forgets what is older than `length`, such as `"7d"` or a `timedelta`; or, with
+/// A set of keys that forgets keys older than `length`, such as `"7d"` or a `timedelta`; or, with
 /// `items=N`, all but the last N keys.
 ///
-/// A key counts as seen for at least `length` after it was new, and for at most one generation (a part of
-/// `length`; there are `generations`) more. Its time is that of its arrival. With `clock="given"` keys bring times
-/// of their own (`times`, or `advance`), and the latest so far is the present. With `by="last"` the time counts from
-/// when `add` saw a key last, and not from when it was new.
+/// A key counts as seen for at least `length` after it was new, and for at most one generation (`length` /
+/// `generations`) more. Its time is that of its arrival. With `clock="given"` keys have their own times
+/// (`times`, or `advance`), and the latest so far is the present. With `by="last"` the time counts from
+/// when `add` last saw the key, not from when it was new.
 ///
-/// The other keywords are those of `CuckooFilter`; `capacity` and `max_items` are meant for all
+/// The other keywords are those of `CuckooFilter`; `capacity` and `max_items` apply to all
 /// generations together.
 ///
 /// >>> last = Window(items=1_000_000)
@@ -52,9 +52,7 @@ impl Window {
         let items = take::<Whole<u64>>(&keywords, "items")?.map(|it| it.0);
         let by = take(&keywords, "by")?;
         if length.is_none() && items.is_none() {
-            return Err(PyValueError::new_err(
-                "how long is the window? give a length such as \"7d\", or items",
-            ));
+            return Err(PyValueError::new_err("a window needs a length such as \"7d\", or items"));
         }
         let mut options = Options::take(&keywords)?;
         options.take_window(length, items, by, &keywords)?;
@@ -62,7 +60,7 @@ impl Window {
         Ok(Self::of(options.build()?, &Notes::default()))
     }
 
-    /// The window in a file that any program or package wrote.
+    /// Loads the window from a file of any coua program or package.
     #[staticmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
@@ -70,7 +68,7 @@ impl Window {
         windowed(py, filter, &notes)
     }
 
-    /// The window that `bytes(window)` gave, of whatever holds them.
+    /// Loads a window from the result of `bytes(window)`, in any object that holds bytes.
     #[staticmethod]
     #[pyo3(signature = (data, *, key = None))]
     fn from_bytes(
@@ -81,7 +79,7 @@ impl Window {
         windowed(py, from_bytes(py, data, key)?, &Notes::default())
     }
 
-    /// Items that were forgotten since the window was made or loaded.
+    /// Items forgotten since the window was created or loaded.
     #[getter]
     fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.as_super().get().described(slf.py(), Generations::forgotten)
@@ -90,7 +88,7 @@ impl Window {
 
 fn windowed(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<Window>> {
     if filter.window().is_none() {
-        return Err(LoadError::new_err("the filter never forgets: coua.CuckooFilter loads it"));
+        return Err(LoadError::new_err("the filter has no window; load it with coua.CuckooFilter"));
     }
     Py::new(py, Window::of(filter, notes))
 }

@@ -135,14 +135,14 @@ def test_windows_of_python_and_the_program(tmp_path: Path, program: Program) -> 
     with coua.open(path) as seen:
         assert not seen.add_many(["a", "b"]).any()
     for arguments, error in [
-        ({"window": "8d"}, 'has window="7d", generations=8, not window="8d", generations=8:'),
-        ({"window": "36h", "clock": "given"}, 'not window="36h", clock="given", generations=8:'),
-        ({"window_items": 6, "generations": 2}, "not window_items=6, generations=2:"),
-        ({"window": "7d", "window_by": "last"}, 'not window="7d", window_by="last", generations=8:'),
+        ({"window": "8d"}, 'has window="7d", generations=8, not window="8d", generations=8;'),
+        ({"window": "36h", "clock": "given"}, 'not window="36h", clock="given", generations=8;'),
+        ({"window_items": 6, "generations": 2}, "not window_items=6, generations=2;"),
+        ({"window": "7d", "window_by": "last"}, 'not window="7d", window_by="last", generations=8;'),
     ]:
         with pytest.raises(coua.Mismatch, match=re.escape(error)):
             coua.open(path, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Window loads it"):
+    with pytest.raises(ValueError, match="load it with coua.Window"):
         coua.CuckooFilter.load(path)
 
 

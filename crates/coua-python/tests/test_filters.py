@@ -115,7 +115,7 @@ def test_nulls_count_among_the_keys_that_are_done() -> None:
         (lambda: coua.CuckooFilter(max_items=2**64), OverflowError, "18446744073709551616 is not between"),
         (lambda: coua.CuckooFilter(hash_bits=2**32), OverflowError, "4294967296 is not between 0 and 2**32 - 1"),
         (lambda: coua.shards([], -1), OverflowError, "-1 is not between 0 and 2**32 - 1"),
-        (lambda: coua.CuckooFilter(key=b"x"), ValueError, "a key has 16 bytes, such as secrets.token_bytes(16), and not 1"),
+        (lambda: coua.CuckooFilter(key=b"x"), ValueError, "a key must have 16 bytes, such as secrets.token_bytes(16), not 1"),
         (lambda: coua.CuckooFilter(key="x" * 16), TypeError, "bytes-like"),  # type: ignore[arg-type]
         (lambda: coua.CuckooFilter("10"), TypeError, "cannot be interpreted as an integer"),  # type: ignore[arg-type]
         (lambda: coua.CuckooFilter.load(5), TypeError, "expected str, bytes or os.PathLike object, not int"),  # type: ignore[arg-type]

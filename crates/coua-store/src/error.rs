@@ -1,4 +1,4 @@
-//! What can go wrong with a filter in a file.
+//! Errors of filter files.
 
 use std::error::Error;
 use std::fmt;
@@ -20,7 +20,7 @@ use coua::{BatchFull, Full, FullReason, LoadError};
 pub struct StoreError {
     /// The file that the message is about: the filter.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Why it failed.
     pub reason: Reason,
 }
 
@@ -53,14 +53,14 @@ impl Error for StoreError {
     }
 }
 
-/// What is wrong with a filter file. Its text does not name the file.
+/// The reason of a failure, whose text does not name the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The operating system refused something.
+    /// An error of the operating system.
     #[error("cannot {doing}: {source}{}", hint(source))]
     Io {
-        /// What was tried, as a verb: "open", "write", "lock".
+        /// The attempted action, as a verb: "open", "write", "lock".
         doing: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -70,7 +70,7 @@ pub enum Reason {
     NotRegular,
     /// The file is empty: another run is creating the filter, or was interrupted.
     #[error(
-        "is empty: the run that creates this filter has committed nothing yet, or was interrupted; run it \
+        "is empty: the run that created it was interrupted, or has not committed yet; run it \
          again, or remove the file"
     )]
     Blank,
@@ -80,59 +80,57 @@ pub enum Reason {
     /// The snapshot cannot be loaded.
     #[error("{0}")]
     Load(#[source] LoadError),
-    /// The log is damaged, and not just incomplete at its end, as a crash leaves it.
-    #[error("is damaged at byte {offset}: {what}; restore it from a copy")]
+    /// The log is damaged, not just incomplete at its end, as after a crash.
+    #[error("is damaged at byte {offset}: {what}; restore it from a backup")]
     Damaged {
         /// Offset of the damaged part.
         offset: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         what: Damage,
     },
     /// The changes in the log cannot be applied to the snapshot.
-    #[error("the change at byte {offset} of its log cannot be repeated: {source}")]
+    #[error("the change at byte {offset} of its log cannot be replayed: {source}")]
     Replay {
         /// Offset of the change.
         offset: u64,
-        /// Why.
+        /// The refusal of the filter.
         source: BatchFull,
     },
     /// The folder of a file cannot be opened, so new names in it could not be synced. Nothing was written.
     #[error("its folder {}", folder_words(.0))]
     Folder(#[source] io::Error),
-    /// Everything was written, and every reader finds it, but it was not confirmed by fsync. A power cut may leave
-    /// the state before, which is as complete. Nothing needs to be done again.
-    #[error("written, but it is not certain that it outlasts a power cut: {0}")]
+    /// Everything was written, and readers see it, but fsync did not confirm it. After a power cut the file may have
+    /// the previous state, which is also complete. Nothing needs to be repeated.
+    #[error("written, but fsync failed, so a power cut may undo it: {0}")]
     Unsynced(#[source] io::Error),
     /// Another process removed, replaced or overwrote the file while it was in use, without taking the lock.
     #[error(
-        "was removed, replaced or overwritten while it was open for writing: what was not committed before is lost; \
+        "was removed, replaced or overwritten while it was open for writing; uncommitted changes are lost; \
          do not move or restore a filter while it is written"
     )]
     Replaced,
     /// The file was overwritten or truncated in place while it was read: answers may have been wrong.
     #[error(
-        "was overwritten while it was read, so answers may be wrong: ask again, and replace filters by renaming"
+        "was overwritten while it was read, so answers may be wrong; run again, and replace filters by renaming"
     )]
     Overwritten,
-    /// A note and its name take too many bytes. It was not set.
-    #[error("a note takes {found} bytes with its name, but at most {most} are possible")]
+    /// A note and its name are too large. It was not set.
+    #[error("a note with its name takes {found} bytes, but the limit is {most}")]
     NoteTooLarge {
-        /// Bytes that it takes.
+        /// Bytes of the note and its name.
         found: u64,
         /// [`Notes::MOST_BYTES`](crate::Notes::MOST_BYTES).
         most: u64,
     },
-    /// There are as many notes as a file may have. The note was not set.
-    #[error(
-        "has {most} notes, and no more are possible: remove some, or put several values into one"
-    )]
+    /// The file has as many notes as it may have. The note was not set.
+    #[error("has {most} notes, which is the limit; remove some, or put several values into one")]
     TooManyNotes {
         /// [`Notes::MOST`](crate::Notes::MOST).
         most: usize,
     },
-    /// An earlier failure could not be undone on disk: open the store again.
+    /// An earlier failure could not be undone on disk. Open the store again.
     #[error(
-        "an earlier write failed and could not be undone; what was committed before is safe: open the filter again"
+        "an earlier write failed and could not be undone; earlier commits are safe; open the filter again"
     )]
     Broken,
 }
@@ -143,23 +141,21 @@ impl Reason {
     }
 }
 
-/// What is wrong in a log.
+/// Damage in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A frame of a kind that is not known.
-    #[error(
-        "frame kind {found} is not known (1 to 3 are): a newer coua wrote it, or it is damaged"
-    )]
+    /// A frame of an unknown kind.
+    #[error("unknown frame kind {found} (expected 1 to 3): written by a newer coua, or damaged")]
     Kind {
         /// The kind found.
         found: u32,
     },
     /// A checksum does not match.
-    #[error("a checksum does not fit")]
+    #[error("checksum mismatch")]
     Checksum,
     /// A frame is missing, or exists twice.
-    #[error("frame number {found} stands where number {expected} should")]
+    #[error("found frame number {found}, expected {expected}")]
     Sequence {
         /// The number found.
         found: u64,
@@ -167,7 +163,7 @@ pub enum Damage {
         expected: u64,
     },
     /// A frame belongs to another filter.
-    #[error("it belongs to snapshot {found:016x}, but this one is {expected:016x}")]
+    #[error("the frame belongs to snapshot {found:016x}, not to {expected:016x}")]
     Frame {
         /// The checksum of that filter's snapshot.
         found: u64,
@@ -186,12 +182,12 @@ pub enum Damage {
 
 fn hint(error: &io::Error) -> &'static str {
     let is_unsupported = error.kind() == io::ErrorKind::Unsupported;
-    if is_unsupported { "; its file system does not support that" } else { "" }
+    if is_unsupported { "; its file system does not support this" } else { "" }
 }
 
 fn folder_words(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::NotFound {
         return "does not exist".to_owned();
     }
-    format!("cannot be opened, as is needed to bring its name to the disk: {error}")
+    format!("cannot be opened, which is needed to sync its name: {error}")
 }

@@ -1,26 +1,26 @@
-//! Append to the log, or write a new snapshot, now or in the background? The answer follows from a few numbers.
+//! Decides from a few numbers whether to append to the log or write a new snapshot, now or in the background.
 
 /// A log of up to this many bytes may follow any snapshot, however small.
 const LEAST_LOG: u64 = 1 << 20;
 
-/// Bytes from which on a snapshot is written in the background. Writing a smaller one takes no longer than a
-/// usual commit of the program, which has the records of some seconds, eight bytes each.
+/// From this size on, a snapshot is written in the background. Writing a smaller one takes no longer than a
+/// usual commit of the program, which has the records of a few seconds, eight bytes each.
 const LEAST_BACKGROUND: u64 = 16 << 20;
 
-/// Below this many bytes of log no commit waits, however small the filter: opening repeats them in seconds.
+/// Below this many bytes of log no commit waits, however small the filter: opening replays them in seconds.
 const LEAST_WAIT: u64 = 256 << 20;
 
-/// A snapshot of up to this many bytes is written anew at the end, so that no log follows it.
+/// A snapshot of up to this many bytes is rewritten at the end, so that no log follows it.
 const SMALL: u64 = 1 << 20;
 
-/// What the user has chosen.
+/// Limits chosen by the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes of log at which a new snapshot is begun; none: it depends on the snapshot.
+    /// Bytes of log at which a new snapshot begins; none: depends on the snapshot.
     pub(crate) max_log: Option<u64>,
-    /// Filters from this size on are written in the background.
+    /// From this size on, filters are written in the background.
     pub(crate) background_from: u64,
-    /// While a snapshot is written in the background, the log may become as large as this, or as the filter.
+    /// While a snapshot is written in the background, the log may grow to this size, or to the size of the filter.
     pub(crate) most_waiting: u64,
 }
 
@@ -30,34 +30,34 @@ impl Default for Limits {
     }
 }
 
-/// How the changes are made durable.
+/// How to make the changes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// In the log.
     Append,
-    /// In the log, after which a thread begins a new snapshot.
+    /// In the log; then a thread begins a new snapshot.
     Background,
-    /// By a new snapshot, which the commit writes.
+    /// In a new snapshot, which the commit writes.
     Rewrite,
 }
 
-/// What the answer follows from; sizes are in bytes.
+/// The numbers that decide; sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     pub(crate) limits: Limits,
-    /// Of the snapshot; 0 if there is none.
+    /// The snapshot; 0 if there is none.
     pub(crate) snapshot: u64,
-    /// Of the filter in memory, from which the next snapshot is made.
+    /// The filter in memory, from which the next snapshot is made.
     pub(crate) filter: u64,
-    /// Of the log with all changes, also those not committed.
+    /// The log with all changes, including uncommitted ones.
     pub(crate) log: u64,
-    /// Of what the log begins with after any snapshot.
+    /// The part of the log that follows any snapshot.
     pub(crate) first: u64,
-    /// Of the memory that a thread needs to load the snapshot and to repeat the log.
+    /// The memory that a thread needs to load the snapshot and to replay the log.
     pub(crate) thread: u64,
-    /// A thread is making a snapshot.
+    /// A thread is writing a snapshot.
     pub(crate) is_at_work: bool,
-    /// The log depends on when the commits were.
+    /// The log depends on the times of commits.
     pub(crate) is_piecemeal: bool,
 }
 
@@ -72,7 +72,7 @@ impl Situation {
         self.limits.max_log.unwrap_or_else(|| self.first + quarter.max(LEAST_LOG))
     }
 
-    /// How to commit. The available memory, which is none if unknown, is asked for only where it matters.
+    /// How to commit. Calls `available` for the free memory (none if unknown) only if it matters.
     pub(crate) fn growth(&self, available: impl FnOnce() -> Option<u64>) -> Growth {
         if self.log < self.log_limit() {
             return Growth::Append;
@@ -85,12 +85,12 @@ impl Situation {
             return Growth::Append;
         }
         let needed = self.thread.saturating_add(self.largest() - self.snapshot);
-        // A quarter is left to others.
+        // Leaves a quarter to other programs.
         let has_memory = available().is_none_or(|bytes| needed <= bytes / 4 * 3);
         if has_memory { Growth::Background } else { Growth::Rewrite }
     }
 
-    /// How to commit if nothing follows.
+    /// How to commit at the end.
     pub(crate) fn growth_at_end(&self) -> AtEnd {
         if self.log >= self.log_limit() {
             AtEnd::Rewrite
@@ -103,19 +103,19 @@ impl Situation {
 
     /// Whether the log stays below its limit with `changes` more changes.
     pub(crate) fn has_room_for(&self, changes: u64) -> bool {
-        // 8 bytes a change, and as much again for the frames of small commits.
+        // 8 bytes per change, and as much again for the frames of small commits.
         self.log.saturating_add(changes.saturating_mul(16)) <= self.log_limit()
     }
 }
 
-/// How the last changes are made durable.
+/// How to make the last changes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtEnd {
     /// In the log.
     Append,
-    /// By a new snapshot; in the log if the disk has no space for another one.
+    /// In a new snapshot, or in the log if the disk has no space for one.
     RewriteIfThereIsSpace,
-    /// By a new snapshot.
+    /// In a new snapshot.
     Rewrite,
 }
 

@@ -1,4 +1,4 @@
-//! Looking into the log of a filter's file. The snapshot before it is read by [`coua::inspect`].
+//! Inspects the log of a filter file. [`coua::inspect`] reads the snapshot before it.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use crate::recover::Committed;
 
 pub use crate::log::{LogEvent, Source};
 
-/// What follows the snapshot in a file.
+/// The log after the snapshot in a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogView {
     /// Bytes up to the end of the last commit.
     pub bytes: u64,
-    /// Commits.
+    /// The number of commits.
     pub transactions: u64,
     /// Bytes after the last commit, which an interrupted write left.
     pub uncommitted: u64,
-    /// The notes, as they were committed.
+    /// The committed notes.
     pub notes: Notes,
 }
 
-/// Reads a log frame by frame, also from a [`Source`] whose bytes are not all there yet.
+/// Reads a log frame by frame, even from a [`Source`] that has not received all its bytes.
 ///
 /// ```
 /// use std::{fs::File, path::Path};
@@ -51,24 +51,24 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Of the log after a snapshot of `snapshot_bytes` bytes. `path` is the name of the file in errors.
+    /// A reader of the log after a snapshot of `snapshot_bytes` bytes. `path` is the name of the file in errors.
     ///
     /// # Errors
     ///
-    /// [`Reason::Io`](crate::Reason::Io): the end of the snapshot cannot be read.
+    /// [`Reason::Io`](crate::Reason::Io) if the end of the snapshot cannot be read.
     pub fn new(file: &dyn Source, path: &Path, snapshot_bytes: u64) -> Result<Self, StoreError> {
         let base = Base::of(file, snapshot_bytes);
         let base = base.map_err(|source| StoreError::io(path, "read", source))?;
         Ok(Self { base, contents: Contents::of_nothing(base), committed: Committed::default() })
     }
 
-    /// Checks the log to its end, and shows to `each` what it says. O(bytes of the log); a frame is in memory
+    /// Checks the log to its end, and calls `each` with its events. O(bytes of the log); one frame is in memory
     /// at a time.
     ///
     /// # Errors
     ///
-    /// [`Reason::Damaged`](crate::Reason::Damaged) with the offset of what is wrong. After
-    /// [`Reason::Io`](crate::Reason::Io) it may be called again, and goes on at the frame that could not be read.
+    /// [`Reason::Damaged`](crate::Reason::Damaged) with the offset of the damage. After
+    /// [`Reason::Io`](crate::Reason::Io) it may be called again, and continues at the frame that could not be read.
     pub fn read(
         &mut self,
         file: &dyn Source,
@@ -96,7 +96,7 @@ impl LogReader {
         })
     }
 
-    /// Bytes of the file before the frame that is read next.
+    /// The offset in the file of the next frame.
     pub fn position(&self) -> u64 {
         self.contents.checked.at
     }

@@ -1,12 +1,12 @@
-//! A Coua filter that lives in a file.
+//! Coua filters in files.
 //!
-//! Everything that was committed lies in the one file that the user named: a snapshot of the filter, and a
-//! log of what was committed since (docs/format.md). It can be moved, copied and backed up like any file.
+//! One file holds everything that was committed: a snapshot of the filter, and a
+//! log of later commits (docs/format.md). It can be moved, copied and backed up like any file.
 //!
-//! The snapshot is mapped, so that a few changes to a filter of gigabytes cost a few pages. A commit appends
-//! to the log; when that has grown, a new snapshot replaces the file in one step, and a large one is made by
-//! a thread while the work goes on. One process writes at a time and holds a lock on the file; any number
-//! read, and see the last commit.
+//! The snapshot is mapped, so a few changes to a filter of gigabytes cost a few pages. A commit appends
+//! to the log. When the log has grown, a new snapshot replaces the file in one step; a thread writes a large one
+//! while the work continues. One process writes at a time and holds a lock on the file; any number
+//! of processes read, and see the last commit.
 //!
 //! ```
 //! use coua::CuckooFilter;

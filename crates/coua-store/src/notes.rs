@@ -1,17 +1,17 @@
-//! Notes: small values of a program, by name, which are committed with the changes of the filter.
+//! Notes: small named values of a program, which are committed with the changes of the filter.
 
 use std::collections::BTreeMap;
 
 use crate::error::Reason;
 use crate::log::{Fields, MOST_PAYLOAD, put_u32};
 
-// What an entry of a frame of notes does (docs/format.md, section 9).
+// Kinds of entries in a frame of notes (docs/format.md, section 9).
 const SET: u32 = 1;
 const REMOVE: u32 = 2;
-/// What it does, and two lengths.
+/// Its kind, and two lengths.
 const ENTRY_BYTES: u64 = 12;
 
-/// The notes of a program with a filter: values of any bytes, by name. [`Store::set_note`](crate::Store::set_note)
+/// A program's notes in a filter file: named values of any bytes. [`Store::set_note`](crate::Store::set_note)
 /// changes them.
 ///
 /// ```
@@ -32,17 +32,17 @@ const ENTRY_BYTES: u64 = 12;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     notes: BTreeMap<String, Vec<u8>>,
-    /// What they take in the file.
+    /// Their size in the file.
     bytes: u64,
 }
 
 impl Notes {
-    /// Bytes at most of a note and its name.
+    /// The most bytes of a note and its name.
     pub const MOST_BYTES: u64 = MOST_PAYLOAD - ENTRY_BYTES;
-    /// Notes at most of a file.
+    /// The most notes of a file.
     pub const MOST: usize = 1 << 20;
 
-    /// The note of this name.
+    /// The note with this name.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.notes.get(name).map(Vec::as_slice)
     }
@@ -62,7 +62,7 @@ impl Notes {
         self.notes.len()
     }
 
-    /// Sets a note: of notes that a new file is to have.
+    /// Sets a note, for a new file.
     ///
     /// # Errors
     ///
@@ -96,13 +96,13 @@ impl Notes {
         self.bytes
     }
 
-    /// All of them, as payloads of frames.
+    /// All notes, as payloads of frames.
     pub(crate) fn encode_all(&self) -> Vec<Vec<u8>> {
         self.encode(self.notes.keys())
     }
 
-    /// What has become of the notes of these names, as payloads of frames. Removals come first, so that there is always
-    /// room for what is set.
+    /// The present state of the notes with these names, as payloads of frames. Removals come first, so that there is
+    /// always room for what is set.
     pub(crate) fn encode<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> Vec<Vec<u8>> {
         let mut payloads: Vec<Vec<u8>> = Vec::new();
         let (set, removed): (Vec<_>, Vec<_>) =
@@ -124,7 +124,7 @@ impl Notes {
         payloads
     }
 
-    /// Repeats the changes of a frame. None if the bytes are not what [`encode`](Self::encode) gives.
+    /// Replays the changes of a frame. None if [`encode`](Self::encode) did not write the bytes.
     pub(crate) fn replay(&mut self, payload: &[u8]) -> Option<()> {
         let mut fields = Fields::new(payload);
         while !fields.is_at_end() {
@@ -140,7 +140,7 @@ impl Notes {
     }
 }
 
-/// Bytes that a note takes in the file.
+/// The size of a note in the file.
 pub(crate) fn bytes_of(name: &str, note: &[u8]) -> u64 {
     ENTRY_BYTES + (name.len() + note.len()) as u64
 }

@@ -1,10 +1,10 @@
-//! How a filter is to be: what to make if there is none, and what one that exists must agree with.
+//! Requirements on a filter: parameters of a new one, which an existing one must agree with.
 
 use std::fmt::Display;
 
 use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
 
-/// What is asked of a filter, apart from a window. What is `None` is left open.
+/// Requirements on a filter, apart from a window. `None` means any value.
 ///
 /// ```
 /// use coua::{CuckooFilter, KeyHasher, WhenFull};
@@ -19,9 +19,9 @@ use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, 
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Requirements {
-    /// Items to make room for at once. A filter that exists agrees with any number.
+    /// Items to make room for at once. An existing filter agrees with any number.
     pub capacity: Option<u64>,
-    /// The highest false-positive rate at `max_items`. One that exists may have a better one.
+    /// The highest false-positive rate at `max_items`. An existing filter may have a lower one.
     pub rate: Option<f64>,
     /// Items up to which the rate must hold.
     pub max_items: Option<u64>,
@@ -29,38 +29,37 @@ pub struct Requirements {
     pub hash_bits: Option<u32>,
     /// Slots of a bucket.
     pub slots_per_bucket: Option<u32>,
-    /// How buckets lie in the table.
+    /// Disjoint or overlapping buckets.
     pub layout: Option<Layout>,
-    /// What to do with an item for which there is no room.
+    /// What to do when no slot is free for an item.
     pub when_full: Option<WhenFull>,
     /// How keys are hashed.
     pub hasher: Option<KeyHasher>,
 }
 
-/// Where a filter that exists is not as it was to be.
+/// A difference between an existing filter and the requirements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The field of [`Requirements`]; of the hasher, `seed`.
+    /// The field of [`Requirements`]; for the hasher, `seed`.
     pub option: &'static str,
-    /// What the filter has.
+    /// The value of the filter.
     pub found: String,
-    /// What was asked for.
+    /// The required value.
     pub wanted: String,
 }
 
 impl Difference {
-    /// What to tell the user, who knows the option by this name.
+    /// The message for the user, to whom the option has this name.
     pub fn explain(&self, option: impl Display) -> String {
         let Self { found, wanted, .. } = self;
         format!(
-            "the filter exists, and its {option} is {found}, not {wanted}: leave {option} out, or name another \
-             filter"
+            "the existing filter has {option} {found}, not {wanted}; drop {option}, or use another filter"
         )
     }
 }
 
 impl Requirements {
-    /// For a new filter.
+    /// The builder of a new filter.
     pub fn builder(&self) -> CuckooFilterBuilder {
         let builder = CuckooFilter::builder().hasher(self.hasher.unwrap_or_default());
         let builder = with(builder, self.capacity, CuckooFilterBuilder::capacity);
@@ -72,7 +71,7 @@ impl Requirements {
         with(builder, self.when_full, CuckooFilterBuilder::when_full)
     }
 
-    /// The first thing in which a filter that exists differs.
+    /// The first difference of an existing filter.
     pub fn difference(&self, filter: &CuckooFilter) -> Option<Difference> {
         let slots = |slots: u32| slots.to_string();
         let all = [
@@ -88,7 +87,7 @@ impl Requirements {
     }
 }
 
-/// A description with what is asked for, if anything is.
+/// Applies an option to a builder, if it is given.
 fn with<T>(
     builder: CuckooFilterBuilder,
     wanted: Option<T>,
@@ -98,7 +97,7 @@ fn with<T>(
 }
 
 fn bits_differ(wanted: u32, found: f64) -> Option<Difference> {
-    // Those of a filter that was made for a rate are no whole number.
+    // The hash bits of a filter that was built for a rate are not a whole number.
     let is_near = (f64::from(wanted) - found).abs() < 1.0;
     (!is_near).then(|| difference("hash_bits", format!("{found:.2}"), wanted))
 }
@@ -106,7 +105,7 @@ fn bits_differ(wanted: u32, found: f64) -> Option<Difference> {
 fn rate_differs(wanted: f64, filter: &CuckooFilter) -> Option<Difference> {
     let holds = filter.max_items() as f64 / filter.hash_bits().exp2();
     let found = match filter.max_items() {
-        u64::MAX => "unbounded (nothing limits its items)".to_owned(),
+        u64::MAX => "unbounded (no limit of items)".to_owned(),
         _ => format!("{holds:.2e}"),
     };
     (holds > wanted * 1.001).then(|| difference("rate", found, wanted))
@@ -149,7 +148,7 @@ fn when_full_name(when_full: WhenFull) -> String {
     .to_owned()
 }
 
-/// With its seed, never with its key.
+/// The name of a hasher, with its seed, but never with its key.
 fn hasher_name(hasher: KeyHasher) -> String {
     match hasher.algorithm() {
         HashAlgorithm::Xxh3 { seed } => seed.to_string(),

@@ -1,4 +1,4 @@
-//! Checking a filter's file in little memory.
+//! Checks a filter file in little memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::error::{Reason, StoreError};
 use crate::inspect::{LogEvent, LogReader};
 use crate::recover::{base_of, read_while_written};
 
-/// A file of which every byte was checked: the last committed state in it.
+/// The last committed state of a file whose bytes were all checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
@@ -22,7 +22,7 @@ pub struct Verified {
     pub items: u64,
     /// Bytes of the snapshot.
     pub snapshot_bytes: u64,
-    /// Bytes of what was committed since the snapshot.
+    /// Bytes of commits after the snapshot.
     pub log_bytes: u64,
     /// Commits in the log.
     pub transactions: u64,
@@ -30,8 +30,7 @@ pub struct Verified {
     pub uncommitted: u64,
 }
 
-/// Checks a file that a writer may be changing: a segment of the snapshot, or a frame of the log, is in memory at a
-/// time.
+/// Checks a file that a writer may be changing, with one segment or log frame in memory at a time.
 pub(crate) fn verify(path: &Path, key: Option<[u8; 16]>) -> Result<Verified, StoreError> {
     read_while_written(path, |file| {
         let snapshot_bytes = base_of(file, path)?.bytes;
@@ -76,12 +75,12 @@ struct Counts {
     time: u64,
 }
 
-/// Counts the items of a filter from what its log says.
+/// Counts the items of a filter from its log.
 #[derive(Debug, Default)]
 struct ItemCount {
     window: Option<Window>,
     committed: Counts,
-    /// With what is not committed yet.
+    /// The counts including uncommitted changes.
     pending: Option<Counts>,
     generation: u64,
 }
@@ -101,7 +100,7 @@ impl ItemCount {
         }
     }
 
-    /// Of the generations that the window has not left.
+    /// The committed items of the generations in the window.
     fn committed(&self) -> u64 {
         let Counts { of, time } = &self.committed;
         let oldest = self

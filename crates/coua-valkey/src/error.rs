@@ -1,7 +1,7 @@
-//! Why a command is refused, and why a value cannot be loaded.
+//! Errors of commands, and of loading values.
 //!
-//! Texts that clients of the module this one stands in for may compare are that module's, word for
-//! word; they are pinned by a test below.
+//! Texts that clients of RedisBloom may compare are RedisBloom's, word for
+//! word; a test below pins them.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use thiserror::Error;
 
 use crate::redisbloom::{self as peer, InsertError};
 
-/// Bytes of a foreign word that an error repeats.
+/// The most bytes of a client's word that an error repeats.
 const MOST_REPEATED: usize = 64;
 
-/// Why a command is refused. Nothing has changed then, unless the text says so.
+/// A command is refused. Nothing has changed then, unless the text says so.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum CommandError {
-    /// The server answers this one itself, with the command's name.
+    /// The server itself sends this one, with the command's name.
     #[error("ERR wrong number of arguments")]
     Arity,
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
@@ -48,7 +48,7 @@ pub(crate) enum CommandError {
     NotTimed,
     #[error("ERR the time must be in milliseconds since 1970, before the year 10000")]
     TimeRange,
-    #[error("ERR {0} and {1} exclude each other: give one")]
+    #[error("ERR {0} and {1} exclude each other; use one")]
     Contradiction(&'static str, &'static str),
     #[error("ERR {0} is given twice")]
     Twice(&'static str),
@@ -95,11 +95,11 @@ pub(crate) enum CommandError {
     Impossible(String),
     #[error("ERR a note needs a name")]
     NoteName,
-    #[error("ERR the notes of a filter may have 4096 bytes")]
+    #[error("ERR the notes of a filter would exceed 4096 bytes")]
     NotesTooLarge,
     #[error("Invalid position")]
     Position,
-    #[error("ERR the filter changed during the dump: start again at 0")]
+    #[error("ERR the filter changed during the dump; start again at 0")]
     ChangedSince,
     #[error("Invalid header")]
     Header,
@@ -107,24 +107,23 @@ pub(crate) enum CommandError {
     NotCreated,
     #[error("Couldn't load chunk!")]
     NotLoaded,
-    #[error("ERR the filter is incomplete: load its remaining chunks")]
+    #[error("ERR the filter is incomplete; load its remaining chunks")]
     Incomplete,
     #[error("ERR filters imported from RedisBloom do not support this command")]
     Imported,
     #[error("ERR {0}")]
     Merge(MergeError),
-    #[error("ERR a defect of the module coua: see the server's log")]
+    #[error("ERR internal error of the module coua; see the server's log")]
     Defect,
 }
 
-/// What an error about an option begins with: texts of the module that this one stands in for have
-/// no code.
+/// The error code for an option: RedisBloom's texts have none.
 fn code_of(option: &str) -> &'static str {
     if ["BUCKETSIZE", "MAXITERATIONS", "EXPANSION"].contains(&option) { "" } else { "ERR " }
 }
 
 impl CommandError {
-    /// The words that BF.INSERT has for this, and BF.RESERVE has not.
+    /// The text of BF.INSERT for this error, which differs from that of BF.RESERVE.
     pub(crate) fn in_words_of_insert(self) -> Self {
         match self {
             Self::BloomRate => Self::BadErrorRate,
@@ -134,7 +133,7 @@ impl CommandError {
         }
     }
 
-    /// A refused insert, in the words of the module that this one stands in for.
+    /// A refused insert, in RedisBloom's words.
     pub(crate) fn of_insert(error: &InsertError) -> Self {
         match error {
             InsertError::Full { .. } => Self::Full,
@@ -146,12 +145,12 @@ impl CommandError {
         }
     }
 
-    /// A word that means nothing here, of which an error repeats the beginning.
+    /// An unknown word; the error repeats its beginning.
     pub(crate) fn unknown(word: &[u8]) -> Self {
         Self::Unknown(word[..word.len().min(MOST_REPEATED)].to_vec())
     }
 
-    /// A full filter, in the words of the module that this one stands in for.
+    /// A full filter, in RedisBloom's words.
     pub(crate) fn of_full(reason: FullReason, expansion: u64) -> Self {
         match reason {
             FullReason::OutOfMemory => Self::NoMemory,
@@ -161,28 +160,28 @@ impl CommandError {
     }
 }
 
-/// Why a value cannot be loaded from a dump file.
+/// A value cannot be loaded from a dump file.
 #[derive(Debug, Error)]
 pub(crate) enum RdbError {
     #[error("unknown encoding {0}")]
     Encoding(i32),
-    #[error("unknown kind {0}: a later version wrote it")]
+    #[error("unknown kind {0}: written by a later version")]
     Kind(u32),
-    #[error("wrong {0}: it is damaged")]
+    #[error("invalid {0}: the value is damaged")]
     Field(&'static str),
-    #[error("its window counts from when items were last seen, which no server does")]
+    #[error("its window counts from when items were last seen, which servers do not support")]
     LastSeen,
     #[error("{0}")]
     Filter(LoadError),
     #[error("{0}")]
     Imported(#[from] peer::LoadError),
-    #[error("it is cut off, or there is no memory for it: {0}")]
+    #[error("it is truncated, or memory is short: {0}")]
     Io(#[from] io::Error),
-    #[error("there are bytes after its end")]
+    #[error("unexpected bytes after its end")]
     Trailing,
     #[error("it exceeds coua.key-memory-limit ({limit} bytes)")]
     KeyMemory { limit: u64 },
-    #[error("a defect of the module")]
+    #[error("internal error of the module")]
     Defect,
 }
 

@@ -1,4 +1,4 @@
-//! What fuzz targets do with values of keys, without a server.
+//! Checks of values for fuzz targets, without a server.
 
 use crate::bloom::{Bloom, BloomRequest};
 use crate::cuckoo::{Copies, Cuckoo, CuckooRequest};
@@ -24,8 +24,8 @@ pub enum Arrival {
     Chunks(usize),
 }
 
-/// Reads a value, if the bytes are one, and uses it: it survives every operation, and is read again
-/// as what it writes.
+/// Reads a value, if the bytes are one, and checks that it survives every operation, and that its own
+/// bytes can be read back.
 pub fn check_value(kind: Kind, bytes: &[u8], arrival: Arrival, limits: &Limits) {
     match kind {
         Kind::Cuckoo => {
@@ -41,12 +41,12 @@ pub fn check_value(kind: Kind, bytes: &[u8], arrival: Arrival, limits: &Limits) 
     }
 }
 
-/// The checksum that images have.
+/// The checksum of images.
 pub fn checksum(bytes: &[u8]) -> u64 {
     value::checksum(bytes)
 }
 
-/// The bytes of a filter that was reserved with these words, and filled.
+/// The bytes of a filled filter that was reserved with these words.
 pub fn image_of(kind: Kind, words: &[&[u8]]) -> Vec<u8> {
     let (items, copies) = (items(), [b"copy".as_slice(); 20]);
     match kind {
@@ -83,7 +83,7 @@ fn arrived<K: FilterKind>(bytes: &[u8], arrival: Arrival, limits: &Limits) -> Op
     let mut end = 0;
     let mut value: Option<Value<K>> = None;
     for chunk in bytes.chunks(length) {
-        // As positions of a dump are, from 1 on; a longer one comes first, as an enemy sends it.
+        // Positions as in a dump, from 1 on; an oversized chunk comes first, as from an attacker.
         end += i64::try_from(chunk.len()).expect("a short chunk");
         for position in [end + 2, end + 1] {
             match &mut value {
@@ -101,7 +101,7 @@ fn written<K: FilterKind>(value: &Value<K>) -> Vec<u8> {
     bytes
 }
 
-/// Copies, streams and chunks of a value are the same again.
+/// Checks that copies, streams and chunks of a value are equal to it.
 fn check_copies<K: FilterKind>(value: &Value<K>, limits: &Limits) {
     let bytes = written(value);
     let again = Value::<K>::read(&mut &bytes[..], limits);

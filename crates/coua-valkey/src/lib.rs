@@ -1,8 +1,8 @@
 //! Cuckoo and Bloom filters as a module for Valkey and Redis.
 //!
 //! A command passes each module once: `server` (the C interface) -> `cuckoo::cf_commands` or
-//! `bloom::bf_commands` (words to a checked request, and to an answer) -> the `value` of the key ->
-//! the library. `docs/valkey.md` describes the commands, `tests/texts.txt` has all texts.
+//! `bloom::bf_commands` (words to a checked request, and to a reply) -> the `value` of the key ->
+//! the library. `docs/valkey.md` describes the commands; `tests/texts.txt` lists all texts.
 
 mod bloom;
 mod cuckoo;
@@ -30,7 +30,7 @@ static SPEC: ModuleSpec = ModuleSpec {
     info,
 };
 
-/// Called by the server, first of all.
+/// The server calls this first.
 ///
 /// # Safety
 ///

@@ -1,11 +1,11 @@
-//! Words of a command, taken strictly: whole keywords in any case, each at most once, plain decimal
-//! numbers. What does not fit is refused by name.
+//! Strict parsing of a command's words: whole keywords in any case, each at most once, and plain decimal
+//! numbers. Errors name the word.
 
 use std::fmt::{Display, Write as _};
 
 use crate::error::CommandError;
 
-/// A range as an error shows it, with its limits.
+/// A range as in errors, with its limits.
 pub(crate) struct Range {
     pub(crate) least: i64,
     pub(crate) most: i64,
@@ -62,12 +62,12 @@ impl ArgumentList {
         if !self.0.is_empty() {
             self.0.push(' ');
         }
-        // Memory takes whatever comes.
+        // Writing to memory cannot fail.
         write!(self.0, "{word}").ok();
         self
     }
 
-    /// Adds the word that [`key_of_hash`] reads as this key.
+    /// Adds this key in the form of [`key_of_hash`].
     pub(crate) fn push_key(&mut self, key: [u8; 16]) {
         self.0.push(' ');
         let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
@@ -80,18 +80,18 @@ impl ArgumentList {
     }
 }
 
-/// The words behind the fixed ones, read from left to right.
+/// The words after the fixed ones, read from left to right.
 pub(crate) struct Options<'a> {
     rest: &'a [&'a [u8]],
 }
 
 impl<'a> Options<'a> {
-    /// Of these words.
+    /// Options from these words.
     pub(crate) fn new(rest: &'a [&'a [u8]]) -> Self {
         Self { rest }
     }
 
-    /// The next word, which must be one of these keywords; nothing if no word is left.
+    /// The next word, which must be one of these keywords; `None` if no word is left.
     pub(crate) fn keyword(
         &mut self,
         known: &[&'static str],

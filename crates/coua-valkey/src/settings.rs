@@ -1,39 +1,39 @@
-//! The settings of the module, whose names and defaults are those of the module that this one
-//! stands in for, where it has them; and what the module counts for monitors: `INFO coua` shows it.
+//! The module's settings, with RedisBloom's names and defaults where it has them; and the module's counters, which
+//! `INFO coua` shows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::redisbloom::Limits;
 use crate::server::{Call, Configuration, RateSetting, Setting, Unit};
 
-/// The largest capacity that a filter may be created with: 2^30 items. It may grow beyond.
+/// The largest capacity of a new filter: 2^30 items. It may grow further.
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
 
-/// Items that a cuckoo filter has room for if nothing is said.
+/// Default capacity of a cuckoo filter.
 pub(crate) static CF_INITIAL_SIZE: Setting =
     Setting::new(c"cf-initial-size", Unit::Number, 1024, 2..=MOST_CAPACITY);
-/// BUCKETSIZE if nothing is said.
+/// Default BUCKETSIZE.
 pub(crate) static CF_BUCKET_SIZE: Setting =
     Setting::new(c"cf-bucket-size", Unit::Number, 2, 1..=255);
-/// MAXITERATIONS if nothing is said.
+/// Default MAXITERATIONS.
 pub(crate) static CF_MAX_ITERATIONS: Setting =
     Setting::new(c"cf-max-iterations", Unit::Number, 20, 1..=65_535);
-/// EXPANSION if nothing is said.
+/// Default EXPANSION.
 pub(crate) static CF_EXPANSION_FACTOR: Setting =
     Setting::new(c"cf-expansion-factor", Unit::Number, 1, 0..=32_768);
-/// Filters that an imported cuckoo filter may consist of.
+/// The most sub-filters of an imported cuckoo filter.
 pub(crate) static CF_MAX_EXPANSIONS: Setting =
     Setting::new(c"cf-max-expansions", Unit::Number, 32, 1..=65_535);
 /// Bytes of memory that a key may take; 0 = no limit.
 pub(crate) static KEY_MEMORY_LIMIT: Setting =
     Setting::new(c"key-memory-limit", Unit::Bytes, 0, 0..=i64::MAX);
-/// Items that a Bloom filter has room for if nothing is said.
+/// Default capacity of a Bloom filter.
 pub(crate) static BF_INITIAL_SIZE: Setting =
     Setting::new(c"bf-initial-size", Unit::Number, 100, 1..=MOST_CAPACITY);
-/// EXPANSION of a Bloom filter if nothing is said; 0 = it does not grow.
+/// Default EXPANSION of a Bloom filter; 0 = it does not grow.
 pub(crate) static BF_EXPANSION_FACTOR: Setting =
     Setting::new(c"bf-expansion-factor", Unit::Number, 2, 0..=32_768);
-/// False-positive rate of a Bloom filter if nothing is said.
+/// Default false-positive rate of a Bloom filter.
 pub(crate) static BF_ERROR_RATE: RateSetting = RateSetting::new(c"bf-error-rate", 0.01, c"0.01");
 
 /// All of them.
@@ -62,9 +62,9 @@ pub(crate) fn key_memory_limit() -> Option<u64> {
     u64::try_from(KEY_MEMORY_LIMIT.value()).ok().filter(|&limit| limit > 0)
 }
 
-/// The limit of memory per key that a call must keep: none if it repeats what was decided before.
+/// The limit of memory per key for a call: `None` if it repeats an earlier decision.
 pub(crate) fn key_memory_limit_of(call: &Call<'_>) -> Option<u64> {
-    // Asked in this order: most servers have no limit, and the second question costs.
+    // In this order, because most servers have no limit, and the second check is slow.
     key_memory_limit().filter(|_| !call.is_replicated())
 }
 
@@ -74,15 +74,15 @@ pub(crate) fn limits_of(call: &Call<'_>, memory_limit: Option<u64>) -> Limits {
     if call.is_replicated() { Limits { sub_filters: u32::MAX, ..limits } } else { limits }
 }
 
-/// The limits of filters of the other module: what is decided here, or everywhere the same where it
-/// has been decided before.
+/// The limits of RedisBloom filters: the settings of this server, or fixed ones for a command that was accepted
+/// elsewhere.
 pub(crate) fn limits(key_memory_limit: Option<u64>) -> Limits {
     let sub_filters = u32::try_from(CF_MAX_EXPANSIONS.value()).unwrap_or(u32::MAX);
     let default = Limits::default();
     Limits { bytes: key_memory_limit.unwrap_or(default.bytes), sub_filters }
 }
 
-/// A number that changes as the module works.
+/// A counter.
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
@@ -105,7 +105,7 @@ impl Counter {
 pub(crate) static INSERTED: Counter = Counter::new();
 /// Items that were removed.
 pub(crate) static REMOVED: Counter = Counter::new();
-/// Items that a filter has refused: it was full, or there was no memory for it.
+/// Items that were refused because a filter was full or memory was short.
 pub(crate) static REFUSED: Counter = Counter::new();
-/// How often a filter has taken more memory to hold more items.
+/// How often a filter grew.
 pub(crate) static GROWTHS: Counter = Counter::new();

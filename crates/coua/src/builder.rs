@@ -1,4 +1,4 @@
-//! Describing a filter before it exists.
+//! The builder of cuckoo filters.
 
 use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
@@ -6,25 +6,25 @@ use crate::hash::KeyHasher;
 use crate::kernel::{Geometry, LOW_BITS, Layout};
 use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};
 
-/// Items a filter starts with room for if nothing is said.
+/// The default capacity.
 const DEFAULT_CAPACITY: u64 = 60;
 /// Steps after which an eviction chain gives up. Chains at the planned load take 1 to 3 steps on average; the
 /// longest seen at full load took a few hundred.
 const DEFAULT_MAX_EVICTIONS: u32 = 500;
 
-/// Bits of a hash, all of which a filter remembers if nothing is said.
+/// The bits of a hash. Filters remember all of them by default.
 const MOST_HASH_BITS: u32 = 64;
 
-/// Describes a [`CuckooFilter`]; made by [`CuckooFilter::builder`].
+/// Builds a [`CuckooFilter`]; created by [`CuckooFilter::builder`].
 ///
-/// Three ways to say how exact it is:
+/// Three ways to set its exactness:
 ///
 /// * a `rate` for `capacity` items: a filter of *fixed size*, the smallest for that rate;
 /// * a `rate` and `max_items` above `capacity` (or [`WhenFull::ExceedRate`]): it *grows*, and keeps
 ///   the rate up to `max_items`;
-/// * `hash_bits`, or nothing (64): it grows; the rate with n items is n / 2^`hash_bits`.
+/// * `hash_bits` (default 64): it grows; the rate with n items is n / 2^`hash_bits`.
 ///
-/// Describing takes O(1), building O(segments), and building from keys O(keys) expected.
+/// Setting options takes O(1), building O(segments), and building from keys O(keys) expected.
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct CuckooFilterBuilder {
@@ -54,16 +54,16 @@ impl CuckooFilter {
     ///
     /// # Panics
     ///
-    /// If there is no memory for that.
+    /// If there is not enough memory.
     pub fn new() -> Self {
         Self::builder().build().expect("the default filter needs 2 KiB of memory")
     }
 
     /// A filter for `items` items at a false-positive rate of at most `rate`. It refuses more items.
     ///
-    /// Memory for them is taken at once: [`CuckooPlan`](crate::sizing::CuckooPlan) tells how much. It takes
-    /// more only where a segment is crowded, by chance or by chosen keys: then the segment splits. A filter
-    /// with [`WhenFull::Refuse`] never does.
+    /// All memory is allocated at once; [`CuckooPlan`](crate::sizing::CuckooPlan) computes how much. More is needed
+    /// only if chance or chosen keys crowd a segment, which then splits. A filter with [`WhenFull::Refuse`] never
+    /// splits.
     ///
     /// # Errors
     ///
@@ -72,23 +72,23 @@ impl CuckooFilter {
         Self::builder().capacity(items).rate(rate).build()
     }
 
-    /// Describes a filter in detail.
+    /// Returns a builder with all options.
     pub fn builder() -> CuckooFilterBuilder {
         CuckooFilterBuilder::default()
     }
 }
 
 impl CuckooFilterBuilder {
-    /// The most steps that can be set: a longer chain does not succeed.
+    /// The highest possible setting: longer chains do not succeed.
     pub(crate) const MAX_EVICTIONS: u32 = 10_000;
 
-    /// Items that there is room for without growing. Default: 60, or the number of keys in
+    /// Items that fit without growth. Default: 60, or the number of keys in
     /// [`build_from`](Self::build_from) and `build_unique_from`.
     pub fn capacity(self, items: u64) -> Self {
         Self { capacity: Some(items), ..self }
     }
 
-    /// Items up to which the rate holds. Default: the capacity if a rate is given, else no limit.
+    /// Items up to which the rate holds. Default: the capacity if a rate is given, otherwise no limit.
     pub fn max_items(self, items: u64) -> Self {
         Self { max_items: Some(items), ..self }
     }
@@ -100,15 +100,15 @@ impl CuckooFilterBuilder {
 
     /// Bits of every key's hash to remember, 8..=64, instead of a rate.
     ///
-    /// Each split of a segment takes a bit from its fingerprints. Once they have none left, a filter grows by
-    /// rebuilding the whole table, O(slots); a [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot, and
-    /// is full. This happens from about 2^(`hash_bits` - 6) items on, with four slots in a bucket from
-    /// 2^(`hash_bits` - 4). For more items, give more bits or the `capacity`.
+    /// Each split of a segment takes a bit from its fingerprints. When they have no bit left, the filter grows by
+    /// rebuilding the whole table, O(slots). A [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot do this, and
+    /// is full. This happens at about 2^(`hash_bits` - 6) items, or 2^(`hash_bits` - 4) with four slots per bucket.
+    /// For more items, set more bits or the `capacity`.
     pub fn hash_bits(self, bits: u32) -> Self {
         Self { hash_bits: Some(bits), ..self }
     }
 
-    /// Slots of a bucket: 1, 2, 4 (default) or 8. More slots allow a higher load at more bits.
+    /// Slots per bucket: 1, 2, 4 (default) or 8. More slots allow a higher load, but need wider slots.
     pub fn slots_per_bucket(self, slots: u32) -> Self {
         Self { slots_per_bucket: Some(slots), ..self }
     }
@@ -128,33 +128,33 @@ impl CuckooFilterBuilder {
         Self { hasher, ..self }
     }
 
-    /// What to do when there is no slot for an item. Default: [`WhenFull::Grow`].
+    /// What to do when no slot is free for an item. Default: [`WhenFull::Grow`].
     pub fn when_full(self, when_full: WhenFull) -> Self {
         Self { when_full, ..self }
     }
 
-    /// Threads that fill the filter in [`build_from`](Self::build_from) and `build_unique_from`; 0: as many as
-    /// the machine has processors. Default: 1. The filter does not depend on it.
+    /// Threads that fill the filter in [`build_from`](Self::build_from) and `build_unique_from`; 0: one per
+    /// processor. Default: 1. The resulting filter does not depend on it.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
     }
 
-    /// Builds the filter. Takes the memory for `capacity` items, and time in proportion to its segments.
+    /// Builds the filter, and allocates memory for `capacity` items. O(segments).
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if the description contradicts itself or there is not enough memory.
+    /// [`BuildError`] if options contradict each other or there is not enough memory.
     pub fn build(self) -> Result<CuckooFilter, BuildError> {
         let (geometry, policy, _) = self.described()?;
         Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
     }
 
-    /// The plan of what [`build`](Self::build) would make, holding as many items as its capacity. O(1), and
-    /// takes no memory.
+    /// The plan of the filter that [`build`](Self::build) would return, filled to its capacity. O(1), without
+    /// allocating.
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build), but for memory.
+    /// As [`build`](Self::build), except lack of memory.
     pub fn plan(&self) -> Result<CuckooPlan, BuildError> {
         let (geometry, _, capacity) = self.described()?;
         Ok(CuckooPlan::of(&geometry, capacity))
@@ -162,13 +162,11 @@ impl CuckooFilterBuilder {
 
     /// A filter of keys that share the first `bits` bits of their hashes, which it does not see.
     pub(crate) fn without_first_bits(self, bits: u32) -> Self {
-        Self {
-            hash_bits: Some(self.hash_bits.unwrap_or(MOST_HASH_BITS).saturating_sub(bits)),
-            ..self
-        }
+        let all = self.hash_bits.unwrap_or(MOST_HASH_BITS);
+        Self { hash_bits: Some(all.saturating_sub(bits)), ..self }
     }
 
-    /// What the description comes to, and the items that it has room for.
+    /// The geometry and policy that follow from the options, and the capacity.
     fn described(&self) -> Result<(Geometry, Policy, u64), BuildError> {
         let (layout, when_full) = (self.layout.unwrap_or(Layout::Buckets), self.when_full);
         let default_slots = if layout == Layout::Overlapping { 2 } else { 4 };
@@ -212,9 +210,9 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
     Ok((bits as u32).max(8))
 }
 
-/// Hash bits with which a filter grows to `items` items by splits alone, however coarse its rate. A segment
-/// can split while its fingerprints have more than their low part: while the hash bits tell more apart than
-/// buckets * (2^6 - 1). Some segments split once more than the others.
+/// Hash bits with which a filter grows to `items` items by splits only, however high its rate. A segment
+/// can split while its fingerprints have more than their low part, that is, while the hash bits distinguish more than
+/// buckets * (2^6 - 1) hashes. Some segments split once more than the others.
 fn bits_to_grow_to(items: u64, like: &Geometry) -> u32 {
     let stride = if like.layout == Layout::Overlapping { 1 } else { like.slots_per_bucket };
     let slots = items as f64 / loads(like).split;

@@ -5,14 +5,14 @@ use crate::filter::CuckooFilter;
 use crate::hash::Key;
 use crate::shared::SharedCuckooFilter;
 
-/// Keys that are inserted together.
+/// Keys per batch.
 const BATCH: usize = 1 << 13;
 
 /// Calls `insert` for batches of keys.
 ///
 /// # Panics
 ///
-/// If it is refused.
+/// If an insert is refused.
 fn in_batches<K: Key>(
     keys: impl IntoIterator<Item = K>,
     mut insert: impl FnMut(&[K]) -> Result<(), Full>,
@@ -45,8 +45,7 @@ impl<K: Key> Extend<K> for CuckooFilter {
 }
 
 impl<K: Key> FromIterator<K> for CuckooFilter {
-    /// Collects the set of keys into a filter made by [`CuckooFilter::new`], which grows without limit. O(1)
-    /// expected for each.
+    /// Collects the set of keys into a [`CuckooFilter::new`], which grows without limit. O(1) expected for each.
     ///
     /// # Panics
     ///
@@ -74,7 +73,7 @@ impl<K: Key> Extend<K> for SharedCuckooFilter {
 }
 
 impl<K: Key> FromIterator<K> for SharedCuckooFilter {
-    /// Collects the set of keys into a filter made by [`SharedCuckooFilter::new`]. O(1) expected for each.
+    /// Collects the set of keys into a [`SharedCuckooFilter::new`]. O(1) expected for each.
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
-//! Coarser copies, other layouts, and taking in another filter.
+//! Coarser copies, other layouts, and adding the items of another filter.
 //!
-//! As in growth, representatives are inserted into another table. But here the target may refuse, and it may tell
-//! fewer hashes apart, so that different items become copies of one.
+//! As in growth, representatives are inserted into another table. But here the target may refuse, and it may distinguish
+//! fewer hashes, so that different items become copies of one.
 
 use crate::error::{ConvertError, Full, FullReason};
 use crate::filter::{CuckooFilter, IfPresent};
@@ -9,11 +9,11 @@ use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Layout, Resolution};
 use crate::sizing::{self, fitted};
 
-/// What [`CuckooFilter::convert`] makes.
+/// The target of [`CuckooFilter::convert`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Conversion {
-    /// A coarser copy: at most this false-positive rate with the items stored now.
+    /// A coarser copy with at most this false-positive rate for the present items.
     Rate(f64),
     /// A coarser copy that remembers this many bits of the hash, 8..=64.
     HashBits(u32),
@@ -27,10 +27,10 @@ pub enum Conversion {
 }
 
 impl CuckooFilter {
-    /// A copy that remembers less of every key, or lies in memory differently. O(slots).
+    /// Returns a copy that remembers less of every key, or has another layout. O(slots).
     ///
     /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
-    /// their fingerprints, to keep a higher rate; filters that grow can take any smaller number of hash
+    /// their fingerprints, for a higher rate. Filters that grow can take any smaller number of hash
     /// bits and any layout.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl CuckooFilter {
         (self.stored() + more).max(1) as f64
     }
 
-    /// The rate of a copy that remembers everything.
+    /// The rate of a copy that drops no bits.
     fn smallest_rate(&self) -> f64 {
         self.most_items() / self.hash_bits().exp2()
     }
@@ -120,7 +120,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Inserts all that `other` holds. Its representatives must resolve this filter's cells.
+    /// Inserts all items of `other`. Its representatives must resolve this filter's cells.
     pub(crate) fn absorb(&mut self, other: &Self, if_present: IfPresent) -> Result<(), Full> {
         for index in other.as_segments().in_hash_order() {
             let hashes =

@@ -1,24 +1,24 @@
-//! Errors, each with what was found and what was expected.
+//! Errors. Each says what was found and what was expected.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// What `insert_unique` did.
+/// The result of `insert_unique`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insertion {
-    /// The key was absent and is in the filter now.
+    /// The key was absent, and was inserted.
     Inserted,
-    /// The key was there already, or with the false-positive rate's probability another one for which it is taken.
+    /// The key was present, or, with the probability of the false-positive rate, another key that looks the same.
     /// Nothing was stored: if that other key is removed, this one is absent too.
     AlreadyPresent,
-    /// In batches only: the key was absent and there was no room, or it follows such a key in a batch that
+    /// Only in batches: the key was absent and there was no room, or it follows such a key in a batch that
     /// stops there. A call for one key returns [`Full`] instead.
     Refused,
 }
 
 impl Insertion {
-    /// Whether the key was absent and is in the filter now.
+    /// Whether the key was absent, and was inserted.
     #[inline]
     pub fn is_new(self) -> bool {
         self == Self::Inserted
@@ -26,20 +26,20 @@ impl Insertion {
 }
 
 impl From<Insertion> for bool {
-    /// Whether the key is new, as the sets of the standard library say.
+    /// Whether the key is new, like the result of `HashSet::insert`.
     fn from(insertion: Insertion) -> Self {
         insertion.is_new()
     }
 }
 
-/// The filter refused an insert; none of its answers changed.
+/// The filter refused an insert, and its answers did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     /// Items in the filter.
     pub items: u64,
-    /// The most items that it was made for.
+    /// The filter's limit of items.
     pub max_items: u64,
-    /// Why there was no room.
+    /// Why the insert was refused.
     pub reason: FullReason,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Full {
         match self.reason {
             FullReason::MaxItems => write!(
                 f,
-                "filter is full: it holds {items} items and was made for at most {max_items}; \
+                "filter is full: it holds {items} items, and its limit is {max_items}; \
                  build it for more items, or let it exceed its rate"
             ),
             FullReason::NoRoom => write!(
@@ -72,12 +72,12 @@ impl fmt::Display for Full {
                  build it for more items, or let it grow"
             ),
             FullReason::OutOfMemory => {
-                write!(f, "filter cannot grow beyond {items} items: not enough memory")
+                write!(f, "filter cannot grow beyond {items} items: out of memory")
             }
             FullReason::MemoryLimit => write!(
                 f,
-                "filter cannot grow beyond {items} items: it would exceed its limit of memory; \
-                 raise its limit"
+                "filter cannot grow beyond {items} items: it would exceed its memory limit; \
+                 raise the limit"
             ),
         }
     }
@@ -91,7 +91,7 @@ impl std::error::Error for Full {}
 pub struct BatchFull {
     /// Keys processed, from the start of the batch.
     pub done: usize,
-    /// Why the next one was refused.
+    /// Why the next key was refused.
     #[source]
     pub full: Full,
 }
@@ -100,7 +100,7 @@ pub struct BatchFull {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("out of memory: {}", asked_for(*bytes))]
 pub struct OutOfMemory {
-    /// Bytes asked for (`u64::MAX` if more).
+    /// Bytes requested (`u64::MAX` if more).
     pub bytes: u64,
 }
 
@@ -127,8 +127,8 @@ pub(crate) fn repeated<T: Clone>(element: T, count: u64) -> Result<Vec<T>, OutOf
 
 fn asked_for(bytes: u64) -> String {
     match bytes {
-        u64::MAX => "more bytes were asked for than there can be".to_owned(),
-        bytes => format!("{bytes} bytes were asked for"),
+        u64::MAX => "requested more bytes than can exist".to_owned(),
+        bytes => format!("requested {bytes} bytes"),
     }
 }
 
@@ -142,9 +142,9 @@ pub enum BuildError {
         /// The rate asked for.
         rate: f64,
     },
-    /// So small a rate needs more than the 64 bits of the hash.
+    /// The rate needs more than the 64 bits of the hash.
     #[error(
-        "false-positive rate {rate:e} is too small for that many items: a 64-bit hash allows {}; raise the rate or \
+        "false-positive rate {rate:e} is too small for this number of items: a 64-bit hash allows {}; raise the rate or \
          lower the number of items",
         rounded_up(*smallest)
     )]
@@ -154,17 +154,16 @@ pub enum BuildError {
         /// The smallest rate possible for these items, which is accepted.
         smallest: f64,
     },
-    /// A rate was given, but no number of items up to which it is to hold.
+    /// A rate was given without the number of items up to which it must hold.
     #[error(
-        "false-positive rate {rate} is given without a number of items for which it must hold: give max_items \
-         (or the capacity) as well"
+        "false-positive rate {rate} needs a number of items: set max_items (or the capacity) as well"
     )]
     RateWithoutItems {
         /// The rate asked for.
         rate: f64,
     },
     /// Both a rate and hash bits were given; each determines the other.
-    #[error("both a false-positive rate and hash bits were given; give one of them")]
+    #[error("a false-positive rate and hash bits exclude each other; set one of them")]
     RateAndHashBits,
     /// Hash bits outside 8..=64.
     #[error("hash bits {bits} are not between 8 and 64")]
@@ -172,7 +171,7 @@ pub enum BuildError {
         /// The bits asked for.
         bits: u32,
     },
-    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in overlapping ones.
+    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in overlapping buckets.
     #[error(
         "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (overlapping buckets have 2)"
     )]
@@ -180,18 +179,18 @@ pub enum BuildError {
         /// The slots asked for.
         slots: u32,
     },
-    /// More items to start with than at most.
+    /// The capacity exceeds `max_items`.
     #[error("capacity {capacity} is above the maximum of {max_items} items")]
     CapacityAboveMaxItems {
-        /// Items to start with.
+        /// The capacity.
         capacity: u64,
-        /// Items at most.
+        /// The limit of items.
         max_items: u64,
     },
     /// There is not enough memory for the table.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// The filter has no room for all the keys that it was to be built from.
+    /// The filter has no room for all the given keys.
     #[error(transparent)]
     Full(#[from] Full),
 }
@@ -212,12 +211,12 @@ fn rounded_up(rate: f64) -> String {
 pub enum MergeError {
     /// Different hash algorithm, seed or key: the filters disagree about every key.
     #[error(
-        "filters with different hash algorithms or seeds cannot be merged: build both with the same"
+        "cannot merge filters with different hash algorithms or seeds; build both with the same"
     )]
     Hasher,
     /// The other filter remembers fewer or other bits of the hash than this one needs.
     #[error(
-        "a filter of {from_bits:.2} hash bits cannot be merged into one of {into_bits:.2}: build both with the \
+        "cannot merge a filter of {from_bits:.2} hash bits into one of {into_bits:.2}; build both with the \
          same capacity and rate, or the same hash bits"
     )]
     Resolution {
@@ -226,28 +225,27 @@ pub enum MergeError {
         /// Hash bits of the other one.
         from_bits: f64,
     },
-    /// The filters forget by age, but not alike; or only one of them does.
+    /// Their windows differ, or only one of them has a window.
     #[error(
-        "the filters forget differently: only filters with the same window, the same generations, and the same kind \
-         of time and of age can be merged"
+        "cannot merge filters with different windows; length, generations, clock and age must be the same"
     )]
     Window,
-    /// Their time is the count of their own items, so they have no common time.
-    #[error("the window counts the items of one filter alone: such filters cannot be merged")]
+    /// Their clocks count their own items, so they have no common time.
+    #[error("cannot merge filters whose windows count items")]
     Count,
     /// This filter has no room for the other's items.
     #[error(transparent)]
     Full(#[from] Full),
 }
 
-/// A filter cannot be converted as asked.
+/// A filter cannot be converted as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
     /// The target needs more bits of every key than the filter remembers.
     #[error(
-        "a filter of {remembered:.2} hash bits cannot be converted to {wanted:.2}: only fewer bits are possible \
-         without the keys"
+        "cannot convert a filter of {remembered:.2} hash bits to {wanted:.2}: without the keys, only fewer bits are \
+         possible"
     )]
     Finer {
         /// Hash bits asked for.
@@ -255,26 +253,26 @@ pub enum ConvertError {
         /// Hash bits remembered.
         remembered: f64,
     },
-    /// The filter cannot keep so small a rate with the items stored now.
+    /// The filter has a higher rate with the present items.
     #[error(
-        "a filter with a false-positive rate of {} cannot be converted to {rate:e}: only higher rates are \
-         possible without the keys",
+        "cannot convert a filter with a false-positive rate of {} to {rate:e}: without the keys, only higher rates \
+         are possible",
         rounded_up(*smallest)
     )]
     FinerRate {
         /// The rate asked for.
         rate: f64,
-        /// The rate that it keeps.
+        /// The lowest possible rate.
         smallest: f64,
     },
-    /// A filter of fixed size keeps its layout, and drops whole bits of its fingerprints only.
+    /// A filter of fixed size keeps its layout, and can only drop whole bits of its fingerprints.
     #[error(
-        "a filter of fixed size cannot be converted to hash bits or another layout: only to a false-positive \
-         rate of {} or higher",
+        "cannot convert a filter of fixed size to hash bits or another layout, only to a false-positive rate of {} \
+         or higher",
         rounded_up(*smallest)
     )]
     FixedSize {
-        /// The rate that it keeps with the items stored now.
+        /// The lowest possible rate with the present items.
         smallest: f64,
     },
     /// The target cannot be built.

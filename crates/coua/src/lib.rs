@@ -1,7 +1,7 @@
 //! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
 //!
 //! Start with [`CuckooFilter`]: it removes, counts, grows, merges and saves.
-//! [`SharedCuckooFilter`] is for many threads, and [`Generations`] forget by age. The Bloom
+//! [`SharedCuckooFilter`] is for many threads, and [`Generations`] forget old items. The Bloom
 //! filters in [`bloom`] are for insert-only sets and for exchange with other systems.
 //!
 //! ```
@@ -19,20 +19,21 @@
 //! ```
 //!
 //! One verb means one thing on every type: `insert` adds a copy, `insert_unique` adds the key if it is
-//! absent and says which, `remove` removes one copy and says whether there was one. Which insert?
+//! absent and returns whether it was, `remove` removes one copy and returns whether there was one. Which insert?
 //!
-//! | job | call |
+//! | task | call |
 //! |---|---|
 //! | was this key seen before? | `insert_unique` |
 //! | a set from which keys are removed, with all 64 hash bits ([`CuckooFilter::new`]) | `insert_unique` |
 //! | a set from which keys are removed, at a rate | `insert`, once for each key |
 //! | how often was this key seen? | `insert`, then `count` |
 //!
-//! At a rate, `insert_unique` stores nothing for a key that it takes for another one, a false positive. When the
-//! other one is removed, neither is there. Without the keys no filter can tell.
-//! Keys are bytes,
-//! integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take many keys in a slice
-//! ([`KeyHasher::hash_each`] makes one of an iterator), answer each in order, and are several times faster.
+//! At a rate, `insert_unique` stores nothing for a false positive, a key that looks like another one. When the
+//! other one is removed, both are absent.
+//!
+//! Keys are bytes, integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take a slice of keys
+//! ([`KeyHasher::hash_each`] makes one from an iterator), return an answer for each in order, and are several times
+//! faster.
 //!
 //! A key passes each layer once, downwards: bytes -> [`KeyHash`] -> segment, buckets and fingerprint -> words
 //! in memory -> answer. `ARCHITECTURE.md` has the map.

@@ -7,15 +7,14 @@ use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::KeyHash;
 
 impl CuckooFilter {
-    /// Adds all items of `other`, copies included: afterwards a key has as many copies as in both
-    /// filters together. O(slots of both). This filter is copied first, so that a refusal changes
-    /// nothing.
+    /// Adds all items of `other`, copies included: afterwards a key has the copies of both
+    /// filters. O(slots of both). Works on a copy, so a refusal changes nothing.
     ///
     /// # Errors
     ///
     /// [`MergeError`] if the hashers differ, `other` remembers too few bits of its keys, or there is no
-    /// room. Filters with the same capacity and rate can be merged up to their `max_items`; filters made
-    /// without a rate, if they have equal hash bits.
+    /// room. Filters with the same capacity and rate can be merged up to their `max_items`; filters
+    /// without a rate, if their hash bits are equal.
     ///
     /// ```
     /// use coua::CuckooFilter;
@@ -40,8 +39,8 @@ impl CuckooFilter {
         self.united(other, IfPresent::Skip).map(|union| *self = union)
     }
 
-    /// Removes the items that `other` lacks, with all their copies: the intersection of two sets. O(slots), and 9 bytes
-    /// of memory for each item meanwhile.
+    /// Removes the items that are not in `other`, with all their copies: the intersection of two sets. O(slots), and
+    /// 9 bytes of temporary memory per item.
     ///
     /// # Errors
     ///

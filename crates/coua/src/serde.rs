@@ -1,4 +1,4 @@
-//! Filters as values of serde's data model: the bytes of their snapshots.
+//! Serde support: filters are serialized as the bytes of their snapshots.
 
 use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{self, Serialize, Serializer};
@@ -33,7 +33,7 @@ macro_rules! as_snapshot {
 as_snapshot!(CuckooFilter);
 as_snapshot!(Generations);
 
-/// As a plain filter.
+/// Serialized as a plain filter.
 impl Serialize for SharedCuckooFilter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)

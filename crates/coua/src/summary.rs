@@ -1,7 +1,7 @@
-//! What `{:?}` shows of a filter: what some of its methods tell, not its table, nor its hash's seed, which may be
+//! `Debug` of a filter: the results of some methods, without its table, and without the hash's seed, which may be
 //! secret.
 
-/// Implements `Debug` for a type by the names of methods.
+/// Implements `Debug` for a type from the names of methods.
 macro_rules! summary {
     ($type:ident: $($method:ident),+) => {
         impl std::fmt::Debug for $type {

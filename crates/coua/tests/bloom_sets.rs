@@ -327,10 +327,10 @@ fn summaries_and_messages_are_for_people() {
     let error = BloomFilter::with_capacity(10, 2.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a false-positive rate of 2 is not possible: give one above 0 and below 1, such as 0.01"
+        "a false-positive rate of 2 is not possible; use one above 0 and below 1, such as 0.01"
     );
     let error = BloomFilter::with_bits(10, 65).unwrap_err().to_string();
-    assert_eq!(error, "65 probes per key are not possible: give between 1 and 64");
+    assert_eq!(error, "65 probes per key are not possible; use 1 to 64");
 }
 
 #[test]
@@ -374,9 +374,9 @@ fn damaged_and_foreign_filters_are_refused() {
     let hasher = KeyHasher::siphash13(*b"sixteen  letters");
     let secret = BloomFilter::from_plan(BloomPlan::new(700, 3).unwrap(), hasher).unwrap();
     let load = |bytes: &[u8], key| BloomFilter::load(bytes, key).unwrap_err().to_string();
-    assert_eq!(load(&saved(&secret), None), "filter needs its secret hash key to be read");
+    assert_eq!(load(&saved(&secret), None), "filter cannot be read without its secret hash key");
     let other = load(&saved(&secret), Some([7; 16]));
-    assert_eq!(other, "the secret hash key is not the one of this filter");
+    assert_eq!(other, "wrong secret hash key for this filter");
 
     let filter = BloomFilter::with_bits(700, 3).unwrap();
     let bytes = saved(&filter);

@@ -121,7 +121,7 @@ fn a_rate_that_nothing_reaches_is_not_named() {
         BlockedBloomPlan::for_rate(u64::MAX, 0.5).map(drop),
     ] {
         let text = refused.unwrap_err().to_string();
-        assert!(text.ends_with("is out of reach of this filter: ask for fewer items"), "{text}");
+        assert!(text.ends_with("is too low for this filter; use fewer items"), "{text}");
     }
 }
 

@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 16;
 /// Words of memory that a key of a chunk may take while it is inserted or asked for: its answer, its place, its turn.
 const WORDS: usize = 8;
 
-/// The answer for a key that a batch did not insert: there was no room, or the batch stopped before.
+/// The answer for a key that a batch did not insert, because there was no room, or the batch had stopped before.
 pub const COUA_REFUSED: u8 = 2;
 
 /// Whether C must say where the answers go.
@@ -127,8 +127,8 @@ fn numbers(done: Answers<Insertion>) -> Answers<u8> {
     Answers { answers: done.answers.into_iter().map(number).collect(), stopped: done.stopped }
 }
 
-/// coua_insert() for many keys. inserted gets 1 for each, or COUA_REFUSED; it may be NULL. COUA_FULL if any was refused:
-/// the others are inserted.
+/// coua_insert() for many keys. inserted receives 1 for each, or COUA_REFUSED; it may be NULL. COUA_FULL if any was
+/// refused; the others are inserted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_insert_batch(
     filter: *mut coua_filter,
@@ -142,8 +142,8 @@ pub unsafe extern "C" fn coua_insert_batch(
     })
 }
 
-/// coua_insert_unique() for many keys. is_new gets 1 for each that was absent, 0 for one that was there, or
-/// COUA_REFUSED; it may be NULL. COUA_FULL if any was refused: the others are inserted.
+/// coua_insert_unique() for many keys. is_new receives 1 for each that was absent, 0 for each that was present, or
+/// COUA_REFUSED; it may be NULL. COUA_FULL if any was refused; the others are inserted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_insert_unique_batch(
     filter: *mut coua_filter,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn coua_insert_unique_batch(
     })
 }
 
-/// coua_contains() for many keys. found gets 1 for each that is there, and 0 for the others.
+/// coua_contains() for many keys. found receives 1 for each that is present, and 0 for the others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_contains_batch(
     filter: *const coua_filter,
@@ -170,8 +170,8 @@ pub unsafe extern "C" fn coua_contains_batch(
     })
 }
 
-/// coua_remove() for many keys. removed gets 1 for each of which a copy was removed, and 0 for the others; it may be
-/// NULL.
+/// coua_remove() for many keys. removed receives 1 for each of which a copy was removed, and 0 for the others; it may
+/// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_remove_batch(
     filter: *mut coua_filter,
@@ -197,15 +197,15 @@ pub unsafe extern "C" fn coua_count_batch(
     })
 }
 
-/// Tells a filter with COUA_CLOCK_GIVEN what time it is, in milliseconds. What its window has left is forgotten. An
-/// earlier time than the last one changes nothing: after one in the far future all keys count as inserted then.
+/// Sets the time of a filter with COUA_CLOCK_GIVEN, in milliseconds. Keys that leave its window are forgotten. A time
+/// before the last one changes nothing, so after a time in the far future all later keys count as inserted then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_window_advance(filter: *mut coua_filter, time: u64) -> coua_status {
     with(filter, |filter| filter.change(|changed| changed.advance_to(time)))
 }
 
-/// coua_insert_unique_batch() for a filter with COUA_CLOCK_GIVEN and keys with times of their own: one for each key, in
-/// milliseconds, in any order.
+/// coua_insert_unique_batch() for a filter with COUA_CLOCK_GIVEN, with a time for each key, in milliseconds, in any
+/// order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_window_insert_unique_batch(
     filter: *mut coua_filter,

@@ -11,15 +11,15 @@ pub extern "C" fn coua_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// What was wrong with the last call of this thread that failed: what was found, what was expected, what to do. Never
-/// NULL. It stays until the next call of this thread that fails.
+/// The message of this thread's last failed call: what was found, what was expected, what to do. Never NULL. Valid
+/// until the next failed call of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn coua_last_error() -> *const c_char {
     last_message()
 }
 
-/// The number of the operating system's error that was its cause, as errno has it (in Windows, GetLastError()), or 0:
-/// such as ENOENT for a file that is missing.
+/// The operating system's error number that caused that failure (errno; on Windows, GetLastError()), or 0. For example,
+/// ENOENT for a missing file.
 #[unsafe(no_mangle)]
 pub extern "C" fn coua_last_os_error() -> i32 {
     last_os_error()

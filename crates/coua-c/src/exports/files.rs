@@ -12,8 +12,8 @@ use crate::pointer;
 use crate::state::{Held, State};
 use crate::status::coua_status;
 
-/// Writes the filter to a file, which it replaces in one step: a filter, or an empty or missing file. Every coua reads it.
-/// COUA_BUSY while the file is written by another process or handle.
+/// Writes the filter to a file in one step. An existing file must be a filter or empty. Every coua program and package
+/// can read it. COUA_BUSY while another process or handle is writing the file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_char) -> coua_status {
     with(filter, |filter| {
@@ -23,9 +23,9 @@ pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_ch
     })
 }
 
-/// Reads the filter in a file into memory, written by any program or package. key: the 16 bytes of its secret key, or NULL. What is
-/// changed later does not change the file; coua_store_open() works on the file itself. Bytes after the last commit, which
-/// an interrupted write leaves, do not count; `coua verify` reports them.
+/// Reads a filter file of any coua program or package into memory. key: the 16 bytes of its secret key, or NULL. Later
+/// changes do not affect the file; coua_store_open() works on the file itself. Bytes after the last commit, which an
+/// interrupted write leaves, are ignored; `coua verify` reports them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_load(
     path: *const c_char,
@@ -39,9 +39,9 @@ pub unsafe extern "C" fn coua_load(
     })
 }
 
-/// Writes what coua_save() would into a buffer, if it is no longer than capacity; length gets its length.
-/// COUA_TOO_SMALL if it is longer: with NULL and 0 this asks for the length. Of a Bloom filter these are its bits,
-/// as in a Parquet file.
+/// Writes the bytes of coua_save() to a buffer, if they fit in capacity; length receives their length. Otherwise
+/// COUA_TOO_SMALL; call it with NULL and 0 to get the length. For a Bloom filter these are its bits, as in a Parquet
+/// file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_to_bytes(
     filter: *const coua_filter,
@@ -72,10 +72,10 @@ pub unsafe extern "C" fn coua_from_bytes(
     })
 }
 
-/// Opens the filter in a file, or makes a new one there as the options say; a filter that is there must agree with them
-/// (COUA_MISMATCH). The file is mapped, and is as it was at the last commit, whatever happens. One process writes at a
-/// time: another one waits, or gets COUA_BUSY if wait is 0. This process does not wait for itself: a file of which it has
-/// another handle is COUA_BUSY. Bytes after the last commit are cut off.
+/// Opens the filter in a file, or creates it with the options; an existing filter must agree with them (COUA_MISMATCH).
+/// The file is mapped, and always holds the state of the last commit. One process writes at a time: another one waits,
+/// or gets COUA_BUSY if wait is 0. A file that this process already has open is COUA_BUSY at once. Bytes after the last
+/// commit are removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_open(
     path: *const c_char,
@@ -95,8 +95,9 @@ pub unsafe extern "C" fn coua_store_open(
     })
 }
 
-/// Opens the last commit of the filter in a file, to be asked. It does not wait for a writer. key as in coua_load(). A large file is
-/// mapped: while it is open it may be replaced, but not truncated in place, which would end the process by SIGBUS.
+/// Opens the last commit of the filter in a file, read-only, without waiting for a writer. key as in coua_load(). A
+/// large file is mapped: while it is open it may be replaced, but not truncated in place, which would end the process
+/// by SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_read(
     path: *const c_char,
@@ -110,14 +111,14 @@ pub unsafe extern "C" fn coua_store_read(
     })
 }
 
-/// Makes all changes so far durable. If that fails, they are kept, and the next commit tries again.
+/// Makes all changes durable. If that fails, they are kept, and the next commit tries again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_commit(filter: *mut coua_filter) -> coua_status {
     with(filter, |filter| filter.change(|changed| changed.commit()))
 }
 
-/// Commits, and closes the file. If the commit fails, the file stays open, and can be committed or closed again. What is
-/// left of the handle is for coua_free().
+/// Commits, and closes the file. If the commit fails, the file stays open, and can be committed or closed again.
+/// Afterwards only coua_free() accepts the handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_close(filter: *mut coua_filter) -> coua_status {
     with(filter, coua_filter::close)

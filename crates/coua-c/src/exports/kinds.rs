@@ -12,8 +12,8 @@ use crate::options::{Wanted, coua_options};
 use crate::pointer;
 use crate::status::coua_status;
 
-/// Makes a filter in memory that many threads use at the same time: it is split into parts with a lock each. The calls
-/// are those of other filters; coua_compact() and merging into it are not possible.
+/// Creates a filter in memory that threads can change concurrently: it is split into parts with a lock each. It
+/// supports the calls of other filters, except coua_compact() and merging into it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_shared_create(
     options: *const coua_options,
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn coua_shared_create(
     })
 }
 
-/// Makes such a filter with the keys of another one, such as one that was loaded.
+/// Creates a shared filter with the keys of another one, such as a loaded filter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_shared_from(
     filter: *const coua_filter,
@@ -36,8 +36,9 @@ pub unsafe extern "C" fn coua_shared_from(
     make(created, || coua_filter::of(filter, "filter")?.ask(&[], |asked| asked.shared()))
 }
 
-/// Makes a blocked Bloom filter, that of Parquet files, with the capacity and rate of the options: for sets that only
-/// grow. It takes coua_insert_unique(), coua_contains(), their batches, coua_clear(), coua_merge() and coua_to_bytes().
+/// Creates a blocked Bloom filter, as in Parquet files, with the capacity and rate of the options, for sets that only
+/// grow. It supports coua_insert_unique(), coua_contains(), their batches, coua_clear(), coua_merge() and
+/// coua_to_bytes().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_bloom_create(
     options: *const coua_options,
@@ -48,15 +49,15 @@ pub unsafe extern "C" fn coua_bloom_create(
         wanted.check_no_window("a Bloom filter")?;
         let requirements = wanted.requirements();
         let (Some(capacity), Some(rate)) = (requirements.capacity, requirements.rate) else {
-            return Err(Failure::invalid("a Bloom filter needs a capacity and a rate: set both"));
+            return Err(Failure::invalid("a Bloom filter needs a capacity and a rate; set both"));
         };
         let plan = BlockedBloomPlan::for_rate(capacity, rate)?;
         Ok(BlockedBloomFilter::from_plan(plan, wanted.hasher())?.into())
     })
 }
 
-/// Reads the bits of a blocked Bloom filter, from coua_to_bytes() or from a Parquet file. Of the options only the seed
-/// or key counts; the keys of Parquet files have other hashes.
+/// Reads the bits of a blocked Bloom filter, from coua_to_bytes() or from a Parquet file. Only the seed or key of the
+/// options is used; keys of Parquet files have other hashes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_bloom_from_bytes(
     bytes: *const c_void,

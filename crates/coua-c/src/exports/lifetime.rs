@@ -21,8 +21,9 @@ pub unsafe extern "C" fn coua_options_init(options: *mut coua_options, size: usi
     }))
 }
 
-/// Makes a filter in memory. options may be NULL: then it grows and stores 64 bits of every key's hash. The last
-/// argument gets the handle, or NULL if the call fails, as in all calls that make a filter. coua_free() frees it.
+/// Creates a filter in memory. options may be NULL: then it grows and stores 64 bits of every key's hash. As in all
+/// calls that create a filter, the last argument receives the handle, or NULL if the call fails. Free it with
+/// coua_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_create(
     options: *const coua_options,
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn coua_create(
     make(created, || Ok(coua_options::of(options)?.build()?.into()))
 }
 
-/// Makes a copy in memory. The copy of a filter in a file is in no file.
+/// Copies a filter in memory. The copy of a filter in a file does not belong to a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_clone(
     filter: *const coua_filter,
@@ -40,8 +41,8 @@ pub unsafe extern "C" fn coua_clone(
     make(created, || coua_filter::of(filter, "filter")?.ask(&[], |asked| asked.copied()))
 }
 
-/// Frees a filter; NULL does nothing. What was not committed to its file is lost. No other call with this handle may be
-/// at work, or come later.
+/// Frees a filter; NULL does nothing. Changes that were not committed to its file are lost. No other call may use this
+/// handle at the same time or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_free(filter: *mut coua_filter) {
     if !filter.is_null() && filter.is_aligned() {
@@ -58,13 +59,13 @@ pub unsafe extern "C" fn coua_clear(filter: *mut coua_filter) -> coua_status {
     with(filter, |filter| filter.change(|changed| changed.clear()))
 }
 
-/// Gives memory back after many keys were removed.
+/// Frees memory after many keys were removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_compact(filter: *mut coua_filter) -> coua_status {
     with(filter, |filter| filter.change(|changed| changed.compact()))
 }
 
-/// Adds every copy of every key of another filter with the same hash. COUA_MISMATCH if the two differ too much.
+/// Adds every copy of every key of another filter with the same hash. COUA_MISMATCH if the filters cannot be merged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_merge(
     filter: *mut coua_filter,
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn coua_merge(
     with(filter, |filter| filter.merge(coua_filter::of(other, "other")?, Union::OfCopies))
 }
 
-/// Adds the keys of another filter that are absent in this one, as sets are united.
+/// Adds the keys of another filter that are absent in this one: the union of sets.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_merge_unique(
     filter: *mut coua_filter,

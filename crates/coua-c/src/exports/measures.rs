@@ -25,7 +25,7 @@ unsafe fn measure<T>(
     })
 }
 
-/// Keys in the filter, every copy counted.
+/// Keys in the filter, counting every copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_len(filter: *const coua_filter, items: *mut u64) -> coua_status {
     measure(filter, items, "items", |asked| asked.len())
@@ -49,11 +49,10 @@ pub unsafe extern "C" fn coua_rate(filter: *const coua_filter, rate: *mut f64) -
     measure(filter, rate, "rate", |asked| Ok(asked.rate()))
 }
 
-/// Describes the filter: a JSON object with the fields of `coua info --json`. key_options stands in it if the program
-/// made the keys of its file: their "normalize" (ignore-case, trim, url) is not done by this library, so give keys that
-/// were made likewise. text gets it with a zero at its end, if it
-/// is shorter than capacity; length gets its length without the zero. COUA_TOO_SMALL if it is not: with NULL and 0 this
-/// asks for the length.
+/// Describes the filter: a JSON object with the fields of `coua info --json`. It includes key_options if the program
+/// made the keys of its file: this library does not apply their "normalize" (ignore-case, trim, url), so pass
+/// normalized keys. text receives the object and a zero byte, if it is shorter than capacity; length receives its
+/// length without the zero. Otherwise COUA_TOO_SMALL; call it with NULL and 0 to get the length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_describe(
     filter: *const coua_filter,

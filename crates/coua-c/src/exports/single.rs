@@ -121,8 +121,7 @@ unsafe fn count(filter: *const coua_filter, key: Given, copies: *mut u64) -> cou
     })
 }
 
-/// The hash of a key of any bytes, as this filter hashes keys. With the same seed or secret key it is the same
-/// everywhere.
+/// The hash of a key of any bytes in this filter. With the same seed or secret key it is the same everywhere.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_hash(
     filter: *const coua_filter,
@@ -151,14 +150,14 @@ pub unsafe extern "C" fn coua_insert_u64(filter: *mut coua_filter, key: u64) -> 
     insert(filter, Given::Integer(key))
 }
 
-/// coua_insert() for a key that was hashed before.
+/// coua_insert() for the hash of a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_insert_hash(filter: *mut coua_filter, hash: u64) -> coua_status {
     insert(filter, Given::Hash(hash))
 }
 
-/// Adds a key if it is absent. is_new says whether it was; it may be NULL. COUA_FULL if it is absent and there is no
-/// room.
+/// Adds a key if it is absent. is_new receives whether it was; it may be NULL. COUA_FULL if it is absent and there is
+/// no room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_insert_unique(
     filter: *mut coua_filter,
@@ -179,7 +178,7 @@ pub unsafe extern "C" fn coua_insert_unique_u64(
     insert_unique(filter, Given::Integer(key), is_new)
 }
 
-/// coua_insert_unique() for a key that was hashed before.
+/// coua_insert_unique() for the hash of a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_insert_unique_hash(
     filter: *mut coua_filter,
@@ -189,8 +188,8 @@ pub unsafe extern "C" fn coua_insert_unique_hash(
     insert_unique(filter, Given::Hash(hash), is_new)
 }
 
-/// Finds out whether a key is there. If it is, found is always true; if it is not, found is true with the probability
-/// of the false-positive rate.
+/// Checks whether a key is present. If it is, found is always true; if not, found is true with the probability of the
+/// false-positive rate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_contains(
     filter: *const coua_filter,
@@ -211,7 +210,7 @@ pub unsafe extern "C" fn coua_contains_u64(
     contains(filter, Given::Integer(key), found)
 }
 
-/// coua_contains() for a key that was hashed before.
+/// coua_contains() for the hash of a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_contains_hash(
     filter: *const coua_filter,
@@ -221,8 +220,8 @@ pub unsafe extern "C" fn coua_contains_hash(
     contains(filter, Given::Hash(hash), found)
 }
 
-/// Removes one copy of a key. removed says whether there was one; it may be NULL. Remove only what was inserted: a key
-/// that was not may be taken for another one.
+/// Removes one copy of a key. removed receives whether there was one; it may be NULL. Remove only what was inserted:
+/// another key may look like an inserted one, which is then removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_remove(
     filter: *mut coua_filter,
@@ -243,7 +242,7 @@ pub unsafe extern "C" fn coua_remove_u64(
     remove(filter, Given::Integer(key), removed)
 }
 
-/// coua_remove() for a key that was hashed before.
+/// coua_remove() for the hash of a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_remove_hash(
     filter: *mut coua_filter,
@@ -274,7 +273,7 @@ pub unsafe extern "C" fn coua_count_u64(
     count(filter, Given::Integer(key), copies)
 }
 
-/// coua_count() for a key that was hashed before.
+/// coua_count() for the hash of a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_count_hash(
     filter: *const coua_filter,

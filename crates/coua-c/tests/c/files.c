@@ -60,7 +60,7 @@ static void committed(const char *name) {
     options = options_of();
     options.seed = 3;
     FAILS(COUA_MISMATCH, coua_store_open(name, &options, 1, &filter));
-    SAYS("seed is 0, not 3");
+    SAYS("seed 0, not 3");
     OK(coua_store_open(name, NULL, 1, &filter));
     CHECK(has(filter, "kept") && !has(filter, "lost"));
     bool removed;

@@ -1,4 +1,4 @@
-//! Options that describe a filter to be made, and what it forgets.
+//! Options that describe a new filter and its window.
 
 use super::key_args::TimeSource;
 use super::value::{self, Word, word};
@@ -13,13 +13,12 @@ use coua_store::Requirements;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
-/// What the help of commands that make filters says about options that are for few.
-pub(crate) const HIDDEN: &str = "A new filter may also have --hash-bits, --slots-per-bucket and --layout, as `coua help plan` \
-    describes them, and --seed, a number for its hash (XXH3).";
+/// Where the help of commands that create filters mentions rarely used options.
+pub(crate) const HIDDEN: &str = "A new filter also takes --hash-bits, --slots-per-bucket and --layout, which `coua help plan` \
+    describes, and --seed, a number for its hash (XXH3).";
 
-/// How a new filter is to be. With a window, what is said of items is meant for all generations
-/// together. For a filter file that exists, whatever is given here must agree with
-/// it.
+/// The parameters of a new filter. With a window, numbers of items count all generations together. Whatever is given
+/// must agree with a filter file that exists.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Memory")]
 pub(crate) struct FilterArgs {
@@ -55,7 +54,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, hide = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
     layout: Option<Layout>,
 
-    /// What to do if there is no room for an item
+    /// What to do when the filter is full
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     when_full: Option<WhenFull>,
 
@@ -75,14 +74,14 @@ pub(crate) const LAYOUTS: [Word<Layout>; 2] = [
     ("overlapping", Layout::Overlapping, "Overlapping buckets of two slots"),
 ];
 
-/// Slots per bucket if nothing is said about them.
+/// Default number of slots per bucket.
 pub(crate) fn usual_slots(layout: Layout) -> u32 {
     if layout == Layout::Overlapping { 2 } else { 4 }
 }
 
 const POLICIES: [Word<WhenFull>; 3] = [
-    ("grow", WhenFull::Grow, "Take more memory, up to --max-items; then stop with exit code 3"),
-    ("error", WhenFull::Refuse, "Never take more memory: stop with exit code 3"),
+    ("grow", WhenFull::Grow, "Use more memory, up to --max-items; then stop with exit code 3"),
+    ("error", WhenFull::Refuse, "Never use more memory: stop with exit code 3"),
     ("exceed", WhenFull::ExceedRate, "Grow beyond --max-items too: the false-positive rate rises"),
 ];
 
@@ -110,8 +109,8 @@ impl FilterArgs {
 pub(crate) struct SecretArgs {
     /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
-    /// With SipHash-1-3, for records that an attacker may choose. The filter file does not contain the
-    /// key: every command on it needs this option.
+    /// The hash is SipHash-1-3, for records that an attacker may choose. The filter file does not contain the key, so
+    /// every command on it needs this option.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     secret: Option<PathBuf>,
 }
@@ -121,14 +120,14 @@ impl SecretArgs {
         Secret::in_file(self.secret.clone())
     }
 
-    /// With what a filter that exists is opened.
+    /// The options with which an existing filter is opened.
     pub(crate) fn spec(&self) -> FilterSpec {
         FilterSpec { secret: self.secret(), ..FilterSpec::default() }
     }
 }
 
-/// What a new filter forgets. For a filter file that exists, whatever is given here must agree with it,
-/// and nothing need be given but --time-field.
+/// The window of a new filter. Whatever is given must agree with a filter file that exists; only --time-field must be
+/// repeated.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Memory")]
 pub(crate) struct WindowArgs {
@@ -137,15 +136,14 @@ pub(crate) struct WindowArgs {
     /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most one
     /// generation (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time, unless
     /// --window-by is last. A record's time is its arrival, unless --time-field is given. Old records are forgotten
-    /// during the run, and when a filter file is opened.
+    /// during the run and when a filter file is opened.
     ///
-    /// With a number such as 1M-items, the last 1M different records are remembered. They are forgotten one
-    /// generation at a time. A generation has its share of them, rounded up, and at most one generation more
-    /// than the window is remembered.
+    /// With a number such as 1M-items, the filter remembers the last 1M different records, and at most one generation
+    /// more. It forgets them one generation at a time; each holds an equal share of them, rounded up.
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     pub(crate) window: Option<WindowLength>,
 
-    /// From when a record's age counts: when it was first seen, or last seen [default: first]
+    /// Count a record's age from when it was first seen, or last seen [default: first]
     ///
     /// With last, each repeat extends the time for which `dedup` and `add --unique` remember a record. The filter
     /// remembers this option. With a number of items, a repeat counts as an item, unless its generation is the newest.
@@ -154,14 +152,14 @@ pub(crate) struct WindowArgs {
 
     /// Generations of the window; each is forgotten as a whole [default: 8]
     ///
-    /// With more generations records are forgotten more exactly, and runs take longer: a new record is looked up in up
-    /// to N + 1 generations.
+    /// More generations forget records at a more exact time, but runs take longer: a new record is looked up in up to
+    /// N + 1 generations.
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
     pub(crate) generations: Option<u32>,
 
     /// Field that holds the time of a record
     ///
-    /// A list of fields as for -k, a column with --csv, or a JSON pointer.
+    /// A list of fields as with -k, a column as with --csv, or a JSON pointer.
     ///
     /// The latest time read so far is the present, so old files can be replayed, and records may be out of
     /// order. A record that is older than the window counts as new unless it is known, and is not remembered. A
@@ -170,7 +168,7 @@ pub(crate) struct WindowArgs {
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(crate) time_field: Option<String>,
 
-    /// How the time is written [default: rfc3339, or a number]
+    /// Format of the time [default: rfc3339, or a number]
     ///
     /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970; or a format such as
     /// %d/%b/%Y:%H:%M:%S %z. By default any of these but the last: numbers below 10^11 are seconds, those below
@@ -190,12 +188,12 @@ const AGES: [Word<AgeFrom>; 2] = [
     (
         age_name(AgeFrom::FirstSeen),
         AgeFrom::FirstSeen,
-        "From when it was first seen: repeats change nothing",
+        "When it was first seen: repeats change nothing",
     ),
     (
         age_name(AgeFrom::LastSeen),
         AgeFrom::LastSeen,
-        "From when it was last seen: it lives on with each repeat",
+        "When it was last seen: each repeat extends its time",
     ),
 ];
 
@@ -210,8 +208,7 @@ impl WindowArgs {
         }
     }
 
-    /// Adds the options on which the result depends. The window itself is the filter's, with which the others
-    /// must agree.
+    /// Adds the options on which the result depends, except the window itself, which the filter has.
     pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
         let format = self.time_format.as_ref();
         let zone = self.time_zone.as_ref().map(zone_name);

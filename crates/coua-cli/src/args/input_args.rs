@@ -1,4 +1,4 @@
-//! Options about inputs: which files, where records end, what a record's key is.
+//! Options for inputs: which files, where records end, which part is the key.
 
 use super::key_args::{Bytes, Empty, KeyArgs, MissingPart, TimeSource};
 use super::value::{self, TextEncoding};
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What to read and how to understand it.
+/// The inputs, their records and their keys.
 #[derive(Args, Debug)]
 pub(crate) struct InputArgs {
     /// Files to read, one after the other [default: standard input, also `-`]
@@ -26,7 +26,7 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Also read the files that LIST names: one a line, or each before a NUL byte; `-` is standard input
+    /// Also read the files that LIST names: one per line, or each ended by NUL; `-` is standard input
     #[arg(
         long,
         value_name = "LIST",
@@ -53,7 +53,7 @@ pub(crate) struct TargetArgs {
     pub(crate) input: InputArgs,
 }
 
-/// Where records end. The names of the fields are part of the file format, as they describe a run.
+/// Where records end. The field names are part of the file format: filters store them to recognize a run.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
@@ -65,14 +65,14 @@ struct RecordArgs {
 
     /// Records end with BYTES instead of a newline
     ///
-    /// The escapes \t \n \r \0 \\ \xHH are understood.
+    /// Escapes: \t \n \r \0 \\ \xHH.
     #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped,
           conflicts_with_all = ["csv", "csv_except", "tsv"], allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
     /// Ignore a carriage return before the end of a record
     ///
-    /// It is printed with the record, but does not belong to the key.
+    /// It is printed with the record, but is not part of the key.
     #[arg(long, hide_short_help = true)]
     crlf: bool,
 
@@ -84,16 +84,16 @@ struct RecordArgs {
     #[arg(long, hide_short_help = true, conflicts_with = "no_decompress")]
     force: bool,
 
-    /// Encoding of the texts, such as utf-16 or latin1 [default: bytes are read as they are]
+    /// Encoding of the inputs, such as utf-16 or latin1 [default: bytes are not decoded]
     ///
-    /// Texts are decoded to UTF-8, and so are the records that are printed. A byte order mark at the beginning of
-    /// a file decides. Bytes that are invalid in the encoding become U+FFFD.
+    /// Inputs are decoded to UTF-8, and records are printed as UTF-8. A byte order mark at the beginning of a file
+    /// overrides this option. Bytes that are invalid in the encoding become U+FFFD.
     #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
     encoding: Option<TextEncoding>,
 }
 
 impl InputArgs {
-    /// Checks the options of records that may have times.
+    /// Checks the options, and returns how to read records, which may have times.
     pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
         let KeyArgs { on_missing, shard, .. } = self.keys;
         let finder = self.keys.finder(time.as_ref())?;
@@ -126,7 +126,7 @@ impl InputArgs {
         };
         let is_stdin = list == Path::new("-");
         if is_stdin && self.files.contains(list) {
-            let reason = "standard input cannot have both names of files and records";
+            let reason = "standard input cannot supply both file names and records";
             return Err(Failure::at("--files-from -", reason));
         }
         let mut text = Vec::new();
@@ -141,7 +141,10 @@ impl InputArgs {
         let named = named.map(|name| path_of(name).ok_or(name));
         let named = named.collect::<Result<Vec<_>, _>>().map_err(|name| {
             let name = String::from_utf8_lossy(name);
-            Failure::at(list.display(), format_args!("\"{name}\" is no name of a file here"))
+            Failure::at(
+                list.display(),
+                format_args!("\"{name}\" is not a valid file name on this system"),
+            )
         })?;
         Ok(self.files.iter().cloned().chain(named).collect())
     }

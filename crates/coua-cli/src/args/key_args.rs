@@ -1,4 +1,4 @@
-//! Options about keys: where they are in records, and which differences do not count.
+//! Options for keys: where they are in records, and which differences to ignore.
 
 use super::value::{self, Word, word};
 use crate::clock::TimeSyntax;
@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a record's key is: the whole record, unless one of these says otherwise. The names are kept likewise.
+/// A record's key: the whole record by default. The field names are part of the file format too.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub(super) struct KeyArgs {
     /// Fields that make the key, such as 2 or 2,4 or 3-5 or 4-
     ///
-    /// They are counted from 1. `4-` is all fields from the fourth on.
+    /// Fields count from 1. `4-` is all fields from the fourth on.
     #[arg(short = 'k', long, value_name = "LIST", group = "finder", allow_hyphen_values = true)]
     pub(super) fields: Option<String>,
 
@@ -30,19 +30,19 @@ pub(super) struct KeyArgs {
 
     /// CSV columns that are the key: names in the header, or numbers
     ///
-    /// A list with commas; a name with a comma stands in quotes, as in CSV. May be given several times. With a name,
-    /// the first record of every file is a header: it is printed once and is not a record; records equal to it are
-    /// skipped. If records are printed, all headers must be alike. Numbers count from 1. A name in the header wins over
-    /// a number; `=2020` is always a name; `id[2]` is the second column called id. With numbers only, no header is
-    /// expected, unless a number is too high for the first record and is a name in it. Empty lines and a line such as
-    /// `sep=;` may stand before the header. Records may contain newlines in quotes. With `*` the key is the whole row
-    /// by its values, whatever quotes they have; no header is expected.
+    /// Separate columns with commas, and quote a name that contains a comma, as in CSV. May be given several times.
+    /// With a name, the first record of every file is a header: it is printed once and is not a record; records equal
+    /// to it are skipped. If records are printed, all headers must be equal. Numbers count from 1. A name in the
+    /// header wins over a number; `=2020` is always a name; `id[2]` is the second column called id. With numbers only,
+    /// no header is expected, unless a number is too high for the first record and is a name in it. Empty lines and a
+    /// line such as `sep=;` may precede the header. Quoted values may contain newlines. With `*` the key is the whole
+    /// row by its values, however they are quoted; no header is expected.
     #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
     pub(super) csv: Vec<String>,
 
-    /// All CSV columns but these, such as a time or a row number
+    /// All CSV columns except these, such as a time or a row number
     ///
-    /// Names and numbers as with --csv. An empty cell is a value like others.
+    /// Names and numbers as with --csv. An empty cell is an ordinary value.
     #[arg(
         long,
         hide_short_help = true,
@@ -52,7 +52,7 @@ pub(super) struct KeyArgs {
     )]
     pub(super) csv_except: Vec<String>,
 
-    /// Like --csv, for columns separated by tabs; quotes mean nothing
+    /// Like --csv, for columns separated by tabs; quotes are ordinary characters
     #[arg(
         long,
         hide_short_help = true,
@@ -75,17 +75,17 @@ pub(super) struct KeyArgs {
 
     /// JSON pointer to the key, such as /user/id
     ///
-    /// As in RFC 6901. May be given several times. The key is the content of a string, and the JSON text of
-    /// other values, in which blanks, the order of members and superfluous escapes do not count. A record whose
-    /// value is null has no key. NaN, infinities and Latin-1 letters elsewhere in the record are accepted.
+    /// As in RFC 6901. May be given several times. The key is the content of a string, or the JSON text of another
+    /// value; blanks, the order of members and unnecessary escapes are ignored. A record whose value is null has no
+    /// key. NaN, infinities and Latin-1 letters elsewhere in the record are accepted.
     #[arg(long, value_name = "POINTER", group = "finder")]
     pub(super) json: Vec<String>,
 
     /// Regular expression that finds the key: its groups, or the whole match
     ///
-    /// The first match counts. Groups that take no part in the match, such as one of the two in
-    /// `id=(\d+)|key=(\w+)`, are left out. The key includes which groups took part: `id=5` and `key=5` differ.
-    /// If no group did, there is no key. A byte that is not UTF-8 counts as the letter of Latin-1.
+    /// The first match counts. Groups that did not match, such as one of the two in `id=(\d+)|key=(\w+)`, are left
+    /// out. The key includes which groups matched: `id=5` and `key=5` differ. If none did, there is no key. A byte
+    /// that is not UTF-8 is read as Latin-1.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     pub(super) regex: Option<String>,
 
@@ -95,8 +95,8 @@ pub(super) struct KeyArgs {
 
     /// Treat equivalent Unicode spellings as equal (normal form C)
     ///
-    /// With --ignore-case, full case folding as well: `STRASSE` is like its spelling with a sharp s. Bytes that are
-    /// not UTF-8 count as they are.
+    /// With --ignore-case, case is folded fully: `STRASSE` equals its spelling with a sharp s. Bytes that are not
+    /// UTF-8 are compared unchanged.
     #[arg(long, hide_short_help = true)]
     pub(super) unicode: bool,
 
@@ -111,33 +111,33 @@ pub(super) struct KeyArgs {
     /// an empty path becomes `/`, surrounding blanks are removed, and unusual characters are percent-encoded. In
     /// addition, the fragment (`#...`) and a dot at the end of the host name are removed, hosts of all schemes
     /// become lower case, percent-encoded letters, digits and `-._~` are decoded, and other codes become upper
-    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end still count, unless OPTIONS, a list
-    /// with commas, says otherwise:
+    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end still count, unless OPTIONS, separated
+    /// by commas, ignore them:
     ///
-    /// `sort-query`: the order of parameters does not count; those of one name keep theirs.
+    /// `sort-query`: ignore the order of parameters, except among those with the same name.
     ///
-    /// `drop=NAME`: parameters called NAME do not count; in a NAME such as `utm_*`, `*` stands for anything. May be
-    /// given several times.
+    /// `drop=NAME`: ignore parameters called NAME; in a NAME such as `utm_*`, `*` matches anything. May be given several
+    /// times.
     ///
-    /// `shape`: the values of parameters, and their order, do not count.
+    /// `shape`: ignore the values of parameters, and their order.
     ///
-    /// `keep-fragment`: what follows `#` counts.
+    /// `keep-fragment`: keep what follows `#`.
     ///
-    /// `no-scheme`, `no-www`, `no-slash`: the scheme, a leading `www.` and a slash at the end of the path do not count.
+    /// `no-scheme`, `no-www`, `no-slash`: ignore the scheme, a leading `www.` or a slash at the end of the path.
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) url: Vec<UrlForm>,
 
-    /// What to do with a record that has no key, or is broken [default: keep]
+    /// What to do with a record that is broken or has no key [default: keep]
     ///
-    /// If no record of a run has a key, the option that finds keys was probably wrong: the exit code is then 2,
-    /// unless this option is given.
+    /// If no record of a run has a key, the option that selects keys is probably wrong: the exit code is then 2, unless
+    /// this option is given.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     #[serde(skip)]
     pub(super) on_missing: Option<OnMissing>,
 
     /// How to treat an empty field, cell or string [default: missing]
     ///
-    /// A record with an empty one has no key (--on-missing). A whole record is always a key.
+    /// By default a record with an empty part has no key (see --on-missing). A whole record is always a key.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&EMPTY))]
     pub(super) empty: Option<Empty>,
 
@@ -149,21 +149,21 @@ pub(super) struct KeyArgs {
 
     /// Process only the records of shard I of N
     ///
-    /// The hash of a key decides its shard. So N runs, on N machines, can share the work: concatenate their
-    /// outputs, and merge their filters. All other options of the runs must be the same. Records without a key,
-    /// and CSV headers, are in shard 1.
+    /// The hash of a key decides its shard, so N runs on N machines can share the work: concatenate their outputs, and
+    /// merge their filters. All other options of the runs must be the same. Records without a key, and CSV headers, are
+    /// in shard 1.
     #[arg(long, hide_short_help = true, value_name = "I/N", value_parser = Shard::parse)]
     pub(super) shard: Option<Shard>,
 }
 
-/// About records without a key.
+/// What to do with records without a key.
 const POLICIES: [Word<OnMissing>; 3] = [
     ("keep", OnMissing::Keep, "Treat it as new, and count it"),
     ("drop", OnMissing::Drop, "Skip it, and count it"),
     ("error", OnMissing::Error, "Stop with exit code 2"),
 ];
 
-/// What a part of a key without a byte is.
+/// How to treat an empty part of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Empty {
@@ -171,12 +171,10 @@ pub(super) enum Empty {
     Key,
 }
 
-const EMPTY: [Word<Empty>; 2] = [
-    ("missing", Empty::Missing, "As if it was not there"),
-    ("key", Empty::Key, "A key like others"),
-];
+const EMPTY: [Word<Empty>; 2] =
+    [("missing", Empty::Missing, "As if it were absent"), ("key", Empty::Key, "An ordinary key")];
 
-/// What a part is that a record lacks.
+/// How to treat a part of a key that a record lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum MissingPart {
@@ -189,10 +187,10 @@ const MISSING_PART: [Word<MissingPart>; 2] = [
     ("empty", MissingPart::Empty, "The same as in other records that lack it"),
 ];
 
-/// A byte string. (What is called `Vec`, clap takes for many values.)
+/// A byte string. (clap would read a field of type `Vec` as many values.)
 pub(super) type Bytes = Vec<u8>;
 
-/// Where the times of records are, and how they are written.
+/// Where the times of records are, and their format.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeSource<'a> {
     pub(crate) field: &'a str,
@@ -207,7 +205,7 @@ impl TimeSource<'_> {
 }
 
 impl KeyArgs {
-    /// The options that find keys, for a filter to remember.
+    /// The options that select keys, to be stored with the filter.
     pub(super) fn finders(&self) -> BTreeMap<String, Vec<String>> {
         let separator = self.separator.iter().map(|bytes| value::escape_all(bytes)).collect();
         let no_quotes = self.no_quotes.then(String::new);
@@ -225,7 +223,7 @@ impl KeyArgs {
         given.map(|(option, values)| (option.to_owned(), values)).collect()
     }
 
-    /// With --csv also of the time, as the last part.
+    /// What finds the key; with --csv also the time, as the last part.
     pub(super) fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder> {
         let separator = self.separator.as_deref();
         if let Some(list) = &self.fields {
@@ -254,7 +252,7 @@ impl KeyArgs {
         let all = lists.clone().filter(|list| *list == "*").count();
         if all > 0 {
             let is_alone = all == lists.count() && self.csv_except.is_empty();
-            let reason = "is all columns: give it alone; --csv '=*' is the column of this name";
+            let reason = "means all columns, so give it alone; --csv '=*' selects a column named *";
             return if is_alone {
                 Ok(Choice::AllBut(Vec::new()))
             } else {
@@ -272,12 +270,12 @@ impl KeyArgs {
         Normalize { trim, url, ignore_case, unicode }
     }
 
-    /// Whether the key is made of columns.
+    /// Whether the key consists of columns.
     fn has_columns(&self) -> bool {
         !(self.csv.is_empty() && self.csv_except.is_empty() && self.tsv.is_empty())
     }
 
-    /// How columns are written, if the key is made of such.
+    /// The CSV dialect, if the key consists of columns.
     fn dialect(&self) -> Result<Option<Dialect>> {
         let trims_names = self.trim;
         if !self.tsv.is_empty() {
@@ -291,7 +289,8 @@ impl KeyArgs {
             None => b',',
             Some(&[byte]) => byte,
             Some(_) => {
-                let reason = "with --csv, the separator is one byte, and no quote or end of line";
+                let reason =
+                    "with --csv, the separator must be one byte, not a quote or a line break";
                 return Err(Failure::at("-t", reason));
             }
         };
@@ -309,8 +308,8 @@ impl KeyArgs {
             Pointers::new(&[time.field.to_owned()]).map(Finder::Json)
         };
         let finder = finder.map_err(|_| {
-            let reason = "is neither a list of fields such as 2 or 1,2, counted from 1, nor a JSON \
-                          pointer such as /time; columns need --csv";
+            let reason = "expected a list of fields such as 2 or 1,2, counted from 1, or a JSON pointer \
+                          such as /time; columns need --csv";
             Failure::at(format_args!("--time-field {}", time.field), reason)
         })?;
         Ok(Times::new(Some(finder), time.syntax))

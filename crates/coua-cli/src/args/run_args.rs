@@ -1,4 +1,4 @@
-//! Options about how a command runs, not about what it does.
+//! Options for how a command runs.
 
 use super::value::{self, Word, word};
 use crate::clock;
@@ -12,26 +12,26 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
-/// Threads where nothing is said, at most: more take memory, and pay only where keys are costly to find.
+/// The most threads by default: more take memory, and help only where keys are expensive to find.
 const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// How to run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct RunArgs {
-    /// Threads to use [default: as processors, at most 16; fewer for small files]
+    /// Number of threads [default: processors, at most 16; fewer for small files]
     ///
-    /// A free thread takes the next step: reading, hashing keys, asking the filter, or writing. A filter with a
-    /// window or a limit of items may be changed by one thread only. If there is nothing else to do, compressed
-    /// files are decompressed before their turn, and those of `bgzip` and `pzstd` in pieces, into at most 256 MiB
-    /// of memory a thread and an eighth of what is free; -j1 does neither. Without this option files get one thread
-    /// for each 64 MiB, begun, of records. The output and the filter never depend on this number.
+    /// A free thread takes the next step: reading, hashing keys, querying the filter, or writing. A filter with a
+    /// window or a limit of items is changed by one thread only. Idle threads decompress files before their turn, and
+    /// those of `bgzip` and `pzstd` in pieces, using at most 256 MiB of memory per thread and an eighth of the free
+    /// memory; -j1 does neither. By default files get one thread per 64 MiB of records, rounded up. The output and the
+    /// filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
-    /// Print figures about the run at the end, on standard error
+    /// Print statistics of the run at the end, on standard error
     ///
-    /// As text for people, or with --stats=json as JSON, whose fields docs/json.md describes.
+    /// As text, or with --stats=json as JSON, whose fields docs/json.md describes.
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text", value_parser = word(&FORMATS))]
     stats: Option<ReportFormat>,
@@ -40,13 +40,13 @@ pub(crate) struct RunArgs {
     progress: ProgressArgs,
 }
 
-/// Whether to show how far the work is.
+/// Whether to show progress.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct ProgressArgs {
     /// Show progress even if standard error is not a terminal
     ///
-    /// On a terminal it is shown anyway, unless records or reports are printed there.
+    /// On a terminal it is shown by default, unless records or reports are printed there.
     #[arg(long, hide_short_help = true)]
     progress: bool,
 }
@@ -61,16 +61,16 @@ impl ProgressArgs {
     }
 }
 
-/// Whether to tell people what they have not asked for.
+/// Whether to print progress, warnings and notes.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct Quiet {
-    /// No progress, warnings or notes, only errors
+    /// Print only errors: no progress, warnings or notes
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
 
-/// How to behave towards people and other processes.
+/// Notes, and waiting for other processes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub(crate) struct WriteArgs {
@@ -82,7 +82,7 @@ pub(crate) struct WriteArgs {
     pub(crate) no_wait: bool,
 }
 
-/// How to work on whole filter files.
+/// Options of commands that work on whole filter files.
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
     #[command(flatten)]
@@ -97,7 +97,7 @@ impl FileArgs {
         self.options.plain()
     }
 
-    /// A line about the work.
+    /// The progress line of the work.
     pub(crate) fn progress(&self) -> Progress {
         Progress::on_steps(self.progress.progress_mode(self.options.quiet.verbosity()))
     }
@@ -138,28 +138,27 @@ impl WriteArgs {
     }
 }
 
-/// How to do work that changes a filter record by record.
+/// Options of commands that change a filter record by record.
 #[derive(Args, Debug)]
 pub(crate) struct WorkArgs {
     /// Resume an interrupted run, or start a new one
     ///
     /// If the inputs and outputs of a run are files, the filter remembers how far the run has come. The same
-    /// command (the same inputs in their order, outputs, and options that decide the result) with this option
+    /// command (with the same inputs in the same order, outputs, and options that affect the result) and this option
     /// reads the inputs again, and skips the records that are done. Files are recognized by their content: an
     /// input may have grown, or been moved or copied. If an input no longer begins with what was processed, the
-    /// run is refused. The filter also remembers the last 64 runs with this option that have ended: the same
-    /// command then does nothing, or processes only what was appended since. So give the option from the first
-    /// run on.
+    /// run is refused. The filter also remembers the last 64 completed runs with this option: the same command then
+    /// does nothing, or processes only what was appended since. So use this option from the first run on.
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
-    /// counts as another record, and its first part stays where it was printed or added.
+    /// is a new record, and its first part stays in the output and in the filter.
     #[arg(long, help_heading = "Memory", requires = "filter_file")]
     resume: bool,
 
-    /// Undo what the same run has done before, and start over
+    /// Undo what the same run has done, and start over
     ///
-    /// The run is one of the same job, or one that wrote the same output; it was interrupted or has ended. What
-    /// `dedup` printed is taken out of the filter again before its output is emptied. What `add` and `remove` did
+    /// The run is one of the same command, or one that wrote the same output, whether it was interrupted or completed.
+    /// What `dedup` printed is removed from the filter before its output is emptied. What `add` and `remove` did
     /// cannot be undone: resume them. Without this option coua refuses to start an interrupted `add` or `remove`
     /// again, because its first records would count twice, and refuses to empty an output whose records the
     /// filter remembers.
@@ -172,9 +171,9 @@ pub(crate) struct WorkArgs {
     )]
     restart: bool,
 
-    /// Begin again and empty the outputs, although the filter keeps what was done
+    /// Start over and empty the outputs, but keep what the run has done to the filter
     ///
-    /// Records that were in an output will not be printed again; those that were added count twice.
+    /// Records that were in an output are not printed again; records that were added count twice.
     #[arg(
         long,
         help_heading = "Memory",
@@ -187,7 +186,7 @@ pub(crate) struct WorkArgs {
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
     /// Runs that can be resumed have checkpoints, and so has `dedup` on streams: if it is killed, the filter has
-    /// what was printed before the last checkpoint. The others save at the end. Checkpoints are rarer if they
+    /// what was printed before the last checkpoint. Other runs save at the end. Checkpoints are less frequent if they
     /// would take more than a tenth of the time. With 0 they are as frequent as possible.
     #[arg(long, help_heading = "Memory", hide_short_help = true, value_name = "SECONDS",
           value_parser = clock::seconds, requires = "filter_file")]
@@ -201,7 +200,7 @@ pub(crate) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// How the run begins and is recorded. clap has seen to it that there is only one of the options.
+    /// How the run begins and is recorded. clap allows only one of the options.
     pub(crate) fn checkpoints(&self, spec: JobSpec) -> Checkpoints {
         let mode = match (self.resume, self.restart, self.overwrite) {
             (true, ..) => Mode::Resume,

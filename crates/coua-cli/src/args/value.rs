@@ -1,4 +1,4 @@
-//! Numbers, sizes, rates, words and escaped bytes as people write them.
+//! Parses numbers, sizes, rates, words and escaped bytes of the command line.
 
 use crate::clock;
 use crate::filter::WindowLength;
@@ -14,7 +14,7 @@ pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
     let number = text.strip_suffix(|last: char| last.is_ascii_alphabetic()).unwrap_or(text);
     let multiplier = text[number.len()..].chars().next().map_or(Some(1), decimal_unit);
     let count = multiplier.and_then(|m| whole(number, m));
-    count.ok_or("is not a whole number below 2^64, such as 1000, 20_000, 14M or 1e9")
+    count.ok_or("expected a whole number below 2^64, such as 1000, 20_000, 14M or 1e9")
 }
 
 /// How much a window remembers: a length of time such as `7d`, or a number such as `1M-items`.
@@ -23,12 +23,12 @@ pub(crate) fn window(text: &str) -> Result<WindowLength, String> {
         let number = number.trim_end_matches(['-', ' ']);
         return match count(number) {
             Ok(items) => Ok(WindowLength::Items(items)),
-            Err(reason) => Err(format!("its number of items {reason}")),
+            Err(reason) => Err(format!("for a number of items, {reason}")),
         };
     }
     clock::duration(text)
         .map(WindowLength::Time)
-        .map_err(|reason| format!("{reason}; or a number of items, such as 1M-items"))
+        .map_err(|reason| format!("{reason}, or a number of items such as 1M-items"))
 }
 
 /// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
@@ -43,7 +43,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
         _ => None,
     };
     let bytes = multiplier.and_then(|m| whole(number, m));
-    bytes.ok_or("is not a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB")
+    bytes.ok_or("expected a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB")
 }
 
 /// A probability: `0.001`, `1e-6`, `0.1%`.
@@ -53,7 +53,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, &'static str> {
         None => text.parse::<f64>(),
     };
     let rate = value.ok().filter(|rate| *rate > 0.0 && *rate < 1.0);
-    rate.ok_or("is not a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
+    rate.ok_or("expected a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
 }
 
 /// A number from `least` to `most`.
@@ -63,7 +63,7 @@ where
 {
     move |text| {
         let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| format!("is not a whole number from {least} to {most}"))
+        number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
     }
 }
 
@@ -73,10 +73,10 @@ pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     }
-    .map_err(|_| "is not a number from 0 to 2^64 - 1, such as 7 or 0x1f")
+    .map_err(|_| "expected a number from 0 to 2^64 - 1, such as 7 or 0x1f")
 }
 
-/// The name of a value, the value, and what help says about it.
+/// The name of a value, the value, and its help.
 pub(crate) type Word<T> = (&'static str, T, &'static str);
 
 /// One of several words.
@@ -100,33 +100,34 @@ impl Serialize for TextEncoding {
     }
 }
 
-/// An encoding of texts, by a name that the WHATWG knows.
+/// Parses a WHATWG encoding name.
 pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
     let encoding = Encoding::for_label(name.as_bytes()).map(TextEncoding);
-    encoding.ok_or("is not a known encoding, such as utf-16, utf-16be, latin1 or shift_jis")
+    encoding
+        .ok_or("unknown encoding; expected a name such as utf-16, utf-16be, latin1 or shift_jis")
 }
 
-/// Bytes with `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH` for what a keyboard does not have.
+/// Parses bytes with the escapes `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH`.
 pub(crate) fn escaped(text: &str) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
         let (byte, used) = match first {
-            b'\\' => escape(after).ok_or(r"has an escape other than \t \n \r \0 \\ \xHH")?,
+            b'\\' => escape(after).ok_or(r"unknown escape; expected \t \n \r \0 \\ or \xHH")?,
             _ => (first, 0),
         };
         bytes.push(byte);
         rest = &after[used..];
     }
-    if bytes.is_empty() { Err("is empty") } else { Ok(bytes) }
+    if bytes.is_empty() { Err("expected at least one byte") } else { Ok(bytes) }
 }
 
-/// Bytes as they are written with escapes.
+/// Writes bytes with escapes.
 pub(crate) fn escape_all(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// What the characters after a backslash mean, and how many they are.
+/// The byte that the characters after a backslash stand for, and their number.
 fn escape(after: &[u8]) -> Option<(u8, usize)> {
     Some(match after {
         [b't', ..] => (b'\t', 1),
@@ -148,7 +149,7 @@ fn unit_of(thousand: u64, letter: char) -> Option<u64> {
     Some(thousand.pow(power as u32 + 1))
 }
 
-/// `number * multiplier` if that is a whole number that fits.
+/// `number * multiplier`, if that is a whole number that fits in 64 bits.
 fn whole(number: &str, multiplier: u64) -> Option<u64> {
     let number = number.replace('_', "");
     let (decimal, exponent) = number.split_once(['e', 'E']).unwrap_or((&number, "0"));
@@ -157,7 +158,7 @@ fn whole(number: &str, multiplier: u64) -> Option<u64> {
     if !figures.bytes().all(|figure| figure.is_ascii_digit()) {
         return None;
     }
-    // A float holds not every whole number above 2^53.
+    // A float cannot hold every whole number above 2^53.
     let value = figures.parse::<u128>().ok()?.checked_mul(multiplier.into())?;
     let exponent = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(after.len()).ok()?)?;
     let power = 10_u128.checked_pow(u32::try_from(exponent.unsigned_abs()).ok()?)?;

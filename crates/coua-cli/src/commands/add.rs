@@ -11,24 +11,24 @@ use crate::terminal::{Exit, Result};
 ///
 /// Each record adds one copy, so a record that was added twice must be removed twice. The file is created if it
 /// does not exist. It is saved at the end of the run and, if all inputs are files, every few seconds. After exit
-/// code 2 it is as it was before the run, or at the last checkpoint. After exit code 4 everything is written,
+/// code 2 it is as before the run, or as at the last checkpoint. After exit code 4 everything is written,
 /// but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block,
-/// saves, and ends by the signal.
+/// saves, and dies by the signal.
 ///
-/// A run that reads files may be interrupted at any moment, even by a crash. The same command with --resume
-/// continues it, and each record is added exactly once. (Without --resume the first records would be added
-/// twice, so that is refused.) If the filter is full (exit code 3), make room and resume.
+/// A run that reads files may be interrupted at any time, even by a crash. The same command with --resume
+/// continues it, and each record is added exactly once. (Without --resume coua refuses to run, because the first
+/// records would be added twice.) If the filter is full (exit code 3), make room and resume.
 ///
-/// On a server, records that were added stay there after exit code 2. Options that only filter files have are
-/// refused (see --filter in `coua dedup --help`). If the connection is lost, records whose answers were lost are
-/// added again, and may then have one copy too many (not with --unique).
+/// On a server, records that were added stay there after exit code 2. Options for filter files are
+/// refused (see --filter in `coua dedup --help`). If the connection is lost, records without a reply are added again,
+/// and may then have one copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HIDDEN)]
 pub(crate) struct AddArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Add only records that are not there yet
+    /// Add only records that are not in the filter
     #[arg(long, help_heading = "Output")]
     unique: bool,
 

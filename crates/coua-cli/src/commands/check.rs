@@ -10,8 +10,8 @@ use crate::terminal::{Exit, Result, Stream, print};
 
 /// Print the records that are in a filter file
 ///
-/// A record that was never added may be printed too; how often is the filter's false-positive rate. The exit
-/// code is as grep's: 0 if a record was printed or counted, 1 if none was, 2 after an error.
+/// A record that was never added is printed too with a probability of the filter's false-positive rate. The exit code
+/// is like grep's: 0 if a record was printed or counted, 1 if none was, 2 after an error.
 #[derive(clap::Args, Debug)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub(crate) struct CheckArgs {
     #[arg(short = 'v', long, help_heading = "Output")]
     invert: bool,
 
-    /// Print only how many records there are
+    /// Print only the number of these records
     #[arg(short = 'c', long, help_heading = "Output")]
     count: bool,
 
@@ -43,7 +43,7 @@ impl CheckArgs {
     fn job(&self) -> Result<Job> {
         let Self { invert, count, any, .. } = *self;
         let mut reading = self.target.input.reading(None)?;
-        // With --any a record that is there ends the run before the inputs after it are opened.
+        // With --any a record that is found ends the run before later inputs are opened.
         reading.until = if any { Until::FirstPrinted } else { Until::End };
         Ok(Job {
             op: Op::Check,
@@ -59,7 +59,7 @@ impl CheckArgs {
         })
     }
 
-    /// Prints which records are there. The exit code is that of grep.
+    /// Prints the records that are in the filter. The exit code is like grep's.
     pub(crate) fn run(&self) -> Result<Exit> {
         let job = self.job()?;
         if self.count {

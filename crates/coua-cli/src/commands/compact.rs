@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Make a filter file as small as its items allow
 ///
-/// Worth it after many removals. The file is replaced in one step.
+/// Useful after many removals. The file is replaced in one step.
 #[derive(clap::Args, Debug)]
 pub(crate) struct CompactArgs {
     /// The filter file
@@ -24,7 +24,7 @@ pub(crate) struct CompactArgs {
 }
 
 impl CompactArgs {
-    /// Makes the filter as small as its items allow, and tells how small that is.
+    /// Makes the filter as small as its items allow, and prints the sizes.
     pub(crate) fn run(&self) -> Result<()> {
         let (spec, options) = (self.filter.spec(), self.work.options());
         let progress = self.work.progress();

@@ -7,9 +7,9 @@ use clap::ArgGroup;
 use coua::{Conversion, Layout};
 use std::path::PathBuf;
 
-/// Write a coarser and smaller copy of a filter file, or one in another layout
+/// Write a smaller, less exact copy of a filter file, or one in another layout
 ///
-/// The copy remembers the runs that the filter remembers.
+/// The copy remembers the same runs as the filter.
 #[derive(clap::Args, Debug)]
 #[command(group = ArgGroup::new("target").args(["rate", "hash_bits", "layout"]).required(true))]
 pub(crate) struct ConvertArgs {
@@ -19,11 +19,11 @@ pub(crate) struct ConvertArgs {
 
     /// The file to write; it may be the same
     ///
-    /// It is replaced in one step, if it is a filter or empty.
+    /// An existing file must be a filter or empty; it is replaced in one step.
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
-    /// Highest false-positive rate of the copy, with the items it holds now
+    /// Highest false-positive rate of the copy with its present items
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
 
@@ -65,7 +65,7 @@ impl ConvertArgs {
         progress.next(format_args!("reading {from}"));
         let view = filter_file::read(&self.file, &secret)?;
         let filter = view.filter.unbounded().ok_or_else(|| {
-            let reason = "has a window (--window): only filters that never forget can be converted";
+            let reason = "has a window; only filters without one can be converted";
             Failure::at(&from, reason)
         })?;
         progress.next(format_args!("converting {from}"));

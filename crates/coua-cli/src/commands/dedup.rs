@@ -26,20 +26,19 @@ Examples:
 
 /// Print each record the first time it is seen
 ///
-/// Needs no size and no sorting, and keeps the order. Unless told otherwise, the filter remembers all 64 bits of
-/// every key's hash, so the expected number of records wrongly taken for repeats stays far below one (0.03 for a
-/// billion records; --stats prints it). If a filter takes more than 2 % of the new records for repeats, a
-/// warning says so at the end. If there is no filter file and all inputs are files, their sizes and first
-/// records tell how much room to make. Records are printed unchanged. A newline is added only between two files
-/// if the first one does not end with a newline.
+/// Needs no size and no sorting, and keeps the order. By default the filter remembers all 64 bits of every key's hash,
+/// so the expected number of records wrongly dropped as repeats stays far below one (0.03 for a billion records;
+/// --stats prints it). A warning at the end says if more than 2 % of the new records were probably dropped. Without a
+/// filter file, if all inputs are files, their sizes and first records determine the initial capacity. Records are
+/// printed unchanged. A newline is added only between two files if the first one does not end with a newline.
 ///
 /// With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after
 /// the output is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes
-/// away (| head), it is as it was before the run, or at the last checkpoint. After exit code 4 everything is
+/// away (| head), it is as before the run, or as at the last checkpoint. After exit code 4 everything is
 /// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
-/// block, saves, and ends by the signal.
+/// block, saves, and dies by the signal.
 ///
-/// With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any moment, even by a
+/// With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any time, even by a
 /// crash. The same command with --resume continues it: output and filter are then the same as without the
 /// interruption. If the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
@@ -53,8 +52,8 @@ pub(crate) struct DedupArgs {
 
     /// Treat the records of FILE, or a filter's items, as seen
     ///
-    /// The option may be given several times. Records whose key is in one of these files are repeats: lines of B that
-    /// are not in A are `--known A B`. The files are read first, and are not changed. Their records are not added to
+    /// May be given several times. Records whose key is in one of these files are repeats: `--known A B` prints the
+    /// lines of B that are not in A. The files are read first, and are not changed. Their records are not added to
     /// --filter.
     #[arg(long, value_name = "FILE", help_heading = "Which copy")]
     known: Vec<PathBuf>,
@@ -66,33 +65,33 @@ pub(crate) struct DedupArgs {
     /// Write an output for each input into DIR
     ///
     /// Each output has its input's name, relative to the inputs' common folder, and is compressed like its input: the
-    /// records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. bzip2, xz and lz4 are only read: such
-    /// inputs need --compress, which also changes the endings of names. Folders are created. All outputs are created,
+    /// records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. coua does not write bzip2, xz and lz4:
+    /// such inputs need --compress, which also changes the extension. Folders are created. All outputs are created,
     /// and emptied, at the start of the run. An output begins with the CSV header of its input.
     #[arg(long, value_name = "DIR", help_heading = "Output", hide_short_help = true)]
     output_dir: Option<PathBuf>,
 
-    /// Add to the outputs that are files, instead of emptying them
+    /// Append to output files instead of emptying them
     ///
-    /// A CSV header is written only to an empty file, and must be equal to the one that is there.
+    /// A CSV header is written only to an empty file; otherwise it must equal the header of the file.
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
           conflicts_with_all = ["restart", "overwrite", "output_dir"])]
     append: bool,
 
-    /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: as their names say]
+    /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: by their names]
     ///
-    /// A name ending in `.zst` or `.gz` implies compression, at level 3 or 6. The output is a row of
+    /// A name ending in `.zst` or `.gz` implies compression, at level 3 or 6. The output is a sequence of
     /// frames (zstd) or members (gzip) of about 1 MiB of records, which all threads compress, and which every
-    /// decompressor reads. At a checkpoint a frame ends: with --resume and --append others follow.
+    /// decompressor reads. A checkpoint ends a frame; --resume and --append add more.
     #[arg(long, value_name = "FORMAT[:LEVEL]", help_heading = "Output", hide_short_help = true)]
     compress: Option<Packing>,
 
-    /// Which of the records with one key to print [default: first]
+    /// Which of the records with the same key to print [default: first]
     ///
-    /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
-    /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
+    /// For last and none, all inputs are read twice: first to learn which keys repeat. An input that can be read
+    /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Nothing is printed before the
     /// second pass begins. With none (also -u), only records whose key occurs once are printed. Such a run
-    /// cannot be resumed: the same command begins again.
+    /// cannot be resumed: the same command starts over.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -101,43 +100,41 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'u', hide = true, conflicts_with = "keep")]
     alone: bool,
 
-    /// Print the records that would otherwise not be printed
+    /// Print the records that would otherwise be dropped
     #[arg(short = 'd', long, help_heading = "Which copy", conflicts_with = "tee_dups")]
     repeats: bool,
 
-    /// Prefix each record with how many records have its key
+    /// Prefix each record with the number of records with its key
     ///
-    /// The number and a tab; with --csv the separator of columns, and `count` in the header. All inputs are read twice
-    /// (see --keep).
+    /// A tab follows the number; with --csv it is the column separator, and the header gets a column `count`. All inputs
+    /// are read twice (see --keep).
     #[arg(short = 'c', long, help_heading = "Which copy")]
     count: bool,
 
-    /// Fail if an input would have to be copied to be read twice
+    /// Fail if an input must be copied to be read twice
     #[arg(long, help_heading = "Which copy", hide_short_help = true)]
     no_spool: bool,
 
     /// Also write the repeats to FILE
     ///
-    /// With -o that may be `-`, standard output.
+    /// With -o, FILE may be `-` for standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     tee_dups: Option<PathBuf>,
 
-    /// Remember in FILE what was seen, for the next run
+    /// Remember seen records in FILE, for the next run
     ///
-    /// FILE is created if it does not exist. If it exists, the options that describe a filter must agree with
-    /// it.
+    /// FILE is created if it does not exist. If it exists, options that describe a filter must agree with it.
     ///
     /// The filter may also be on a server or cluster with Coua's module:
     /// `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`, or `redis://`; for TLS `valkeys://` or
     /// `rediss://`. The password may be in the environment variable `COUA_SERVER_PASSWORD` instead. Many
     /// processes may share such a filter: the first process that has a record prints it. If the connection is
-    /// lost, coua tries again (&retry=SECONDS, 60). Records whose answers were lost, at most 1 MiB of them or
+    /// lost, coua tries again (for &retry=SECONDS, default 60). Records whose replies were lost, at most 1 MiB of them or
     /// one longer record, are printed whether they were seen before or not, so that none is lost. A record is
-    /// added before it is printed, and removed again if it cannot be printed; only a process that is killed
-    /// outright cannot remove it. Options that only filter files have (--time-field, seeds and secret keys,
-    /// layouts, --resume and checkpoints) are refused. A new filter is described by --capacity, --rate with
-    /// --max-items, --hash-bits, --when-full, --window and --generations, for all shards
-    /// together.
+    /// added before it is printed, and removed again if it cannot be printed, unless the process is killed.
+    /// Options for filter files (--time-field, seeds and secret keys, layouts, --resume and checkpoints) are refused.
+    /// A new filter takes --capacity, --rate with --max-items, --hash-bits, --when-full, --window and --generations,
+    /// which apply to all shards together.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Memory")]
     filter_file: Option<PathBuf>,
 
@@ -151,11 +148,11 @@ pub(crate) struct DedupArgs {
 const KEEP: [Word<Keep>; 3] = [
     ("first", Keep::First, "The first one"),
     ("last", Keep::Last, "The last one"),
-    ("none", Keep::None, "None of them: only records without repeats"),
+    ("none", Keep::None, "None: print only records without repeats"),
 ];
 
 impl DedupArgs {
-    /// What a second pass is to answer, if one is needed.
+    /// The question for a second pass, if one is needed.
     fn question(&self) -> Result<Option<Question>> {
         let keep = if self.alone { Keep::None } else { self.keep.unwrap_or(Keep::First) };
         let counts = self.count;
@@ -168,13 +165,12 @@ impl DedupArgs {
             Keep::None => "--keep none",
         };
         if self.filter_file.is_some() {
-            let reason = "reads the inputs twice, with a filter of its own: with --filter and --resume, only --keep \
-                          first works; without them, the same command begins again";
+            let reason = "reads the inputs twice, with its own filter, so it cannot be used with --filter or --resume";
             return Err(Failure::at(option, reason));
         }
         if !self.filter.spec().leaves_all_open() {
-            let reason = "reads the inputs twice, and remembers all bits of every hash: drop options about rates, \
-                          numbers of items and windows";
+            let reason = "reads the inputs twice, and remembers all hash bits; drop the options for rates, numbers of \
+                          items and windows";
             return Err(Failure::at(option, reason));
         }
         Ok(Some(Question { keep, counts }))
@@ -188,7 +184,7 @@ impl DedupArgs {
         });
         let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
         if tee == Some(Destination::Standard) && main == tee {
-            let reason = "standard output has the first occurrences: give -o as well";
+            let reason = "standard output already gets the first occurrences; add -o";
             return Err(Failure::at("--tee-dups -", reason));
         }
         Ok(Destinations { main, tee, appends: self.append, packing: self.compress })
@@ -196,7 +192,8 @@ impl DedupArgs {
 
     fn output_folder(&self, folder: &Path, inputs: &Inputs) -> Result<OutputFolder> {
         let inputs = inputs.named().map_err(|name| {
-            let reason = "--output-dir: has no file name for its output: name files, or give -o";
+            let reason =
+                "--output-dir: has no file name for its output; name input files, or use -o";
             Failure::at(name, reason)
         })?;
         OutputFolder::new(folder, &inputs, self.compress)
@@ -219,7 +216,7 @@ impl DedupArgs {
             headers.added = self.count.then_some(COUNT);
         }
         if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
-            let reason = "standard input is also an input: name a file, or another input";
+            let reason = "standard input is already an input; use a file for one of them";
             return Err(Failure::at("--known -", reason));
         }
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);

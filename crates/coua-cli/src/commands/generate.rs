@@ -15,13 +15,13 @@ pub(crate) struct GenerateArgs {
 /// What to write.
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Manual pages, one for each command, into a folder
+    /// Write manual pages, one per command, to a folder
     Man {
         /// The folder; created if it does not exist
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
-    /// Completions, on standard output
+    /// Print completions on standard output
     Completions {
         /// The shell
         #[arg(value_name = "SHELL")]
@@ -46,7 +46,7 @@ impl GenerateArgs {
 fn manual_pages(command: Command, folder: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Failure::io(folder.display(), &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
-    // Without `help`, whose page would say nothing.
+    // Leaves out `help`, whose page would be empty.
     let command = command.disable_help_subcommand(true);
     clap_mangen::generate_to(command, folder).map_err(failed)
 }

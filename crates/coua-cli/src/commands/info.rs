@@ -22,8 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Describe a filter file
 ///
-/// Takes a moment for any size, because of a large file little more than the header is read. `coua verify` reads
-/// and checks all of it.
+/// Fast for any size: of a large file, little more than the header is read. `coua verify` reads and checks all of it.
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
@@ -55,7 +54,7 @@ impl InfoArgs {
 fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
     Stream::Output.check_open()?;
     check_files(&spec.secret, [path], None)?;
-    // Of a large one, little more than the header is read.
+    // Of a large file, little more than the header is read.
     let mut state = filter_file::view(path, Options::new().expecting(0), &spec.secret)?;
     clock::advance(&mut state.filter);
     let mut report = Report::default();
@@ -100,7 +99,7 @@ fn write_filter(filter: &Generations, report: &mut Report) {
     report.number("slot_bits", "bits per slot", filter.slot_bits().into());
     report.number("segments", "segments", filter.segments());
     report.text("when_full", "when full", when_full_name(template.when_full()));
-    // The algorithm, with its seed, never with its key.
+    // Prints the algorithm and its seed, never its key.
     let (hash, seed, with) = match filter.hasher().algorithm() {
         HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed), format!(" with seed {seed}")),
         HashAlgorithm::SipHash13 { .. } => ("siphash13", None, " with a key".to_owned()),
@@ -111,7 +110,7 @@ fn write_filter(filter: &Generations, report: &mut Report) {
     report.row("hash", format!("{hash}{with}"));
 }
 
-/// What only a filter that forgets has.
+/// Adds the figures of a window.
 fn write_window(window: Window, filter: &Generations, report: &mut Report) {
     let clock = match window.clock() {
         Clock::Arrival => "arrival",

@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 
 /// Write the union of several filter files
 ///
-/// Copies add up: a record that is in two of them is in the result twice. All must remember the same
-/// number of hash bits and use the same hash and seed. Filters with a window must have the same one
-/// (and none of items); each record keeps its age, and the latest clock counts.
+/// Copies add up: a record that is in two filters is in the result twice. All must remember the same
+/// number of hash bits and use the same hash and seed. Filters with a window must have the same one, and it must be
+/// a duration; each record keeps its age, and the latest clock counts.
 ///
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
-/// inputs, or else those of the only input. Other runs are left out, with a note.
+/// inputs, or those of the only input. Other runs are left out, with a note.
 #[derive(clap::Args, Debug)]
 pub(crate) struct MergeArgs {
     /// The file to write; it may be one of the inputs
     ///
-    /// It is replaced in one step, if it is a filter or empty.
+    /// An existing file must be a filter or empty; it is replaced in one step.
     #[arg(short = 'o', long, value_name = "FILTER")]
     output: PathBuf,
 
@@ -64,13 +64,13 @@ impl MergeArgs {
     }
 }
 
-/// Says which of the filters is at fault.
+/// The failure, under the name of the filter at fault.
 fn not_merged(error: MergeError, first: &Path, other: &Path) -> Failure {
     match error {
         MergeError::Full(full) => {
             let (why, other) = (NoRoom::of(&full).why, other.display());
             let reason = format!(
-                "{why}; nothing was written: make room in it (`coua remove`), or add the records of {other} to a \
+                "{why}; nothing was written: make room in it with `coua remove`, or add the records of {other} to a \
                  filter with a higher --max-items"
             );
             Failure::at(first.display(), reason)
@@ -79,8 +79,8 @@ fn not_merged(error: MergeError, first: &Path, other: &Path) -> Failure {
     }
 }
 
-/// The notes that the result has: those of the filter that it replaces, if that is one of the sources, or
-/// of the only source. Says which runs are left out.
+/// The notes of the result: those of the filter that it replaces, if that is one of the sources, or those of the only
+/// source. Reports the runs that are left out.
 fn remembered(
     files: &[PathBuf],
     output: &FilterFile,
@@ -99,12 +99,12 @@ fn remembered(
         let runs = Runs::of(&found, path.display())?;
         if let Some(words) = resume::list(&runs).filter(|_| !output.is_at(path)) {
             let path = path.display();
-            verbosity.say(format_args!("{path}: the result does not remember its runs: {words}"));
+            verbosity.say(format_args!("{path}: the result does not include its runs: {words}"));
         }
         let others: Vec<_> = others(&found).filter(|_| !output.is_at(path)).collect();
         if !others.is_empty() {
             let (path, names) = (path.display(), others.join(", "));
-            verbosity.say(format_args!("{path}: the result does not have its notes: {names}"));
+            verbosity.say(format_args!("{path}: the result does not include its notes: {names}"));
         }
     }
     if let Some(keys) = keys {
@@ -114,7 +114,7 @@ fn remembered(
     Ok(remembered)
 }
 
-/// How the keys of all filters are made that tell it. Returns an error if they are not made alike.
+/// The key options of all filters that store them. Returns an error if they differ.
 fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>> {
     let mut common: Option<KeySpec> = None;
     for (path, notes) in files.iter().zip(all) {

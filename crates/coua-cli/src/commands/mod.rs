@@ -1,4 +1,4 @@
-//! One file a command: its arguments, and its work.
+//! One file per command: its arguments, and its work.
 
 pub(crate) mod add;
 pub(crate) mod check;

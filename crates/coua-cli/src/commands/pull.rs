@@ -13,27 +13,27 @@ use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Write a filter of a server to a file
+/// Copy a filter from a server to a file
 ///
 /// The server keeps working meanwhile. Shards are requested one after the other, and the file holds each shard
-/// as it was at its request: a record that was added before the pull began is in the file; one that was added
+/// as it was when requested: a record that was added before the pull began is in the file; one that was added
 /// meanwhile may be.
 ///
-/// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. A server
-/// takes as long to send a shard as for DUMP: ask a replica if the filter is large.
+/// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. Sending a shard
+/// blocks a server as long as DUMP does: use a replica if the filter is large.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PullArgs {
     /// The address of the filter: `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "ADDRESS")]
     address: PathBuf,
 
-    /// The file to write, which must not exist
+    /// The file to write; it must not exist
     #[arg(value_name = "FILTER")]
     output: PathBuf,
 
-    /// The file for the secret key of the filter's hash, as 32 hexadecimal digits
+    /// File for the secret key of the filter's hash, as 32 hexadecimal digits
     ///
-    /// Filters that were made on a server have one. If FILE exists, it must hold this key. Every command on the
+    /// Filters that were created on a server have one. If FILE exists, it must hold this key. Every command on the
     /// filter file needs it.
     #[arg(long, value_name = "FILE", help_heading = "Memory")]
     secret: Option<PathBuf>,
@@ -43,13 +43,13 @@ pub(crate) struct PullArgs {
 }
 
 impl PullArgs {
-    /// Writes the filter to the file, and its secret key to another.
+    /// Writes the filter to one file, and its secret key to another.
     pub(crate) fn run(&self) -> Result<()> {
         let (address, to) = (Location::address(&self.address)?, self.output.display());
         let (key, options) = (self.secret.as_deref(), self.work.options());
         let progress = self.work.progress();
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
-            return Err(Failure::at(to, "is also the file of the secret key"));
+            return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
         let output = FilterFile::lock(&self.output, options)?;
         output.check_new()?;
@@ -66,16 +66,16 @@ impl PullArgs {
     }
 }
 
-/// Sees to it that the secret key, if there is one, is in its file.
+/// Makes sure that the secret key, if there is one, is in its file.
 fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result<()> {
     let (file, key) = match (filter.hasher().algorithm(), file) {
         (HashAlgorithm::SipHash13 { key }, Some(file)) => (file, key),
         (HashAlgorithm::SipHash13 { .. }, None) => {
-            let reason = "the filter has a secret key: say where to keep it (--secret FILE)";
+            let reason = "the filter has a secret key; choose a file for it (--secret FILE)";
             return Err(Failure::at(from, reason));
         }
         (_, Some(_)) => {
-            return Err(Failure::at(from, "the filter has no secret key: drop --secret"));
+            return Err(Failure::at(from, "the filter has no secret key; drop --secret"));
         }
         (_, None) => return Ok(()),
     };
@@ -85,7 +85,7 @@ fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result
             writeln!(made, "{}", hexadecimal(key)).map_err(|error| Failure::write(&name, &error))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let reason = "is there, and holds another key than the filter's: name another file";
+            let reason = "already exists with a different key; choose another file";
             if read_key(file)? == key { Ok(()) } else { Err(Failure::at(name, reason)) }
         }
         Err(error) => Err(Failure::io(name, &error)),

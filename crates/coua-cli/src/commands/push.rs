@@ -6,12 +6,12 @@ use crate::key::KeySpec;
 use crate::terminal::Result;
 use std::path::PathBuf;
 
-/// Create a filter on a server from a file
+/// Copy a filter file to a server
 ///
-/// The server then answers as the file does. The filter is a single key, without shards, and must not be there
-/// yet; while it is being sent, the server answers questions about it with errors.
+/// The server then gives the same answers as the file. The filter is a single key without shards, and must not exist
+/// yet. While it is being sent, the server returns errors for it.
 ///
-/// A filter without a secret key (--secret) has none on the server either: an attacker who chooses items there can
+/// A filter without a secret key (--secret) has none on the server either: an attacker who chooses its items can
 /// choose ones that collide.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PushArgs {

@@ -13,26 +13,26 @@ use std::path::PathBuf;
 
 /// Remove records from a filter file
 ///
-/// Removes one copy of each record. Remove only records that were added: one that was never added may be
-/// mistaken for another, which is then removed instead (how often is the filter's false-positive rate). The file
+/// Removes one copy of each record. Remove only records that were added: one that was never added may
+/// remove another record instead, with a probability of the filter's false-positive rate. The file
 /// is saved at the end of the run, after the report is complete (and on disk, if it is a file), and every few
-/// seconds if all inputs and the report are files. After exit code 2 it is as it was before the run, or at the
+/// seconds if all inputs and the report are files. After exit code 2 it is as before the run, or as at the
 /// last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On
-/// SIGINT or SIGTERM the program finishes the current block, saves, and ends by the signal.
+/// SIGINT or SIGTERM the program finishes the current block, saves, and dies by the signal.
 ///
-/// A run that reads files, without --report or with -o, may be interrupted at any moment, even by a crash. The
+/// A run that reads files, without --report or with -o, may be interrupted at any time, even by a crash. The
 /// same command with --resume continues it: one copy of each record is removed, and the report is complete.
-/// (Without --resume the first records would be removed twice, so that is refused.)
+/// (Without --resume coua refuses to run, because the first records would be removed twice.)
 ///
 /// On a server, records that were removed stay removed after exit code 2, even those that are not yet in the
-/// report. If the connection is lost, records whose answers were lost are removed again. They may lose two
-/// copies, and the second answer counts.
+/// report. If the connection is lost, records without a reply are removed again. They may lose two
+/// copies, and the second reply counts.
 #[derive(clap::Args, Debug)]
 pub(crate) struct RemoveArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Print records: those found and removed, or those not found
+    /// Print the records that were found and removed, or not found
     #[arg(long, hide_possible_values = true, value_name = "WHICH", help_heading = "Output")]
     report: Option<Which>,
 
@@ -47,7 +47,7 @@ pub(crate) struct RemoveArgs {
     work: WorkArgs,
 }
 
-/// Which records to print.
+/// The records to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum Which {

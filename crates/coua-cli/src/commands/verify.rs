@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Check every byte of filter files
 ///
-/// Prints a line for each file. Exit code 2 if one of them is not intact.
+/// Prints a line for each file. The exit code is 2 if one of them is damaged.
 #[derive(clap::Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// Filter files
@@ -30,7 +30,7 @@ pub(crate) struct VerifyArgs {
 }
 
 impl VerifyArgs {
-    /// Checks every byte of the files, and tells of each whether it is intact.
+    /// Checks every byte of the files, and prints for each whether it is intact.
     pub(crate) fn run(&self) -> Result<Exit> {
         let secret = self.secret.secret();
         let progress = Progress::on_steps(self.progress.progress_mode(Verbosity::Normal));
@@ -40,7 +40,7 @@ impl VerifyArgs {
         for path in &self.files {
             let name = path.display();
             progress.next(format_args!("checking {name}"));
-            // The others are checked all the same, whether it is there or not.
+            // An error does not stop the check of the other files.
             match filter_file::verify(path, &secret) {
                 Ok(found) if self.json => print(&line_of(&name.to_string(), &found))?,
                 Ok(found) => print(&format!("{name}: intact, {}\n", summary_text(&found)))?,
@@ -75,7 +75,7 @@ fn summary_text(found: &Verified) -> String {
     let (transactions, log) = (counted(found.transactions, "transaction"), size(found.log_bytes));
     let rest = match found.uncommitted {
         0 => String::new(),
-        bytes => format!("; {} after that were never committed, and do not count", size(bytes)),
+        bytes => format!("; {} after that were never committed and are ignored", size(bytes)),
     };
     format!("{items}, snapshot {snapshot}, {transactions} of {log} after it{rest}")
 }

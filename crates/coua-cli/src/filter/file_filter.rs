@@ -257,8 +257,8 @@ impl RunFilter for FileFilter {
             // The run ends here, early.
             Reason::Unsynced(source) if stage == Stage::Checkpoint => {
                 let reason = message::reason(source);
-                let uncertain = "saved up to here, to be resumed by --resume, but it is not certain that this \
-                                 outlasts a power cut";
+                let uncertain =
+                    "saved up to here (continue with --resume), but a power cut may undo it";
                 Failure::at(&name, format_args!("{uncertain}: {reason}"))
             }
             Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),
@@ -300,7 +300,7 @@ pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure
     match error.reason {
         Reason::Replaced => Failure::at(error.path.display(), reason),
         Reason::Unsynced(_) => {
-            let reason = format!("{reason}; it need not be done again");
+            let reason = format!("{reason}; the run need not be repeated");
             Failure::ending(Exit::Unsynced, name, reason)
         }
         _ => not_kept(name, saved, &reason),
@@ -310,9 +310,9 @@ pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure
 fn not_kept(name: &str, saved: Saved, reason: &str) -> Failure {
     let state = match saved {
         Saved::Nothing => "",
-        Saved::Empty => "; the file is a new filter without items",
-        Saved::Before => "; the file is as it was before",
-        Saved::Some => "; the file is as it was at the last checkpoint",
+        Saved::Empty => "; the file is a new, empty filter",
+        Saved::Before => "; the file is as before the run",
+        Saved::Some => "; the file is as at the last checkpoint",
     };
     Failure::at(name, format_args!("not saved{state}: {reason}"))
 }

@@ -61,9 +61,8 @@ fn check_clock(filter: &Generations, name: &str) -> Result<()> {
     }
     let (filters, present) = (moment_text(filter.clock()), moment_text(time));
     let reason = format!(
-        "was written at {filters}, but now it is {present}, more than a window before: one of these \
-         clocks was wrong, so nothing would be forgotten in time; set the system's clock, or name \
-         another file"
+        "was written at {filters}, more than a window after the present, {present}, so nothing would be \
+         forgotten in time; set the system clock, or use another filter"
     );
     Err(Failure::at(name, reason))
 }
@@ -75,7 +74,7 @@ fn check_key(secret: &Secret, hasher: KeyHasher, name: &str) -> Result<()> {
         return Ok(());
     }
     let reason =
-        "the filter was created without a secret key: drop --secret, or name another filter";
+        "the filter was created without a secret key; drop --secret, or use another filter";
     Err(Failure::at(name, reason))
 }
 
@@ -128,16 +127,15 @@ fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
 /// Returns an error for an address where only a file will do, and about a stream.
 fn refuse_address(argument: &Path) -> Result<()> {
     if argument == Path::new("-") {
-        let reason =
-            "a filter is a file with a name, not a stream; write ./- for a file of this name";
+        let reason = "a filter cannot be a stream; for a file named -, write ./-";
         return Err(Failure::at("-", reason));
     }
     match Location::of(argument)? {
         Location::File(_) => Ok(()),
         #[cfg(feature = "server")]
         Location::Server(address) => {
-            let reason = "is a filter on a server, and this command takes filter files; dedup, add, check, \
-                          remove, count and info take both, and pull makes a file of it";
+            let reason = "is a filter on a server, but this command needs a file; copy it to one with \
+                          `coua pull`";
             Err(Failure::at(address, reason))
         }
     }
@@ -238,7 +236,7 @@ impl FilterFile {
         self.lock.check_replaceable().map_err(|error| match error.reason {
             Reason::Load(LoadError::NotAFilter) => {
                 let reason =
-                    "is not a filter, and is not overwritten: name another output, or remove it first";
+                    "is not a filter; refusing to overwrite it (choose another output, or delete it)";
                 Failure::at(&self.name, reason)
             }
             _ => failed(self.name.clone(), &error),
@@ -248,7 +246,7 @@ impl FilterFile {
     /// Returns an error if anything is there.
     #[cfg(feature = "server")]
     pub(crate) fn check_new(&self) -> Result<()> {
-        let reason = "already exists: name another file, or remove this one";
+        let reason = "already exists; choose another file, or delete it";
         if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
     }
 
@@ -268,10 +266,10 @@ fn failed(name: String, error: &StoreError) -> Failure {
     match &error.reason {
         Reason::Load(LoadError::Io(source)) => Failure::io(name, source),
         Reason::Load(needed @ LoadError::KeyNeeded) => {
-            Failure::at(name, format_args!("{needed} (--secret)"))
+            Failure::at(name, format_args!("{needed} (--secret FILE)"))
         }
         Reason::Load(LoadError::NotAFilter) => {
-            let reason = "is not a filter (add, check, count and remove take the filter first, then files of records)";
+            let reason = "is not a filter file (add, check, count and remove take FILTER first, then input files)";
             Failure::at(name, reason)
         }
         // Another file of the filter, or its folder.

@@ -113,7 +113,7 @@ impl Jumps {
         if let Some(first) = &self.first_left_out {
             let records = counted(self.left_out, "record");
             verbosity.say(format_args!(
-                "{first}: dated more than a window after the records around it; not remembered: {records}"
+                "{first}: dated more than a window after its neighbors; not remembered: {records}"
             ));
         }
     }

@@ -57,11 +57,8 @@ impl NoRoom {
     /// Without memory for more.
     pub(crate) fn memory(items: u64) -> Self {
         Self {
-            why: format!(
-                "takes no more than {}: there is not enough memory",
-                counted(items, "item")
-            ),
-            remedy: "give a --rate with --max-items: such a filter takes less memory",
+            why: format!("cannot hold more than {}: out of memory", counted(items, "item")),
+            remedy: "use --rate with --max-items, which needs less memory",
         }
     }
 
@@ -70,12 +67,12 @@ impl NoRoom {
         let (items, limit) = (counted(*items, "item"), grouped(*max_items));
         match reason {
             FullReason::MaxItems => Self {
-                why: format!("is full: it holds {items} and was made for at most {limit}"),
-                remedy: "give a higher --max-items or --capacity, or --when-full exceed",
+                why: format!("is full: it holds {items}, and its limit is {limit}"),
+                remedy: "raise --max-items or --capacity, or use --when-full exceed",
             },
             FullReason::NoRoom => Self {
-                why: format!("is full: it holds {items} and may not grow"),
-                remedy: "give a higher --capacity, or --when-full grow",
+                why: format!("is full: it holds {items}, and may not grow"),
+                remedy: "raise --capacity, or use --when-full grow",
             },
             _ => Self::memory(full.items),
         }

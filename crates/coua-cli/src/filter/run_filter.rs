@@ -179,6 +179,6 @@ impl Summary {
 pub(super) fn report_outdated(filter: &Generations, verbosity: Verbosity) {
     if filter.outdated() > 0 {
         let records = counted(filter.outdated(), "record");
-        verbosity.say(format_args!("not remembered, because older than the window: {records}"));
+        verbosity.say(format_args!("older than the window, so not remembered: {records}"));
     }
 }

@@ -31,9 +31,8 @@ impl Location {
         match (is_address, text.split_once("://")) {
             (true, _) => Self::on_server(&text),
             (false, Some((scheme, _))) if !is_there => {
-                let reason = format!(
-                    "{scheme}:// leads to no filter: expected a file, or valkey://HOST/NAME"
-                );
+                let reason =
+                    format!("unknown scheme {scheme}://; expected a file, or valkey://HOST/NAME");
                 Err(Failure::at(without_password(&text), reason))
             }
             _ => Ok(Self::File(argument.to_owned())),
@@ -49,7 +48,7 @@ impl Location {
 
     #[cfg(not(feature = "server"))]
     fn on_server(text: &str) -> Result<Self> {
-        let reason = "is a filter on a server, and this program was built without the feature `server` of coua-cli";
+        let reason = "is a filter on a server, but this program was built without the feature `server` of coua-cli";
         Err(Failure::at(without_password(text), reason))
     }
 
@@ -178,7 +177,7 @@ impl WindowSpec {
     pub(crate) fn window(&self) -> Result<Option<Window>> {
         let (clock, length) = match self.length {
             Some(WindowLength::Items(_)) if self.has_times => {
-                let reason = "cannot be used with a --window of items, which counts records";
+                let reason = "cannot be used with a --window of items, which has no times";
                 return Err(Failure::at("--time-field", reason));
             }
             Some(WindowLength::Items(items)) => (Clock::Count, items),
@@ -196,7 +195,7 @@ impl WindowSpec {
                     duration_text(found)
                 };
                 let reason = format!(
-                    "{length} cannot be divided into {generations} generations: give a longer one, or fewer --generations"
+                    "{length} cannot be divided into {generations} generations; use a longer window, or fewer --generations"
                 );
                 Failure::at("--window", reason)
             }
@@ -221,16 +220,15 @@ impl WindowSpec {
             if self.length.is_none() {
                 return self.no_window();
             }
-            let reason =
-                "the filter exists, and never forgets: drop --window, or name another filter";
+            let reason = "the existing filter has no window; drop --window, or use another filter";
             return Err(Failure::at(name, reason));
         };
         let has_times = window.clock() == Clock::Given;
         if has_times != self.has_times {
             let reason = if has_times {
-                "the filter goes by the times of the records: say by --time-field where they are"
+                "the filter uses the times of the records; add --time-field"
             } else {
-                "the filter does not go by the times of the records: drop --time-field"
+                "the filter does not use the times of the records; drop --time-field"
             };
             return Err(Failure::at(name, reason));
         }
@@ -242,8 +240,8 @@ impl WindowSpec {
         if !has_length || self.generations.is_some_and(|wanted| wanted != window.generations()) {
             let found = window_text(window);
             let reason = format!(
-                "the filter exists, and its window is {found}, not what the options say: leave them \
-                 out, or name another file"
+                "the existing filter has the window {found}, not that of the options; drop them, or \
+                 use another filter"
             );
             return Err(Failure::at(name, reason));
         }
@@ -327,7 +325,7 @@ impl FilterSpec {
 
 /// The failure to say about a rate without the number of items up to which it holds.
 pub(super) fn rate_without_items() -> Failure {
-    let reason = "needs the number of items up to which it must hold: give --max-items (or --capacity) as well";
+    let reason = "needs a number of items; add --max-items (or --capacity)";
     Failure::at("--rate", reason)
 }
 
@@ -362,7 +360,7 @@ mod tests {
             assert!(Location::of(Path::new(file)).unwrap().file().is_some(), "{file}");
         }
         let other = Location::of(Path::new("http://me:secret@h/x")).unwrap_err();
-        assert!(other.reason().starts_with("http:// leads to no filter"), "{other:?}");
+        assert!(other.reason().starts_with("unknown scheme http://"), "{other:?}");
     }
 
     #[cfg(feature = "server")]

@@ -1,7 +1,7 @@
-//! Compressed inputs are unpacked before their turn, by threads that find nothing to do that is nearer to the output.
+//! Compressed inputs are unpacked before their turn, by threads that have no task nearer to the output.
 //!
-//! An input in work is a lane: parts in their order, and what is left of the input. Errors are dropped
-//! here: in its turn the input is read again from there, and meets the error again.
+//! An input being unpacked is a lane: parts in their order, and the rest of the input. Errors are dropped
+//! here: in its turn the input is read again from there, and fails again.
 //! (`docs/decisions/0021-unpacked-ahead.md`)
 
 use crate::input::cut::{Cutter, Piece};
@@ -15,10 +15,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that may be unpacked before their turn for each thread, if there is memory.
+/// Bytes per thread that may be unpacked before their turn, if there is memory.
 const MOST_FOR_A_THREAD: usize = 256 << 20;
 
-/// The part of the available memory that may be taken.
+/// The share of the available memory that may be used, as a divisor.
 const PART_OF_MEMORY: u64 = 8;
 
 /// Inputs that are unpacked before their turn.
@@ -34,7 +34,7 @@ pub(crate) struct Ahead {
     bytes: Arc<AtomicUsize>,
 }
 
-/// A step, for any thread.
+/// A step that any thread can take.
 pub(crate) struct AheadTask {
     ahead: Arc<Ahead>,
     number: usize,
@@ -75,12 +75,12 @@ impl Ahead {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parts of a lane that is cut, at most.
+    /// The most parts of a lane that is cut.
     fn most_parts(&self) -> usize {
         4 * self.threads
     }
 
-    /// Inputs in work, at most.
+    /// The most inputs that are unpacked at a time.
     fn most_lanes(&self) -> usize {
         2 * self.threads
     }
@@ -111,18 +111,18 @@ impl Ahead {
         Some(AheadTask { ahead: self.clone(), number, step: Some(step), _reserved: reserved })
     }
 
-    /// From now on no thread waits here: the program is to stop.
+    /// Ends all waits here, because the program stops.
     pub(crate) fn end(&self) {
         drop(self.lanes());
         self.changed.notify_all();
     }
 
-    /// It is this input's turn. Whether [`next`](Self::next) has what it holds.
+    /// Begins the turn of this input. Returns whether [`next`](Self::next) has its content.
     pub(super) fn claim(&self, number: usize, source: &Source) -> bool {
         let is_regular = source.is_regular_file();
         let state = if is_regular { source.state().ok() } else { None };
         let mut lanes = self.lanes();
-        // One that was changed, or replaced, since it was opened is read as it is now.
+        // A file that was changed or replaced since it was opened is read again.
         let is_as_opened = |lane: &Lane| lane.state.is_none() || lane.state == state;
         lanes
             .lanes
@@ -139,7 +139,7 @@ impl Ahead {
         has_lane || is_regular
     }
 
-    /// What comes next of the input whose turn it is. What no thread has begun is done here.
+    /// The next part of the input whose turn it is. Does here what no thread has begun.
     pub(super) fn next(&self, number: usize) -> Next {
         let mut lanes = self.lanes();
         loop {
@@ -218,7 +218,7 @@ impl Ahead {
             Then::End => Rest::End,
             Then::Failure => Rest::Failed(opened.read_from()),
         };
-        // At the end it tells how many raw bytes there were.
+        // At the end, the chunk holds the number of raw bytes.
         StepResult::Read(vec![self.part(chunk)], rest)
     }
 

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What all inputs are read with.
+/// Shared state for reading all inputs.
 #[derive(Clone)]
 pub(super) struct Means {
     pub(super) coding: Coding,
     pub(super) stop: Arc<CancelToken>,
     /// Raw bytes read of all inputs.
     pub(super) consumed: Arc<AtomicU64>,
-    /// If inputs are unpacked before their turn.
+    /// Inputs that are unpacked before their turn, if any.
     pub(super) ahead: Option<Arc<Ahead>>,
 }
 
@@ -27,25 +27,25 @@ pub(super) struct Means {
 pub(super) struct Current {
     source: Source,
     pub(super) name: Arc<str>,
-    /// From 0.
+    /// Its number, from 0.
     pub(super) number: usize,
     /// Raw bytes read before its first.
     pub(super) consumed_before: u64,
     bytes: InputBytes,
-    /// Raw bytes of it that were counted.
+    /// Raw bytes of it that were added to `consumed`.
     counted: u64,
     pub(super) records: u64,
     pub(super) columns: Option<Arc<[usize]>>,
     /// The content of its header, if it has one.
     pub(super) header: Option<Arc<[u8]>>,
-    /// Its first record was seen, be it a header or not.
+    /// Its first record, header or not, has been read.
     pub(super) is_begun: bool,
 }
 
-/// Where its bytes come from.
+/// The source of an input's bytes.
 enum InputBytes {
     Opened(Box<Opened>),
-    /// Unpacked before; what comes before this place was read.
+    /// Unpacked before its turn; the bytes before this place were read.
     Ahead(Weighed<Chunk>, usize),
     End {
         digest: u64,
@@ -53,7 +53,7 @@ enum InputBytes {
 }
 
 impl Current {
-    /// Opens the input of this number. None if the program is to stop before its first bytes have come.
+    /// Opens the input with this number. None if the program must stop before its first bytes arrive.
     pub(super) fn open(source: &Source, number: usize, means: &Means) -> Result<Option<Self>> {
         let is_ahead = means.ahead.as_ref().is_some_and(|ahead| ahead.claim(number, source));
         let mut current = Self {
@@ -80,7 +80,7 @@ impl Current {
         }
     }
 
-    /// The checksum of all compressed bytes so far; 0 if the input is not compressed.
+    /// The checksum of all compressed bytes so far, or 0 if the input is not compressed.
     pub(super) fn digest(&self) -> u64 {
         match &self.bytes {
             InputBytes::Opened(opened) => opened.digest(),
@@ -98,7 +98,7 @@ impl Current {
         }
     }
 
-    /// Whether there is something to read, or the input ends, before the time is over.
+    /// Whether bytes or the end of the input arrive within this time.
     pub(super) fn comes_within(&self, time: Duration, stop: &CancelToken) -> bool {
         match &self.bytes {
             InputBytes::Opened(opened) => {
@@ -108,7 +108,7 @@ impl Current {
         }
     }
 
-    /// Reads some bytes; none at the end. The failure is none if the program is to stop.
+    /// Reads some bytes; none at the end. The failure is none if the program must stop.
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -142,7 +142,7 @@ impl Current {
         }
     }
 
-    /// Goes on with what comes next of what was unpacked before.
+    /// Continues with the next part that was unpacked before.
     fn advance(&mut self, means: &Means) -> io::Result<()> {
         let digest = self.digest();
         let next = means.ahead.as_ref().map_or(Next::End, |ahead| ahead.next(self.number));
@@ -157,7 +157,7 @@ impl Current {
         Ok(())
     }
 
-    /// Reads on from there; no thread unpacks it ahead any more.
+    /// Continues to read from there, without unpacking ahead.
     fn reopen(&mut self, from: ReadFrom, means: &Means) -> io::Result<()> {
         let Means { coding, stop, .. } = means;
         let opened = Opened::new(&self.source, from, *coding, DecoderLimit::NONE, stop)?;
@@ -184,7 +184,7 @@ impl Current {
             _ => None,
         };
         match compression {
-            // The decoders' errors carry no number of the operating system.
+            // The decoders' errors have no OS error number.
             Some(kind) if error.raw_os_error().is_none() => {
                 let reason = reason(error);
                 let is_whole = reason.contains("memory");

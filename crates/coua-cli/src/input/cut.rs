@@ -1,8 +1,8 @@
-//! Compressed inputs of many members, cut between them: each piece can be decompressed by itself.
+//! Compressed inputs of many members, cut between them so that each piece can be decompressed separately.
 //!
-//! A member tells where it ends in what `bgzip` writes, whose members have their size in the header, and in frames of
-//! zstd, whose blocks have. A file is cut only where another such member follows. If a size is wrong, decompression
-//! fails, and the input is read from there on as if it had never been cut.
+//! The size of a member is known in the output of `bgzip`, which stores it in the member's header, and in zstd frames,
+//! which store it in their blocks. A file is cut only where another such member follows. If a size is wrong,
+//! decompression fails, and the input is read from there on as if it had never been cut.
 
 use crate::input::Source;
 use crate::input::decompress::{DecoderLimit, Members, zstd_decoder};
@@ -11,10 +11,10 @@ use crate::input::tap::RawPlace;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Raw bytes of a piece, at least; less is not worth a step of its own.
+/// The fewest raw bytes of a piece; less is not worth a separate step.
 const LEAST: usize = 128 * 1024;
 
-/// Raw bytes that are read for some pieces, at first.
+/// Raw bytes that are read first, for several pieces.
 const WINDOW: usize = 8 * LEAST;
 
 /// The longest member that is cut off.
@@ -23,16 +23,16 @@ const LONGEST: usize = 4 << 20;
 /// The most that a piece may hold.
 const MOST_UNPACKED: u64 = 16 << 20;
 
-/// What a member is in a way to compress.
+/// A format of members.
 #[derive(Clone, Copy, Debug)]
 struct MemberFormat {
-    /// Whether a member begins here whose size can be known.
+    /// Whether a member with a known size begins here.
     begins: fn(&[u8]) -> bool,
-    /// The size of the member that begins here, if it is known and all of it is there.
+    /// The size of the member that begins here, if it is known and the member is complete.
     size: fn(&[u8]) -> Option<usize>,
     unpack: fn(&[u8], &mut Vec<u8>) -> io::Result<()>,
-    /// Threads from which on it pays: the large pieces of zstd pass through memory, which takes 1.6 times the processor time
-    /// of one thread that unpacks into its cache.
+    /// The fewest threads for which it pays: the large pieces of zstd pass through memory, which takes 1.6 times the
+    /// processor time of one thread that unpacks into its cache.
     least_threads: usize,
 }
 
@@ -54,7 +54,7 @@ const FORMATS: [MemberFormat; 2] = [
     },
 ];
 
-/// The size of a member of gzip that tells it as `bgzip` does, in the first of the extra fields.
+/// The size of a gzip member that stores it as `bgzip` does, in the first extra field.
 fn bgzip_size(bytes: &[u8]) -> Option<usize> {
     let header = bytes.first_chunk::<18>()?;
     let is_one = header.starts_with(b"\x1f\x8b\x08\x04") && &header[12..16] == b"BC\x02\0";
@@ -82,9 +82,9 @@ impl Piece {
         self.raw.len()
     }
 
-    /// Decompresses it. The error is its place.
+    /// Decompresses the piece. The error is its place.
     pub(super) fn unpack(self) -> Result<Chunk, RawPlace> {
-        // Rather too much, of which the system gives only what is used, than copies while it grows.
+        // Reserves too much rather than copying while it grows: the system provides only the pages that are used.
         let mut bytes = Vec::with_capacity(8 * self.raw.len());
         (self.format.unpack)(&self.raw, &mut bytes).map_err(|_| self.begin)?;
         Ok(Chunk { bytes, offset: self.end, digest: self.digest })
@@ -95,13 +95,13 @@ impl Piece {
 pub(super) struct Cutter {
     file: File,
     format: MemberFormat,
-    /// Bytes that were read and belong to no piece yet, and their place.
+    /// Bytes that were read but belong to no piece yet, and their place.
     rest: Vec<u8>,
     place: RawPlace,
 }
 
 impl Cutter {
-    /// None if the file does not begin with members that tell their size, or there are too few threads for such.
+    /// None if the file does not begin with members of known size, or there are too few threads for them.
     pub(super) fn new(source: &Source, threads: usize) -> io::Result<Option<Self>> {
         let mut file = source.open()?;
         let mut rest = Vec::new();
@@ -125,7 +125,7 @@ impl Cutter {
         }
     }
 
-    /// Where the bytes are that belong to no piece.
+    /// The place of the bytes that belong to no piece.
     pub(super) fn place(&self) -> RawPlace {
         self.place.clone()
     }

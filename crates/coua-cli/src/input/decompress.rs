@@ -1,4 +1,4 @@
-//! Compressed inputs, and those that are not read, are recognized by their first bytes.
+//! Recognizes compressed inputs, and unsupported ones, by their first bytes.
 
 use crate::input::Coding;
 use crate::input::tap::{Digest, Tap};
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
 
-/// The most memory that a decoder may take.
+/// The most memory that a decoder may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DecoderLimit {
     /// The largest window of zstd, as a power of two.
@@ -24,7 +24,7 @@ impl DecoderLimit {
     /// All that the formats allow: `zstd --long=31` asks for it.
     pub(super) const NONE: Self =
         Self { zstd_window: if usize::BITS < 64 { 30 } else { 31 }, xz_bytes: u64::MAX };
-    /// Where several inputs are unpacked at once: what `zstd --ultra` and `xz -9` ask for at most, but for long
+    /// For several inputs that are unpacked at once: what `zstd --ultra` and `xz -9` need at most, without long
     /// windows.
     pub(super) const MODEST: Self = Self { zstd_window: 26, xz_bytes: 68 << 20 };
 
@@ -40,23 +40,23 @@ const GZIP: u8 = 0x1f;
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 * 1024;
 
-/// The bytes of an input from its first on.
+/// An input from its first byte on.
 type Start = BufReader<Chain<Cursor<Vec<u8>>, Tap>>;
 
-/// A way to compress.
+/// A compression format.
 struct Compression {
-    /// What people call it.
+    /// Its name in messages.
     name: &'static str,
-    /// First bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
+    /// The first bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
     magics: &'static [&'static [u8]],
     decoded: fn(Start, Coding, DecoderLimit) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Bytes that tell how a file is compressed, at most.
+/// The most bytes needed to recognize a format.
 const LONGEST_MAGIC: u64 = 10;
 
 /// bzip2's own four bytes are letters that a text may begin with, so those of its first block (or, in an empty file, of
-/// its end) are asked for too. zstd's second are those of a frame to be skipped, which `pzstd` begins with.
+/// its end) must match too. The second magic of zstd is a skippable frame, with which `pzstd` begins.
 static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
@@ -102,34 +102,30 @@ pub(super) fn zstd_decoder<'d, R: BufRead>(
 
 const UTF_16: &str = "UTF-16 text";
 
-/// What inputs are that are no records, their first bytes, and what to do with them.
+/// Unsupported formats: name, first bytes, and what to do.
 static OTHERS: [(&str, &[u8], &str); 9] = [
-    (UTF_16, b"\xff\xfe", "give --encoding utf-16"),
-    (UTF_16, b"\xfe\xff", "give --encoding utf-16"),
-    ("a zip archive", b"PK\x03\x04", "unpack it with `unzip -p`, and pipe the records in"),
-    ("a 7z archive", b"7z\xbc\xaf\x27\x1c", "unpack it with `7z e -so`, and pipe the records in"),
-    ("an lzma file", b"\x5d\0\0", "unpack it with `xz -dc --format=lzma`, and pipe the records in"),
-    (
-        "an lz4 file of the legacy format",
-        b"\x02\x21\x4c\x18",
-        "unpack it with `lz4 -dc`, and pipe the records in",
-    ),
-    ("an lzop file", b"\x89LZO\0", "unpack it with `lzop -dc`, and pipe the records in"),
-    ("a file of `compress`", b"\x1f\x9d", "unpack it with `gzip -dc`, and pipe the records in"),
-    ("a Parquet file", b"PAR1\x15", "write its rows as CSV or JSON lines first"),
+    (UTF_16, b"\xff\xfe", "use --encoding utf-16"),
+    (UTF_16, b"\xfe\xff", "use --encoding utf-16"),
+    ("a zip archive", b"PK\x03\x04", "pipe in the output of `unzip -p`"),
+    ("a 7z archive", b"7z\xbc\xaf\x27\x1c", "pipe in the output of `7z e -so`"),
+    ("an lzma file", b"\x5d\0\0", "pipe in the output of `xz -dc --format=lzma`"),
+    ("an lz4 file of the legacy format", b"\x02\x21\x4c\x18", "pipe in the output of `lz4 -dc`"),
+    ("an lzop file", b"\x89LZO\0", "pipe in the output of `lzop -dc`"),
+    ("a `compress` file", b"\x1f\x9d", "pipe in the output of `gzip -dc`"),
+    ("a Parquet file", b"PAR1\x15", "convert it to CSV or JSON lines"),
 ];
 
-/// Returns an error if an input that begins so is no records. Every UTF-16 text of some length has a zero byte.
+/// Returns an error if an input that begins like this is unsupported. Every UTF-16 text of some length has a zero byte.
 fn refuse_others(start: &[u8]) -> io::Result<()> {
     let is_it = |(what, magic, _): &&(&str, &[u8], &str)| {
         start.starts_with(magic) && (*what != UTF_16 || start.contains(&0))
     };
     let Some((what, _, remedy)) = OTHERS.iter().find(is_it) else { return Ok(()) };
-    let reason = format!("is {what}; {remedy} (--no-decompress reads its bytes as they are)");
+    let reason = format!("is {what}; {remedy}, or read its raw bytes with --no-decompress");
     Err(io::Error::new(io::ErrorKind::InvalidData, reason))
 }
 
-/// How an input is perhaps compressed that begins so, and all of the first bytes that would tell.
+/// A format that an input with this beginning may have, and the whole magic that would confirm it.
 fn guess(start: &[u8]) -> Option<(&'static Compression, &'static [u8])> {
     let agree = |magic, byte| match magic {
         b'?' => true,
@@ -141,8 +137,7 @@ fn guess(start: &[u8]) -> Option<(&'static Compression, &'static [u8])> {
     COMPRESSIONS.iter().find_map(magic)
 }
 
-/// Reads as few bytes as tell how the input is compressed, so that a short first line in a pipe is
-/// not held back.
+/// Reads only the bytes needed to recognize the format, so that a short first line in a pipe is not delayed.
 fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>)> {
     let mut start = vec![0; PIECE];
     let mut filled = 0;
@@ -158,12 +153,12 @@ fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>
     }
 }
 
-/// Whether a file is recognized as compressed now.
+/// Whether a file is compressed, by its present first bytes.
 pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
     compression_of(path).map(|found| found.is_some())
 }
 
-/// What people call the way in which a file is compressed, if it is.
+/// The name of a file's compression format, if it is compressed.
 pub(super) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
     let mut start = Vec::new();
     File::open(path)?.take(LONGEST_MAGIC).read_to_end(&mut start)?;
@@ -173,10 +168,10 @@ pub(super) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
 
 /// The decompressed bytes of an input.
 pub(super) struct Decoded {
-    /// How it is compressed, if it is.
+    /// The name of its format, if it is compressed.
     pub(super) compression: Option<&'static str>,
     pub(super) reader: Box<dyn Read + Send>,
-    /// Of the compressed bytes.
+    /// The checksum of the compressed bytes.
     pub(super) digest: Option<Digest>,
 }
 
@@ -206,8 +201,8 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::
     Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
 }
 
-/// The frames of an lz4 file, one after the other. Each has a decoder of its own: one that goes on with a frame of
-/// another block size panics.
+/// The frames of an lz4 file, one after the other. Each gets a new decoder: a decoder panics on a later frame with a
+/// different block size.
 struct Frames<R: Read> {
     /// None at the end.
     frame: Option<FrameDecoder<R>>,
@@ -228,17 +223,17 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-/// The members of a gzip file, one after the other. Zeros may follow one, as they do on tapes and in blocks
-/// of fixed size: `gzip` passes over them too.
+/// The members of a gzip file, one after the other. Skips zeros after a member, as on tapes and in blocks
+/// of fixed size; `gzip` skips them too.
 pub(super) struct Members<R> {
     /// None at the end.
     member: Option<GzDecoder<R>>,
-    /// Other bytes that follow are ignored.
+    /// Ignores other bytes that follow.
     is_forced: bool,
 }
 
 impl<R: BufRead> Members<R> {
-    /// Those of bytes that hold nothing else.
+    /// The members of bytes that hold nothing else.
     pub(super) fn new(bytes: R) -> Self {
         Self { member: Some(GzDecoder::new(bytes)), is_forced: false }
     }
@@ -255,7 +250,7 @@ impl<R: BufRead> Read for Members<R> {
             let rest = member.get_mut().fill_buf()?;
             let is_member = rest.first() == Some(&GZIP);
             if !is_member && !rest.is_empty() && !self.is_forced {
-                let reason = "other bytes follow the end of the data; --force ignores them";
+                let reason = "other bytes follow the end of the data (--force ignores them)";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
             }
             self.member = self

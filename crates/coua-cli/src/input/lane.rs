@@ -1,4 +1,4 @@
-//! An input that is unpacked before its turn: parts in their order, what is left of it, and what may be done next.
+//! An input that is unpacked before its turn: parts in their order, the rest of it, and the next steps.
 
 use crate::input::cut::{Cutter, Piece};
 use crate::input::decompress::DecoderLimit;
@@ -16,15 +16,15 @@ pub(super) struct Lanes {
     pub(super) lanes: VecDeque<Lane>,
 }
 
-/// What is known of an input.
+/// An input that is being unpacked.
 pub(super) struct Lane {
     pub(super) number: usize,
-    /// How the file was before it was opened.
+    /// The state of the file before it was opened.
     pub(super) state: Option<FileState>,
     parts: VecDeque<Part>,
-    /// The number of the first of them, counted from 0.
+    /// The number of the first part, counted from 0.
     first: u64,
-    /// Parts from the first on that are unpacked, or by some thread now.
+    /// The number of first parts that are unpacked, or being unpacked by some thread.
     begun: usize,
     rest: Rest,
 }
@@ -36,10 +36,10 @@ pub(super) enum Part {
     Failed(ReadFrom),
 }
 
-/// What of an input is no part yet.
+/// The rest of an input, which is not in parts yet.
 pub(super) enum Rest {
     Unopened(Source, DecoderLimit),
-    /// A thread makes parts of it.
+    /// A thread is making parts of it.
     Busy,
     Opened(Box<Opened>),
     Cutter(Box<Cutter>, Source),
@@ -47,10 +47,10 @@ pub(super) enum Rest {
     Failed(ReadFrom),
 }
 
-/// Memory that is counted as long as this lives.
+/// Memory that is counted until this is dropped.
 #[derive(Default)]
 pub(super) struct Room {
-    /// What all have together.
+    /// The total of all.
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
@@ -81,15 +81,15 @@ impl<T> Weighed<T> {
     }
 }
 
-/// What comes next of the input whose turn it is.
+/// The next part of the input whose turn it is.
 pub(super) enum Next {
     Chunk(Weighed<Chunk>),
     /// All that follows.
     Opened(Box<Opened>),
-    /// All that follows is to be read from here.
+    /// The rest must be read from here.
     Unread(ReadFrom),
     End,
-    /// The program is to stop.
+    /// The program must stop.
     Stopped,
 }
 
@@ -98,11 +98,11 @@ pub(super) enum Step {
     Open(Source, DecoderLimit),
     Read(Box<Opened>),
     Cut(Box<Cutter>, Source),
-    /// Of the part with this number.
+    /// Unpack the part with this number.
     Unpack(u64, Weighed<Piece>),
 }
 
-/// What has come of it.
+/// The result of a step.
 pub(super) enum StepResult {
     Opened(Option<FileState>, Rest),
     Read(Vec<Part>, Rest),
@@ -130,7 +130,7 @@ impl Lane {
         Self { number, state: None, parts: VecDeque::new(), first: 0, begun: 0, rest }
     }
 
-    /// What is ready of what comes next.
+    /// The next part, if it is ready.
     pub(super) fn next(&mut self) -> Option<Next> {
         match self.parts.front_mut() {
             Some(Part::Unpacked(..)) => {

@@ -33,14 +33,14 @@ pub(crate) struct Inputs {
     coding: Coding,
 }
 
-/// What the bytes of inputs are before they are records.
+/// How to decode the bytes of inputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coding {
     /// Compressed inputs are decompressed.
     pub(crate) is_decompressed: bool,
-    /// What follows the end of compressed data and is none is ignored.
+    /// Other bytes after the end of compressed data are ignored.
     pub(crate) is_forced: bool,
-    /// Texts are written so, and become UTF-8; else they are read as they are.
+    /// The encoding of texts, which are decoded to UTF-8; none reads bytes unchanged.
     pub(crate) encoding: Option<&'static Encoding>,
 }
 
@@ -48,19 +48,19 @@ pub(crate) struct Coding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     End,
-    /// A record that is printed ends the run, before the inputs after it are opened: one that cannot be read is an
-    /// error only in its turn.
+    /// The first printed record ends the run before later inputs are opened, so an unreadable one is an error only in
+    /// its turn.
     FirstPrinted,
 }
 
-/// Whether what can be read only once may be copied.
+/// Whether inputs that can be read only once may be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spooling {
     Allowed,
     Refused,
 }
 
-/// What tells that a file has changed.
+/// Attributes that show whether a file has changed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FileState {
     identity: Option<Identity>,
@@ -72,24 +72,24 @@ pub(crate) struct FileState {
 #[derive(Clone, Debug)]
 enum Source {
     Stdin,
-    /// What has this name can be read once more, from this position of a file.
+    /// An input with this name that can be read again, from this position of a file.
     Spooled(String, Arc<File>, u64),
     File(PathBuf),
     /// The first bytes of a file.
     Start(PathBuf, u64),
 }
 
-/// What is known about the inputs before they are read.
+/// Facts about the inputs before they are read.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// Bytes in all inputs, as they are on disk; none if one of them is a pipe or the like.
+    /// Bytes of all inputs on disk; none if one of them is a pipe or similar.
     pub(crate) total_bytes: Option<u64>,
-    /// About as many when they are decompressed.
+    /// The estimated number of decompressed bytes.
     pub(crate) unpacked_bytes: Option<u64>,
     files: HashSet<Identity>,
 }
 
-/// How many bytes of records one byte of a compressed input holds, about.
+/// Estimated bytes of records per byte of a compressed input.
 const UNPACKED: u64 = 4;
 
 impl Survey {
@@ -109,7 +109,7 @@ impl Inputs {
         Self { sources: paths.iter().map(source).collect(), coding }
     }
 
-    /// Other files that are read likewise.
+    /// Other files, read in the same way.
     pub(crate) fn others(&self, paths: &[PathBuf]) -> Self {
         Self::new(paths, self.coding)
     }
@@ -124,28 +124,28 @@ impl Inputs {
         Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
     }
 
-    /// Makes it possible to read all of them again: what is no regular file is copied to a temporary one.
+    /// Makes all inputs readable again: what is not a regular file is copied to a temporary one.
     pub(crate) fn make_rereadable(&mut self, spooling: Spooling) -> Result<()> {
         let mut sources = self.sources.iter_mut();
         sources.try_for_each(|source| source.make_rereadable(spooling))
     }
 
-    /// How the files are now, to be compared later.
+    /// The present states of the files, to compare later.
     pub(crate) fn states(&self) -> Result<Vec<FileState>> {
         self.sources.iter().map(Source::state).collect()
     }
 
-    /// Returns an error if a file is not as it was.
+    /// Returns an error if a file has changed.
     pub(crate) fn check_states(&self, before: &[FileState]) -> Result<()> {
         let mut all = self.sources.iter().zip(before);
         all.try_for_each(|(source, before)| {
-            let reason = "was changed while it was read twice, so what was printed may be wrong: run it again";
+            let reason = "changed while it was read twice, so the output may be wrong; run the command again";
             let is_same = source.state()? == *before;
             if is_same { Ok(()) } else { Err(Failure::at(source.name(), reason)) }
         })
     }
 
-    /// The names of the files, if there is nothing but files with names.
+    /// The names of the files, if all inputs are files with names.
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
         let name = |source: &Source| match source {
             Source::File(path) | Source::Start(path, _) => {
@@ -191,7 +191,7 @@ impl Source {
             return Ok(());
         }
         let file = match self {
-            // A pipe is waited for.
+            // Opening a pipe waits for its writer.
             Self::File(path) => File::open(path),
             _ => self.open(),
         };
@@ -201,13 +201,13 @@ impl Source {
             return Ok(());
         }
         if spooling == Spooling::Refused {
-            let reason = "can be read only once, but this job reads its inputs twice: drop --no-spool, or give a file";
+            let reason = "can be read only once, but this run reads its inputs twice; drop --no-spool, or use a file";
             return Err(Failure::at(&name, reason));
         }
         let folder = env::temp_dir();
         let failed = |error: io::Error| {
             let reason = format!(
-                "a copy of {name} for the second pass: {} (TMPDIR names the folder)",
+                "cannot copy {name} for the second pass: {} (TMPDIR sets the folder)",
                 message::reason(&error)
             );
             Failure::at(folder.display(), reason)
@@ -233,17 +233,17 @@ impl Source {
         }
     }
 
-    /// Whether opening or reading it may wait for another process.
+    /// Whether opening or reading the input may wait for another process.
     fn may_wait(&self) -> bool {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
     }
 
-    /// Whether it can be opened, and read, without a trace.
+    /// Whether it can be opened and read without side effects.
     fn is_regular_file(&self) -> bool {
         matches!(self, Self::File(path) if fs::metadata(path).is_ok_and(|it| it.is_file()))
     }
 
-    /// Makes the next reader of standard input begin at this place again.
+    /// Lets the next reader of standard input begin at this place again.
     fn return_to(&self, place: u64) -> io::Result<()> {
         match self {
             Self::Stdin => standard_input()?.seek(SeekFrom::Start(place)).map(drop),
@@ -266,7 +266,8 @@ impl Source {
         }
     }
 
-    /// How many bytes are to be read, and of which file, if it is a regular one. Returns an error if it cannot be read.
+    /// The number of bytes to read and the identity of the file, if it is a regular one. Returns an error if it cannot
+    /// be read.
     fn checked(&self) -> Result<Option<(u64, Identity)>> {
         if matches!(self, Self::Stdin) {
             Stream::Input.check_open()?;
@@ -274,7 +275,7 @@ impl Source {
         let failed = |error: io::Error| Failure::io(self.name(), &error);
         let (metadata, skipped) = self.look().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(Failure::at(self.name(), "is a directory, not a file of records"));
+            return Err(Failure::at(self.name(), "is a directory, not an input file"));
         }
         if !metadata.is_file() {
             return Ok(None);
@@ -283,7 +284,7 @@ impl Source {
         Ok(identity.map(|identity| (metadata.len().saturating_sub(skipped), identity)))
     }
 
-    /// What it is, and where reading will begin.
+    /// Its metadata, and where reading will begin.
     fn look(&self) -> io::Result<(Metadata, u64)> {
         match self {
             Self::Stdin => {

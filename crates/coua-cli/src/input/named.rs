@@ -1,4 +1,4 @@
-//! Inputs that are files with names, and how their bytes are read.
+//! Inputs that are files with names, and their formats.
 
 use crate::input::decompress::compression_of;
 use crate::input::{Inputs, Source};
@@ -13,19 +13,18 @@ pub(crate) struct InputFile<'a> {
     pub(crate) form: InputForm,
 }
 
-/// How the bytes of an input are read.
+/// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputForm {
-    /// As they are, compressed or not.
+    /// Raw bytes, compressed or not.
     Raw,
     Text,
-    /// Decompressed: what people call the way in which they are compressed.
+    /// Compressed, in the format with this name.
     Compressed(&'static str),
 }
 
 impl Inputs {
-    /// All of them, or the name of one that is no file with a name of its own. One that cannot be read is passed over
-    /// here.
+    /// All inputs, or the name of one that is not a named file. Skips those that cannot be read.
     pub(crate) fn named(&self) -> Result<Vec<InputFile<'_>>, String> {
         let mut files = Vec::new();
         for source in &self.sources {

@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes that are unpacked in one step: a millisecond of gzip.
 pub(super) const PIECE: usize = 512 * 1024;
 
-/// Bytes that a decoder is asked for at once, however many are wanted. A decoder loses what it has when it meets an
-/// error, so this decides what comes before one.
+/// Bytes requested from a decoder at a time, however many are wanted. A decoder loses its output on an error, so this
+/// determines which bytes come before an error.
 const STEP: usize = 64 * 1024;
 
-/// Where to read an input: from a place where a member of compressed data begins, without the first bytes of what
-/// follows.
+/// Where to continue reading an input: at the beginning of a member of compressed data, after skipping its first
+/// decompressed bytes.
 #[derive(Clone, Default)]
 pub(super) struct ReadFrom {
     pub(super) place: RawPlace,
-    /// Decompressed bytes to pass over.
+    /// Decompressed bytes to skip.
     pub(super) skipped: u64,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct ReadFrom {
 #[derive(Default)]
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
-    /// Raw bytes read for all bytes up to the end of these.
+    /// Raw bytes read up to the end of this chunk.
     pub(super) offset: u64,
-    /// The checksum of them.
+    /// Their checksum.
     pub(super) digest: u64,
 }
 
@@ -39,22 +39,22 @@ pub(super) struct Chunk {
 pub(super) enum Then {
     More,
     End,
-    /// An error, or more memory is needed than may be taken.
+    /// An error, or the decoder needs more memory than allowed.
     Failure,
 }
 
 /// An open input.
 pub(super) struct Opened {
     decoded: Decoded,
-    /// The last step of a decoder, and how much of it was read.
+    /// The output of the decoder's last step, and how much of it was read.
     step: Vec<u8>,
     read: usize,
-    /// Where it was begun, and how many bytes were read since.
+    /// Where reading began, and how many bytes were read since.
     from: ReadFrom,
     offset: Arc<AtomicU64>,
     /// The file, if reading from it may wait.
     pub(super) waiting: Option<Arc<File>>,
-    /// A decoder that needs more memory fails.
+    /// The decoder's memory is limited.
     pub(super) is_limited: bool,
 }
 
@@ -91,7 +91,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// What people call the way in which it is compressed, if it is.
+    /// The name of its compression format, if it is compressed.
     pub(super) fn compression(&self) -> Option<&'static str> {
         self.decoded.compression
     }
@@ -101,17 +101,17 @@ impl Opened {
         self.offset.load(Ordering::Relaxed)
     }
 
-    /// The checksum of all compressed bytes so far; 0 if the input is not compressed.
+    /// The checksum of all compressed bytes so far, or 0 if the input is not compressed.
     pub(super) fn digest(&self) -> u64 {
         self.decoded.digest.as_ref().map_or(0, Digest::value)
     }
 
-    /// Where to read what comes next, with another decoder.
+    /// Where another decoder can continue.
     pub(super) fn read_from(&self) -> ReadFrom {
         self.from.clone()
     }
 
-    /// Reads a chunk of [`PIECE`] bytes, or what is left.
+    /// Reads a chunk of [`PIECE`] bytes, or the rest.
     pub(super) fn next_chunk(&mut self) -> (Chunk, Then) {
         let mut bytes = vec![0; PIECE];
         let mut filled = 0;

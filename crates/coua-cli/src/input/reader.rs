@@ -26,13 +26,13 @@ pub(crate) struct BlockReader {
     opened: usize,
     /// The beginning of a record whose end has not been read yet.
     carry: Vec<u8>,
-    /// How much of `carry` need not be searched again.
+    /// The number of bytes of `carry` that were searched already.
     searched: usize,
-    /// Records were handed on since the last block that said it was the last for now.
+    /// Records were passed on since the last `drained` block.
     undrained: bool,
-    /// An input that is silent for so long gives an empty block, so that what came before can be saved.
+    /// After this time without input an empty block is returned, so that earlier records can be saved.
     pub(crate) pause: Option<Duration>,
-    /// Records were handed on since the last empty block.
+    /// Records were passed on since the last empty block.
     unpaused: bool,
     /// Bytes in a block, unless a record is longer.
     pub(crate) block_bytes: usize,
@@ -40,7 +40,7 @@ pub(crate) struct BlockReader {
 }
 
 impl BlockReader {
-    /// `consumed` counts the raw bytes read; `headers` are there if inputs have such.
+    /// `consumed` counts the raw bytes read; `headers` is given if the inputs have headers.
     pub(crate) fn new(
         inputs: Inputs,
         format: RecordFormat,
@@ -67,7 +67,7 @@ impl BlockReader {
         }
     }
 
-    /// Has this number of threads unpack inputs before their turn.
+    /// Lets this number of threads unpack inputs before their turn.
     pub(crate) fn unpack_ahead(&mut self, inputs: &Inputs, threads: NonZeroUsize) {
         let (coding, stop) = (self.means.coding, self.means.stop.clone());
         let ahead = (threads.get() > 1).then(|| Ahead::new(&inputs.sources, coding, threads, stop));
@@ -79,7 +79,7 @@ impl BlockReader {
         self.means.ahead.clone()
     }
 
-    /// Fills a block; false at the end of all inputs, or when the program is to stop.
+    /// Fills a block. Returns false at the end of all inputs, or when the program must stop.
     pub(crate) fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         loop {
             if self.means.stop.is_cancelled() {
@@ -119,12 +119,12 @@ impl BlockReader {
         }
     }
 
-    /// What it knows about headers after what it has read.
+    /// The headers after what was read.
     pub(crate) fn into_headers(self) -> Option<Headers> {
         self.headers
     }
 
-    /// Reads the headers of all regular files, so that a wrong one is found before anything is written.
+    /// Checks the headers of all regular files before anything is written.
     pub(crate) fn check_headers(mut self) -> Result<()> {
         let mut block = Block::default();
         while let Some(source) = self.sources.next() {
@@ -138,7 +138,7 @@ impl BlockReader {
         Ok(())
     }
 
-    /// None if the program is to stop before the input's first bytes have come.
+    /// Opens an input. None if the program must stop before its first bytes arrive.
     fn open(&mut self, source: &Source) -> Result<Option<Current>> {
         let current = Current::open(source, self.opened, &self.means)?;
         if current.is_some() {
@@ -157,15 +157,15 @@ impl BlockReader {
         block.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Reads until the block is full, or reading on would wait, or the input ends; whether there is
-    /// more of the input.
+    /// Reads until the block is full, reading would wait, or the input ends. Returns whether the input has
+    /// more.
     fn fill(&mut self, current: &mut Current, block: &mut Block) -> Result<bool> {
         let mut filled = self.carry.len();
         block.bytes[..filled].copy_from_slice(&self.carry);
         let mut searched = self.searched;
         let more = loop {
-            // The room of a giant record is not filled with what comes after it: of records without a byte,
-            // all that belongs to each would take twenty times the room.
+            // The room of a giant record is not filled with later records: for empty records, the data per record
+            // would take twenty times the room.
             let is_full = filled == block.bytes.len();
             if !block.ends.is_empty() && (is_full || block.bytes.len() > self.block_bytes) {
                 break true;
@@ -193,7 +193,7 @@ impl BlockReader {
                 }
                 Ok(read) => filled += read,
                 Err(failure) => {
-                    // First the records before it.
+                    // The records before the failure come first.
                     block.failure = failure;
                     break false;
                 }
@@ -217,7 +217,7 @@ impl BlockReader {
         Ok(more)
     }
 
-    /// What is left is a record without a separator, unless it is only the mark before the first one.
+    /// Makes a record of the remaining bytes, unless they are only the mark before the first record.
     fn end_of_input(&self, current: &Current, block: &mut Block, filled: usize) {
         let is_first = current.records == 0 && block.ends.is_empty();
         let is_mark = is_first && self.format.separator.is_mark(&block.bytes[..filled]);
@@ -228,7 +228,7 @@ impl BlockReader {
         }
     }
 
-    /// Finds the columns in the header, if the input has not begun yet and this block has its first record.
+    /// Finds the columns in the header, if this block has the first record of the input.
     fn take_header(&mut self, current: &mut Current, block: &mut Block) -> Result<()> {
         if let Some(headers) = &mut self.headers {
             block.header = headers.next();

@@ -17,14 +17,14 @@ pub(super) struct RawPlace {
 }
 
 impl RawPlace {
-    /// Moves it behind these bytes.
+    /// Moves the place past these bytes.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
         self.offset += bytes.len() as u64;
         self.checksum.update(bytes);
     }
 }
 
-/// The checksum of all bytes that were read of an input so far.
+/// The checksum of all bytes of an input that were read so far.
 #[derive(Clone)]
 pub(super) struct Digest(Arc<Mutex<Xxh3>>);
 
@@ -38,21 +38,21 @@ impl Digest {
     }
 }
 
-/// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program is to
+/// Reads a file and counts its bytes. A wait for more bytes of a pipe ends when the program must
 /// stop.
 pub(super) struct Tap {
     file: Arc<File>,
-    /// Anything but a regular file: a read may wait.
+    /// A read may wait, because this is not a regular file.
     may_wait: bool,
     stop: Arc<CancelToken>,
-    /// Where it is in the file.
+    /// The position in the file.
     offset: Arc<AtomicU64>,
-    /// Until it is known that the input is not compressed.
+    /// The checksum, until the input is known not to be compressed.
     digest: Option<Digest>,
 }
 
 impl Tap {
-    /// The file is at this place.
+    /// Reads a file that is at this place.
     pub(super) fn new(file: File, place: RawPlace, stop: Arc<CancelToken>) -> io::Result<Self> {
         let may_wait = !file.metadata()?.is_file();
         if may_wait {
@@ -68,12 +68,12 @@ impl Tap {
         self.offset.clone()
     }
 
-    /// The checksum of what is read.
+    /// The checksum of the bytes read.
     pub(super) fn digest(&self) -> Option<Digest> {
         self.digest.clone()
     }
 
-    /// The input is not compressed: its checksum is not computed any more.
+    /// Stops computing the checksum, because the input is not compressed.
     pub(super) fn drop_digest(&mut self) {
         self.digest = None;
     }
@@ -91,7 +91,7 @@ impl Read for Tap {
                 self.stop.wait_readable(&self.file)?;
             }
             match (&*self.file).read(buffer) {
-                // Another process was faster, or there was nothing after all.
+                // Another process was faster, or there was nothing to read.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.may_wait => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! What is known about the keys of a block, what a filter says about them, and which records are to be written.
+//! The keys of a block, a filter's answers about them, and the records to write.
 
 use crate::record::Header;
 use coua::window::When;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 pub(crate) enum Missing {
     Field(usize),
     Column(usize),
-    /// Than those that do not count.
+    /// No column other than those of --csv-except.
     OtherColumn,
-    /// A field, column or JSON string without a byte.
+    /// An empty field, column or JSON string.
     Empty,
     OpenQuote,
     BrokenJson,
-    /// It is, or begins, a JSON array of records.
+    /// The record is, or begins, a JSON array of records.
     Array,
     Pointer(Arc<str>),
     Match,
@@ -29,7 +29,7 @@ pub(crate) enum Missing {
 }
 
 impl Missing {
-    /// Whether the key is there, but not the time.
+    /// Whether only the time is missing.
     pub(crate) fn is_about_time(&self) -> bool {
         matches!(self, Self::Time(_) | Self::TimeAhead(_))
     }
@@ -40,23 +40,20 @@ impl fmt::Display for Missing {
         match self {
             Self::Field(number) => write!(f, "no field {number}"),
             Self::Column(number) => write!(f, "no column {number}"),
-            Self::OtherColumn => f.write_str("no column but those of --csv-except"),
-            Self::Empty => f.write_str("the key is empty (--empty=key makes it a key)"),
-            Self::OpenQuote => f.write_str("a quote is never closed"),
-            Self::BrokenJson => f.write_str("no valid JSON"),
-            Self::Array => f.write_str("a JSON array; make lines of it with `jq -c '.[]'`"),
+            Self::OtherColumn => f.write_str("no column other than those of --csv-except"),
+            Self::Empty => f.write_str("empty key, which --empty=key accepts"),
+            Self::OpenQuote => f.write_str("unclosed quote"),
+            Self::BrokenJson => f.write_str("invalid JSON"),
+            Self::Array => f.write_str("a JSON array; split it into lines with `jq -c '.[]'`"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
-            Self::Match => f.write_str("no match of the regular expression"),
-            Self::Groups => f.write_str("no group of the regular expression took part"),
+            Self::Match => f.write_str("the regular expression does not match"),
+            Self::Groups => f.write_str("no group of the regular expression matched"),
             Self::Time(text) => {
                 let text = text.escape_debug();
-                write!(
-                    f,
-                    "its time \"{text}\" cannot be read; --time-format says how times are written"
-                )
+                write!(f, "cannot read the time \"{text}\"; set --time-format")
             }
             Self::TimeAhead(text) => {
-                write!(f, "its time \"{}\" has not come yet", text.escape_debug())
+                write!(f, "its time \"{}\" is in the future", text.escape_debug())
             }
         }
     }
@@ -67,8 +64,7 @@ impl fmt::Display for Missing {
 pub(crate) struct Parts {
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: Vec<usize>,
-    /// The numbers (from 0) of the parts that the record lacks, in order, and why. Each stands among the others as an
-    /// empty part.
+    /// The numbers (from 0) of the parts that the record lacks, in order, and why. The parts hold an empty one for each.
     pub(super) absent: Vec<(usize, Missing)>,
 }
 
@@ -108,7 +104,7 @@ impl Parts {
     }
 }
 
-/// The keys of a block's records. Of most records the hash is all that is known.
+/// The keys of a block's records; usually only their hashes.
 #[derive(Debug, Default)]
 pub(crate) struct BlockKeys {
     /// The hashes of the records that have a key, in their order.
@@ -134,7 +130,7 @@ pub(crate) struct MissingKey {
 pub(crate) enum Reason {
     Header(Header),
     Missing(Missing),
-    /// It has one that counts as seen (`--known`).
+    /// It has one, which counts as seen (`--known`).
     Known,
     /// It has one, but is another run's (`--shard`).
     OtherShard,
@@ -148,7 +144,7 @@ impl BlockKeys {
         self.missing_keys.clear();
     }
 
-    /// When the records happened from the `nth` one with a key (from 0) on.
+    /// The times of the records from the `nth` one with a key (from 0) on.
     pub(crate) fn when_from(&self, nth: usize) -> When<'_> {
         if self.times.is_empty() { When::Now } else { When::Each(&self.times[nth..]) }
     }
@@ -158,13 +154,13 @@ impl BlockKeys {
         self.missing_keys.iter().fold(nth, |place, it| place + usize::from(it.record <= place))
     }
 
-    /// How many of the records before this place have a key.
+    /// The number of records with a key before this place.
     pub(crate) fn hashes_before(&self, place: usize) -> usize {
         place - self.missing_keys.iter().take_while(|it| it.record < place).count()
     }
 
-    /// Spreads answers over all records: those with a key have theirs in order; the others what `without`
-    /// says. Ends early where the answers do.
+    /// Spreads answers over all records: those with a key take theirs in order; the others take what `without`
+    /// returns. Ends early where the answers do.
     pub(crate) fn spread(
         &self,
         answers: impl IntoIterator<Item = bool>,
@@ -188,9 +184,9 @@ impl BlockKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     New,
-    /// It was there.
+    /// It was in the filter.
     Repeat,
-    /// The server has not answered.
+    /// The server did not reply.
     Unknown,
 }
 
@@ -243,23 +239,23 @@ impl Sub for Expectation {
 /// The answers to a block. They are recycled with it.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// All there is to ask was asked before the block's turn came.
+    /// All lookups were done before the block's turn.
     pub(crate) is_answered: bool,
     /// The keys by the part of the filter that each belongs to, if it has parts.
     pub(crate) groups: Vec<Group>,
-    /// Of each key, in order; ends early where there was no room.
+    /// The answer for each key, in order; ends early where there was no room.
     pub(crate) found: Vec<Seen>,
-    /// Of each key, how many copies there are, where that is asked.
+    /// The number of copies of each key, where it is requested.
     pub(crate) counts: Vec<u64>,
-    /// Of each key, how many records of all inputs have it, where that is asked.
+    /// The number of records of all inputs with each key, where it is requested.
     pub(crate) totals: Vec<u64>,
-    /// How many copies were added, where nothing is said about each key.
+    /// The number of copies added, where there are no answers for single keys.
     pub(crate) added: u64,
-    /// New records that are expected to be among those that were found.
+    /// Expected number of new records among those that were found.
     pub(crate) wrongly_found: Expectation,
     /// The records to write, by place; may end early.
     pub(crate) selected: Vec<bool>,
-    /// The records to write to the second output.
+    /// The records to write to the second output, likewise.
     pub(crate) also_selected: Vec<bool>,
 }
 
@@ -268,7 +264,7 @@ pub(crate) struct Answers {
 pub(crate) struct Group {
     pub(crate) hashes: Vec<KeyHash>,
     pub(crate) outcomes: Vec<Insertion>,
-    /// How many records of all inputs have the key, where that is asked.
+    /// The number of records of all inputs with each key, where it is requested.
     pub(crate) totals: Vec<u64>,
     /// Where the part found no room.
     pub(crate) stopped: Option<BatchFull>,
@@ -296,7 +292,7 @@ impl Answers {
         self.also_selected.clear();
     }
 
-    /// How many keys have this answer.
+    /// The number of keys with this answer.
     pub(crate) fn count(&self, wanted: Seen) -> u64 {
         self.found.iter().filter(|found| **found == wanted).count() as u64
     }

@@ -1,4 +1,4 @@
-//! Columns as users name them, and where they are under a header.
+//! Columns as users name them, and their places in a header.
 
 use crate::terminal::{Failure, Result};
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
@@ -8,9 +8,9 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 pub(crate) struct Column {
     /// The name that it has in the header, if it has that name there.
     pub(super) name: String,
-    /// Its place, counted from 1, if no column has that name.
+    /// Its place, counted from 1, used if no column has that name.
     pub(super) position: Option<usize>,
-    /// Else the column that has the name before a number in brackets for the second, third, ... time.
+    /// For `name[N]`: the name and N, used if no column has the whole text as its name.
     nth: Option<(String, usize)>,
 }
 
@@ -27,7 +27,7 @@ impl Column {
             columns.push(Self::parse(&String::from_utf8_lossy(field)));
         });
         if columns.is_empty() {
-            return Err(Failure::at("--csv", "is empty; give the name or the number of a column"));
+            return Err(Failure::at("--csv", "is empty; expected the name or number of a column"));
         }
         columns.into_iter().collect()
     }
@@ -40,13 +40,13 @@ impl Column {
             Some((name.to_owned(), number.parse().ok().filter(|number| *number > 0)?))
         });
         if text == "0" {
-            let reason = "columns are counted from 1; --csv '=0' is the column of this name";
+            let reason = "columns count from 1; --csv '=0' selects a column named 0";
             return Err(Failure::at("--csv 0", reason));
         }
         Ok(Self { name: text.to_owned(), position, nth })
     }
 
-    /// Where the column is under a header in which its names were found like this.
+    /// The place of the column in a header with these occurrences of its names.
     pub(super) fn place(&self, found: &Occurrences) -> Result<usize, NoColumn> {
         let name = || self.name.clone();
         match (found.first, found.second) {
@@ -59,14 +59,14 @@ impl Column {
     }
 }
 
-/// Where a column's name stands in a header, which may be giant.
+/// The places of a column's name in a header, which may be giant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Occurrences {
     pub(super) first: Option<usize>,
     second: Option<usize>,
-    /// How often the name before a number in brackets was met.
+    /// How often the name before a number in brackets was found.
     met: usize,
-    /// Where it was met for that time.
+    /// Its place at that number.
     nth: Option<usize>,
 }
 
@@ -83,10 +83,10 @@ impl Occurrences {
     }
 }
 
-/// Why a header does not tell where a column is.
+/// Why a header does not determine the place of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoColumn {
-    /// All of them are excepted.
+    /// All columns are excluded.
     Left,
     Missing(String),
     /// Several have the name: the first two of them.
@@ -96,8 +96,8 @@ pub(crate) enum NoColumn {
     },
 }
 
-/// Shows the fields of a record with their numbers, from 1. There may be as many as the record has bytes:
-/// their ends are not kept.
+/// Calls a function with the fields of a record and their numbers, from 1. There may be as many as the record has
+/// bytes, so their ends are not stored.
 pub(super) fn each_field(
     reader: &mut Reader,
     record: &[u8],
@@ -120,7 +120,7 @@ pub(super) fn each_field(
             }
             ReadFieldResult::End => return,
             ReadFieldResult::OutputFull => field.resize(field.len() * 2 + 16, 0),
-            // With nothing left, the next call is told so and ends the record.
+            // The next call gets no input, which ends the record.
             ReadFieldResult::InputEmpty => {}
         }
     }

@@ -9,20 +9,20 @@ use std::collections::TryReserveError;
 /// What the first record of a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FirstRecord {
-    /// A header, which tells where the wanted columns are.
+    /// A header, with the places of the wanted columns.
     Header(Vec<usize>),
-    /// A record: columns go by their places.
+    /// A record: columns are selected by number.
     Data,
 }
 
-/// How fields are written.
+/// The syntax of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     /// The byte between fields.
     pub(crate) comma: u8,
-    /// Whether quotes have a meaning; else a line is a record.
+    /// Whether quotes are special; otherwise a line is a record.
     pub(crate) has_quotes: bool,
-    /// Whether blanks around a name in the header do not count.
+    /// Whether blanks around a name in the header are ignored.
     pub(crate) trims_names: bool,
 }
 
@@ -35,16 +35,16 @@ pub(crate) enum Choice {
     AllBut(Vec<Column>),
 }
 
-/// The columns that make the key, and perhaps that of the time, as the last part.
+/// The columns of the key, and perhaps that of the time, as the last part.
 #[derive(Debug)]
 pub(crate) struct Columns {
     /// Those that are found by name or number.
     named: Vec<Column>,
-    /// If the key is made of all columns but the first of the named ones: how many of them that are.
+    /// If the key is all columns except named ones: the number of those, which are the first in `named`.
     excepted: Option<usize>,
-    /// Where they are in the present file, counted from 1.
+    /// Their places in the present file, counted from 1.
     numbers: Vec<usize>,
-    /// What is after the last of them is not looked at.
+    /// Fields after the last of them are not read.
     highest: usize,
     pub(crate) dialect: Dialect,
     reader: Reader,
@@ -53,7 +53,7 @@ pub(crate) struct Columns {
 }
 
 impl Clone for Columns {
-    /// With a reader of its own: the copy of one of csv-core's (0.1.13) lacks most of its tables.
+    /// Creates a new reader: a clone of csv-core's (0.1.13) lacks most of its tables.
     fn clone(&self) -> Self {
         let numbers = self.numbers.clone();
         let of_same = Self::of(self.named.clone(), self.excepted, self.dialect);
@@ -62,7 +62,7 @@ impl Clone for Columns {
 }
 
 fn reader(dialect: Dialect) -> Reader {
-    // The record has been cut out already: only newlines within quotes are left in it.
+    // The record has been split off already: it contains only newlines within quotes.
     let mut builder = ReaderBuilder::new();
     builder.delimiter(dialect.comma).quoting(dialect.has_quotes);
     builder.terminator(Terminator::Any(b'\n')).build()
@@ -71,7 +71,7 @@ fn reader(dialect: Dialect) -> Reader {
 impl Columns {
     pub(crate) fn new(choice: Choice, time: Option<Column>, dialect: Dialect) -> Result<Self> {
         if matches!(dialect.comma, b'"' | b'\n' | b'\r') {
-            let reason = "with --csv, the separator is one byte, and no quote or end of line";
+            let reason = "with --csv, the separator must be one byte, not a quote or a line break";
             return Err(Failure::at("-t", reason));
         }
         let (mut named, excepted) = match choice {
@@ -116,8 +116,8 @@ impl Columns {
         self.named.iter().any(|column| column.position.is_none())
     }
 
-    /// What the first record of a file is. If all columns are given by number and it has that many columns, it is not a
-    /// header; a number that is too high for it may be the name of a column. `see` is shown every field.
+    /// Decides whether the first record of a file is a header. If all columns are given by number and it has that many
+    /// columns, it is not; a number that is too high for it may be the name of a column. Calls `see` with every field.
     pub(crate) fn resolve(
         &mut self,
         first: &[u8],
@@ -186,7 +186,7 @@ impl Columns {
         }
     }
 
-    /// Takes the memory for a record of `record` bytes.
+    /// Reserves memory for a record of `record` bytes.
     pub(crate) fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
         // Every field but the last costs a comma.
         let fields = self.highest.min(record.saturating_add(1));
@@ -199,7 +199,7 @@ impl Columns {
         &self.output[start..self.ends[field]]
     }
 
-    /// Takes a record apart, as far as is wanted; returns the number of fields.
+    /// Splits a record into fields, as far as they are wanted; returns their number.
     fn parse(&mut self, record: &[u8]) -> usize {
         self.reader.reset();
         // Unquoting never makes a record longer.
@@ -221,7 +221,7 @@ impl Columns {
             match result {
                 ReadRecordResult::Record | ReadRecordResult::End => break,
                 ReadRecordResult::OutputFull => self.output.resize(self.output.len() * 2 + 16, 0),
-                // With nothing left, the next call is told so and ends the record.
+                // The next call gets no input, which ends the record.
                 ReadRecordResult::InputEmpty | ReadRecordResult::OutputEndsFull => {}
             }
         }

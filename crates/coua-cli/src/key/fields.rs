@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The highest field number: a typing error such as `1-99999999999` must not fill the memory.
 const HIGHEST: usize = 65_535;
 
-/// Which fields make the key, and what is between fields.
+/// The fields of the key, and the separator.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields {
     /// In the order of the key.
@@ -32,7 +32,7 @@ impl Fields {
         let wanted = parse(list).ok_or_else(|| {
             Failure::at(
                 format_args!("-k {list}"),
-                "is not a list of fields such as 2 or 2,4 or 3-5 or 4-, counted from 1",
+                "expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-",
             )
         })?;
         Ok(Self {

@@ -34,7 +34,7 @@ impl Finder {
         }
     }
 
-    /// Whether it always finds one part.
+    /// Whether it always finds exactly one part.
     pub(super) fn finds_one_part(&self) -> bool {
         !match self {
             Self::Fields(fields) => fields.is_open(),
@@ -43,7 +43,7 @@ impl Finder {
         }
     }
 
-    /// Whether a part without a byte is like one that the record lacks: one of a record, a row or a match is not.
+    /// Whether an empty part counts as missing; an empty record, row or match does not.
     pub(super) fn finds_values(&self) -> bool {
         match self {
             Self::Csv(columns) => !columns.are_open(),
@@ -59,15 +59,15 @@ const SHOWN: usize = 40;
 /// Finds and reads the times of records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
-    /// It has a finder of its own, whose parts belong together, with blanks between them; else the key's finder finds
-    /// it after the key.
+    /// Finds the time, whose parts are joined with blanks; if there is none, the key's finder returns the time after
+    /// the key.
     finder: Option<Finder>,
     syntax: TimeSyntax,
     parts: Parts,
     text: Vec<u8>,
-    /// How much later than the present a time may be, in milliseconds.
+    /// How far after the present a time may be, in milliseconds.
     ahead: u64,
-    /// The latest time that is believed.
+    /// The latest time that is accepted.
     latest: u64,
 }
 
@@ -76,17 +76,17 @@ impl Times {
         Self { finder, syntax, ..Self::default() }
     }
 
-    /// Times up to `ahead` milliseconds after the present are believed.
+    /// Accepts times up to `ahead` milliseconds after the present.
     pub(crate) fn believe(&mut self, ahead: u64) {
         self.ahead = ahead;
     }
 
-    /// Looks at the clock.
+    /// Reads the clock.
     pub(crate) fn look_up(&mut self) {
         self.latest = clock::present().saturating_add(self.ahead);
     }
 
-    /// The time of a record, of which the key's finder has found `parts`.
+    /// The time of a record in which the key's finder has found `parts`.
     pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<u64, Missing> {
         self.text.clear();
         match &mut self.finder {

@@ -10,16 +10,16 @@ use crate::terminal::Failure;
 use coua::{KeyHash, KeyHasher};
 use serde::Serialize;
 
-/// Bytes of a record from which on the memory for its key is not taken for granted, and given back.
+/// From this size of a record on, allocating memory for its key may fail, and the memory is freed afterwards.
 const GIANT: usize = 16 << 20;
 
 /// What to do with a record without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OnMissing {
-    /// Let it pass as if never seen before, and count it.
+    /// Print it as new, and count it.
     Keep,
-    /// Leave it out, and count it.
+    /// Drop it, and count it.
     Drop,
     /// Stop with exit code 2.
     Error,
@@ -37,17 +37,17 @@ pub(crate) struct Hashing {
     pub(crate) known: Known,
 }
 
-/// What is wanted of every key.
+/// What the filter needs of every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Its hash: all that a filter here needs.
     Hash,
-    /// The key itself as well: a server hashes by itself.
+    /// The key itself as well: a server computes its own hashes.
     Key,
 }
 
 impl Hashing {
-    /// Hashes the keys of all records of the block. What is known is set aside.
+    /// Hashes the keys of all records of the block, and sets known keys aside.
     pub(crate) fn hash(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         self.hash_all(block, keys);
         self.known.set_aside(keys);
@@ -62,7 +62,7 @@ impl Hashing {
             }
             return;
         }
-        // What finds keys is afterwards as it was: the memory that a giant record took is given back.
+        // Restores the finder afterwards, to free the memory that a giant record took.
         let before = (block.size() >= GIANT).then(|| self.keys.clone());
         if before.is_some() {
             self.make_room(block);
@@ -115,8 +115,8 @@ impl Hashing {
         }
     }
 
-    /// Finds and hashes the keys of all records. Stops at a record without a key if such are errors, and
-    /// tells where and why.
+    /// Finds and hashes the keys of all records. If missing keys are errors, stops at the first, and returns its place
+    /// and the reason.
     fn hash_keys(&mut self, block: &Block, keys: &mut BlockKeys) -> Option<(usize, Missing)> {
         if let (Some(numbers), Finder::Csv(columns)) = (&block.columns, &mut self.keys.finder) {
             columns.use_numbers(numbers);
@@ -151,7 +151,7 @@ impl Hashing {
     }
 }
 
-/// Why the record at this place, with this content, has no key, whatever a finder would find in it.
+/// The reason why the record at this place, with this content, has no key, whatever a finder would find in it.
 fn why_missing(block: &Block, place: usize, content: &[u8]) -> Option<Reason> {
     if place < block.leading {
         return Some(Reason::Header(block.header));
@@ -180,7 +180,7 @@ impl Shard {
         parsed.ok_or("expected I/N with I from 1 to N, such as 2/8")
     }
 
-    /// Whether a record whose key has this hash is its own. The first one has those without a key.
+    /// Whether a record whose key has this hash is in this shard. Records without a key are in the first.
     pub(crate) fn has(self, hash: Option<KeyHash>) -> bool {
         hash.map_or(0, |hash| hash.share(self.of)) + 1 == self.number
     }

@@ -14,7 +14,7 @@ const SHOWN: usize = 200;
 /// Whether records under different headers may go to one output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mixing {
-    /// Records are printed: they would stand under the header of others.
+    /// Records are printed, and would follow a wrong header.
     Refused,
     /// No record is printed.
     Allowed,
@@ -25,7 +25,7 @@ pub(crate) enum Mixing {
 pub(crate) struct Headers {
     pub(crate) columns: Columns,
     pub(crate) mixing: Mixing,
-    /// How lines begin that may stand before a header and are none.
+    /// The beginning of lines that may precede a header.
     comment: Option<Arc<[u8]>>,
     /// The name of the column that is printed before those of the inputs, if there is one.
     pub(crate) added: Option<&'static str>,
@@ -40,13 +40,13 @@ impl Headers {
         Self { columns, mixing, comment, added: None, expected: None, has_met: false }
     }
 
-    /// Those of inputs, after those of files to which records are added.
+    /// The headers of the inputs, after those of files that are appended to.
     pub(crate) fn of_inputs(self) -> Self {
         Self { has_met: false, ..self }
     }
 
-    /// Whether a record is one of the lines that may stand before a header: an empty one, a comment, or the line that
-    /// names the separator to a spreadsheet. Returns an error if that names another separator.
+    /// Whether a record is one of the lines that may precede a header: an empty one, a comment, or a `sep=` line for
+    /// spreadsheets. Returns an error if that has another separator.
     pub(crate) fn is_before(&self, input: &Arc<str>, record: &[u8]) -> Result<bool> {
         let line = unmarked(record);
         if let [separator] = line.strip_prefix(b"sep=").unwrap_or_default() {
@@ -56,7 +56,7 @@ impl Headers {
             }
             let [found, wanted] = [*separator, wanted].map(char::from);
             let reason = format_args!(
-                "its first line says that {found:?} separates the columns, not {wanted:?}; give -t '{found}'"
+                "its first line declares {found:?} as the separator, not {wanted:?}; use -t '{found}'"
             );
             return Err(Failure::at(input, reason));
         }
@@ -64,12 +64,12 @@ impl Headers {
         Ok(line.is_empty() || is_comment)
     }
 
-    /// With which header the lines before the next one go.
+    /// The header that the lines before the next one belong to.
     pub(crate) fn next(&self) -> Header {
         if self.has_met { Header::Further } else { Header::First }
     }
 
-    /// Where the columns of the key are in an input with this first record, and which header it is; none if it is no
+    /// The places of the key's columns in an input with this first record, and which header it is; none if it is not a
     /// header.
     pub(crate) fn take(
         &mut self,
@@ -88,14 +88,13 @@ impl Headers {
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Missing(name)) => {
-                let reason =
-                    format_args!("the header has no column \"{name}\" (its columns: {names})");
+                let reason = format_args!("no column \"{name}\" in the header (found {names})");
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Ambiguous { name, places: [first, second] }) => {
                 let reason = format_args!(
-                    "the header has several columns \"{name}\" (numbers {first} and {second}); choose one \
-                     by its number or as --csv '{name}[2]'"
+                    "several columns are named \"{name}\" (numbers {first} and {second}); use a number, or \
+                     --csv '{name}[2]'"
                 );
                 return Err(Failure::at(input, reason));
             }
@@ -108,8 +107,8 @@ impl Headers {
         };
         if self.mixing == Mixing::Refused && names.digest != expected.digest {
             let reason = format_args!(
-                "its header differs from that of {first} (found {names}, expected {expected}), and the \
-                 records of both go to one output; give both the same columns, or run them one by one"
+                "its header differs from that of {first} (found {names}, expected {expected}), but both go \
+                 to one output; run them separately, or give both the same columns"
             );
             return Err(Failure::at(input, reason));
         }
@@ -117,7 +116,7 @@ impl Headers {
     }
 }
 
-/// The names in a header, whatever quotes they have. A header may be giant: it is compared by a digest.
+/// The names in a header, without quotes. A header may be giant, so it is compared by a digest.
 #[derive(Clone, Debug, Default)]
 struct Names {
     digest: u64,

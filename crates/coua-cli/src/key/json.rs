@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes of a value that is a key beyond which the order of its members counts: to sort them takes several times the
-/// memory.
+/// In a key value longer than this, the order of members counts: sorting them takes several times the memory.
 const MOST_CANONICAL: usize = 16 << 20;
 
 /// Levels of a value that is a key in which the order of members does not count.
@@ -60,8 +59,8 @@ fn is_array(record: &[u8]) -> bool {
     record.trim_ascii_start().first() == Some(&b'[')
 }
 
-/// JSON as programs write it that are less strict than its standard: after a byte order mark, with letters in Latin-1,
-/// with NaN and infinities, which become null. None if nothing of this is in the record.
+/// Repairs JSON of less strict programs: a byte order mark, Latin-1 letters, and NaN and infinities, which become null.
+/// None if the record contains none of these.
 fn repaired(record: &[u8]) -> Option<Vec<u8>> {
     let unmarked = record.strip_prefix(&MARK).unwrap_or(record);
     let latin = std::str::from_utf8(unmarked).is_err().then(|| LatinText::of(unmarked));
@@ -94,7 +93,7 @@ fn repaired(record: &[u8]) -> Option<Vec<u8>> {
 impl Pointer {
     fn parse(text: &str) -> Result<Self> {
         if !text.is_empty() && !text.starts_with('/') {
-            let reason = format_args!("a JSON pointer begins with a slash: {}", proposed(text));
+            let reason = format_args!("a JSON pointer begins with a slash; use {}", proposed(text));
             return Err(Failure::at(format_args!("--json {text}"), reason));
         }
         let tokens = text.split('/').skip(1);
@@ -103,7 +102,7 @@ impl Pointer {
         Ok(Self { text: text.into(), tokens })
     }
 
-    /// The value's own text; all of the record is checked for being JSON.
+    /// The text of the value; checks that the whole record is JSON.
     fn walk<'r>(&self, record: &'r [u8]) -> serde_json::Result<Option<&'r RawValue>> {
         let Some((first, others)) = self.tokens.split_first() else {
             return serde_json::from_slice(record).map(Some);
@@ -127,7 +126,7 @@ fn proposed(text: &str) -> String {
     path.split(is_end).filter(|token| !token.is_empty()).flat_map(|token| ["/", token]).collect()
 }
 
-/// What the token names in a JSON text, if that is an object or an array.
+/// The child that the token names in a JSON text, if that is an object or an array.
 fn child<'r>(text: &'r [u8], token: &str) -> serde_json::Result<Option<&'r RawValue>> {
     let mut json = serde_json::Deserializer::from_slice(text);
     let found = match text.trim_ascii_start().first() {
@@ -154,8 +153,8 @@ fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
 }
 
 /// JSON text without blanks, with the members of objects in order of their names, and strings with as few escapes as
-/// they need, as RFC 8785 has it. Numbers stay as they are written, for doubles would make one of several large ones.
-/// Below `levels` levels only blanks are left out.
+/// they need, as in RFC 8785. Numbers are not changed: as doubles, several large ones would become equal.
+/// Below `levels` levels only blanks are removed.
 fn canonical(text: &str, levels: usize) -> String {
     let below = |value: &RawValue| canonical(value.get(), levels - 1);
     let kept = || without_blanks(text);
@@ -202,8 +201,7 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(significant).collect()
 }
 
-/// The content of a string, in which half a surrogate pair may stand: it becomes the three bytes that UTF-8 would have
-/// for it.
+/// The content of a string. Half a surrogate pair becomes the three bytes that UTF-8 would have for it.
 struct StringContent;
 
 impl Visitor<'_> for StringContent {
@@ -241,7 +239,7 @@ impl<'de> Visitor<'de> for Child<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        // All of them, if it is no index.
+        // Skips all elements, if the name is not an index.
         let mut before = 0..index(self.0).unwrap_or(usize::MAX);
         while before.next().is_some() && items.next_element::<IgnoredAny>()?.is_some() {}
         let found = items.next_element()?;
@@ -256,7 +254,7 @@ fn index(token: &str) -> Option<usize> {
     (canonical && token.bytes().all(|b| b.is_ascii_digit())).then(|| token.parse().ok()).flatten()
 }
 
-/// Tells whether a member has this name.
+/// Compares the name of a member with this one.
 struct Name<'p>(&'p str);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {

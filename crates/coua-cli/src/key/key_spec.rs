@@ -1,5 +1,5 @@
-//! How the keys of a filter are made, as the filter remembers it: what normalizes them belongs to the filter, what
-//! finds them to the inputs.
+//! The key options that a filter stores. Normalization belongs to the filter; options that select keys belong to the
+//! inputs.
 
 use crate::key::Normalize;
 use crate::terminal::{Failure, Report, Result, printable};
@@ -9,39 +9,39 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-/// How keys are made. The names are those of options; as JSON they are part of the file format.
+/// The key options. The names are those of the command line; as JSON they are part of the file format.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeySpec {
-    /// The options that find keys, with their values. None if a key is a whole record.
+    /// The options that select keys, with their values. Empty if a key is a whole record.
     pub(crate) find: BTreeMap<String, Vec<String>>,
-    /// What does not count. A filter that knows another word was made by a later version.
+    /// The differences to ignore. An unknown word means that a later version created the filter.
     pub(crate) normalize: Normalize,
 }
 
 impl KeySpec {
-    /// The note in which a filter has it.
+    /// The note in which a filter stores this.
     pub(crate) const NOTE: &str = "coua/keys";
 
-    /// That of the filter with these notes, if it has one.
+    /// Reads it from the notes of a filter, if it has one.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Option<Self>> {
         notes.get(Self::NOTE).map(|note| Self::of_note(note, filter)).transpose()
     }
 
-    /// That of the filter with this note.
+    /// Reads it from this note of a filter.
     pub(crate) fn of_note(note: &[u8], filter: impl Display) -> Result<Self> {
         serde_json::from_slice(note).map_err(|_| {
-            let reason = "a later version of coua made its keys in a way that this version does not know: use that \
+            let reason = "its keys were made by a later version of coua in a way that this one does not know; use that \
                           version";
             Failure::at(filter, reason)
         })
     }
 
-    /// As a note.
+    /// Writes it as a note.
     pub(crate) fn to_note(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What is true of the keys of both filters. Returns an error if they are not normalized alike.
+    /// The options that both filters have. Returns an error if their normalization differs.
     pub(crate) fn common(&self, other: &Self, name: impl Display) -> Result<Self> {
         self.normalize.check_same(&other.normalize, name)?;
         let is_same = self.find == other.find;
@@ -49,7 +49,7 @@ impl KeySpec {
         Ok(Self { find, normalize: self.normalize.clone() })
     }
 
-    /// The options that find keys, as they are written.
+    /// The options that select keys, as on the command line.
     pub(crate) fn finders(&self) -> String {
         let options = self.find.iter().flat_map(|(option, values)| {
             let of_value = move |value: &String| {
@@ -61,7 +61,7 @@ impl KeySpec {
         options.collect::<Vec<_>>().join(" ")
     }
 
-    /// Adds it to what is told about a filter.
+    /// Adds the options to the report about a filter.
     pub(crate) fn write_report(&self, report: &mut Report) {
         report.field("key_options", json!(self));
         report.row("key options", self.to_string());
@@ -78,7 +78,7 @@ impl Display for KeySpec {
     }
 }
 
-/// A value as shells take it.
+/// A value, quoted for a shell if needed.
 fn quoted(value: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@+%".contains(c);
     if value.chars().all(is_plain) {

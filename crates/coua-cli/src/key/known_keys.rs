@@ -1,4 +1,4 @@
-//! Keys that count as seen from the start, whatever the filter of the run says.
+//! Keys that count as seen from the start (`--known`).
 
 use crate::key::block_keys::{BlockKeys, MissingKey, Reason, Seen};
 use coua::window::Generations;
@@ -14,7 +14,7 @@ impl Known {
         Self(filters.into())
     }
 
-    /// Sets aside the keys of a block that are known: nothing else is asked about them.
+    /// Sets aside the keys of a block that are known, so that they are not looked up elsewhere.
     pub(super) fn set_aside(&self, keys: &mut BlockKeys) {
         for filter in &*self.0 {
             let known = filter.contains_batch(&keys.hashes);
@@ -24,7 +24,7 @@ impl Known {
         }
     }
 
-    /// Notes that the known keys of a block were seen, whatever was found.
+    /// Marks the known keys of a block as seen, whatever was found.
     pub(crate) fn mark(&self, keys: &BlockKeys, found: &mut [Seen]) {
         for filter in &*self.0 {
             let known = filter.contains_batch(&keys.hashes);
@@ -35,7 +35,7 @@ impl Known {
 }
 
 impl BlockKeys {
-    /// Takes out the keys for which this is so.
+    /// Removes the known keys.
     fn set_aside(&mut self, known: &[bool]) {
         let mut missing = std::mem::take(&mut self.missing_keys).into_iter().peekable();
         let mut record = 0;

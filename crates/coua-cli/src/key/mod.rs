@@ -45,12 +45,12 @@ const PARTS_LENGTHS: usize = 1 << 20;
 /// The name in a CSV header of the number of records with the same key.
 pub(crate) const COUNT: &str = "count";
 
-/// What counts as a key although the record has little of it.
+/// Which incomplete keys are accepted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lenience {
-    /// A part without a byte is a key like others.
+    /// An empty part is an ordinary key.
     pub(crate) allows_empty: bool,
-    /// Of several parts, not all need be there.
+    /// Not all parts of a key need exist.
     pub(crate) allows_missing_part: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Keys {
     /// What finds the times of records, if they have some.
     pub(crate) times: Option<Times>,
     parts: Parts,
-    /// The one that was hashed last.
+    /// The key that was hashed last.
     key: Vec<u8>,
 }
 
@@ -73,8 +73,7 @@ impl Keys {
         Self { finder, normalize, lenience, times, parts, key }
     }
 
-    /// Takes the memory that the key of a giant record needs, so that there is an error rather than an abort if
-    /// there is none.
+    /// Reserves the memory that the key of a giant record needs, so that a lack of it is an error, not an abort.
     fn make_room(&mut self, record: usize) -> Result<(), TryReserveError> {
         self.parts.clear();
         self.key.clear();
@@ -85,7 +84,7 @@ impl Keys {
         self.key.try_reserve(record.saturating_add(lengths))?;
         match &mut self.finder {
             Finder::Csv(columns) => columns.make_room(record)?,
-            // What is allocated on the way cannot be lent.
+            // The parser allocates its own memory, so this only tries whether it is available.
             Finder::Json(_) => Vec::<u8>::new().try_reserve(record.saturating_mul(3))?,
             _ => {}
         }
@@ -96,13 +95,13 @@ impl Keys {
         }
     }
 
-    /// Whether the key is the record's content as it is, and nothing else is to be found.
+    /// Whether the key is the unchanged content of the record, and no time is needed.
     pub(crate) fn is_whole_record(&self) -> bool {
         let is_plain = matches!(self.finder, Finder::Record) && self.normalize.does_nothing();
         is_plain && self.times.is_none()
     }
 
-    /// The CSV columns, if the key is made of such.
+    /// The CSV columns, if the key consists of columns.
     pub(crate) fn csv(&self) -> Option<&csv::Columns> {
         match &self.finder {
             Finder::Csv(columns) => Some(columns),
@@ -124,7 +123,7 @@ impl Keys {
         self.key.clear();
         let is_one = self.parts.ends.len() == 1 && self.finder.finds_one_part();
         match is_one {
-            // It is not copied; the parts begin anew with the next record.
+            // Avoids a copy; the next record resets the parts.
             true if self.normalize.does_nothing() => {
                 mem::swap(&mut self.key, &mut self.parts.bytes);
             }
@@ -134,7 +133,7 @@ impl Keys {
         Ok((hasher.hash(&self.key), time))
     }
 
-    /// Makes the key of several parts.
+    /// Joins several parts to the key.
     fn join_parts(&mut self) {
         let mut absent = self.parts.absent.iter().map(|(number, _)| *number).peekable();
         for (number, part) in self.parts.iter().enumerate() {
@@ -149,7 +148,7 @@ impl Keys {
         }
     }
 
-    /// Returns an error if too little of the key is in the record.
+    /// Returns an error if the record lacks too much of the key.
     fn check_parts(&mut self) -> Result<(), Missing> {
         if !self.lenience.allows_empty && self.finder.finds_values() {
             self.note_empty_parts();
@@ -159,7 +158,7 @@ impl Keys {
         if absent.is_empty() || is_enough { Ok(()) } else { Err(absent.swap_remove(0).1) }
     }
 
-    /// A part of which nothing is left counts as absent.
+    /// Marks parts that are empty after normalization as absent.
     fn note_empty_parts(&mut self) {
         let is_empty = |part: &[u8]| self.normalize.is_empty(part);
         if !self.parts.iter().any(is_empty) {

@@ -7,14 +7,14 @@ use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
 
-/// Which differences do not count.
+/// The differences between keys to ignore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Vec<String>", try_from = "Vec<String>")]
 pub(crate) struct Normalize {
     pub(crate) trim: bool,
     pub(crate) url: Option<UrlForm>,
     pub(crate) ignore_case: bool,
-    /// How Unicode composes letters; and all of its letters have a case.
+    /// The composition of Unicode letters; with `ignore_case`, the case of all letters.
     pub(crate) unicode: bool,
 }
 
@@ -48,14 +48,14 @@ impl TryFrom<Vec<String>> for Normalize {
                 ("trim", "") => normalize.trim = true,
                 ("unicode", "") => normalize.unicode = true,
                 ("url", options) => normalize.url = Some(options.parse()?),
-                _ => return Err(format!("{word:?} is not known")),
+                _ => return Err(format!("unknown word {word:?}")),
             }
         }
         Ok(normalize)
     }
 }
 
-/// As options.
+/// Writes the options.
 impl Display for Normalize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = Vec::from(self.clone());
@@ -66,13 +66,13 @@ impl Display for Normalize {
 }
 
 impl Normalize {
-    /// Returns an error if the keys of the filter `name` are normalized in another way than this.
+    /// Returns an error if the keys of the filter `name` are normalized differently.
     pub(crate) fn check_same(&self, filters: &Self, name: impl Display) -> Result<()> {
         if self == filters {
             return Ok(());
         }
         let reason = format!(
-            "its keys are made with {filters}, and not with {self}: drop these options, or name another filter"
+            "its keys were made with {filters}, not with {self}; drop these options, or use another filter"
         );
         Err(Failure::at(name, reason))
     }
@@ -81,7 +81,7 @@ impl Normalize {
         *self == Self::default()
     }
 
-    /// Whether nothing is left of a part.
+    /// Whether a part is empty after normalization.
     pub(crate) fn is_empty(&self, part: &[u8]) -> bool {
         part.is_empty() || self.trim && part.trim_ascii().is_empty()
     }
@@ -109,8 +109,8 @@ impl Normalize {
         }
     }
 
-    /// Appends a text in normal form C (UAX 15), with the case folded if it does not count (Unicode, section 3.13:
-    /// a canonical caseless match). Bytes that are no UTF-8 stay as they are.
+    /// Appends a text in normal form C (UAX 15), with the case folded if it is ignored (Unicode, section 3.13:
+    /// a canonical caseless match). Bytes that are not UTF-8 are unchanged.
     fn append_unicode(&self, part: &[u8], text: &mut Vec<u8>) {
         let nfc = ComposingNormalizer::new_nfc();
         for chunk in part.utf8_chunks() {

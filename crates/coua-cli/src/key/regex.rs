@@ -1,4 +1,4 @@
-//! Keys that a regular expression finds, also in records that are not UTF-8.
+//! Keys that a regular expression finds, even in records that are not UTF-8.
 
 use crate::key::block_keys::{Missing, Parts};
 use crate::terminal::{Failure, Result};
@@ -6,30 +6,29 @@ use regex::bytes::{CaptureLocations, Regex};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A pattern; with groups, these are the parts of the key, else all that matched.
+/// A pattern. Its groups are the parts of the key; without groups, the key is the whole match.
 ///
-/// A group that took no part is an empty part, and after all of them one more part then has the numbers of
-/// such groups: so `(a)|(b)` finds different keys in `a` and in `b`.
+/// A group that did not match is an empty part, and one more part at the end has the numbers of
+/// such groups, so `(a)|(b)` finds different keys in `a` and in `b`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// The pattern itself is about bytes that are not UTF-8.
+    /// The pattern itself matches bytes that are not UTF-8.
     matches_bytes: bool,
     groups: CaptureLocations,
-    /// The groups that took no part in the match at hand, as text: options about keys leave digits alone.
+    /// The groups that did not match in this record, as decimal text, which normalization does not change.
     absent: String,
 }
 
 impl Pattern {
     pub(crate) fn new(pattern: &str) -> Result<Self> {
         let regex = Regex::new(pattern).map_err(|error| Failure::at("--regex", error))?;
-        // For texts, only what matches nothing but UTF-8 is compiled.
+        // A regex for texts compiles only if it matches nothing but UTF-8.
         let matches_bytes = regex::Regex::new(pattern).is_err();
         Ok(Self { groups: regex.capture_locations(), regex, matches_bytes, absent: String::new() })
     }
 
-    /// In a record that is not UTF-8, each byte that belongs to no letter counts as one of Latin-1: so `.`, `[^?]` and
-    /// `\w` do not stop there.
+    /// In a record that is not UTF-8, each invalid byte is read as Latin-1, so `.`, `[^?]` and `\w` match it.
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         if self.matches_bytes || std::str::from_utf8(record).is_ok() {
             return self.find_in(record, |place| &record[place], parts);
@@ -39,7 +38,7 @@ impl Pattern {
         self.find_in(text.as_bytes(), part, parts)
     }
 
-    /// Finds the key in `text`; `part` gives the bytes at a place in it.
+    /// Finds the key in `text`; `part` returns the bytes at a place in it.
     fn find_in<'r>(
         &mut self,
         text: &[u8],
@@ -71,10 +70,10 @@ impl Pattern {
     }
 }
 
-/// A text, and where in the bytes its letters come from.
+/// A text, and the place of its letters in the original bytes.
 pub(super) struct LatinText {
     text: String,
-    /// Where in the text the letters are that stood as one byte and take two here.
+    /// The places in the text of letters that were one byte and take two here.
     widened: Vec<usize>,
 }
 
@@ -95,7 +94,7 @@ impl LatinText {
         self.text.as_bytes()
     }
 
-    /// The place in the bytes of this place in the text, which is between two letters.
+    /// The place in the bytes for this place in the text, which is between two letters.
     pub(super) fn origin(&self, place: usize) -> usize {
         place - self.widened.partition_point(|widened| *widened < place)
     }

@@ -1,4 +1,4 @@
-//! Which differences between URLs do not count.
+//! The differences between URLs to ignore.
 
 use crate::terminal::byte_of;
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 use url::{Position, Url};
 
-/// What is done with URLs beside what their standards say.
+/// Normalization of URLs beyond the standards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UrlForm(BTreeSet<UrlOption>);
 
-/// A further difference that does not count, or one that does.
+/// A further difference to ignore, or one to keep.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 enum UrlOption {
-    /// A parameter of the query with such a name, in which `*` stands for any bytes.
+    /// Query parameters with such a name, in which `*` matches any bytes.
     Drop(String),
     KeepFragment,
     NoScheme,
@@ -60,12 +60,12 @@ impl TryFrom<String> for UrlOption {
         let named = OPTIONS.into_iter().find(|(name, _)| *name == text);
         named.map(|(_, option)| option).ok_or_else(|| {
             let all = OPTIONS.map(|(name, _)| name).join(", ");
-            format!("{text:?} is none of {all} and drop=NAME, such as drop=utm_*")
+            format!("unknown option {text:?}; expected {all} or drop=NAME, such as drop=utm_*")
         })
     }
 }
 
-/// A list with commas.
+/// Parses a comma-separated list.
 impl FromStr for UrlForm {
     type Err = String;
 
@@ -86,7 +86,7 @@ impl Display for UrlForm {
 }
 
 impl UrlForm {
-    /// With the options of another one as well.
+    /// Adds the options of another one.
     pub(crate) fn and(mut self, other: &Self) -> Self {
         self.0.extend(other.0.iter().cloned());
         self
@@ -96,7 +96,7 @@ impl UrlForm {
         self.0.contains(option)
     }
 
-    /// Appends the normal form of a URL to `key`, or nothing if it is none.
+    /// Appends the normal form of a URL to `key`, or nothing if it is not a URL.
     pub(super) fn append(&self, part: &[u8], key: &mut Vec<u8>) -> Option<()> {
         let mut url = normal_url(part)?;
         if !self.has(&UrlOption::KeepFragment) {
@@ -138,7 +138,7 @@ impl UrlForm {
         rest.filter(|_| self.has(&UrlOption::NoWww)).unwrap_or(host)
     }
 
-    /// Appends what is left of a query, and nothing if that is nothing.
+    /// Appends what is left of a query, if anything.
     fn append_query(&self, query: &[u8], key: &mut Vec<u8>) {
         let mut normal = Vec::new();
         append_normal_escapes(query, &mut normal);
@@ -160,7 +160,7 @@ impl UrlForm {
             parameters.sort_unstable();
             parameters.dedup();
         } else if self.has(&UrlOption::SortQuery) {
-            // Those of one name keep their order, which may mean something.
+            // Parameters of one name keep their order, which may matter.
             parameters.sort_by_key(|parameter| &parameter[..name(parameter)]);
         }
         if !has_dropped_all {
@@ -170,7 +170,7 @@ impl UrlForm {
     }
 }
 
-/// Whether a name is like a pattern, in which `*` stands for any bytes.
+/// Whether a name matches a pattern, in which `*` matches any bytes.
 fn is_like(name: &[u8], pattern: &[u8]) -> bool {
     let mut pieces = pattern.split(|byte| *byte == b'*');
     let Some(mut rest) = name.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
@@ -184,8 +184,8 @@ fn is_like(name: &[u8], pattern: &[u8]) -> bool {
     rest.ends_with(last)
 }
 
-/// The normal form of a URL but for its percent-escapes, or nothing if the bytes are none that begins with a
-/// scheme and `://`. Many texts have a word and a colon: `ERROR: issue #12` is no URL.
+/// The normal form of a URL except for its percent-escapes, or nothing if the bytes are not a URL with a scheme and
+/// `://`. Many texts have a word and a colon: `ERROR: issue #12` is not a URL.
 fn normal_url(bytes: &[u8]) -> Option<Url> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (_scheme, rest) = text.split_once(':')?;
@@ -200,15 +200,15 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
         append_normal_escapes(given.as_bytes(), &mut host);
         host.make_ascii_lowercase();
         let host = host.strip_suffix(b".").filter(|rest| !rest.is_empty()).unwrap_or(&host);
-        // All of it is ASCII, and what cannot be a host stays as it was.
+        // The host is ASCII; one that is invalid stays unchanged.
         let host = String::from_utf8_lossy(host).into_owned();
         url.set_host(Some(&host)).ok();
     }
     Some(url)
 }
 
-/// Appends a URL with its percent-escapes as RFC 3986 (6.2.2.1 and 6.2.2.2) has them: hexadecimal digits in
-/// upper case, and none for what needs none.
+/// Appends a URL with its percent-escapes normalized (RFC 3986, 6.2.2.1 and 6.2.2.2): hexadecimal digits in
+/// upper case, and no unnecessary escapes.
 fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
     let mut rest = url;
     while let Some(escape) = memchr::memchr(b'%', rest) {

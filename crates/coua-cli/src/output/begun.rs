@@ -1,4 +1,4 @@
-//! What is in files to which records are added. That may be compressed, so it is read as an input is.
+//! The content of files that are appended to. It may be compressed, so it is read like an input.
 
 use crate::input::{BlockReader, Coding, Inputs};
 use crate::record::{Block, BlockEnd, RecordFormat, Separator};
@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Shows all blocks of a file.
+/// Calls a function with each block of a file.
 fn each_block(
     path: &Path,
     format: RecordFormat,
@@ -27,7 +27,7 @@ fn each_block(
     Ok(())
 }
 
-/// Whether a compressed file ends within a record. All of it is read.
+/// Whether a compressed file ends within a record. Reads the whole file.
 pub(super) fn lacks_separator(path: &Path, format: &RecordFormat) -> Result<bool> {
     let coding = Coding { is_decompressed: true, is_forced: false, encoding: None };
     let mut lacks_it = false;
@@ -44,7 +44,7 @@ pub(super) fn lacks_end(path: &Path, bytes: u64, end: &[u8]) -> io::Result<bool>
     Ok(bytes > 0 && last != end)
 }
 
-/// Whether there is a byte in a file, once it is decompressed. What cannot be read is told later.
+/// Whether a file has any decompressed bytes. Read errors are reported later.
 pub(super) fn has_bytes(path: &Path, coding: Coding) -> bool {
     let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
     if !coding.is_decompressed || !found {

@@ -18,37 +18,37 @@ use std::path::{Path, PathBuf};
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
 
-/// Writes records as they came. Where a record that lacks its separator (the last one of an input)
-/// is followed by another, the separator is added between them; never at the end.
+/// Writes records unchanged. If a record that lacks its separator (the last one of an input)
+/// is followed by another, the separator is added between them, but never at the end.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(super) name: String,
-    /// Standard output has none, nor has another file that was open before.
+    /// None for standard output, or another file that was already open.
     pub(super) path: Option<PathBuf>,
-    /// The regular file that this is, if it is one.
+    /// Its identity, if it is a regular file.
     pub(super) regular: Option<Identity>,
-    /// The folder in which it is new, or why that cannot be opened: its name there is not on the disk yet.
+    /// The folder in which the file is new, or why it cannot be opened: the file's name there is not synced yet.
     new_in: Option<Result<Folder, StoreError>>,
     file: File,
-    /// What compresses, if it is compressed.
+    /// Compresses the output, if it is compressed.
     packer: Option<Packer>,
-    /// Nothing is in it.
+    /// It has no content.
     is_empty: bool,
     buffer: Vec<u8>,
-    /// So many bytes are gathered.
+    /// Bytes to gather before writing.
     most: usize,
     separator: Separator,
-    /// The last record lacks it.
+    /// The last record lacks its separator.
     pub(super) owes_separator: bool,
 }
 
-/// Where the outputs end that are regular files with names, all of them on the disk. The note of a place is 1 if the
+/// The ends of the outputs that are named regular files, all synced. The note of a place is 1 if the
 /// output still lacks the separator of its last record.
 pub(crate) type Synced = Vec<Place>;
 
 impl Output {
-    /// A file that was [checked](OutputSpec::check_all), which is [emptied](Self::empty) once nothing can be refused any
-    /// more; or standard output.
+    /// Opens a file that was [checked](OutputSpec::check_all), or standard output. The file is
+    /// [emptied](Self::empty) later, when the run can no longer be refused.
     pub(super) fn open(to: &Destination, spec: OutputSpec<'_>) -> Result<Self> {
         let Some(path) = to.path() else {
             Stream::Output.check_open()?;
@@ -56,7 +56,7 @@ impl Output {
         };
         let packing = spec.to.packing(Some(path));
         if platform::descriptor(path).is_some() {
-            // The process that opened the file decides what stays in it.
+            // The process that opened the file decides whether to truncate it.
             let file = File::options().append(true).open(path);
             let output = Self::new(Some(path), file, packing, spec)?;
             return Ok(Self { path: None, ..output });
@@ -73,7 +73,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Opens the folder of a new file, while it is not too late to complain; then the file goes.
+    /// Opens the folder of a new file early, when an error can still remove the file.
     fn record_folder(&mut self, path: &Path, spec: OutputSpec<'_>) -> Result<()> {
         let folder = self.new_in.insert(folder_of(&resolved(path)));
         if let (Err(error), true) = (&*folder, spec.used.has_filter()) {
@@ -84,23 +84,23 @@ impl Output {
         Ok(())
     }
 
-    /// Removes the file if this run has made it: the run is refused, and nothing is in it yet.
+    /// Removes the file if this run created it: the run is refused, and the file is empty.
     pub(super) fn withdraw(&self) {
         if let (Some(path), Some(_)) = (&self.path, &self.new_in) {
             fs::remove_file(resolved(path)).ok();
         }
     }
 
-    /// Drops what was in a file with a name.
+    /// Empties a named file.
     pub(super) fn empty(&mut self) -> Result<()> {
         let failed = |error| Failure::io(&self.name, &error);
-        // A file that was emptied is written to the disk when it is closed, by ext4: 0.2 s for a gigabyte.
+        // ext4 writes a truncated file to disk when it is closed: 0.2 s for a gigabyte.
         let has_content = self.file.metadata().map_err(failed)?.len() > 0;
         let is_emptied = self.path.is_some() && self.regular.is_some() && has_content;
         if is_emptied { self.file.set_len(0).map_err(failed) } else { Ok(()) }
     }
 
-    /// Writes after what is in a file with a name. If that lacks its last separator, it comes first.
+    /// Appends to a named file. If its last record lacks a separator, writes that first.
     pub(super) fn go_on(&mut self, format: &RecordFormat) -> Result<()> {
         let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
             return Ok(());
@@ -114,7 +114,7 @@ impl Output {
         Ok(())
     }
 
-    /// Continues a file that an interrupted run has written: what it wrote later is cut off.
+    /// Continues a file that an interrupted run has written, and truncates it to `place`.
     pub(super) fn resume(place: &Place, spec: OutputSpec<'_>) -> Result<Self> {
         let packing = spec.to.packing(Some(&place.path));
         let mut output = Self::existing(&place.path, packing, spec)?;
@@ -122,12 +122,12 @@ impl Output {
         Ok(output)
     }
 
-    /// A file that is there.
+    /// Opens an existing file.
     pub(super) fn existing(path: &Path, packing: Packing, spec: OutputSpec<'_>) -> Result<Self> {
         Self::new(Some(path), File::options().append(true).open(path), packing, spec)
     }
 
-    /// Goes on with another file, at a place of it. Returns the one before, which is at its end.
+    /// Continues with another file, at a place of it. Returns the previous file, which is at its end.
     pub(super) fn switch(&mut self, path: &Path, place: &Place) -> Result<File> {
         self.name = path.display().to_string();
         let failed = |error: io::Error| Failure::io(&self.name, &error);
@@ -138,7 +138,7 @@ impl Output {
         self.truncate(place).map(|()| before)
     }
 
-    /// Compresses from now on so.
+    /// Sets the compression from now on.
     pub(super) fn set_packing(&mut self, packing: Packing, threads: NonZeroUsize) -> Result<()> {
         if self.packer.as_ref().map_or(Packing::None, Packer::packing) != packing {
             self.packer = Packer::new(packing, threads)?;
@@ -147,7 +147,7 @@ impl Output {
         Ok(())
     }
 
-    /// Drops what is after a place.
+    /// Truncates the file to a place.
     pub(super) fn truncate(&mut self, place: &Place) -> Result<()> {
         self.owes_separator = place.note > 0;
         self.is_empty = place.offset == 0;
@@ -158,7 +158,7 @@ impl Output {
         self.file.set_len(place.offset).map_err(failed)
     }
 
-    /// Waits until all is on the disk, and says where it ends if that is a place.
+    /// Syncs the output, and returns its end, if that is a place.
     pub(super) fn sync(&mut self) -> Result<Option<Place>> {
         self.flush()?;
         if self.regular.is_none() {
@@ -168,7 +168,7 @@ impl Output {
         self.end()
     }
 
-    /// Where it ends, if that is a place; nothing is gathered.
+    /// Its end, if that is a place; nothing is gathered.
     pub(super) fn end(&self) -> Result<Option<Place>> {
         let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
@@ -177,7 +177,7 @@ impl Output {
         place.note = u64::from(self.owes_separator);
         place.move_to(self.file.metadata().map_err(failed)?.len()).map_err(failed)?;
         if Identity::at(&path) != self.regular {
-            let reason = "was removed or replaced while it was written: name another output";
+            let reason = "was removed or replaced while it was written; choose another output";
             return Err(Failure::at(&self.name, reason));
         }
         Ok(Some(place))
@@ -212,13 +212,13 @@ impl Output {
         })
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.owes_separator {
             self.owes_separator = false;
             self.buffer.extend_from_slice(self.separator.bytes());
         }
-        // A giant record goes in pieces.
+        // Writes a giant record in pieces.
         for piece in bytes.chunks(BUFFER) {
             if self.buffer.len() + piece.len() > self.most {
                 self.hand_on(Due::Surplus)?;
@@ -228,12 +228,12 @@ impl Output {
         Ok(())
     }
 
-    /// Hands everything to the operating system. A frame of compressed bytes ends here.
+    /// Passes all bytes to the operating system. Ends a compressed frame.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.hand_on(Due::All)
     }
 
-    /// This is the end. Compressed output without a byte is a frame still: tools take an empty file for a broken one.
+    /// Ends the output. An empty compressed output is still a frame: tools report an empty file as broken.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.flush()?;
         if let (Some(packer), true) = (&mut self.packer, self.is_empty) {
@@ -242,7 +242,7 @@ impl Output {
         self.write_packed(Due::All)
     }
 
-    /// Hands what was gathered to the operating system, or to what compresses.
+    /// Passes the gathered bytes to the operating system or to the compressor.
     fn hand_on(&mut self, due: Due) -> Result<()> {
         let Some(packer) = &mut self.packer else {
             let written = platform::write_all(&mut self.file, &self.buffer);
@@ -255,7 +255,7 @@ impl Output {
         self.write_packed(due)
     }
 
-    /// Hands compressed frames to the operating system.
+    /// Passes compressed frames to the operating system.
     fn write_packed(&mut self, due: Due) -> Result<()> {
         while let Some(packed) = self.packer.as_mut().and_then(|packer| packer.next(due)) {
             let written = packed.and_then(|bytes| platform::write_all(&mut self.file, &bytes));
@@ -265,7 +265,7 @@ impl Output {
         Ok(())
     }
 
-    /// Waits until a regular file is on disk, and its name: what a filter remembers must be there.
+    /// Syncs a regular file and its name: what a filter remembers must be on disk.
     fn sync_file(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         let Some(folder) = self.new_in.take() else { return Ok(()) };
@@ -280,19 +280,19 @@ fn gathered(packer: Option<&Packer>) -> usize {
     if packer.is_some() { FRAME } else { BUFFER }
 }
 
-/// Returns an error if a file cannot be read of which the end is to be noted.
+/// Returns an error if a file whose end will be recorded cannot be read.
 pub(super) fn check_readable(path: &Path, spec: OutputSpec<'_>) -> Result<()> {
     if !spec.used.has_filter() {
         return Ok(());
     }
     File::open(path).map(drop).map_err(|error| {
         let reason = message::reason(&error);
-        let what = "cannot be read, as is needed where a filter file remembers what is in it";
+        let what = "is not readable, but the filter file must remember its content";
         Failure::at(path.display(), format_args!("{what}: {reason}"))
     })
 }
 
-/// Where symbolic links lead.
+/// The path with symbolic links resolved.
 pub(super) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

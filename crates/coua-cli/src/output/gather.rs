@@ -3,8 +3,8 @@
 /// Longer pieces are copied by `memcpy`.
 const FEW_BYTES: usize = 256;
 
-/// Appends bytes. Few of them are copied here, in pieces of a known length: a call of musl's `memcpy`, which a static
-/// program has, takes longer than all else that is done to write a short line.
+/// Appends bytes. Copies few bytes here, in pieces of a known length: in a static program, a call of musl's `memcpy`
+/// takes longer than all other work for a short line.
 #[inline]
 pub(super) fn append(bytes: &[u8], to: &mut Vec<u8>) {
     if bytes.len() > FEW_BYTES {

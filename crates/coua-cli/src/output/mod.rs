@@ -1,5 +1,4 @@
-//! Where records go: standard output or a file, in large writes; none, one, or one for each kind of answer, or for each
-//! input.
+//! The outputs: standard output or files, in large writes; none, one, one per kind of answer, or one per input.
 
 mod begun;
 mod file;
@@ -28,13 +27,13 @@ use per_input::PerInput;
 pub(crate) struct Outputs {
     /// The main one, and perhaps a second one.
     all: Vec<Output>,
-    /// If the main one is one of several, each for an input.
+    /// All outputs, if the main one is one of several, one per input.
     per_input: Option<PerInput>,
     pub(crate) format: OutputFormat,
 }
 
 impl Outputs {
-    /// New ones: files are emptied, once all of them are found to be good.
+    /// Opens new outputs: files are emptied after all of them have passed the checks.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
         let mut outputs = Self::resume(&[], spec)?;
         let mut all = outputs.all.iter_mut();
@@ -49,7 +48,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Those of an interrupted run, which ended at `places`, one for each; the others are opened as they are.
+    /// Opens the outputs of an interrupted run, which ended at `places`, one for each.
     pub(crate) fn resume(mut places: &[Place], spec: OutputSpec<'_>) -> Result<Self> {
         let mut outputs = Self { all: Vec::new(), per_input: None, format: OutputFormat::Selected };
         for destination in spec.to.all() {
@@ -80,13 +79,13 @@ impl Outputs {
         Ok(output)
     }
 
-    /// Returns an error for an output that is the file of another one.
+    /// Returns an error if an output is the same file as another one.
     fn check_apart(&self, output: Output) -> Result<Output> {
         let is_it = |other: &Output| other.regular.is_some() && other.regular == output.regular;
         let is_second = !self.all.is_empty();
         let per_input = self.per_input.as_ref().zip(output.regular).filter(|_| is_second);
         if self.all.iter().any(is_it) || per_input.is_some_and(|(all, file)| all.contains(file)) {
-            return Err(Failure::at(&output.name, "is also the output: name another file"));
+            return Err(Failure::at(&output.name, "is also the output; choose another file"));
         }
         Ok(output)
     }
@@ -96,7 +95,7 @@ impl Outputs {
         self.all.iter().all(|output| output.path.is_some() && output.regular.is_some())
     }
 
-    /// Writes what was answered about a block.
+    /// Writes the selected records of a block.
     pub(crate) fn write(
         &mut self,
         block: &Block,
@@ -115,22 +114,22 @@ impl Outputs {
         })
     }
 
-    /// Hands all to the operating system: nothing more comes for now.
+    /// Passes all bytes to the operating system, because nothing more comes for now.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.each(Output::flush)
     }
 
-    /// Hands all to the operating system: nothing more comes at all.
+    /// Passes all bytes to the operating system, because nothing more comes.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.each(Output::finish)
     }
 
-    /// All records of all inputs are written: the inputs without a record get their outputs too.
+    /// Completes the outputs after the last record, including those of inputs without records.
     pub(crate) fn complete(&mut self) -> Result<()> {
         self.with_per_input(PerInput::complete)
     }
 
-    /// Waits until all is on the disk, and says where it ends.
+    /// Syncs all outputs, and returns their ends.
     pub(crate) fn sync(&mut self) -> Result<Synced> {
         let mut ends = Vec::new();
         self.each(|output| output.sync().map(|place| ends.push(place)))?;
@@ -155,13 +154,13 @@ impl Outputs {
         }
     }
 
-    /// Does something with each. If the reader of the only one goes away, there is nothing more to do; another
-    /// output would end early without a word.
+    /// Calls `act` on each output. If the reader of the only one goes away, the run ends without an error; with another
+    /// output it is an error, because that would be incomplete.
     fn each(&mut self, mut act: impl FnMut(&mut Output) -> Result<()>) -> Result<()> {
         let is_one = self.all.len() == 1;
         self.all.iter_mut().try_for_each(|output| match act(output) {
             Err(Failure::OutputClosed) if !is_one => {
-                let reason = "was closed by its reader, so that neither output is complete";
+                let reason = "was closed by its reader, so neither output is complete";
                 Err(Failure::at(&output.name, reason))
             }
             done => done,

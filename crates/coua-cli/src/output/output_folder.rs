@@ -1,4 +1,4 @@
-//! The names of outputs, one for each input, and how each is compressed.
+//! The names and compression of outputs, one per input.
 
 use crate::input::{InputFile, InputForm};
 use crate::output::pack::Packing;
@@ -7,21 +7,21 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Component, Path, PathBuf};
 
-/// The last parts of names that say how a file is compressed.
+/// File extensions of compressed files.
 const ENDINGS: [&str; 6] = ["gz", "zst", "bgz", "bz2", "xz", "lz4"];
 
-/// A folder with one output for each input.
+/// A folder with one output per input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputFolder {
     /// In the order of the inputs.
     pub(super) paths: Vec<PathBuf>,
-    /// How each is compressed.
+    /// The compression of each.
     pub(super) packings: Vec<Packing>,
 }
 
 impl OutputFolder {
-    /// Each output has the name of its input below the deepest folder that all inputs are in, and is compressed as that
-    /// is, or as it is `given`.
+    /// Each output has the name of its input relative to the deepest folder that contains all inputs, and the
+    /// compression of its input, or the `given` one.
     pub(crate) fn new(
         folder: &Path,
         inputs: &[InputFile<'_>],
@@ -42,7 +42,7 @@ impl OutputFolder {
                     let remedy =
                         if first.1 == full { "name it once" } else { "rename one of them" };
                     let reason = format!(
-                        "--output-dir: its output would be {path}, and so would that of {}: {remedy}",
+                        "--output-dir: its output would be {path}, like that of {}; {remedy}",
                         first.0.display()
                     );
                     return Err(Failure::at(input.path.display(), reason));
@@ -54,7 +54,7 @@ impl OutputFolder {
         Ok(made)
     }
 
-    /// How the output of this absolute name is compressed.
+    /// The compression of the output with this absolute name.
     pub(super) fn packing(&self, path: &Path) -> Option<Packing> {
         let is_it = |own: &PathBuf| {
             own.file_name() == path.file_name()
@@ -65,7 +65,7 @@ impl OutputFolder {
     }
 }
 
-/// The absolute name, without `.` and `..`; links are not followed.
+/// The absolute name without `.` and `..`, without following links.
 fn lexical(path: &Path) -> Result<PathBuf> {
     let absolute =
         std::path::absolute(path).map_err(|error| Failure::io(path.display(), &error))?;
@@ -80,7 +80,7 @@ fn lexical(path: &Path) -> Result<PathBuf> {
     Ok(clean)
 }
 
-/// The deepest folder in which all files are.
+/// The deepest folder that contains all files.
 fn common_folder(files: &[PathBuf]) -> PathBuf {
     let mut folders = files.iter().filter_map(|file| file.parent());
     let Some(first) = folders.next() else { return PathBuf::new() };
@@ -90,13 +90,13 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
     })
 }
 
-/// The ending of a name that says how a file is compressed, if it has one.
+/// The extension of a compressed file, if the name has one.
 fn ending(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?;
     ENDINGS.into_iter().find(|ending| extension.eq_ignore_ascii_case(ending))
 }
 
-/// How an output is compressed. An input without a byte, or one whose name is wrong, has what its name says.
+/// The compression of an output. For an empty input, its name decides.
 fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
     if let Some(given) = given {
         return Ok(given);
@@ -108,7 +108,7 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
         InputForm::Compressed("zstd") => Ok(Packing::of_ending("zst")),
         InputForm::Compressed(other) => {
             let reason = format_args!(
-                "--output-dir: is compressed with {other}, which coua reads and does not write: give --compress zst, \
+                "--output-dir: is compressed with {other}, which coua cannot write; use --compress zst, \
                  gz or none"
             );
             Err(Failure::at(input.path.display(), reason))
@@ -116,7 +116,7 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
     }
 }
 
-/// The name of an output: its ending tells how it is compressed.
+/// The name of an output, with the extension of its compression.
 fn name(below: &Path, packing: Packing, input: &InputFile<'_>, given: Option<Packing>) -> PathBuf {
     let (said, right) = (ending(below), packing.ending());
     let is_silent = given.is_none() && (said.is_none() || input.form == InputForm::Raw);

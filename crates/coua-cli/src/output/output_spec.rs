@@ -1,4 +1,4 @@
-//! Where outputs are to go, and which of them are refused.
+//! The destinations of outputs, and checks of them.
 
 use crate::input::{Coding, Survey, is_compressed};
 use crate::key::Mixing;
@@ -15,18 +15,18 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-/// Where the selected records are to go.
+/// The destination of the selected records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// Standard output.
     Standard,
     File(PathBuf),
-    /// One for each input.
+    /// One file per input.
     Folder(OutputFolder),
 }
 
 impl Destination {
-    /// Of an option that says otherwise than standard output, which is also `-` and `/dev/stdout`.
+    /// The destination of an option; none, `-` and `/dev/stdout` are standard output.
     pub(crate) fn of(path: Option<&Path>) -> Self {
         match path {
             Some(path) if path != Path::new("-") && descriptor(path) != Some(1) => {
@@ -53,7 +53,7 @@ impl Destination {
         }
     }
 
-    /// Whether it begins with this header of an input.
+    /// Whether this header of an input is written to it.
     pub(crate) fn has_header(&self, header: Header) -> bool {
         match self {
             Self::Folder(_) => header != Header::Repeated,
@@ -62,16 +62,16 @@ impl Destination {
     }
 }
 
-/// What the command line says about the outputs.
+/// The outputs on the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Destinations {
     /// For the selected records; none if the command prints nothing.
     pub(crate) main: Option<Destination>,
-    /// For the records that are selected for a second output as well.
+    /// For the records that are selected for a second output.
     pub(crate) tee: Option<Destination>,
-    /// What is in files stays: it is added to.
+    /// Appends to files instead of emptying them.
     pub(crate) appends: bool,
-    /// How all of them are compressed, whatever their names say.
+    /// The compression of all outputs, whatever their names.
     pub(crate) packing: Option<Packing>,
 }
 
@@ -87,12 +87,12 @@ impl Destinations {
         if is_used { Stream::Output.check_open() } else { Ok(()) }
     }
 
-    /// How an output is compressed.
+    /// The compression of an output.
     pub(super) fn packing(&self, path: Option<&Path>) -> Packing {
         self.packing.unwrap_or_else(|| path.map_or(Packing::None, Packing::of))
     }
 
-    /// How the records are read that are in an output.
+    /// How to read the records in an output.
     pub(crate) fn coding(&self, path: &Path) -> Coding {
         let packing = match &self.main {
             Some(Destination::Folder(folder)) => folder.packing(path),
@@ -111,7 +111,7 @@ impl Destinations {
         }
     }
 
-    /// The files with records to which others are added; none where the output is another.
+    /// The files with records that are appended to; none for other outputs.
     pub(crate) fn begun(&self) -> Vec<Option<&Path>> {
         let has_records = |path: &&Path| self.appends && has_bytes(path, self.coding(path));
         self.all().map(|output| output.path().filter(has_records)).collect()
@@ -126,7 +126,7 @@ impl Destinations {
         self.all().flat_map(Destination::paths).map(PathBuf::as_path).collect()
     }
 
-    /// Whether all of them are, or will be, files with names.
+    /// Whether all of them are, or will be, named files.
     pub(crate) fn are_files(&self) -> bool {
         let is_file = |path: &Path| {
             !path.exists() || Identity::at(path).is_some() && descriptor(path).is_none()
@@ -136,24 +136,24 @@ impl Destinations {
     }
 }
 
-/// What opening outputs needs to know.
+/// Parameters for opening outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputSpec<'a> {
-    /// Of the records.
+    /// The format of the records.
     pub(crate) format: &'a RecordFormat,
     /// All outputs.
     pub(crate) to: &'a Destinations,
-    /// An output must be none of these, whether it exists already or not.
+    /// Files that an output must not be, whether they exist or not.
     pub(crate) used: &'a UsedFiles,
-    /// That compress, if an output is to be compressed.
+    /// The threads for compression.
     pub(crate) threads: NonZeroUsize,
-    /// A filter remembers what is in them, which must be on the disk then.
+    /// A filter remembers their content, which must be synced.
     pub(crate) is_followed: bool,
 }
 
 impl OutputSpec<'_> {
-    /// Returns an error for outputs that are inputs or files of the filter, before it is locked: from then on it
-    /// puts its files into their places.
+    /// Returns an error if an output is an input or a file of the filter. Called before the filter is locked: from then
+    /// on it renames its files into place.
     pub(crate) fn check_all(&self) -> Result<()> {
         if self.to.all().any(|output| *output == Destination::Standard) {
             self.used.refuse(Stream::Output.name(), None, standard_output())?;
@@ -167,7 +167,7 @@ impl OutputSpec<'_> {
 }
 
 impl OutputSpec<'_> {
-    /// Returns an error if compressed records are to be added to a file of others.
+    /// Returns an error if compressed records would be appended to uncompressed ones.
     fn check_packed(&self, path: &Path) -> Result<()> {
         let (packing, is_added) = (self.to.packing(Some(path)), self.to.appends);
         let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
@@ -177,8 +177,8 @@ impl OutputSpec<'_> {
         match is_compressed(path) {
             Ok(false) => {
                 let reason = format_args!(
-                    "is not compressed, so nothing compressed ({packing}) can be added to it: name another \
-                     output, or give --compress none"
+                    "is not compressed, so {packing} data cannot be appended; choose another \
+                     output, or use --compress none"
                 );
                 Err(Failure::at(path.display(), reason))
             }
@@ -187,17 +187,17 @@ impl OutputSpec<'_> {
     }
 }
 
-/// Which regular file standard output is, if it is one.
+/// The identity of standard output, if it is a regular file.
 fn standard_output() -> Option<Identity> {
     Identity::of(&platform::standard_output().ok()?).ok()?
 }
 
-/// The files that a run reads, and those that it has for itself: its filter, and that of the secret key. Records are
-/// neither written to them nor, while the filter changes, read from the filter.
+/// The inputs of a run, and its own files: the filter and the secret key. Records must not be written to any of them,
+/// nor read from a filter that changes.
 #[derive(Debug, Default)]
 pub(crate) struct UsedFiles {
     pub(crate) inputs: Survey,
-    /// Its name as it was given, and with symbolic links resolved. It need not exist yet.
+    /// Its name as given, and with symbolic links resolved. It need not exist yet.
     filter: Vec<PathBuf>,
     key: Option<PathBuf>,
 }
@@ -214,13 +214,13 @@ impl UsedFiles {
         Ok(used)
     }
 
-    /// Whether there is a filter in a file.
+    /// Whether the run has a filter file.
     pub(crate) fn has_filter(&self) -> bool {
         !self.filter.is_empty()
     }
 
-    /// Returns an error if one of them is to be the output of this name, with this path if it has one, which is this
-    /// regular file if it is one.
+    /// Returns an error if an output is one of these files. `path` and `file` are its path and identity, if it has
+    /// them.
     pub(super) fn refuse(
         &self,
         name: &str,
@@ -236,41 +236,42 @@ impl UsedFiles {
         } else if self.filter.iter().any(is_one) {
             "is also the filter file"
         } else if self.key.iter().any(is_one) {
-            "is also the file of the secret key"
+            "is also the secret key file"
         } else {
             return Ok(());
         };
-        Err(Failure::at(name, format_args!("{what}: name another output")))
+        Err(Failure::at(name, format_args!("{what}; choose another output")))
     }
 
     fn refuse_path(&self, path: &Path) -> Result<()> {
         self.refuse(&path.display().to_string(), Some(path), Identity::at(path))
     }
 
-    /// Returns an error if a filter that is going to change is an input.
+    /// Returns an error if the filter, which changes, is an input.
     pub(crate) fn refuse_changed_input(&self) -> Result<()> {
         let is_input =
             |path: &&PathBuf| Identity::at(path).is_some_and(|file| self.inputs.contains(file));
         self.filter.iter().find(is_input).map_or(Ok(()), |path| {
-            let reason = "is the filter file, which this run changes: name another input";
+            let reason = "is the filter file, which this run changes; choose another input";
             Err(Failure::at(path.display(), reason))
         })
     }
 
-    /// Returns an error if a filter is to be written to the file of the secret key.
+    /// Returns an error if a filter would be written to the secret key file.
     pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<()> {
         Self { key: key.map(Path::to_owned), ..Self::default() }.refuse_path(output)
     }
 }
 
-/// Returns an error if there is a filter, whichever it is, where something else is to be written.
+/// Returns an error if something would overwrite a filter.
 pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
-    // Opening anything but a regular file may wait. One that cannot be read is told where it is written.
+    // Opening anything but a regular file may wait. An unreadable file is reported when it is written.
     let file = Identity::at(path).and_then(|_| File::open(path).ok());
     match file.map(|file| Generations::snapshot_bytes(&file)) {
         None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))) => Ok(()),
         Some(_) => {
-            let reason = "is a filter file, and is not overwritten: name another output, or remove the file first";
+            let reason =
+                "is a filter file; refusing to overwrite it (choose another output, or delete it)";
             Err(Failure::at(path.display(), reason))
         }
     }

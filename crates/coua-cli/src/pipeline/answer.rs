@@ -1,7 +1,7 @@
-//! What a command, and a filter, do with blocks of records, and blocks that are asked about ahead of their answers.
+//! The work of a command and a filter on blocks of records, and blocks whose requests are sent before their answers.
 //!
-//! A filter here answers at once. One on a server is far away: while an answer is on its way, others are
-//! asked for.
+//! A local filter answers at once. For one on a server, requests for further blocks are sent while a reply is on its
+//! way.
 
 use crate::input::BlockReader;
 use crate::key::{Answers, BlockKeys, Group, Hashing};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// A block on its way: its records, what is known about their keys, and the answers.
+/// A block in the pipeline: its records, their keys, and the answers.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) block: Block,
@@ -36,57 +36,57 @@ pub(crate) enum Flow {
     Enough,
 }
 
-/// What a command does with blocks.
+/// The work of a command on blocks.
 pub(crate) trait BlockHandler {
-    /// Sends the questions about the records of a block, where the answer takes its time. Every block is asked about
-    /// first; and all that were asked about are answered for later, in the same order, whatever happens.
+    /// Sends the requests for the records of a block, if answers take time. Called for every block before `answer`,
+    /// which follows for each of them in the same order, whatever happens.
     fn request(&mut self, batch: &Batch);
 
-    /// Bytes of blocks that may have been asked about and not answered for; one block always.
+    /// Bytes of blocks that may be requested and not answered; one block is always allowed.
     fn max_pending_bytes(&self) -> usize;
 
-    /// Answers for the records of a block.
+    /// Answers a block.
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
 
-    /// Whether it is time to make durable what was answered so far.
+    /// Whether a checkpoint of all answers so far is due.
     fn checkpoint_is_due(&mut self) -> bool;
 
-    /// Makes it durable; all of it is in the outputs, and synced there.
+    /// Makes the answers so far durable; they are in the outputs, and synced there.
     fn checkpoint(&mut self, synced: Synced) -> Result<()>;
 
-    /// All is answered for, but for what shards were asked ahead of an end that came early.
+    /// Ends the work. `unanswered` holds what shards did ahead of an early end.
     fn end(&mut self, unanswered: Vec<Unanswered>);
 }
 
-/// A group of keys that a shard was asked about, and nothing else was done with.
+/// A group of keys that a shard processed, without an answer for its block.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     pub(crate) shard: usize,
     pub(crate) group: Group,
 }
 
-/// What may be found out about a hashed block before its turn to be answered, by any thread.
+/// Work on a hashed block before its turn to be answered, by any thread.
 pub(crate) trait Prefetch: Send + Sync {
-    /// Looks for answers. Blocks come in any order, several at a time.
+    /// Looks up answers. Blocks come in any order, several at a time.
     fn lookup(&self, _keys: &BlockKeys, _answers: &mut Answers) {}
 
-    /// How many shards the filter has that answer by themselves.
+    /// The number of shards of the filter that work independently.
     fn shards(&self) -> usize {
         0
     }
 
-    /// Whether the shards are to be asked about the next block. Otherwise only the command is, when it has answered for
-    /// all blocks before, and the shards are not asked about the blocks after it before it has answered.
+    /// Whether the shards may process the next block ahead. Otherwise the command processes it alone, after all blocks
+    /// before it, and the shards wait with the blocks after it.
     fn accepts(&self, _keys: &BlockKeys) -> bool {
         true
     }
 
-    /// Asks a shard about its keys. Each shard sees the blocks in their order, whatever the others do. `consumed` raw
+    /// Lets a shard process its keys. Each shard sees the blocks in their order, whatever the others do. `consumed` raw
     /// bytes were read up to the end of the block.
     fn query_shard(&self, _shard: usize, _group: &mut Group, _consumed: u64) {}
 }
 
-/// Nothing is found out early.
+/// Does nothing early.
 impl Prefetch for () {}
 
 /// Whether to wait for the next block.
@@ -96,18 +96,18 @@ pub(super) enum Wait {
     Not,
 }
 
-/// What comes next.
+/// The next block, or why there is none.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
 pub(super) enum Coming {
     Next(Batch),
-    /// It would have to be waited for.
+    /// It is not ready yet.
     NotYet,
-    /// There are no more, or this went wrong.
+    /// There are no more, or reading failed.
     End(Result<()>),
 }
 
-/// Answers for all blocks, in their order, and hands them on. Whatever happens: all that were asked
-/// about are answered for, and nothing is asked any more after the end.
+/// Answers all blocks, in their order, and passes them on. Whatever happens, all requested blocks
+/// are answered, and nothing is requested after the end.
 pub(super) fn answer_all<H: BlockHandler>(
     mut next: impl FnMut(Wait) -> Coming,
     handler: &mut H,
@@ -122,7 +122,7 @@ pub(super) fn answer_all<H: BlockHandler>(
         let Some(mut batch) = pending.pop() else { break };
         let flow = handler.answer(&mut batch);
         if matches!(flow, Ok(Flow::Enough)) {
-            // What is wrong after the record that was enough is not met.
+            // A failure after the last needed record does not matter.
             batch.block.failure = None;
         }
         if result.is_err() {
@@ -148,8 +148,8 @@ struct PendingBlocks {
 }
 
 impl PendingBlocks {
-    /// Asks about as many blocks as may be, and are there. Waits only for the first. If there are no
-    /// more, tells whether all is well.
+    /// Requests as many blocks as are allowed and ready. Waits only for the first. Returns the result of reading if
+    /// there are no more.
     fn fill(
         &mut self,
         next: &mut impl FnMut(Wait) -> Coming,

@@ -1,18 +1,18 @@
 //! Blocks of records go through threads, in order.
 //!
 //! ```text
-//! read      one block after the other                       any thread
-//! hash      find and hash keys, look up what may be looked up   any thread, any block
-//! shard     ask one shard of a filter, ahead of the answers  any thread, each shard block after block
-//! answer    the command's own work                          the thread that called, block after block
-//! write     the selected records                            any thread, block after block
+//! read      one block after the other                      any thread
+//! hash      find and hash keys, look up early if allowed   any thread, any block
+//! shard     work of one shard, ahead of the answers        any thread, each shard block after block
+//! answer    the command's own work                         the calling thread, block after block
+//! write     the selected records                           any thread, block after block
 //! ```
 //!
-//! A thread that has nothing to do takes the step that is nearest to the output (`state`). So every number of
-//! threads is kept busy, and each step sees the blocks as one thread would have shown them to it: the output
-//! does not depend on that number. (`docs/decisions/0015-free-threads.md`)
+//! A free thread takes the step that is nearest to the output (`state`). So any number of threads is kept busy, and
+//! each step sees the blocks in the same order as with one thread: the output does not depend on their number.
+//! (`docs/decisions/0015-free-threads.md`)
 //!
-//! Written blocks come back to be filled again.
+//! Written blocks are reused.
 
 mod answer;
 mod schedule;
@@ -27,8 +27,8 @@ use schedule::{End, Schedule};
 use std::thread;
 
 impl Pipeline {
-    /// Reads to the end, or until there are enough answers, or a signal or an error. What was
-    /// answered before is written in every case.
+    /// Runs to the end of the inputs, or until there are enough answers, or a signal or an error. Earlier answers
+    /// are written in every case.
     pub(crate) fn run(self, handler: &mut impl BlockHandler, outputs: &mut Outputs) -> Result<()> {
         let threads = self.threads.get();
         let schedule = Schedule::new(self, outputs);
@@ -45,7 +45,7 @@ impl Pipeline {
                 |handler, mut batch| {
                     let failure = batch.block.failure.take();
                     if schedule.write(batch) == Flow::Enough {
-                        // The writing will say why.
+                        // The writer reports the reason.
                         return Ok(Flow::Enough);
                     }
                     if failure.is_none() && handler.checkpoint_is_due() {

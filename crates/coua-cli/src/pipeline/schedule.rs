@@ -1,4 +1,4 @@
-//! Threads that take the next step of some block, whichever is free.
+//! Free threads take the next step of some block.
 
 use super::answer::{Batch, Flow, Pipeline, Prefetch};
 use super::answer::{Coming, Unanswered, Wait};
@@ -7,12 +7,12 @@ use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The work that is left, shared by all threads.
+/// The remaining work, shared by all threads.
 pub(super) struct Schedule<'o> {
     state: Mutex<PipelineState<'o>>,
-    /// There is something to do.
+    /// Signaled when there is a task.
     work: Condvar,
-    /// What the thread that answers waits for is there.
+    /// Signaled when the answering thread can continue.
     awaited: Condvar,
     prefetch: Arc<dyn Prefetch>,
     stop: Arc<CancelToken>,
@@ -25,7 +25,7 @@ impl<'o> Schedule<'o> {
         Self { state, work: Condvar::new(), awaited: Condvar::new(), prefetch, stop }
     }
 
-    /// What shards were asked about and the command was not, when all threads have ended.
+    /// What shards did without an answer of the command, after all threads have ended.
     pub(super) fn into_unanswered(self) -> Vec<Unanswered> {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).unanswered
     }
@@ -34,8 +34,8 @@ impl<'o> Schedule<'o> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread that answers if what it waits for is there, and one more if there is something to do: that one
-    /// wakes the next. A call without effect is a system call too.
+    /// Wakes the answering thread if it can continue, and one more if there is a task; that one wakes the next. Even a
+    /// wake without effect is a system call.
     fn wake(&self, state: &PipelineState<'o>) {
         if state.is_there() {
             self.awaited.notify_one();
@@ -46,7 +46,7 @@ impl<'o> Schedule<'o> {
         }
     }
 
-    /// What a thread does that does not answer, until the end.
+    /// The loop of a thread that does not answer, until the end.
     pub(super) fn work(&self) {
         let _end = End(self);
         let mut state = self.state();
@@ -56,7 +56,7 @@ impl<'o> Schedule<'o> {
         }
     }
 
-    /// The next block to be answered for. While it is not ready, this thread works on it, or on others.
+    /// The next block to answer. While it is not ready, this thread works on it, or on others.
     pub(super) fn next(&self, wait: Wait) -> Coming {
         let mut state = self.state();
         state.record_answered();
@@ -75,7 +75,7 @@ impl<'o> Schedule<'o> {
         }
     }
 
-    /// Hands a block on to be written.
+    /// Passes a block on to be written.
     pub(super) fn write(&self, batch: Batch) -> Flow {
         let mut state = self.state();
         if state.not_written.is_some() {
@@ -86,13 +86,13 @@ impl<'o> Schedule<'o> {
         Flow::Continue
     }
 
-    /// Settles the outputs when all is written; none if that is not possible any more.
+    /// Syncs the outputs when all is written; none if that is not possible any more.
     pub(super) fn sync(&self) -> Option<Result<Synced>> {
         let mut state = self.all_written();
         if state.not_written.is_some() {
             return None;
         }
-        // Others go on with what is not written.
+        // Other threads continue with steps other than writing.
         let outputs = state.outputs.take()?;
         drop(state);
         let synced = outputs.sync();
@@ -100,7 +100,7 @@ impl<'o> Schedule<'o> {
         Some(synced)
     }
 
-    /// Writes what is left, and hands all to the operating system.
+    /// Writes the rest, and passes all bytes to the operating system.
     pub(super) fn finish(&self) -> Result<()> {
         let mut state = self.all_written();
         match state.not_written.take() {
@@ -121,8 +121,7 @@ impl<'o> Schedule<'o> {
         state
     }
 
-    /// Does a step, and notes what has come of it; without one, waits for one, or for what the thread that answers has
-    /// `awaited`.
+    /// Does a step, and records its result. Without a step, waits for one, or for what the answering thread `awaited`.
     fn step<'s>(
         &'s self,
         mut state: MutexGuard<'s, PipelineState<'o>>,
@@ -144,15 +143,14 @@ impl<'o> Schedule<'o> {
         task.run(&*self.prefetch);
         let mut state = self.state();
         if state.record(task) == Flow::Enough {
-            // Without an output there is no need to read on, nor to wait for input.
+            // Without an output there is no need to read on or wait for input.
             self.stop.cancel();
         }
         state
     }
 }
 
-/// Ends the work of all threads when it is dropped, also by a thread that has a defect: no thread waits for input or
-/// work any more.
+/// Ends the work of all threads when it is dropped, even by a panic: no thread waits for input or work any more.
 pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {

@@ -1,4 +1,4 @@
-//! How far each block is, and which step of which block is next.
+//! The state of each block, and which step of which block is next.
 
 use super::answer::{Batch, Flow, Pipeline, Prefetch, Unanswered};
 use crate::input::{Ahead, AheadTask, BlockReader};
@@ -9,61 +9,61 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-/// The blocks on their way, and who may take which step.
+/// The blocks in the pipeline, and the steps that are possible.
 pub(super) struct PipelineState<'o> {
     threads: usize,
-    /// Threads that wait for something to do, but for the one that answers.
+    /// Number of threads that wait for a task, without the answering thread.
     pub(super) waiting: usize,
-    /// What the thread that answers waits for, if it waits.
+    /// What the answering thread waits for, if it waits.
     pub(super) awaited: Option<Awaited>,
     /// None while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
     /// Inputs that are unpacked before their turn.
     ahead: Option<Arc<Ahead>>,
-    /// All is read, or this went wrong.
+    /// The result of reading, once it has ended.
     end: Option<Result<()>>,
-    /// One for each thread that hashes at the same time.
+    /// One for each thread that may hash at the same time.
     hashing: Vec<Hashing>,
-    /// The blocks that were not answered for, the oldest first.
+    /// The unanswered blocks, the oldest first.
     blocks: VecDeque<BlockStage>,
-    /// The number of the oldest, counted from 0.
+    /// The number of the oldest unanswered block, counted from 0.
     first: u64,
-    /// The numbers of those that were only read.
+    /// The numbers of the blocks that are not hashed.
     unhashed: VecDeque<u64>,
-    /// The next block of each shard of the filter; none while it is asked.
+    /// The next block of each shard of the filter; none while a thread works on the shard.
     shards: Vec<Option<u64>>,
-    /// Shards may be asked about the blocks before this one.
+    /// Shards may process the blocks before this one.
     asked_until: u64,
-    /// Not about those after it, before the command has answered for the oldest block without them.
+    /// Shards must wait until the command has answered the oldest block without them.
     is_alone: bool,
-    /// The thread that answers has taken a block.
+    /// The answering thread has taken a block.
     is_answering: bool,
     prefetch: Arc<dyn Prefetch>,
-    /// Blocks that were answered for.
+    /// Answered blocks.
     pub(super) answered: VecDeque<Batch>,
     /// None while a thread writes.
     pub(super) outputs: Option<&'o mut Outputs>,
-    /// Why nothing can be written any more.
+    /// The failure after which nothing can be written.
     pub(super) not_written: Option<Failure>,
-    /// Written blocks, to be filled again.
+    /// Written blocks, to be reused.
     spare: Vec<Batch>,
-    /// No thread is to begin anything.
+    /// No thread may begin a step.
     pub(super) has_ended: bool,
-    /// What shards were asked about when it all ended.
+    /// What shards did without an answer, at the end.
     pub(super) unanswered: Vec<Unanswered>,
 }
 
-/// How far a block is.
+/// The state of a block.
 enum BlockStage {
     Read(Batch),
-    /// A thread hashes it.
+    /// A thread is hashing it.
     Busy,
-    /// So many shards of the filter have not answered.
+    /// The number of shards that have not processed it.
     Hashed(Batch, usize),
     Ready(Batch),
 }
 
-/// A step of a block, and what has come of it.
+/// A step of a block, and its result.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 pub(super) enum Task<'o> {
     /// Whether there was a block.
@@ -79,19 +79,19 @@ pub(super) enum Task<'o> {
     Unpack(AheadTask),
 }
 
-/// What the thread that answers waits for.
+/// What the answering thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
-    /// A block that can be answered for, or the end of them.
+    /// A block that can be answered, or the end of the blocks.
     Block,
     /// The end of all writing.
     Writing,
 }
 
-/// Which thread asks for something to do.
+/// The thread that asks for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thread {
-    /// Blocks wait for this one when they are ready: it reads only if there is none.
+    /// The answering thread: ready blocks wait for it, so it reads only if there is none.
     Answering,
     Other,
 }
@@ -120,7 +120,7 @@ impl Task<'_> {
 }
 
 impl<'o> PipelineState<'o> {
-    /// Nothing is read.
+    /// The state before anything is read.
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let Pipeline { reader, hashing, prefetch, threads, .. } = pipeline;
         let threads = threads.get();
@@ -149,7 +149,7 @@ impl<'o> PipelineState<'o> {
         }
     }
 
-    /// The oldest block, if it can be answered for.
+    /// The oldest block, if it can be answered.
     pub(super) fn next_ready(&mut self) -> Option<Batch> {
         let Some(BlockStage::Ready(batch)) = self.blocks.front_mut() else { return None };
         let batch = mem::take(batch);
@@ -159,13 +159,13 @@ impl<'o> PipelineState<'o> {
         Some(batch)
     }
 
-    /// All blocks before the oldest were answered for.
+    /// Records that the block last taken was answered.
     pub(super) fn record_answered(&mut self) {
         self.is_alone &= !mem::take(&mut self.is_answering);
         self.let_shards_ahead();
     }
 
-    /// Lets shards be asked about the next blocks, as far as the filter accepts them.
+    /// Lets shards process the next blocks, as far as the filter accepts them.
     fn let_shards_ahead(&mut self) {
         while !self.is_alone {
             let is_oldest = self.asked_until == self.first;
@@ -186,14 +186,13 @@ impl<'o> PipelineState<'o> {
         }
     }
 
-    /// The most blocks that may be on their way: enough that no thread waits for another's jitter, and few
+    /// The most blocks in the pipeline: enough that no thread waits because of another's jitter, and few
     /// enough to stay in the cache.
     fn most_blocks(&self) -> usize {
         if self.threads == 1 { 1 } else { 2 * self.threads + 2 }
     }
 
-    /// Something to do, the nearest to the output first. But a thread that cannot read is not to wait for blocks to
-    /// hash.
+    /// The task nearest to the output. A thread that cannot read must not wait for blocks to hash.
     pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
         let is_other = thread == Thread::Other;
         if is_other
@@ -203,12 +202,12 @@ impl<'o> PipelineState<'o> {
             return Some(task);
         }
         let task = self.write_task().or_else(|| self.shard_task()).or_else(|| self.hash_task());
-        // The memory that reading may wait for must not be that of a block which waits for this thread.
+        // Reading may wait for memory, which must not be held by a block that waits for this thread.
         let may_read = is_other || self.blocks.is_empty();
         task.or_else(|| may_read.then(|| self.read_task()).flatten()).or_else(|| self.unpack_task())
     }
 
-    /// Whether there is something to do for a thread that does not answer.
+    /// Whether there is a task for a thread that does not answer.
     pub(super) fn has_task(&self) -> bool {
         self.outputs.is_some() && !self.answered.is_empty()
             || self.may_read() && self.reader.is_some()
@@ -217,7 +216,7 @@ impl<'o> PipelineState<'o> {
             || self.ahead.as_ref().is_some_and(|ahead| ahead.has_task())
     }
 
-    /// Whether what the thread that answers waits for is there.
+    /// Whether the answering thread can continue.
     pub(super) fn is_there(&self) -> bool {
         self.awaited.is_some_and(|awaited| match awaited {
             Awaited::Block => {
@@ -231,7 +230,7 @@ impl<'o> PipelineState<'o> {
         self.ahead.as_ref()?.task().map(Task::Unpack)
     }
 
-    /// No thread is to begin anything. A thread that reads may wait for the memory of other blocks: they go.
+    /// Forbids new steps, and drops all blocks, because a reading thread may wait for their memory.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.unhashed.clear();
@@ -271,7 +270,7 @@ impl<'o> PipelineState<'o> {
         }
     }
 
-    /// The shard with the oldest block, if that is hashed, and the block.
+    /// The shard with the oldest next block, if that is hashed, and the block.
     fn next_shard(&self) -> Option<(usize, u64)> {
         let next = self.shards.iter().enumerate();
         let free = next.filter_map(|(shard, next)| Some(((*next)?, shard)));
@@ -294,7 +293,7 @@ impl<'o> PipelineState<'o> {
         Some(Task::Write(outputs, self.answered.pop_front()?, Ok(())))
     }
 
-    /// Notes what has come of a step.
+    /// Records the result of a step.
     pub(super) fn record(&mut self, done: Task<'o>) -> Flow {
         match done {
             Task::Read(reader, batch, read) => self.record_read(reader, batch, read),
@@ -358,18 +357,18 @@ impl<'o> PipelineState<'o> {
         }
     }
 
-    /// Whether the last block has been answered for.
+    /// Whether the last block has been answered.
     pub(super) fn is_at_end(&self) -> bool {
         self.blocks.is_empty() && self.end.is_some()
     }
 
-    /// How it all ends, once, if the last block has been answered for.
+    /// The result of reading, returned once, after the last block has been answered.
     pub(super) fn end_of_input(&mut self) -> Option<Result<()>> {
         let is_at_end = self.is_at_end();
         self.end.take_if(|_| is_at_end)
     }
 
-    /// The block of this number, unless all have been dropped.
+    /// The block with this number, unless all have been dropped.
     fn block(&mut self, number: u64) -> Option<&mut BlockStage> {
         self.blocks.get_mut(number.checked_sub(self.first)? as usize)
     }

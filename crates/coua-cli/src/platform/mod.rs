@@ -1,4 +1,4 @@
-//! What differs between operating systems, behind one set of names: `unix`, and `portable` for the rest.
+//! Code that differs between operating systems: `unix`, and `portable` for the rest.
 
 #[cfg(not(unix))]
 mod portable;
@@ -25,25 +25,25 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Which regular file it is, whatever its names: the device, and its number there.
+/// The identity of a regular file, whatever its names: the device, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity((u64, u64));
 
 impl Identity {
-    /// Of the regular file at `path`, if there is one.
+    /// The identity of the regular file at `path`, if there is one.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         system::identity_at(path, &metadata).map(Self)
     }
 
-    /// Of an open file, if it is a regular one.
+    /// The identity of an open file, if it is regular.
     pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         Ok(if metadata.is_file() { system::identity_of(file, &metadata)?.map(Self) } else { None })
     }
 }
 
-/// Whether two paths name the same place in the same folder, also if nothing is there yet.
+/// Whether two paths name the same place in the same folder, even if nothing exists there yet.
 pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
     let place = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
@@ -52,7 +52,7 @@ pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
     place(left).is_some_and(|left| place(right) == Some(left))
 }
 
-/// Writes all bytes, also to a pipe or terminal that another process has set not to wait.
+/// Writes all bytes, even to a pipe or terminal that another process has made nonblocking.
 pub(crate) fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {

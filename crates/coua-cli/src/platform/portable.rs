@@ -1,6 +1,6 @@
-//! The same where there is no Unix: without named pipes, and without looking whether a read would wait.
+//! The same without Unix: no named pipes, and no check whether a read would wait.
 //!
-//! Interrupts are noticed within a tenth of a second. A read from a pipe that waits is not woken: the next
+//! Interrupts are noticed within a tenth of a second. They do not wake a read that waits for a pipe: a second
 //! interrupt ends the program.
 
 use same_file::Handle;
@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks for an interrupt.
+/// Time between checks for an interrupt.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// The linker says how much it has, and that is enough.
+/// Always false: the linker sets a sufficient stack size.
 pub(crate) fn has_less_stack(_bytes: u64) -> bool {
     false
 }
 
-/// Nothing here wakes a thread that waits for input.
+/// Cannot wake a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct NoWaker;
 
@@ -39,12 +39,12 @@ impl NoWaker {
         Ok(())
     }
 
-    /// It cannot be told.
+    /// Unknown here.
     pub(crate) fn comes_within(&self, _file: &File, _time: Duration) -> bool {
         true
     }
 
-    /// It cannot be told; records are shown as soon as they are there.
+    /// Unknown here; records are flushed as soon as they are complete.
     pub(crate) fn would_wait(_file: &File) -> bool {
         true
     }
@@ -55,7 +55,7 @@ pub(crate) fn wait_writable(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// No name leads to a file that is open.
+/// No name leads to an open file here.
 pub(crate) fn descriptor(_path: &Path) -> Option<u32> {
     None
 }
@@ -68,7 +68,7 @@ pub(super) fn identity_of(file: &File, _metadata: &Metadata) -> io::Result<Optio
     Ok(Some(identity(&Handle::from_file(file.try_clone()?)?)))
 }
 
-/// The library tells whether two files are one, and a hash of that.
+/// A hash of the file's handle.
 fn identity(handle: &Handle) -> (u64, u64) {
     let mut hasher = DefaultHasher::new();
     handle.hash(&mut hasher);
@@ -95,7 +95,7 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Makes a file, which has the permissions of its folder.
+/// Creates a file with the permissions of its folder.
 #[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
@@ -110,7 +110,7 @@ pub(crate) fn closed_at_start(_stream: usize) -> bool {
     false
 }
 
-/// Calls `end` with each interrupt from now on, in a thread of its own. No signal asks for a report.
+/// Calls `end` with each interrupt from now on, in a separate thread. No signal requests a report here.
 pub(crate) fn listen(
     mut end: impl FnMut(i32) + Send + 'static,
     _report: impl FnMut() + Send + 'static,

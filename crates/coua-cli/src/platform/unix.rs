@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Symbolic links that are followed.
+/// The most symbolic links that are followed.
 const MOST_LINKS: usize = 40;
 
 /// Whether the first thread has less than `bytes` bytes of stack.
@@ -30,7 +30,7 @@ pub(crate) fn has_less_stack(bytes: u64) -> bool {
 /// Wakes a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct Waker {
-    /// Readable as soon as the thread is to wake.
+    /// Readable when the thread must wake.
     receiver: UnixStream,
     sender: UnixStream,
 }
@@ -41,13 +41,13 @@ impl Waker {
         Ok(Self { receiver, sender })
     }
 
-    /// To be called once.
+    /// Must be called only once.
     pub(crate) fn wake(&self) {
         // Cannot fail: both ends live, and one byte fits.
         (&self.sender).write_all(&[1]).ok();
     }
 
-    /// Waits until `file` can be read, or the thread is to wake.
+    /// Waits until `file` can be read, or the thread must wake.
     pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
         loop {
             let mut both =
@@ -59,7 +59,7 @@ impl Waker {
         }
     }
 
-    /// Whether `file` can be read, or the thread is to wake, before the time is over.
+    /// Whether `file` can be read, or the thread must wake, within this time.
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
         let time = Timespec {
             tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
@@ -108,7 +108,7 @@ pub(crate) fn standard_output() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// The number of the open file that a name such as `/dev/stdout` or `/dev/fd/3` leads to.
+/// The descriptor that a name such as `/dev/stdout` or `/dev/fd/3` leads to.
 pub(crate) fn descriptor(path: &Path) -> Option<u32> {
     let open_files = fs::canonicalize("/dev/fd").ok()?;
     let mut path = path.to_owned();
@@ -127,20 +127,20 @@ pub(crate) fn is_fifo(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
 
-/// Opens a named pipe without waiting for a writer: that is done where a signal can end it.
+/// Opens a named pipe without waiting for a writer; a later wait can be ended by a signal.
 pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     File::options().read(true).custom_flags(flags).open(path)
 }
 
-/// Makes a file that no other user may read.
+/// Creates a file that no other user may read.
 #[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Fewer changes between the writer and the reader of a pipe: a tenth of a second less a gigabyte. What is no
-/// pipe, or may not be larger, stays as it is.
+/// Enlarges the buffer of a pipe, for fewer switches between its writer and reader: saves a tenth of a second per
+/// gigabyte. Does nothing if this is not a pipe, or may not be larger.
 #[cfg(target_os = "linux")]
 pub(crate) fn enlarge_pipe(pipe: &File) {
     /// Bytes that a pipe should hold.
@@ -153,8 +153,8 @@ pub(crate) fn enlarge_pipe(_pipe: &File) {}
 
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Runs before `main`, hence before the runtime, which opens a standard stream that was closed (`>&-`) on
-/// /dev/null. It asks the system three questions and stores the answers, which needs nothing of the runtime.
+/// Runs before `main`, and so before the runtime opens a standard stream that was closed (`>&-`) on
+/// /dev/null. It makes three system calls and stores the results, which does not need the runtime.
 #[ctor::ctor(unsafe)]
 fn look_at_streams() {
     let streams = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
@@ -168,8 +168,8 @@ pub(crate) fn closed_at_start(stream: usize) -> bool {
     CLOSED[stream].load(Ordering::Relaxed)
 }
 
-/// Calls `end` with each signal to end from now on, and `report` for SIGUSR1, in a thread of their own. What was to be
-/// ignored stays ignored.
+/// Calls `end` for each SIGINT or SIGTERM from now on, and `report` for SIGUSR1, in a separate thread. Ignored signals
+/// stay ignored.
 pub(crate) fn listen(
     mut end: impl FnMut(i32) + Send + 'static,
     mut report: impl FnMut() + Send + 'static,
@@ -184,7 +184,7 @@ pub(crate) fn listen(
     thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
 }
 
-/// Ends the process as the signal does by itself; returns if the signal's default is not to end it.
+/// Ends the process by the signal's default action; returns if that does not end it.
 pub(crate) fn die_by(signal: i32) {
     emulate_default_handler(signal).ok();
 }
@@ -199,7 +199,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
-/// Elsewhere there is no way to ask that needs no `unsafe`; the signal is answered.
+/// Elsewhere only `unsafe` code can find out, so the signal is handled.
 #[cfg(not(target_os = "linux"))]
 fn is_ignored(_signal: i32) -> bool {
     false
@@ -210,14 +210,13 @@ const ERROR: i32 = 2;
 
 static REGISTERED: Once = Once::new();
 
-/// From here on the program says what is wrong with a filter file that another program shortens while it is mapped, or
-/// whose disk fails, and ends with an error: the next read of such a page raises SIGBUS, which would end the program
-/// without a word.
+/// From now on, ends the program with an error message if another program truncates a mapped filter file, or its disk
+/// fails: the next read of such a page raises SIGBUS, which would end the program without a message.
 #[expect(unsafe_code, reason = "what a signal handler may do cannot be checked by the compiler")]
 pub(crate) fn explain_shortened(path: &Path) {
     REGISTERED.call_once(|| {
         let message = format!(
-            "coua: {}: cannot be read any more: another program has shortened it, or its disk fails; restore it, \
+            "coua: {}: is no longer readable: another program truncated it, or its disk failed; restore it, \
              and run again\n",
             path.display()
         );
@@ -226,10 +225,10 @@ pub(crate) fn explain_shortened(path: &Path) {
             write(stdio::stderr(), message.as_bytes()).ok();
             exit(ERROR);
         };
-        // SAFETY: the handler writes bytes that were made before and exits at once; both are async-signal-safe, and
+        // SAFETY: the handler writes bytes that were prepared before and exits at once; both are async-signal-safe, and
         // it neither allocates nor takes a lock.
         let registered = unsafe { register(SIGBUS, answer) };
-        // Without it the signal ends the program, as it would have.
+        // Without the handler the signal ends the program.
         registered.ok();
     });
 }

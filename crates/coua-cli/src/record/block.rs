@@ -1,5 +1,5 @@
-//! A block: some whole records of one input. And how many bytes of blocks with giant records may be on their way: the
-//! queues between threads count blocks, which bounds the memory as long as blocks are of one size.
+//! A block: some whole records of one input. And a budget of bytes for blocks with giant records: the queues between
+//! threads count blocks, which bounds the memory only if all blocks have the same size.
 
 use crate::terminal::{Failure, Result};
 use std::mem;
@@ -10,11 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) const BLOCK: usize = 256 * 1024;
 
 /// Bytes in a block where threads share the filter: they wait for each other less often, and each shard has more keys,
-/// whose eviction chains are interleaved.
+/// whose evictions are interleaved.
 pub(crate) const LARGE_BLOCK: usize = 4 * BLOCK;
 
-/// Bytes of a block from which on it is one of a giant record: its memory is given back, and is not to be had
-/// without limit.
+/// From this size on, a block holds a giant record: its memory is limited, and freed afterwards.
 pub(crate) const GIANT_BLOCK: usize = 2 * LARGE_BLOCK + 1;
 
 /// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
@@ -32,25 +31,25 @@ pub(crate) struct Block {
     pub(crate) records_before: u64,
     /// Where the CSV columns of the key are.
     pub(crate) columns: Option<Arc<[usize]>>,
-    /// So many of the first records are a CSV header and the lines before it.
+    /// The number of first records that are a CSV header and the lines before it.
     pub(crate) leading: usize,
     /// Which header that is.
     pub(crate) header: Header,
-    /// The content of the input's header, if it has one. A record that equals it is another one: files were joined.
+    /// The content of the input's header, if it has one. A record that equals it is a header too: files were joined.
     pub(crate) header_again: Option<Arc<[u8]>>,
     /// How the last record ends.
     pub(crate) ending: BlockEnd,
-    /// The input has no more bytes at the moment: what is known should be shown.
+    /// The input has no more bytes at the moment, so the output should be flushed.
     pub(crate) drained: bool,
-    /// Why nothing comes after this block.
+    /// The failure that ends the input after this block.
     pub(crate) failure: Option<Failure>,
     /// Raw bytes read from all inputs when this block was complete.
     pub(crate) consumed: u64,
-    /// Those of the inputs before this one.
+    /// Raw bytes of the inputs before this one.
     pub(crate) consumed_before: u64,
-    /// The checksum of those of this input, if it is compressed; else 0.
+    /// The checksum of the raw bytes of this input, if it is compressed; otherwise 0.
     pub(crate) digest: u64,
-    /// What the block takes of the budget, if it has grown for a giant record; else none.
+    /// The block's share of the budget, if it has grown for a giant record.
     pub(crate) share: Option<Share>,
 }
 
@@ -65,18 +64,18 @@ pub(crate) enum BlockEnd {
     OpenQuote,
 }
 
-/// Which header.
+/// The kind of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Header {
     #[default]
     First,
-    /// Of a further file.
+    /// That of a later file.
     Further,
-    /// Once more in a file: files were joined.
+    /// Repeated within a file: files were joined.
     Repeated,
 }
 
-/// The failure to say about a record that is too long for the memory.
+/// The failure for a record that is too long for the memory.
 pub(crate) fn no_memory(name: &str, bytes: usize) -> Failure {
     Failure::at(name, format_args!("no memory for a record of more than {bytes} bytes"))
 }
@@ -122,7 +121,7 @@ impl Block {
         budget: &Arc<Budget>,
     ) -> Result<()> {
         self.shrink();
-        // What a block holds is not to depend on the one before in its place.
+        // The content of a block must not depend on the block that used the memory before.
         self.bytes.truncate(room);
         if self.bytes.len() < room {
             self.resize(room, name, budget)?;
@@ -159,7 +158,7 @@ impl Block {
         Ok(())
     }
 
-    /// Gives the memory of a giant record back when it has passed. Whether it was one.
+    /// Frees the memory of a giant record. Returns whether the block held one.
     pub(crate) fn shrink(&mut self) -> bool {
         let Some(share) = self.share.take() else { return false };
         share.give_back(mem::take(&mut self.bytes));
@@ -186,14 +185,14 @@ impl Block {
     }
 }
 
-/// Bytes that grown blocks may have together. Two may be there in any case, so that one is filled while another
-/// is worked on.
+/// Bytes that grown blocks may have together. Two may exist in any case, so that one is filled while another
+/// is processed.
 const MOST: usize = 64 << 20;
 
 /// Bytes of the largest buffer that is kept for the next giant record.
 const LARGEST_SPARE: usize = MOST / 2;
 
-/// What the grown blocks of a run have.
+/// The memory budget of the grown blocks of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     state: Mutex<BudgetState>,
@@ -202,14 +201,14 @@ pub(crate) struct Budget {
 
 #[derive(Debug, Default)]
 struct BudgetState {
-    /// Of all shares.
+    /// Bytes of all shares.
     bytes: usize,
-    /// The buffer of a block that has given its share back, for the next one: where one giant record comes
-    /// after the other, new memory from the system would cost more than reading them.
+    /// The buffer of a block that has returned its share, for the next one: with one giant record after the other,
+    /// new memory from the system would cost more than reading them.
     spare: Vec<u8>,
 }
 
-/// What one of them has, until it is dropped.
+/// The share of one block, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,
@@ -217,9 +216,9 @@ pub(crate) struct Share {
 }
 
 impl Budget {
-    /// Replaces the share that the block has by one of the given size. Waits until others have given back
-    /// enough; they need nothing of the thread that waits, which takes all shares. If there is a buffer of as
-    /// many bytes or more, the share comes with it.
+    /// Replaces the block's share by one of the given size. Waits until others have returned
+    /// enough; they do not depend on the waiting thread, which is the only one that takes shares. If there is a large
+    /// enough spare buffer, the share includes it.
     pub(crate) fn share(
         self: &Arc<Self>,
         instead_of: Option<Share>,
@@ -237,7 +236,7 @@ impl Budget {
         (Share { budget: self.clone(), bytes }, spare)
     }
 
-    /// Lets the buffer go that is kept for the next giant record: no such record came.
+    /// Drops the buffer that is kept for the next giant record: no such record came.
     pub(crate) fn drop_spare(&self) {
         drop(mem::take(&mut self.state().spare));
     }
@@ -248,7 +247,7 @@ impl Budget {
 }
 
 impl Share {
-    /// Gives it back, and the buffer that it was for.
+    /// Returns the share and its buffer.
     pub(crate) fn give_back(self, buffer: Vec<u8>) {
         let mut state = self.budget.state();
         if (state.spare.len()..=LARGEST_SPARE).contains(&buffer.len()) {
@@ -264,7 +263,7 @@ impl Drop for Share {
     }
 }
 
-/// Whether there is room for a block where the others have so much.
+/// Whether a block of `bytes` bytes fits if the others have `others` bytes.
 fn fits(others: usize, bytes: usize) -> bool {
     others == 0 || others.saturating_add(bytes) <= MOST.max(bytes.saturating_mul(2))
 }

@@ -1,5 +1,5 @@
-//! Where records end. In CSV they are lines, unless a newline stands in quotes; a byte order mark before them is passed
-//! over, as by the reader of their columns.
+//! Where records end. In CSV they are lines, except newlines in quotes; a byte order mark before them is skipped, as by
+//! the reader of their columns.
 
 mod block;
 
@@ -11,11 +11,11 @@ use memchr::{memchr, memchr2, memmem};
 use std::sync::Arc;
 use wide::u8x64;
 
-/// How records are written one after the other.
+/// The format of records.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordFormat {
     pub(crate) separator: Separator,
-    /// Whether a carriage return before the end of a record is left out of its content.
+    /// Whether a carriage return before the end of a record is not part of its content.
     pub(crate) crlf: bool,
 }
 
@@ -47,7 +47,7 @@ impl Separator {
         matches!(self, Self::CsvLine { .. }) && bytes == MARK
     }
 
-    /// What to write between two records of which the first lacks its separator.
+    /// What to write between two records if the first lacks its separator.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Byte(byte) => std::slice::from_ref(byte),
@@ -75,17 +75,17 @@ impl RecordFormat {
     }
 }
 
-/// Content without the byte order mark that some programs write at its beginning: it is no part of a key.
+/// Content without a byte order mark at its beginning, which is not part of a key.
 #[inline]
 pub(crate) fn unmarked(content: &[u8]) -> &[u8] {
     match content {
-        // Compared byte by byte, most contents differ in the first.
+        // Most contents differ in the first byte.
         [first, ..] if *first != MARK[0] => content,
         _ => content.strip_prefix(&MARK).unwrap_or(content),
     }
 }
 
-/// Finds the ends of records in bytes that arrive bit by bit.
+/// Finds the ends of records in bytes that arrive in pieces.
 #[derive(Debug)]
 pub(crate) enum Splitter {
     Byte(u8),
@@ -105,7 +105,7 @@ impl Splitter {
     }
 
     /// Appends to `ends` the end (after the separator) of every record completed in
-    /// `bytes[from..]`, and returns where to go on when more bytes have come.
+    /// `bytes[from..]`, and returns where to continue when more bytes have arrived.
     pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         match self {
             Self::Byte(byte) => {
@@ -140,8 +140,8 @@ const CHUNK: usize = 64;
 
 /// Appends to `ends` the end (after the byte) of every record completed in `bytes[from..]`.
 ///
-/// Most records are short. A search for the next byte begins anew in each of them; here all that end in a
-/// chunk are found at once.
+/// Most records are short, and a search for the next byte would start again in each. This finds all that end in a chunk
+/// at once.
 fn ends_of_byte(byte: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
     let wanted = u8x64::splat(byte);
     let (chunks, rest) = bytes[from..].as_chunks::<CHUNK>();
@@ -165,13 +165,13 @@ fn ends_of_byte(byte: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
 /// A byte order mark in UTF-8.
 pub(crate) const MARK: [u8; 3] = *b"\xef\xbb\xbf";
 
-/// Reads just enough CSV to know which newlines end a record: a quote opens a quoted field at the
-/// beginning of a field only, and two quotes inside one are a quote.
+/// Parses just enough CSV to know which newlines end a record: a quote opens a quoted field only at the
+/// beginning of a field, and two quotes inside it are one quote.
 #[derive(Debug)]
 pub(crate) struct Quotes {
     comma: u8,
     place: QuoteState,
-    /// Bytes of the mark so far, if all of the input so far is of it.
+    /// Bytes of the mark so far, if the input so far is part of it.
     marked: Option<usize>,
 }
 
@@ -180,7 +180,7 @@ enum QuoteState {
     FieldStart,
     Plain,
     Quoted,
-    /// Behind a quote inside a quoted field: its end, or the first of two.
+    /// After a quote inside a quoted field: its end, or the first of two.
     QuoteInQuoted,
 }
 
@@ -199,7 +199,7 @@ impl Quotes {
         let mut at = from;
         self.pass_mark(bytes, &mut at);
         while at < bytes.len() {
-            // Where nothing can change, skip ahead.
+            // Skips bytes that cannot change the state.
             let skipped = match self.place {
                 QuoteState::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
                 QuoteState::Quoted => memchr(b'"', &bytes[at..]),
@@ -216,14 +216,14 @@ impl Quotes {
         }
     }
 
-    /// Passes over the mark at the beginning of an input; the bytes may come one by one.
+    /// Skips the mark at the beginning of an input; its bytes may arrive one by one.
     fn pass_mark(&mut self, bytes: &[u8], at: &mut usize) {
         while let Some(passed) = self.marked
             && let Some(&byte) = bytes.get(*at)
         {
             if byte != MARK[passed] {
                 self.marked = None;
-                // A part of the mark is the beginning of a field.
+                // An incomplete mark is the beginning of a field.
                 if passed > 0 {
                     self.place = QuoteState::Plain;
                 }

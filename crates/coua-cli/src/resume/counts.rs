@@ -1,4 +1,4 @@
-//! What a run has counted.
+//! The counters of a run.
 
 use crate::filter::collisions::Answered;
 use crate::filter::{Op, Summary, SummaryRequest};
@@ -6,11 +6,11 @@ use crate::key::{Answers, Expectation, Seen};
 use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
-/// From this share of the new records on it is worth a warning that they were taken for repeats.
+/// The share of wrongly dropped new records from which on a warning is printed.
 const HIGH_RATE: f64 = 0.02;
 
-/// What a run has counted; each command has its own. The names, and their order, are part of the file format: a run that
-/// is resumed continues them.
+/// The counters of a run; each command uses some. The names, and their order, are part of the file format: a resumed
+/// run continues them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Counts {
@@ -35,7 +35,7 @@ fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
 impl Counts {
     /// Counts the answers to a block.
     pub(crate) fn record(&mut self, op: Op, answers: &Answers) {
-        // Of each key there is either an answer or a number of copies.
+        // Each key has either an answer or a number of copies.
         let absent = answers.counts.iter().filter(|count| **count == 0).count();
         let no = answers.count(Seen::New) + absent as u64;
         let yes = answers.count(Seen::Repeat) + (answers.counts.len() - absent) as u64;
@@ -58,12 +58,12 @@ impl Counts {
         self.repeats += records;
     }
 
-    /// As many wrong answers are expected as those of a first pass over the same records.
+    /// Takes over the expected wrong answers of a first pass over the same records.
     pub(crate) fn expect_as(&mut self, first: &Self) {
         self.expected_wrongly_dropped = first.expected_wrongly_dropped;
     }
 
-    /// What progress shows beside the records.
+    /// The counter that the progress line shows beside the records.
     pub(crate) fn shown(&self, op: Op) -> (&'static str, u64) {
         match op {
             Op::Dedup => ("unique", self.unique),
@@ -73,20 +73,20 @@ impl Counts {
         }
     }
 
-    /// What the filter is told at the end, for its summary, and for the figures if they are printed.
+    /// The request for the filter's summary at the end, and for the figures if they are printed.
     pub(crate) fn summary_request(&self, figures: Option<ReportFormat>) -> SummaryRequest {
         let answered = Answered { new: self.unique, repeats: self.repeats };
         let (expected, has_report) = (self.expected_wrongly_dropped.into(), figures.is_some());
         SummaryRequest { answered, expected, has_report }
     }
 
-    /// How many of the repeats were probably new records, if that is known.
+    /// The number of repeats that were probably new records, if it is known.
     fn wrongly_dropped(&self, expected: Option<f64>) -> Option<f64> {
-        // Chance may expect more than the repeats that there were.
+        // The expectation may exceed the number of repeats.
         expected.map(|expected| expected.min(self.repeats as f64))
     }
 
-    /// What to say if a filter took more new records for repeats than the `rate` that was asked for.
+    /// The warning if a filter dropped more new records than the requested `rate`.
     pub(crate) fn warning(&self, filter: &Summary, rate: Option<f64>) -> Option<String> {
         let dropped = self.wrongly_dropped(filter.expected).filter(|dropped| *dropped >= 1.0)?;
         let share = dropped / (self.unique as f64 + dropped);
@@ -94,17 +94,17 @@ impl Counts {
             let (dropped, repeats) = (grouped(dropped as u64), counted(self.repeats, "repeat"));
             let bits = known(filter.hash_bits, |bits| format!("{bits:.0}"));
             format!(
-                "of {repeats}, about {dropped} were probably new records: the filter remembers only {bits} bits of \
-                 every hash; use a filter with a lower --rate or with more --hash-bits"
+                "about {dropped} of {repeats} were probably new records, because the filter remembers only {bits} bits \
+                 of every hash; use a lower --rate or more --hash-bits"
             )
         })
     }
 
-    /// What to say if no record that was asked for is in the filter.
+    /// The message if no record that was looked up is in the filter.
     pub(crate) fn nothing_found(&self, op: Op) -> Option<String> {
         let (found, not_found) = (self.found + self.repeats, self.not_found + self.unique);
         let is_it = found == 0 && not_found > 0;
-        let verb = if op.inserts() { "had" } else { "has" };
+        let verb = if op.inserts() { "contained" } else { "contains" };
         is_it.then(|| format!("{verb} none of {}", counted(not_found, "record")))
     }
 

@@ -1,13 +1,13 @@
-//! What a run does, in the words that are kept with the filter: a remembered run is recognized by them.
+//! The description of a run, which is stored with the filter to recognize the run.
 //!
-//! The description is JSON: a version, the command, and those options that decide the result and differ from
-//! their defaults. An option that a later version adds leaves old descriptions equal unless it is given. The
-//! names of the options, and how their values are written, are part of the file format.
+//! The description is JSON: a version, the command, and the options that affect the result and differ from
+//! their defaults. A new option of a later version does not change old descriptions unless it is given. The
+//! names of the options, and the form of their values, are part of the file format.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Of descriptions.
+/// The version of descriptions.
 const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
@@ -48,34 +48,34 @@ const OPTIONS: [&str; 33] = [
     "url",
 ];
 
-/// What a run does to any inputs.
+/// The description of a run, without its inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobSpec {
     version: u32,
     command: String,
-    /// Those that are not at their defaults.
+    /// The options that differ from their defaults.
     options: Map<String, Value>,
 }
 
 impl JobSpec {
-    /// Of a command, with all options at their defaults.
+    /// The job of a command with all options at their defaults.
     pub(crate) fn new(command: &str) -> Self {
         Self { version: VERSION, command: command.to_owned(), options: Map::new() }
     }
 
-    /// With an option on which the result depends, if it is given.
+    /// Adds an option on which the result depends, if it is given.
     pub(crate) fn with(self, option: &str, value: impl Serialize) -> Self {
         self.with_all(Map::from_iter([(option.to_owned(), json!(value))]))
     }
 
-    /// With those that are given of several, each by its name.
+    /// Adds the given ones of several options, each by its name.
     pub(crate) fn with_all(mut self, options: impl Serialize) -> Self {
         let options = json!(options);
         let all = options.as_object().into_iter().flatten();
         let given =
             all.filter(|(_, value)| ![json!(null), json!(false), json!([])].contains(value));
         self.options.extend(given.map(|(option, value)| (option.clone(), value.clone())));
-        // With one that is not known, the run would pass for that of a later version.
+        // With an unknown option, the run would look like one of a later version.
         debug_assert!(self.options.keys().all(|it| OPTIONS.contains(&&**it)), "{self:?}");
         self
     }
@@ -85,7 +85,7 @@ impl JobSpec {
         self.options.contains_key(option)
     }
 
-    /// As it is kept with the filter.
+    /// The bytes stored with the filter.
     pub(super) fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -94,18 +94,18 @@ impl JobSpec {
         self.command == other.command
     }
 
-    /// The first option that another job of the same command has otherwise.
+    /// The first option that differs in another job of the same command.
     pub(super) fn first_difference(&self, other: &Self) -> Option<&'static str> {
         let differs = |option: &&str| self.options.get(*option) != other.options.get(*option);
         OPTIONS.into_iter().filter(|_| self.has_command_of(other)).find(differs)
     }
 }
 
-/// A job as it was found with a filter.
+/// A job that a filter has stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StoredJob {
     Known(JobSpec),
-    /// Of a later version.
+    /// A job of a later version.
     Later,
 }
 
@@ -130,7 +130,7 @@ impl StoredJob {
         }
     }
 
-    /// Whether a record counts twice if it is done again, as far as is known.
+    /// Whether a record counts twice if it is processed again, as far as is known.
     pub(super) fn counts(&self) -> bool {
         match self {
             Self::Known(spec) => spec.command != "dedup" && !spec.options.contains_key("unique"),

@@ -1,8 +1,8 @@
-//! Runs that can be resumed after they were interrupted.
+//! Runs that can be resumed after an interruption.
 //!
-//! A checkpoint commits the filter together with how far inputs and outputs are, in the filter's notes.
-//! To resume a run, its inputs are read again from their beginning, and the records that were done are passed
-//! over: so it works for compressed inputs and every form of records, and inputs may have grown meanwhile.
+//! A checkpoint commits the filter together with the positions in inputs and outputs, in the filter's notes.
+//! A resumed run reads its inputs again from the beginning, and skips the records that were done.
+//! So it works for compressed inputs and all record formats, and inputs may have grown meanwhile.
 
 mod counts;
 mod job_spec;
@@ -28,14 +28,14 @@ use std::time::Duration;
 
 /// A run at its beginning, or where it is resumed.
 pub(crate) struct Started {
-    /// If it can be resumed.
+    /// The recorder, if the run can be resumed.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) outputs: Outputs,
-    /// What was counted so far.
+    /// The counters so far.
     pub(crate) counts: Counts,
-    /// The filter has records of a run that this one resumes.
+    /// The filter has records of the run that this one resumes.
     pub(crate) has_records: bool,
-    /// The runs are to be committed before anything is written to the outputs.
+    /// The runs must be committed before anything is written to the outputs.
     pub(crate) must_commit: bool,
 }
 
@@ -47,23 +47,23 @@ impl Started {
     }
 }
 
-/// Bytes of a run's state and of what surrounds it in the file, at most.
+/// The most bytes of a run's state and its surroundings in the file.
 const REST: u64 = 4096;
-/// Files at most whose positions are kept: each is a note, and other runs have theirs.
+/// The most files of a run. The position of each is a note, and other runs have notes too.
 const MOST_PLACES: usize = FilterNotes::MOST / 2;
 
-/// How a run is kept from being lost.
+/// How a run is recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoints {
-    /// What the run does, in words that outlast versions.
+    /// The description of the run, which later versions understand.
     pub(crate) spec: JobSpec,
     pub(crate) mode: Mode,
-    /// The time between two of them.
+    /// The time between two checkpoints.
     pub(crate) every: Duration,
 }
 
 impl Checkpoints {
-    /// Begins a run, or resumes the one that was interrupted: `runs` are those that the filter remembers.
+    /// Begins a run, or resumes the interrupted one. `runs` are those that the filter remembers.
     pub(crate) fn begin(&self, runs: &mut Runs, job: &ResumeJob<'_>) -> Result<Started> {
         let plan = job.plan(self.mode, runs)?;
         match (plan.resumed, &job.files) {
@@ -94,7 +94,7 @@ impl Checkpoints {
         let has_outputs = !job.output_spec.to.paths().is_empty();
         let after_end = match is_wanted {
             true => AfterEnd::Wanted,
-            // Or else the same command would empty what it has written.
+            // Otherwise the same command would empty what it has written.
             false if has_outputs => AfterEnd::Kept,
             false => AfterEnd::Forgotten,
         };
@@ -117,8 +117,7 @@ impl Checkpoints {
         let run = runs.get_mut(number).expect("the plan is one for these runs");
         rename(run, files, job.verbosity);
         let state = SavedState::of(run).ok_or_else(|| {
-            let reason =
-                "what the interrupted run has counted cannot be understood: start over with --restart";
+            let reason = "the interrupted run's counters are unreadable; start over with --restart";
             Failure::at("--resume", reason)
         })?;
         let is_output = |place: &&Place| place.role == Role::Output;
@@ -130,20 +129,20 @@ impl Checkpoints {
         Ok(Started { recorder, outputs, counts: state.counts, has_records, must_commit })
     }
 
-    /// What cannot be kept is not recorded.
+    /// Returns none for a run that is too large to be recorded.
     fn check_room(&self, run: Run, verbosity: Verbosity) -> Result<Option<Run>> {
         let (bytes, files) = (run.bytes() + REST, run.places.len());
         let reason = if files > MOST_PLACES {
             format!(
-                "{} are too many, of {} whose positions are kept: give fewer at a time",
-                counted(files as u64, "file"),
-                grouped(MOST_PLACES as u64)
+                "a run records the positions of at most {} files, not of {}; use fewer at a time",
+                grouped(MOST_PLACES as u64),
+                grouped(files as u64)
             )
         } else if bytes > FilterNotes::MOST_BYTES {
             let inputs = run.places.iter().filter(|place| place.role == Role::Input);
             format!(
-                "how far a run is in {} takes up to {} with their names, of {} that are kept: give \
-                 fewer at a time, or begin in a folder with a shorter name",
+                "the positions and names of {} take up to {}, but the limit is {}; use fewer at a time, \
+                 or a folder with a shorter name",
                 counted(inputs.count() as u64, "input"),
                 counted(bytes, "byte"),
                 grouped(FilterNotes::MOST_BYTES)
@@ -154,12 +153,12 @@ impl Checkpoints {
         if self.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));
         }
-        verbosity.say(format_args!("this run cannot be resumed if it is interrupted: {reason}"));
+        verbosity.say(format_args!("this run cannot be resumed after an interruption: {reason}"));
         Ok(None)
     }
 }
 
-/// Gives a run the names that its files have now.
+/// Updates the names of a run's files.
 fn rename(run: &mut Run, files: &[JobFile], verbosity: Verbosity) {
     for (place, (_, path)) in
         run.places.iter_mut().zip(files).filter(|(place, (_, path))| place.path != *path)
@@ -170,7 +169,7 @@ fn rename(run: &mut Run, files: &[JobFile], verbosity: Verbosity) {
     }
 }
 
-/// Notes that a run has not ended after all, if its inputs have grown.
+/// Marks a run as not ended, if its inputs have grown.
 fn reopen(runs: &mut Runs, number: u64) -> bool {
     let has_more = Remembered::all(runs)
         .any(|run| run.number == number && run.has_ended() && run.has_more_input());

@@ -1,6 +1,6 @@
-//! How far a run is in each of its inputs.
+//! The position of a run in each of its inputs.
 //!
-//! The first records of each are done, so that all of them may have grown when the run is resumed.
+//! In each input the first records are done, so all inputs may have grown when the run is resumed.
 
 use super::remembered::is_missing;
 use crate::platform::Identity;
@@ -10,19 +10,19 @@ use crate::terminal::{Failure, Result, counted, grouped};
 use std::io;
 use std::path::PathBuf;
 
-/// How far a run is in an input.
+/// The position of a run in an input.
 #[derive(Debug)]
 struct Position {
-    /// What was done of it, by this run or the one that it resumes; its first records. The note is 0, or if the last
-    /// of them had no separator, so that it may have been cut off, 1 more than the bytes of its content.
+    /// The first records, which were done by this run or the one that it resumes. The note is 0; if the last
+    /// of them had no separator, and so may have been cut off, it is 1 more than the bytes of its content.
     place: Place,
-    /// Raw bytes read for that, to which the place [is moved](Self::move_place).
+    /// Raw bytes read for them, to which the place [is moved](Self::move_place).
     offset: u64,
-    /// The checksum of them, if the input is compressed; else 0.
+    /// Their checksum, if the input is compressed; otherwise 0.
     digest: u64,
-    /// Which file it is, as long as this process is at work.
+    /// The identity of the file, valid in this process only.
     identity: Option<Identity>,
-    /// Records that this run has met.
+    /// Records that this run has read.
     met: u64,
 }
 
@@ -42,8 +42,8 @@ impl Position {
         self.classify(moved)
     }
 
-    /// Returns an error for an input that has lost its name to another file or to none, as logs do that are rotated:
-    /// the run cannot be resumed.
+    /// Returns an error if the name now leads to another file or to none, as after log rotation: the run cannot be
+    /// resumed.
     fn look(&self) -> Result<(), PathBuf> {
         if self.offset == 0 {
             return Ok(());
@@ -54,19 +54,18 @@ impl Position {
     fn classify(&self, found: io::Result<()>) -> Result<(), PathBuf> {
         match found {
             Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
-            // It may be that file still, which a resumed run will see.
+            // It may still be that file, which a resumed run will see.
             Err(error) if !is_missing(&error) => Ok(()),
             _ => Err(self.place.path.clone()),
         }
     }
 
-    /// Records that the run before has done, and this one has not met.
+    /// Records that the previous run has done, and this one has not read.
     fn remaining(&self) -> u64 {
         self.place.records.saturating_sub(self.met)
     }
 
-    /// Takes the last record out of those done, if it had no separator and is longer now: so it is another
-    /// one.
+    /// Marks the last record as not done, if it had no separator and is longer now: it is a new record.
     fn look_at_last(&mut self, block: &Block, format: &RecordFormat) {
         let Place { note, records, .. } = self.place;
         let (Some(unended), Some(last)) = (note.checked_sub(1), records.checked_sub(1)) else {
@@ -79,7 +78,7 @@ impl Position {
         }
     }
 
-    /// All records of a block are done.
+    /// Marks all records of a block as done.
     fn pass(&mut self, block: &Block, format: &RecordFormat) {
         let last = block.len().checked_sub(1).filter(|_| block.ending != BlockEnd::Separator);
         let last = last.and_then(|last| block.record(last));
@@ -90,21 +89,21 @@ impl Position {
     }
 }
 
-/// How far a run is in its inputs.
+/// The positions of a run in its inputs.
 #[derive(Debug)]
 pub(super) struct Positions {
     inputs: Vec<Position>,
-    /// The one that is being read.
+    /// The input that is being read.
     current: usize,
 }
 
 impl Positions {
-    /// Those of a run that begins here, or was left here.
+    /// The positions of a run that begins at these places, or was interrupted there.
     pub(super) fn at<'a>(places: impl Iterator<Item = &'a Place>) -> Self {
         Self { inputs: places.map(Position::at).collect(), current: 0 }
     }
 
-    /// Takes a block in. Says how many of its records are done already.
+    /// Takes in a block. Returns the number of its records that are already done.
     pub(super) fn enter(&mut self, block: &Block, format: &RecordFormat) -> Result<usize> {
         self.end_before(block.input)?;
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(0) };
@@ -117,7 +116,7 @@ impl Positions {
         Ok(block.len().min(done as usize))
     }
 
-    /// The records of the block from `place` on are not done after all.
+    /// Marks the records of the block from `place` on as not done.
     pub(super) fn roll_back(&mut self, block: &Block, place: usize) {
         if let Some(position) = self.inputs.get_mut(block.input) {
             position.met = block.records_before + place as u64;
@@ -130,7 +129,7 @@ impl Positions {
         self.end_before(self.inputs.len())
     }
 
-    /// The inputs before this one are read to their end. Returns an error if one has fewer records than were done.
+    /// Ends the inputs before this one. Returns an error if one has fewer records than were done.
     fn end_before(&mut self, input: usize) -> Result<()> {
         while self.current < input.min(self.inputs.len()) {
             let position = &self.inputs[self.current];
@@ -138,8 +137,8 @@ impl Positions {
                 let found = counted(position.met, "record");
                 let done = grouped(position.place.records);
                 let reason = format!(
-                    "--resume: has changed: it has {found} (expected at least {done}, which are done); put it back \
-                     as it was, or begin again with --restart or --overwrite"
+                    "--resume: has {found}, fewer than the {done} already processed; restore it, or start over with \
+                     --restart or --overwrite"
                 );
                 return Err(Failure::at(position.place.path.display(), reason));
             }
@@ -148,12 +147,12 @@ impl Positions {
         Ok(())
     }
 
-    /// Whether the run before was farther in the input that is being read.
+    /// Whether the previous run was farther in the input that is being read.
     pub(super) fn is_repeating(&self) -> bool {
         self.inputs.get(self.current).is_some_and(|position| position.remaining() > 0)
     }
 
-    /// Whether the run before was farther in this input, or has read some of a later one.
+    /// Whether the previous run was farther in this input, or had read some of a later one.
     pub(super) fn may_repeat(&self) -> bool {
         let mut left = self.inputs.iter().skip(self.current);
         left.any(|position| position.remaining() > 0)
@@ -164,8 +163,8 @@ impl Positions {
         self.inputs.iter().map(|position| position.place.records).sum()
     }
 
-    /// Moves the places to what was done, up to an input that has lost its name. The one that is being read is looked
-    /// at even if it has not moved.
+    /// Moves the places to what was done, up to an input that has lost its name. Checks the input that is being read
+    /// even if it has not moved.
     pub(super) fn move_places(&mut self) -> Result<(), PathBuf> {
         self.inputs.iter_mut().try_for_each(Position::move_place)?;
         self.inputs.get(self.current).map_or(Ok(()), Position::look)

@@ -1,4 +1,4 @@
-//! Records in the filter how far a run is, block by block.
+//! Records the progress of a run in the filter, block by block.
 
 use super::counts::Counts;
 use super::positions::Positions;
@@ -16,22 +16,22 @@ use std::time::{Duration, Instant};
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// All was done, as far as can be known.
+    /// All was done, as far as is known.
     Whole,
-    /// There is more: a signal came, or there was no room.
+    /// There is more: a signal came, or the filter is full.
     Early,
 }
 
-/// Runs that have ended and are remembered.
+/// The most ended runs that are remembered.
 const MOST_ENDED: usize = 64;
 
-/// How far a run is that can be resumed, and where that is recorded: in the filter's notes.
+/// The progress of a resumable run, which is recorded in the filter's notes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Of the run.
+    /// The number of the run.
     number: u64,
     positions: Positions,
-    /// Of the inputs' records.
+    /// The format of the inputs' records.
     format: RecordFormat,
     schedule: CheckpointTimer,
     after_end: AfterEnd,
@@ -40,21 +40,21 @@ pub(crate) struct Recorder {
     lost: Option<PathBuf>,
 }
 
-/// What becomes of a run that has ended.
+/// What to do with a run that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum AfterEnd {
     Forgotten,
-    /// It could have been resumed, so it may be given with --resume again.
+    /// Keep it: it could have been resumed, so the command may be repeated with --resume.
     Kept,
-    /// It was to be resumable from the beginning on, so a note says if it is forgotten.
+    /// Keep it, and print a note if it is forgotten later: it had --resume from the beginning.
     Wanted,
 }
 
-/// What is kept of a run, apart from its places.
+/// The stored state of a run, apart from its places.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedState {
-    /// What the command had counted.
+    /// The counters of the command.
     pub(super) counts: Counts,
     after_end: AfterEnd,
 }
@@ -65,17 +65,17 @@ impl SavedState {
     }
 }
 
-/// Checkpoints take at most this fraction of the time, 1 / `SHARE`, unless `--checkpoint-every` is 0: a large filter
-/// that changes all over takes seconds to write.
+/// Checkpoints take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter
+/// that changes everywhere takes seconds to write.
 const SHARE: u32 = 10;
 
-/// When checkpoints come.
+/// Decides when a checkpoint is due.
 #[derive(Debug)]
 pub(crate) struct CheckpointTimer {
     every: Duration,
     /// When the last checkpoint began.
     began: Instant,
-    /// When it was done.
+    /// When the last checkpoint ended.
     last: Instant,
 }
 
@@ -101,7 +101,7 @@ impl CheckpointTimer {
 }
 
 impl Recorder {
-    /// Of the run of this number.
+    /// The recorder of the run with this number.
     pub(super) fn new(
         runs: &Runs,
         number: u64,
@@ -116,22 +116,22 @@ impl Recorder {
         Self { number, positions, format, schedule, after_end, verbosity, lost: None }
     }
 
-    /// Takes a block in. Says how many of its records are done already.
+    /// Takes in a block. Returns the number of its records that are already done.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<usize> {
         self.positions.enter(block, &self.format)
     }
 
-    /// The records of the block from `place` on are not done after all.
+    /// Marks the records of the block from `place` on as not done.
     pub(crate) fn roll_back(&mut self, block: &Block, place: usize) {
         self.positions.roll_back(block, place);
     }
 
-    /// Whether the run can be resumed still.
+    /// Whether the run can still be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
         self.lost.is_none()
     }
 
-    /// Whether records may come that were done before.
+    /// Whether records that were done before may follow.
     pub(crate) fn may_repeat(&self) -> bool {
         self.positions.may_repeat()
     }
@@ -140,7 +140,7 @@ impl Recorder {
         !self.positions.is_repeating() && self.lost.is_none() && self.schedule.is_due()
     }
 
-    /// Commits how far the run is. All answers are in the outputs, and on the disk.
+    /// Commits the progress of the run. All answers are in the outputs, and synced.
     pub(crate) fn commit(
         &mut self,
         filter: &mut dyn RunFilter,
@@ -159,7 +159,7 @@ impl Recorder {
         self.schedule.keep(|| filter.commit(Stage::Checkpoint))
     }
 
-    /// Records the end of a run, which is to be committed; or commits where it was left, if it can be resumed.
+    /// Records the end of a run, for the next commit; or commits its progress, if it can be resumed.
     pub(crate) fn end(
         mut self,
         ending: RunEnd,
@@ -181,7 +181,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Notes how far the run is, in the table that the next commit keeps.
+    /// Records the progress of the run, for the next commit.
     pub(super) fn record(&mut self, runs: &mut Runs, synced: Synced, counts: &Counts) {
         let Some(run) = runs.get_mut(self.number) else { return };
         if self.lost.is_none() {
@@ -195,12 +195,12 @@ impl Recorder {
         run.state = serde_json::to_vec(&state).unwrap_or_default();
     }
 
-    /// The run is left before its end. If an input is lost, it stays in the table, so that no run empties its
-    /// outputs unawares, but is never taken for one that can be resumed.
+    /// Leaves the run before its end. If an input is lost, the run stays in the table, so that no run empties its
+    /// outputs by mistake, but it can never be resumed.
     fn leave(&self, runs: &mut Runs) {
         let Some((lost, run)) = self.lost.as_ref().zip(runs.get_mut(self.number)) else { return };
         for place in run.places.iter_mut().filter(|place| place.path == *lost) {
-            // No file agrees with it.
+            // No file has this checksum.
             place.head = !place.head;
         }
         self.verbosity.say(format_args!(
@@ -209,17 +209,17 @@ impl Recorder {
         ));
     }
 
-    /// The run has ended. Of more than are kept, the oldest are forgotten.
+    /// Records that the run has ended, and forgets the oldest if there are too many.
     fn record_end(&self, filter: &str, runs: &mut Runs) {
         if runs.get(self.number).is_none_or(|run| run.has_ended && self.lost.is_none()) {
-            // It had ended before, and there was nothing more to do.
+            // The run had ended before, and there was nothing more to do.
             return;
         }
         let Some(run) = runs.remove(self.number) else { return };
         if self.after_end == AfterEnd::Forgotten || self.lost.is_some() {
             return;
         }
-        // As the youngest.
+        // Adds it as the newest.
         runs.add(Run { has_ended: true, ..run });
         let ended = Remembered::all(runs).filter(Remembered::has_ended).skip(MOST_ENDED);
         let told = ended.inspect(|run| self.report_forgotten(filter, run));
@@ -229,14 +229,14 @@ impl Recorder {
         }
     }
 
-    /// Says that a run is forgotten that must not be done twice.
+    /// Reports that a run is forgotten which must not be repeated.
     fn report_forgotten(&self, filter: &str, run: &Remembered<'_>) {
         let is_wanted =
             SavedState::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);
         if is_wanted && run.job.counts() {
             self.verbosity.say(format_args!(
-                "{filter}: {MOST_ENDED} runs that have ended are remembered; the oldest is forgotten, and its \
-                 records would count twice if it were done again: {}",
+                "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, because its \
+                 records would count twice: {}",
                 run.name()
             ));
         }

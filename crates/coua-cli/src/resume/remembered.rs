@@ -1,4 +1,4 @@
-//! A run that the filter remembers, held against the job at hand; and what there is to say about it.
+//! A run that the filter remembers: comparison with the present job, and reports.
 
 use super::job_spec::{JobSpec, StoredJob};
 use crate::input::is_compressed;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file of a job, by its absolute name. They are in the order of a run's places: first the inputs, then the outputs.
+/// A file of a job, by its absolute name. A run's places have the same order: first the inputs, then the outputs.
 pub(super) type JobFile = (Role, PathBuf);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Remembered<'a> {
 }
 
 impl<'a> Remembered<'a> {
-    /// All of them, the youngest first.
+    /// All of them, the newest first.
     pub(super) fn all(runs: &'a Runs) -> impl Iterator<Item = Self> {
         runs.iter().rev().map(|(number, run)| Self { number, run, job: StoredJob::of(&run.job) })
     }
@@ -29,7 +29,7 @@ impl<'a> Remembered<'a> {
         self.run.has_ended
     }
 
-    /// Whether it has done something, and not all.
+    /// Whether it has done some of its work, but not all.
     pub(super) fn is_interrupted(&self) -> bool {
         !self.has_ended() && self.run.records > 0
     }
@@ -55,20 +55,20 @@ impl<'a> Remembered<'a> {
             && self.run.places.iter().zip(files).all(|(place, (role, path))| {
                 let is_there =
                     place.path == *path || is_gone(place) && place.check_at(path).is_ok();
-                // What others have appended to an output of a run that has ended is not cut off.
+                // Bytes that others have appended to an output of an ended run must not be truncated.
                 let is_whole =
                     *role == Role::Input || !self.has_ended() || bytes_after(path, place) == 0;
                 place.role == *role && is_there && is_whole
             })
     }
 
-    /// The first of its files that no longer begins with what was done of it. Of compressed ones all is read.
+    /// The first of its files that no longer begins with what was processed. Reads compressed files completely.
     pub(super) fn moved_place(&self) -> Option<(&PathBuf, Moved)> {
         let is_decompressed =
             !matches!(&self.job, StoredJob::Known(spec) if spec.has("no-decompress"));
         let check = |place: &Place| {
             place.check_whole()?;
-            // Of a text so short it could not be told that it was the beginning of compressed data.
+            // The text was so short that it did not look like the beginning of compressed data.
             let was_text = place.role == Role::Input && place.offset > 0 && place.whole == 0;
             if was_text && is_decompressed && is_compressed(&place.path)? {
                 return Err(Moved::Start);
@@ -79,27 +79,26 @@ impl<'a> Remembered<'a> {
         places.find_map(|place| Some((&place.path, check(place).err()?)))
     }
 
-    /// Returns an error if an output has more than a run that has ended left in it.
+    /// Returns an error if an output is longer than an ended run left it.
     pub(super) fn check_outputs(&self) -> Result<()> {
-        // What an interrupted run has written later is written again. One that has ended wrote nothing.
+        // An interrupted run may have written more, which is written again. An ended run has not.
         let added = |place: &&Place| self.has_ended() && bytes_after(&place.path, place) > 0;
         self.places(Role::Output).find(added).map_or(Ok(()), |place| {
             let reason = format!(
-                "--resume: has {} more than the finished run left in it, and they would be cut off: \
-                 name another output",
+                "--resume: has {} more than the finished run wrote, which would be lost; choose another output",
                 counted(bytes_after(&place.path, place), "byte")
             );
             Err(Failure::at(place.path.display(), reason))
         })
     }
 
-    /// Whether an input has more than was done of it.
+    /// Whether an input has more than was processed.
     pub(super) fn has_more_input(&self) -> bool {
         self.places(Role::Input).any(|place| bytes_after(&place.path, place) > 0)
     }
 
-    /// The first of these files that holds what it has written: by its name, or else by its content. Of many, each is
-    /// held against the one in its place: all against all would open a million files for a thousand.
+    /// The first of these files that holds its output, by name or by content. With many files, each is compared only
+    /// with the one in its place: all with all would open a million files for a thousand.
     pub(super) fn written_of<'p>(&self, paths: &'p [PathBuf]) -> Option<&'p PathBuf> {
         let outputs = || self.places(Role::Output).enumerate().filter(|(_, it)| it.offset > 0);
         let names: HashSet<_> = outputs().map(|(_, place)| place.path.as_path()).collect();
@@ -112,20 +111,20 @@ impl<'a> Remembered<'a> {
         by_name.or_else(|| paths.iter().enumerate().find(holds).map(|(_, path)| path))
     }
 
-    /// The error if it is of a later version: this one cannot resume it.
+    /// The error if the run is of a later version, which this one cannot resume.
     pub(super) fn of_a_later_version(&self) -> Option<Failure> {
         if let StoredJob::Known(_) = self.job {
             return None;
         }
         let reason = format!(
-            "a later version of coua began the {} with these files: resume it by that version, or begin again \
+            "a later version of coua began the {} with these files; resume it with that version, or start over \
              with --overwrite",
             self.name()
         );
         Some(Failure::at("--resume", reason))
     }
 
-    /// For messages.
+    /// Its name in messages.
     pub(super) fn name(&self) -> String {
         let command = self.job.command();
         let run = command.map_or_else(|| "run".to_owned(), |name| format!("`coua {name}`"));
@@ -142,7 +141,7 @@ impl<'a> Remembered<'a> {
     }
 }
 
-/// Whether the name leads to another file now, or to none.
+/// Whether the name now leads to another file, or to none.
 fn is_gone(place: &Place) -> bool {
     match place.check() {
         Err(Moved::Io(error)) => is_missing(&error),
@@ -150,7 +149,7 @@ fn is_gone(place: &Place) -> bool {
     }
 }
 
-/// Whether nothing has the name.
+/// Whether no file has the name.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -159,17 +158,16 @@ pub(super) fn has_content(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
-/// How much longer than the position the file is.
+/// The number of bytes in the file after the position.
 pub(super) fn bytes_after(path: &Path, place: &Place) -> u64 {
     let length = path.metadata().map_or(0, |metadata| metadata.len());
     length.saturating_sub(place.offset)
 }
 
-/// Files of a run that a table names, or that are compared with all others.
+/// The most files of a run that a table lists, or that are compared with all others.
 const MOST_FILES: usize = 10;
 
-/// Adds the runs: those that have not ended first, and the youngest first. The names of the fields are part of the
-/// interface.
+/// Adds the runs: unfinished ones first, and the newest first. The field names are part of the interface.
 pub(crate) fn write_report(runs: &Runs, report: &mut Report) {
     let (ended, unended): (Vec<_>, Vec<_>) = Remembered::all(runs).partition(Remembered::has_ended);
     let objects: Vec<_> = unended.iter().chain(&ended).map(object).collect();
@@ -194,18 +192,18 @@ pub(crate) fn write_report(runs: &Runs, report: &mut Report) {
 fn object(run: &Remembered<'_>) -> Value {
     let positions = |role| run.places(role).map(position).collect::<Vec<_>>();
     json!({
-        // None if it is one of a later version of the program.
+        // None if the run is of a later version of the program.
         "command": run.job.command(),
         "has_ended": run.has_ended(),
         "records": run.run.records,
         "inputs": positions(Role::Input),
         "outputs": positions(Role::Output),
-        // Why it cannot be resumed.
+        // The reason why it cannot be resumed.
         "obstacle": obstacle(run),
     })
 }
 
-/// How far a run is in a file.
+/// The position of a run in a file.
 fn position(place: &Place) -> Value {
     let mut position = json!({"file": place.path.display().to_string(), "offset": place.offset});
     if let Some(size) = size_now(place) {
@@ -214,7 +212,7 @@ fn position(place: &Place) -> Value {
     position
 }
 
-/// Bytes of an input now.
+/// The present size of an input.
 fn size_now(place: &Place) -> Option<u64> {
     let found = place.path.metadata().ok().filter(|_| place.role == Role::Input);
     found.map(|found| found.len())

@@ -1,4 +1,4 @@
-//! What becomes of the remembered runs when a run begins: one is resumed, some make room for it.
+//! What happens to the remembered runs when a run begins: one may be resumed, others replaced.
 
 use super::job_spec::{JobSpec, StoredJob};
 use super::remembered::{JobFile, Remembered, bytes_after, has_content};
@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 /// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// From the start, unless that would spoil an interrupted run.
+    /// From the start, unless that would damage an interrupted run.
     New,
-    /// Where the same run was left, if it is remembered.
+    /// Where the same run stopped, if it is remembered.
     Resume,
-    /// From the start: what the same run has done before is undone.
+    /// From the start, after undoing what the same run has done.
     Restart,
-    /// From the start: the filter keeps what the run has done before, and its outputs are emptied.
+    /// From the start, with emptied outputs, while the filter keeps what the run has done.
     Overwrite,
 }
 
-/// What a run has done that is to be undone.
+/// A run to undo.
 #[derive(Debug)]
 pub(crate) struct Undo {
-    /// Of the run.
+    /// The number of the run.
     pub(crate) number: u64,
     /// The outputs with the records that it added to the filter, up to these places.
     pub(crate) outputs: Vec<Place>,
@@ -36,17 +36,17 @@ pub(super) struct Plan {
     pub(super) resumed: Option<u64>,
     /// Runs that the new one replaces.
     pub(super) replaced: Vec<u64>,
-    /// One of them has been remembered after its end.
+    /// One of them was remembered after its end.
     pub(super) has_ended: bool,
 }
 
-/// What a run does to which files, as that is compared with remembered runs.
+/// A new run and its files, for comparison with remembered runs.
 #[derive(Debug)]
 pub(crate) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
     pub(super) spec: &'a JobSpec,
-    /// Of its outputs.
+    /// Parameters of its outputs.
     pub(super) output_spec: OutputSpec<'a>,
     pub(super) verbosity: Verbosity,
     /// Its inputs and outputs, or why it cannot be resumed.
@@ -97,7 +97,7 @@ impl<'a> ResumeJob<'a> {
     fn plan_to_start_over(&self, runs: &Runs) -> Plan {
         let command = |run: &Remembered<'_>| match &run.job {
             StoredJob::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
-            // Whatever it is, it has these files.
+            // Its options are unknown, but it has these files.
             StoredJob::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
@@ -107,7 +107,7 @@ impl<'a> ResumeJob<'a> {
         plan
     }
 
-    /// What to undo before a run starts over. Returns an error if it is not certain what a run has done to the filter.
+    /// The runs to undo before a run starts over. Returns an error if their effects on the filter are uncertain.
     pub(super) fn to_undo(&self, runs: &Runs) -> Result<Vec<Undo>> {
         let replaced = self.plan_to_start_over(runs).replaced;
         let undo = |run: Remembered<'_>| match self.added_by(&run) {
@@ -116,8 +116,8 @@ impl<'a> ResumeJob<'a> {
             }
             Err(obstacle) => {
                 let reason = format!(
-                    "--restart: what {} has done cannot be undone: {obstacle}; with --overwrite the run begins \
-                     again, and the filter keeps what was done",
+                    "--restart: cannot undo {}: {obstacle}; --overwrite starts over, and keeps what the run has done \
+                     to the filter",
                     run.name()
                 );
                 Err(Failure::at(&self.filter, reason))
@@ -126,7 +126,7 @@ impl<'a> ResumeJob<'a> {
         Remembered::all(runs).filter(|run| replaced.contains(&run.number)).map(undo).collect()
     }
 
-    /// The places up to which outputs hold what the run has added to the filter; or why that is not certain.
+    /// The places up to which outputs hold what the run has added to the filter, or why that is uncertain.
     fn added_by<'r>(&self, run: &'r Remembered<'_>) -> Result<Vec<&'r Place>, String> {
         if run.run.records == 0 {
             return Ok(Vec::new());
@@ -134,41 +134,46 @@ impl<'a> ResumeJob<'a> {
         match run.job.command() {
             None => return Err("a later version of coua began it".to_owned()),
             Some(_) if !run.has_job(self.spec) => return Err("it had other options".to_owned()),
-            // They are there, and to add them again changes nothing.
+            // Adding them again changes nothing.
             Some("add") if self.spec.has("unique") => return Ok(Vec::new()),
             Some("dedup") if !self.spec.has("repeats") => {}
             Some(_) => return Err("no output holds the records that it changed".to_owned()),
         }
-        // A second one holds repeats.
+        // A second output holds repeats.
         let each = self.spec.has("output-dir");
         let main = if each { run.places(Role::Input).count() } else { 1 };
         let places = run.places(Role::Output).take(main).filter(|place| place.offset > 0);
         let checked = places.map(|place| {
             let path = place.path.display();
-            place.check().map_err(|moved| format!("{path} {moved}"))?;
+            place.check().map_err(|moved| format!("{path}: {moved}"))?;
             let added = if run.has_ended() { bytes_after(&place.path, place) } else { 0 };
             if added > 0 {
-                return Err(format!("{path} has {} more than it wrote", counted(added, "byte")));
+                return Err(format!(
+                    "{path} has {} more than the run wrote",
+                    counted(added, "byte")
+                ));
             }
             Ok(place)
         });
         checked.collect()
     }
 
-    /// What to do if a run is to begin again.
+    /// How to start a run over.
     fn remedy(&self, run: &Remembered<'_>) -> &'static str {
         match self.added_by(run) {
-            Ok(_) => "undo it with --restart",
-            Err(_) => "begin again with --overwrite, so that the filter keeps what was done",
+            Ok(_) => "start over with --restart",
+            Err(_) => {
+                "start over with --overwrite, which keeps what the run has done to the filter"
+            }
         }
     }
 
-    /// An output that holds what an interrupted run has written.
+    /// An output that an interrupted run has written.
     fn overwritten(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
         run.is_interrupted().then(|| run.written_of(&self.outputs)).flatten()
     }
 
-    /// An output that holds what this very run has found, if it has ended and there is no more to read.
+    /// An output of the same run, if that has ended and there is no more to read.
     fn done_before(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
         let files = self.files.as_ref().ok()?;
         let is_it = run.has_ended() && run.has_job(self.spec) && run.has_files(files);
@@ -177,27 +182,27 @@ impl<'a> ResumeJob<'a> {
         is_done.then(|| run.written_of(&self.outputs)).flatten()
     }
 
-    /// What a new run would spoil that does not start over: an output that holds records which the filter
-    /// remembers, or the count of records that an interrupted run of the same job, as far as can be known, has done.
+    /// What a new run would damage: an output whose records the filter remembers, or the count of records that an
+    /// interrupted run of the same job (as far as is known) has done.
     fn obstacle(&self, run: &Remembered<'_>) -> Option<Failure> {
         let (name, records) = (run.name(), counted(run.run.records, "record"));
         let is_emptied = !self.output_spec.to.appends;
         if let Some(path) = self.done_before(run).filter(|_| is_emptied) {
             let other = if self.spec.has("output-dir") {
-                "name another folder"
+                "choose another folder"
             } else {
-                "name another output, add to it with --append"
+                "choose another output, append to it with --append"
             };
             let reason = format!(
-                "holds what {name} found, which the filter remembers: the same run would find nothing now; \
+                "holds the output of {name}, which the filter remembers, so the same run would print nothing; \
                  {other}, start over with --restart, or empty it with --overwrite"
             );
             return Some(Failure::at(path.display(), reason));
         }
         if let Some(path) = self.overwritten(run) {
             let reason = format!(
-                "holds what an interrupted {name} found in {records}, which the filter remembers: \
-                 resume it with --resume, name another output, or {}",
+                "holds the output of an interrupted {name} for {records}, which the filter remembers; \
+                 continue with --resume, choose another output, or {}",
                 self.remedy(run)
             );
             return Some(Failure::at(path.display(), reason));
@@ -206,15 +211,15 @@ impl<'a> ResumeJob<'a> {
         let is_other = matches!(&run.job, StoredJob::Known(known) if known != self.spec);
         (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
             let reason = format!(
-                "an interrupted {name} has done {records}, which would count twice: resume it with \
-                 --resume, or {}",
+                "an interrupted {name} has done {records}, which would count twice; continue with --resume, \
+                 or {}",
                 self.remedy(run)
             );
             Failure::at(&self.filter, reason)
         })
     }
 
-    /// A plan by which those runs with the same files are replaced for which `is_replaced` says so.
+    /// A plan that replaces the runs with the same files for which `is_replaced` is true.
     fn replacing(&self, runs: &Runs, is_replaced: impl Fn(&Remembered<'_>) -> bool) -> Plan {
         let mut plan = Plan::default();
         let Ok(files) = &self.files else { return plan };
@@ -235,13 +240,13 @@ impl<'a> ResumeJob<'a> {
         if let Some(run) = with_files().find(|run| run.has_job(self.spec)) {
             return match run.moved_place() {
                 None => run.check_outputs().map(|()| resumed(&run)),
-                // It has done nothing: a new one does as well.
+                // The run has done nothing, so a new one replaces it.
                 Some(_) if run.run.records == 0 && !run.has_ended() => {
                     Ok(Plan { replaced: vec![run.number], ..Plan::default() })
                 }
                 Some((path, moved)) => {
                     let remedy = self.remedy(&run);
-                    let reason = format!("--resume: {moved}; put it back as it was, or {remedy}");
+                    let reason = format!("--resume: {moved}; restore it, or {remedy}");
                     Err(Failure::at(path.display(), reason))
                 }
             };
@@ -257,24 +262,23 @@ impl<'a> ResumeJob<'a> {
         Ok(Plan::default())
     }
 
-    /// Returns an error if an interrupted run of the same files had other options: it is probably meant.
+    /// Returns an error if an interrupted run of the same files had other options: that run is probably meant.
     fn check_options(&self, run: &Remembered<'_>) -> Result<()> {
         let StoredJob::Known(known) = &run.job else { return Ok(()) };
         known.first_difference(self.spec).map_or(Ok(()), |option| {
             let reason = format!(
-                "--{option} is not as it was in the interrupted {}: give the same options, or begin again \
-                 with --overwrite",
+                "--{option} differs from the interrupted {}; use the same options, or start over with --overwrite",
                 run.name()
             );
             Err(Failure::at("--resume", reason))
         })
     }
 
-    /// Returns an error if a new run would overwrite a file: what is in it may be what the filter remembers.
+    /// Returns an error if a new run would overwrite a file, which may hold what the filter remembers.
     fn check_outputs(&self) -> Result<()> {
         self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
             let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \
-                          file: name another output, or empty it with --overwrite";
+                          file; choose another output, or empty it with --overwrite";
             Err(Failure::at(path.display(), reason))
         })
     }

@@ -172,7 +172,7 @@ impl Reading {
         let spec = filter.key_spec()?.filter(|spec| self.find.is_empty() && !spec.find.is_empty());
         Ok(spec.map(|spec| {
             let finders = spec.finders();
-            format!("its keys were found with {finders}; give that as well, unless the records are such keys")
+            format!("its keys were selected with {finders}; add that, unless each record is a key")
         }))
     }
 

@@ -42,7 +42,7 @@ impl Reading {
     ) -> Result<Generations> {
         let mut view = filter_file::read(path, &spec.secret)?;
         if view.filter.hasher() != hasher {
-            let reason = "--known: its keys are hashed in another way than in this run: give the same --seed or --secret";
+            let reason = "--known: the hash of its keys differs from that of this run; use the same --seed or --secret";
             return Err(Failure::at(path.display(), reason));
         }
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {

@@ -134,9 +134,9 @@ impl Pass {
         let remedy = match filter.runs() {
             None => None,
             Some(_) if is_resumable => {
-                Some("make room (`coua remove`), then give the same command with --resume")
+                Some("make room with `coua remove`, then run the same command with --resume")
             }
-            Some(_) => Some("make room (`coua remove`), then give the records from that one on"),
+            Some(_) => Some("make room with `coua remove`, then continue from that record"),
         };
         let refusal = outcome.refusal(op, &name, filter.exceptions(), remedy);
         let is_early = outcome.is_full() || caught_signal().is_some();

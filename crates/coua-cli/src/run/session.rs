@@ -132,17 +132,17 @@ impl Session {
         }
         let Some(first) = &self.first_without_key else { return read };
         let records = counted(self.without_key, "record");
-        let what = if self.only_times { "time that can be used" } else { "key" };
+        let what = if self.only_times { "usable time" } else { "key" };
         let fate = match job.op {
             Op::Add | Op::AddNew => "not added",
             Op::Remove => "not removed",
             _ if job.reading.keeps_missing() => "passed through",
-            _ => "left out",
+            _ => "dropped",
         };
         job.running
             .options
             .verbosity
-            .say(format_args!("{records} without a {what} {fate}: first {first}"));
+            .say(format_args!("{records} without a {what} {fate} (first: {first})"));
         read
     }
 
@@ -158,11 +158,9 @@ impl Session {
         }
         let records = counted(self.without_key, "record");
         let reason = if self.only_times {
-            format!("no time in {records} can be used; correct --time-field or --time-format")
+            format!("no usable time in {records}; fix --time-field or --time-format")
         } else {
-            format!(
-                "no key in {records}; correct the option that says where keys are, or add --on-missing"
-            )
+            format!("no key in {records}; fix the option that selects keys, or add --on-missing")
         };
         Err(Failure::at(first, reason))
     }

@@ -210,7 +210,7 @@ impl Outcome {
             (_, exceptions) => format!("in the filter{}", exceptions.unwrap_or_default()),
         };
         let reason = format!(
-            "{why}; stopped at {record}: earlier records are {state}, this and later ones are not; {remedy}"
+            "{why}; stopped at {record} (earlier records are {state}; this and later ones are not); {remedy}"
         );
         Some(Failure::ending(Exit::Full, name, reason))
     }
@@ -220,16 +220,16 @@ impl Outcome {
         let Self::GaveUp { reason, unanswered, first, last } = self else { return None };
         let rest = match op {
             Op::Dedup => format!(
-                "printed whether seen before or not, and perhaps not recorded; stopped after {last}"
+                "printed whether seen before or not, and perhaps not in the filter; stopped after {last}"
             ),
             Op::Add | Op::AddNew => {
-                format!("perhaps in the filter, perhaps not; all before {first} are")
+                format!("may or may not be in the filter; all before {first} are")
             }
-            Op::Remove => "perhaps removed, perhaps not, and in no report".to_owned(),
+            Op::Remove => "may or may not be removed, and are not in the report".to_owned(),
             Op::Check | Op::Count => return Some(reason.clone()),
         };
         let unanswered = counted(*unanswered, "record");
-        Some(format!("{reason}; no answer for {unanswered}: {rest}"))
+        Some(format!("{reason}; no reply for {unanswered}: {rest}"))
     }
 }
 
@@ -254,6 +254,6 @@ mod tests {
         let Outcome::GaveUp { first, last, .. } = &outcome else { panic!("another outcome") };
         assert_eq!((first.as_str(), last.as_str()), ("in: record 2", "in: record 5"));
         let words = outcome.left_open(Op::Remove).unwrap();
-        assert!(words.starts_with("gone; no answer for 3 records: perhaps"), "{words}");
+        assert!(words.starts_with("gone; no reply for 3 records: may"), "{words}");
     }
 }

@@ -1,7 +1,7 @@
-//! The runs that a filter remembers, in its notes: the progress of the program with each job.
+//! The runs that a filter remembers in its notes: the program's progress with each job.
 //!
-//! A run has a note of what does not change, one of its state, and one for each file of which something was done. So a
-//! checkpoint of a run with many inputs writes only what has moved. All numbers are little endian.
+//! A run has a note that does not change, one for its state, and one for each file that was processed at least in part.
+//! So a checkpoint of a run with many inputs writes only the positions that have moved. All numbers are little endian.
 //!
 //! | note | its bytes |
 //! |---|---|
@@ -20,28 +20,28 @@ use std::fmt::Display;
 
 const PREFIX: &str = "coua/run/";
 
-/// The names of notes that are not the program's.
+/// The names of notes that do not belong to the program.
 pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
     notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with("coua/"))
 }
 
-/// The progress of the program with one job.
+/// The program's progress with one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// What the program does, in its own words; does not change.
+    /// The program's description of the job; does not change.
     pub(crate) job: Vec<u8>,
     /// It has ended.
     pub(crate) has_ended: bool,
     /// Records done.
     pub(crate) records: u64,
-    /// What else the program needs to continue.
+    /// Further state that the program needs to continue.
     pub(crate) state: Vec<u8>,
     /// Positions in inputs and outputs, in the program's own order.
     pub(crate) places: Vec<Place>,
 }
 
 impl Run {
-    /// Bytes of the note of what does not change.
+    /// Bytes of the note that does not change.
     pub(crate) fn bytes(&self) -> u64 {
         let paths = self.places.iter().map(|place| 8 + place.path.as_os_str().len() as u64);
         4 + self.job.len() as u64 + paths.sum::<u64>()
@@ -81,7 +81,7 @@ impl Run {
         Some(run)
     }
 
-    /// Takes in the note of a part.
+    /// Reads the note of a part.
     fn decode_part(&mut self, part: &str, mut bytes: &[u8]) -> Option<()> {
         if let Some(at) = part.strip_prefix("file/") {
             return self.places.get_mut(at.parse::<usize>().ok()?)?.set_position(bytes);
@@ -96,7 +96,7 @@ impl Run {
         Some(())
     }
 
-    /// Whether it has done something, and not all.
+    /// Whether it has done some of its work, but not all.
     pub(crate) fn is_interrupted(&self) -> bool {
         !self.has_ended && self.records > 0
     }
@@ -128,15 +128,16 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Those of the notes of a filter. Returns an error if they are not what [`write`](Self::write) writes.
+    /// Reads them from the notes of a filter. Returns an error if [`write`](Self::write) did not write them.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Self> {
-        let reason = "what it remembers of runs cannot be understood: another program or a later version wrote it";
+        let reason =
+            "its remembered runs are unreadable: another program or a later version wrote them";
         Self::decode(notes).ok_or_else(|| Failure::at(filter, reason))
     }
 
     fn decode(notes: &Notes) -> Option<Self> {
         let mut runs = BTreeMap::new();
-        // In the order of their names a run comes before its parts.
+        // Sorted by name, a run comes before its parts.
         let of_runs = |(name, note)| Some((str::strip_prefix(name, PREFIX)?, note));
         for (name, note) in notes.iter().filter_map(of_runs) {
             let (number, part) =
@@ -168,7 +169,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Whether an interrupted run is not in both, or not the same. Others do not matter.
+    /// Whether an interrupted run is missing from one of them, or differs. Other runs do not matter.
     pub(crate) fn differs_in_an_interrupted_run(&self, other: &Self) -> bool {
         let has_other = |these: &Self, others: &Self| {
             let mut interrupted = these.iter().filter(|(_, run)| run.is_interrupted());
@@ -187,12 +188,12 @@ impl Runs {
         self.runs.iter().map(|(number, run)| (*number, run))
     }
 
-    /// The run of this number.
+    /// The run with this number.
     pub(crate) fn get(&self, number: u64) -> Option<&Run> {
         self.runs.get(&number)
     }
 
-    /// The run of this number, to be changed.
+    /// The run with this number, mutable.
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Run> {
         self.runs.get_mut(&number)
     }

@@ -15,9 +15,9 @@ const BLOCK: u64 = 4096;
 /// How the program uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is read, and may have grown since.
+    /// It is read, and may grow.
     Input,
-    /// It is written, and is truncated to the position on resuming.
+    /// It is written, and truncated to the position when the run is resumed.
     Output,
 }
 
@@ -39,8 +39,8 @@ pub(crate) struct Place {
     pub(crate) head: u64,
     /// Checksum of the last 4096 bytes before the offset, or of all if there are fewer.
     pub(crate) tail: u64,
-    /// Checksum of all bytes before the offset, of an input that is compressed; else 0. A decoder hands out wrong bytes
-    /// before it finds that its input is damaged: they may be done before the offset.
+    /// Checksum of all bytes of a compressed input before the offset; otherwise 0. A decoder returns wrong bytes
+    /// before it detects that its input is damaged, so they may have been processed before the offset.
     pub(crate) whole: u64,
 }
 
@@ -78,11 +78,11 @@ impl fmt::Display for Moved {
         match self {
             Self::Io(error) => f.write_str(&message::reason(error)),
             Self::Shorter { found, expected } => {
-                write!(f, "is {found} bytes long, but {expected} bytes of it were done")
+                write!(f, "is {found} bytes long, but {expected} bytes were already processed")
             }
-            Self::Start => f.write_str("begins differently than when the run was interrupted"),
+            Self::Start => f.write_str("its beginning has changed since the run was interrupted"),
             Self::Damaged => f.write_str(
-                "its compressed bytes are not those that were read, so what was done of it may be wrong",
+                "its compressed bytes have changed since they were read, so earlier results may be wrong",
             ),
             Self::Changed { offset } => {
                 write!(f, "was changed before byte {offset}, where the run would continue")
@@ -92,14 +92,14 @@ impl fmt::Display for Moved {
 }
 
 impl Place {
-    /// The beginning of a file, which has not been read.
+    /// The beginning of an unread file.
     pub(crate) fn start(role: Role, path: &Path) -> Self {
         let none = checksum(b"");
         let path = path.to_owned();
         Self { role, path, offset: 0, records: 0, note: 0, head: none, tail: none, whole: 0 }
     }
 
-    /// Moves to another position, and takes the checksums there.
+    /// Moves to another position, and computes the checksums there.
     pub(crate) fn move_to(&mut self, offset: u64) -> io::Result<()> {
         let file = File::open(&self.path)?;
         let head = block(&file, 0, offset)?;
@@ -108,7 +108,7 @@ impl Place {
         Ok(())
     }
 
-    /// Whether the file begins with what was done of it, whatever its device and inode.
+    /// Checks that the file begins with what was processed, whatever its device and inode.
     pub(crate) fn check(&self) -> Result<(), Moved> {
         self.check_at(&self.path)
     }
@@ -129,7 +129,7 @@ impl Place {
         Ok(())
     }
 
-    /// [`check`](Self::check), which also reads all that was done of a compressed file.
+    /// [`check`](Self::check), which also reads all processed bytes of a compressed file.
     pub(crate) fn check_whole(&self) -> Result<(), Moved> {
         self.check()?;
         if self.whole != 0 && digest(&File::open(&self.path)?, self.offset)? != self.whole {
@@ -151,7 +151,7 @@ impl Place {
         bytes
     }
 
-    /// None if the bytes are not what [`position`](Self::position) gives.
+    /// None if [`position`](Self::position) did not write the bytes.
     pub(super) fn set_position(&mut self, bytes: &[u8]) -> Option<()> {
         let (fields, []) = bytes.as_chunks::<8>() else { return None };
         let fields: [_; 6] = fields.try_into().ok()?;
@@ -188,7 +188,7 @@ fn digest(mut file: &File, bytes: u64) -> io::Result<u64> {
     }
 }
 
-/// As it was written: another platform's bytes may be no path here.
+/// The path of these bytes; none if they are not a path on this platform.
 pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     #[cfg(unix)]
     let path = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));

@@ -1,8 +1,7 @@
-//! What the program says when something is wrong (`coua: FILE: reason`, on standard error), how it ends, and the
-//! standard streams.
+//! Error messages (`coua: FILE: reason`, on standard error), exit codes, and the standard streams.
 //!
-//! A stream that was closed at the start (`>&-`) leads to /dev/null, by Rust's runtime, and everything written to it
-//! would be lost without a word.
+//! Rust's runtime opens a stream that was closed at the start (`>&-`) on /dev/null, so that everything written to it
+//! would be lost without an error.
 
 use crate::platform;
 use crate::terminal::text::{printable, printable_lines};
@@ -13,10 +12,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The first signal that has asked the program to end; signals are the process's.
+/// The first signal that asked the program to end. It is global because signals are.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
-/// Notes that a signal has asked the program to end.
+/// Records that a signal asked the program to end.
 pub(crate) fn catch_signal(signal: i32) {
     CAUGHT.store(signal, Ordering::Relaxed);
 }
@@ -29,7 +28,7 @@ pub(crate) fn caught_signal() -> Option<i32> {
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All went well (for `check`: something was found).
+    /// Success (for `check`: something was found).
     Success,
     /// `check` found nothing.
     NothingFound,
@@ -37,15 +36,15 @@ pub(crate) enum Exit {
     Error,
     /// The filter is full and may not grow.
     Full,
-    /// What was done is written and need not be done again, but a power cut may still undo it.
+    /// The work is written and need not be repeated, but a power cut may still undo it.
     Unsynced,
-    /// Stopped by this signal: the work so far is saved, and the program dies by the same signal,
+    /// Stopped by this signal. The work so far is saved, and the program dies by the same signal,
     /// so that a shell loop around it stops too.
     Signal(i32),
 }
 
 impl Exit {
-    /// By the signal that has asked the program to end, if one has.
+    /// Replaces this by the signal that asked the program to end, if one did.
     pub(crate) fn or_signal(self) -> Self {
         caught_signal().map_or(self, Self::Signal)
     }
@@ -59,7 +58,7 @@ impl Exit {
             Self::Full => 3,
             Self::Unsynced => 4,
             Self::Signal(signal) => {
-                // Returns only if the signal's default is not to end the process.
+                // Returns only if the signal's default action does not end the process.
                 platform::die_by(signal);
                 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))
             }
@@ -67,31 +66,31 @@ impl Exit {
     }
 }
 
-/// Why a command ended before its time.
+/// Why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something is wrong with a file, an argument or a filter of this name.
     At {
-        /// How the program ends: [`Error`](Exit::Error), unless all was done that could be.
+        /// The exit code: [`Error`](Exit::Error), unless some work was done.
         exit: Exit,
         name: String,
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The reader of the output has closed it (`| head -1`): not an error, but nothing more to do.
+    /// The reader of the output has closed it (`| head -1`): not an error, but there is nothing more to do.
     OutputClosed,
 }
 
-/// What comes of a step that ends the command if it fails.
+/// The result of a step that ends the command if it fails.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// Something is wrong with `name`.
+    /// A failure about `name`.
     pub(crate) fn at(name: impl Display, reason: impl Display) -> Self {
         Self::ending(Exit::Error, name, reason)
     }
 
-    /// Something about `name` ends the program in this way.
+    /// A failure about `name` with this exit code.
     pub(crate) fn ending(exit: Exit, name: impl Display, reason: impl Display) -> Self {
         let name = printable(&name.to_string()).into_owned();
         Self::At { exit, name, reason: reason.to_string() }
@@ -111,7 +110,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong, without where.
+    /// The reason, without the name.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::At { reason, .. } => reason,
@@ -119,7 +118,7 @@ impl Failure {
         }
     }
 
-    /// Tells that fsync failed, where there is more to say. Others stay failures.
+    /// Reports that fsync failed, if there is more to report. Other failures are returned.
     pub(crate) fn report_if_unsynced(self) -> Result<(), Self> {
         if matches!(self, Self::At { exit: Exit::Unsynced, .. }) {
             self.report();
@@ -128,7 +127,7 @@ impl Failure {
         Err(self)
     }
 
-    /// Tells the user, and gives the exit code.
+    /// Prints the failure, and returns the exit code.
     pub(crate) fn report(&self) -> Exit {
         let exit = match self {
             Self::At { exit, name, reason } => {
@@ -150,7 +149,7 @@ pub(crate) fn say(text: impl Display) {
     writeln!(io::stderr().lock(), "coua: {}", printable_lines(&text.to_string())).ok();
 }
 
-/// Whether people are told what they have not asked for.
+/// Whether notes and warnings are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     Normal,
@@ -159,7 +158,7 @@ pub(crate) enum Verbosity {
 }
 
 impl Verbosity {
-    /// Prints one line, unless the program is to be quiet.
+    /// Prints one line, unless the program is quiet.
     pub(crate) fn say(self, text: impl Display) {
         if self == Self::Normal {
             say(text);
@@ -167,25 +166,25 @@ impl Verbosity {
     }
 }
 
-/// What is wrong with a filter file, in the operating system's words where they are its.
+/// The reason of a store error, with the operating system's text where the error is its own.
 pub(crate) fn store_reason(error: &StoreError) -> String {
     let text = error.reason.to_string();
     match &error.reason {
         Reason::Folder(source) | Reason::Unsynced(source) => ending_with(source, text),
         Reason::Io { source, .. } => reason(source),
         Reason::Load(LoadError::OutOfMemory(_)) => {
-            format!("{text}; free some, or raise the limit of this process (ulimit -v)")
+            format!("{text}; free some memory, or raise the limit of this process (ulimit -v)")
         }
         _ => text,
     }
 }
 
-/// The operating system's words, without Rust's "(os error 2)" after them.
+/// The operating system's error text, without Rust's "(os error 2)".
 pub(crate) fn reason(error: &io::Error) -> String {
     ending_with(error, error.to_string())
 }
 
-/// A text that ends with the operating system's words, likewise.
+/// The same for a text that ends with the operating system's.
 pub(crate) fn ending_with(error: &io::Error, text: String) -> String {
     match text.rfind(" (os error ") {
         Some(end) if error.raw_os_error().is_some() => text[..end].to_owned(),

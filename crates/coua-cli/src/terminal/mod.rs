@@ -1,4 +1,4 @@
-//! What people see: messages, progress, figures, exit codes; and what they send: signals.
+//! Messages, progress, figures, exit codes and signals.
 
 pub(crate) mod message;
 mod progress;

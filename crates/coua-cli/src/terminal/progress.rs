@@ -1,4 +1,4 @@
-//! How far the work is: on a terminal after a second, and when SIGUSR1 asks.
+//! Progress: on a terminal after a second, and on SIGUSR1.
 
 use crate::terminal::message;
 use crate::terminal::text::{counted, grouped, size};
@@ -14,20 +14,20 @@ use std::time::{Duration, Instant};
 /// Shorter work needs no progress display.
 const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
-/// Where every drawing is a line.
+/// Time between lines, where there is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// What a running command has done; shared by the threads.
+/// The counters of a running command, shared by the threads.
 #[derive(Debug)]
 pub(crate) struct Counters {
     started: Instant,
     total_bytes: Option<u64>,
     /// Raw bytes read.
     pub(crate) consumed: Arc<AtomicU64>,
-    /// What the command counts, beside the records.
+    /// The name of the command's counter.
     counted: &'static str,
-    /// Records that were dealt with, how many of them are what the command counts, and the filter's load: none on a
-    /// server, which is not asked all the time.
+    /// Records that were processed, how many of them the command counts, and the filter's load: none on a
+    /// server, which is not queried all the time.
     done: Mutex<(u64, u64, Option<f64>)>,
 }
 
@@ -37,7 +37,7 @@ impl Counters {
         Self { started, total_bytes, consumed, counted, done }
     }
 
-    /// `count` is how many of the records are what the command counts.
+    /// `count` is the number of records that the command counts.
     pub(crate) fn update(&self, records: u64, count: u64, load: Option<f64>) {
         *self.done.lock().unwrap_or_else(PoisonError::into_inner) = (records, count, load);
     }
@@ -46,7 +46,7 @@ impl Counters {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// One line: rate, percent, time left, records and what is counted of them, load.
+    /// One line: rate, percent, time left, records, the command's count, load.
     pub(crate) fn line(&self) -> String {
         let seconds = self.seconds().max(1e-6);
         let (records, count, load) = *self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,9 +73,9 @@ impl Counters {
 /// When progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressMode {
-    /// On a terminal, where it does not mix with records.
+    /// On a terminal, if no records are printed there.
     OnTerminal,
-    /// `--progress`: in any case; a line now and then where there is no terminal.
+    /// `--progress`: always; as single lines where there is no terminal.
     Always,
     Never,
 }
@@ -83,9 +83,9 @@ pub(crate) enum ProgressMode {
 /// Where progress is shown.
 #[derive(Debug)]
 enum ProgressLine {
-    /// In one line, which is drawn anew, and goes when it is dropped.
+    /// In one line, which is redrawn, and removed when this is dropped.
     Terminal(Option<ProgressBar>),
-    /// Line after line.
+    /// As single lines.
     Lines,
 }
 
@@ -109,36 +109,36 @@ impl ProgressLine {
     }
 }
 
-/// A line about work, shown until this is dropped.
+/// A progress line, shown until this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The thread that shows the line, and what it is told about the next step.
+    /// The thread that shows the line, and the sender of the next step's name.
     work: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Shows what is [next](Self::next), and for how long: of work on whole filters, whose duration is not known.
+    /// Shows the [present step](Self::next) and its time so far, for work on whole filters, whose duration is unknown.
     pub(crate) fn on_steps(mode: ProgressMode) -> Self {
         let line = |step: &str, since: Instant| format!("{step}, {} s", since.elapsed().as_secs());
         Self::start(mode, line)
     }
 
-    /// Shows how far a command is.
+    /// Shows the progress of a command.
     pub(crate) fn on_records(mode: ProgressMode, counters: Arc<Counters>) -> Self {
         Self::start(mode, move |_, _| counters.line())
     }
 
-    /// Shows what `line` says about the last step, and since when that is done.
+    /// Shows `line` for the last step and its start.
     fn start(mode: ProgressMode, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
         let Some(place) = ProgressLine::of(mode) else { return Self::default() };
         let (sender, steps) = mpsc::channel();
         let show = move || show(place, &steps, line);
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
-        // Without a thread the work is done all the same.
+        // If there is no thread, the work continues without progress.
         Self { work: thread.ok().map(|thread| (sender, thread)) }
     }
 
-    /// What is done from now on, such as `reading seen.coua`.
+    /// Sets the present step, such as `reading seen.coua`.
     pub(crate) fn next(&self, step: impl Display) {
         if let Some((steps, _)) = &self.work {
             steps.send(step.to_string()).ok();

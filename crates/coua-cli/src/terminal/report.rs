@@ -1,4 +1,4 @@
-//! What there is to say of something: a table for people, and a JSON object for programs. And the figures of a filter.
+//! Reports: a table for people, and a JSON object for programs. And the figures of a filter.
 
 use crate::terminal::text::{grouped, known, percent, printable, significant, size, tenths};
 use coua::window::Generations;
@@ -14,8 +14,8 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-/// Figures in the order in which the table shows them. The names of the fields are part of the program's
-/// interface; `docs/json.md` documents them.
+/// Figures in the order of the table. The field names are part of the program's interface; `docs/json.md` describes
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     fields: Vec<(&'static str, Value)>,
@@ -23,48 +23,48 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// All of another one.
+    /// Appends another report.
     pub(crate) fn append(&mut self, other: Self) {
         self.fields.extend(other.fields);
         self.rows.extend(other.rows);
     }
 
-    /// For programs alone.
+    /// Adds a field for programs only.
     pub(crate) fn field(&mut self, field: &'static str, value: impl Into<Value>) {
         self.fields.push((field, value.into()));
     }
 
-    /// For people alone.
+    /// Adds a row for people only.
     pub(crate) fn row(&mut self, name: impl Into<String>, words: impl Into<String>) {
         self.rows.push((name.into(), printable(&words.into()).into_owned()));
     }
 
-    /// For people alone, where there is something to say.
+    /// Adds a row for people only, if there is one.
     pub(crate) fn row_if_any(&mut self, name: &str, words: Option<String>) {
         if let Some(words) = words {
             self.row(name, words);
         }
     }
 
-    /// The same text for both.
+    /// Adds the same text for both.
     pub(crate) fn text(&mut self, field: &'static str, name: &str, text: &str) {
         self.field(field, text);
         self.row(name, text);
     }
 
-    /// A number of things.
+    /// Adds a number.
     pub(crate) fn number(&mut self, field: &'static str, name: &str, number: u64) {
         self.field(field, number);
         self.row(name, grouped(number));
     }
 
-    /// A number of bytes.
+    /// Adds a number of bytes.
     pub(crate) fn bytes(&mut self, field: &'static str, name: &str, bytes: u64) {
         self.field(field, bytes);
         self.row(name, size(bytes));
     }
 
-    /// A measure, if it is known, and how it is said.
+    /// Adds a measure, if it is known, and its text.
     pub(crate) fn measure(
         &mut self,
         field: &'static str,
@@ -77,7 +77,7 @@ impl Report {
         self.row(name, known(value, words));
     }
 
-    /// The table, or the object on several lines.
+    /// The table, or the JSON object on several lines.
     pub(crate) fn print_as(&self, format: ReportFormat) -> String {
         match format {
             ReportFormat::Text => self.table(),
@@ -85,7 +85,7 @@ impl Report {
         }
     }
 
-    /// Names to the left, words to the right.
+    /// The table: names on the left, values on the right.
     pub(crate) fn table(&self) -> String {
         let widest = |column: fn(&(String, String)) -> usize| {
             self.rows.iter().map(column).max().unwrap_or(0)
@@ -102,16 +102,16 @@ impl Serialize for Report {
     }
 }
 
-/// The filter at the end of the run.
+/// The figures of a filter at the end of a run.
 #[derive(Debug, Default)]
 pub(crate) struct FilterFigures {
     pub(crate) items: u64,
-    /// None, as the others: it is on a server, and in another module's layout.
+    /// None for a filter on a server in another module's layout, like the other options.
     pub(crate) load: Option<f64>,
     pub(crate) memory_bytes: u64,
     pub(crate) hash_bits: Option<f64>,
     pub(crate) false_positive_rate: Option<f64>,
-    /// What a window has done.
+    /// The figures of a window.
     pub(crate) window: Option<Report>,
 }
 
@@ -129,12 +129,12 @@ impl From<&Generations> for FilterFigures {
 }
 
 impl FilterFigures {
-    /// Memory in bits, by items.
+    /// Memory in bits per item.
     pub(crate) fn bits_per_item(&self) -> f64 {
         8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
     }
 
-    /// Adds how exact a filter is, and how large.
+    /// Adds the filter's exactness and size.
     pub(crate) fn write_measures(&self, report: &mut Report) {
         let rate = self.false_positive_rate;
         report.measure("false_positive_rate", "false-positive rate now", rate, significant);
@@ -157,7 +157,7 @@ impl FilterFigures {
     }
 }
 
-/// What only filters that forget have.
+/// The figures that only filters with a window have.
 fn of_window(filter: &Generations) -> Report {
     let mut report = Report::default();
     write_limit(filter, None, &mut report);
@@ -167,7 +167,7 @@ fn of_window(filter: &Generations) -> Report {
     report
 }
 
-/// Adds the most items, and the false-positive rate with them; to people, this if there is no limit.
+/// Adds the limit of items, and the false-positive rate there; for people, `no_limit` if there is none.
 pub(crate) fn write_limit(filter: &Generations, no_limit: Option<&str>, report: &mut Report) {
     let items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
     let rate = items.map(|items| items as f64 / filter.hash_bits().exp2());

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The wish to stop, which also wakes a thread that waits for input.
+/// A request to stop, which also wakes a thread that waits for input.
 #[derive(Debug)]
 pub(crate) struct CancelToken {
     cancelled: AtomicBool,
@@ -39,13 +39,13 @@ impl CancelToken {
     ///
     /// # Errors
     ///
-    /// If the program is to stop.
+    /// If the program must stop.
     pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
         self.waker.wait_readable(file)?;
         if self.is_cancelled() { Err(io::Error::other("stopped")) } else { Ok(()) }
     }
 
-    /// Whether `file` can be read, or the program is to stop, before the time is over.
+    /// Whether `file` can be read, or the program must stop, within this time.
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
         self.is_cancelled() || self.waker.comes_within(file, time)
     }
@@ -56,7 +56,7 @@ impl CancelToken {
     }
 }
 
-/// What signals are about now: what is to end, and what is to be reported.
+/// The present work, which signals end or report.
 type Work = (Arc<CancelToken>, Arc<Counters>);
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
@@ -65,18 +65,18 @@ fn work() -> MutexGuard<'static, Option<Work>> {
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on signals are answered by a thread of their own, and are about this work.
+/// Handles signals in a separate thread from now on, for this work.
 pub(crate) fn listen(stop: &Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
     let before = work().replace((Arc::clone(stop), counters));
     if before.is_some() {
-        // One that came in between has ended nothing.
+        // A signal that came in between has not been handled.
         if caught_signal().is_some() {
             stop.cancel();
         }
         return Ok(());
     }
     let end = |signal| {
-        // The second one: the user does not want to wait.
+        // This is the second signal: the user does not want to wait.
         if caught_signal().is_some() {
             platform::die_by(signal);
         }

@@ -1,10 +1,10 @@
-//! Numbers for people.
+//! Formatting of numbers and texts for people.
 
 use indicatif::HumanCount;
 use std::borrow::Cow;
 
-/// Text from a file or a name of one, in which control characters stand as escapes: a terminal obeys them, and a newline
-/// would forge a line.
+/// Text from a file or a file name, with control characters escaped: a terminal would obey them, and a newline could
+/// forge a line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return text.into();
@@ -12,7 +12,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escaped).collect::<String>().into()
 }
 
-/// The same with lines: messages of libraries have several.
+/// The same for several lines, as in messages of libraries.
 pub(crate) fn printable_lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(printable).collect();
     lines.join("\n")
@@ -27,7 +27,7 @@ pub(crate) fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// So many of something: `1 record`, `1,234 records`.
+/// A number with its noun: `1 record`, `1,234 records`.
 pub(crate) fn counted(number: u64, one: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {one}{ending}", grouped(number))
@@ -39,7 +39,7 @@ pub(crate) fn hexadecimal(key: [u8; 16]) -> String {
     format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
 }
 
-/// The byte that two hexadecimal digits stand for.
+/// The byte of two hexadecimal digits.
 pub(crate) fn byte_of(digits: [u8; 2]) -> Option<u8> {
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(high? * 16 + low?).ok()
@@ -61,7 +61,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// A small or large positive number with three digits that count: `0.00123`, `4.5e-9`, `12.3`.
+/// A positive number with three significant digits: `0.00123`, `4.5e-9`, `12.3`.
 pub(crate) fn significant(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -75,12 +75,12 @@ pub(crate) fn significant(number: f64) -> String {
     }
 }
 
-/// A number in words, if it is known.
+/// The text of a number, if it is known.
 pub(crate) fn known(number: Option<f64>, words: impl Fn(f64) -> String) -> String {
     number.map_or_else(|| "unknown".to_owned(), words)
 }
 
-/// A share.
+/// A share in percent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

@@ -4,7 +4,7 @@ use crate::support::{Folder, Repeats, expected, json, lines, run, run_in, run_wi
 use serde_json::Value;
 
 const NOT_A_FILTER: &str =
-    "is not a filter (add, check, count and remove take the filter first, then files of records)";
+    "is not a filter file (add, check, count and remove take FILTER first, then input files)";
 
 #[test]
 fn add_check_count_remove() {
@@ -40,8 +40,8 @@ fn check_exits_like_grep() {
         let run = run_with(b"a\nb\n", args.iter().chain(&[f.as_str()]));
         assert_eq!(run.code, Some(code), "{args:?}");
     }
-    run_with(b"b\n", ["check", &f]).failed(1, &format!("coua: {f}: has none of 1 record\n"));
-    run_with(b"b\n", ["remove", &f]).failed(0, &format!("coua: {f}: has none of 1 record\n"));
+    run_with(b"b\n", ["check", &f]).failed(1, &format!("coua: {f}: contains none of 1 record\n"));
+    run_with(b"b\n", ["remove", &f]).failed(0, &format!("coua: {f}: contains none of 1 record\n"));
     run_with(b"a\n", ["check", "-v", &f]).failed(1, "");
     run_with(b"b\n", ["check", "--any", &f]).failed(1, "");
     let none = run_with(b"b\n", ["check", "-c", &f]);
@@ -74,7 +74,7 @@ fn a_stream_is_no_filter() {
     let folder = Folder::new();
     folder.file("lines", "a\n");
     run_in(&folder, &["add", "f", "lines"]).good();
-    let message = "coua: -: a filter is a file with a name, not a stream; write ./- for a file of this name\n";
+    let message = "coua: -: a filter cannot be a stream; for a file named -, write ./-\n";
     for command in [
         &["merge", "-o", "-", "f"][..],
         &["merge", "-o", "g", "-"],
@@ -290,7 +290,7 @@ fn convert_makes_a_coarser_copy() {
     assert!(finer.stderr.starts_with(&format!("coua: {small}: ")), "{}", finer.stderr);
     let none = run(["convert", &f, "-o", &small, "--hash-bits", "80"]);
     assert_eq!(none.code, Some(2));
-    let message = "'80' for '--hash-bits <BITS>': is not a whole number from 8 to 64";
+    let message = "'80' for '--hash-bits <BITS>': expected a whole number from 8 to 64";
     assert!(none.stderr.contains(message), "{}", none.stderr);
     assert_eq!(run(["convert", &f, "-o", &small]).code, Some(2), "one of them is needed");
 }
@@ -345,8 +345,8 @@ fn plan_tells_the_memory() {
         run(args).failed(2, message);
     }
     let three = run(["plan", "--items=1M", "--rate=0.1", "--memory=1GB"]);
-    let message = "coua: plan: --items, --rate (or --hash-bits) and --memory: give two of them, \
-                   the third follows\n";
+    let message = "coua: plan: --items, --rate (or --hash-bits) and --memory cannot all be given; \
+                   drop one\n";
     three.failed(2, message);
     assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
     let too_many = run(["plan", "--items=10000000000000000000", "--rate=0.1"]);
@@ -386,11 +386,11 @@ fn plan_divides_keys_among_nodes() {
     let by_key = plan["by_key"]["hours"].as_f64().unwrap() * number("nodes") as f64;
     assert!((by_key - 1e12 / 20e6 / 3600.0).abs() < 1e-6, "{by_key}");
     assert_eq!(plan["all_read"]["wire_bytes"].as_f64().unwrap() as u64, 100 * number("nodes"));
-    assert!(planned.stderr.starts_with("coua: plan: 64 bits of a hash are too few"));
+    assert!(planned.stderr.starts_with("coua: plan: 64 hash bits are too few"));
     let few = run(["plan", "--items=1e9", "--memory-per-node=64GiB"]);
     assert_eq!((few.code, &*few.stderr), (Some(0), ""));
     // The plan of one machine says so too.
-    assert!(run(["plan", "--items=1e12"]).stderr.contains("too few to tell"));
+    assert!(run(["plan", "--items=1e12"]).stderr.contains("too few to distinguish"));
     assert_eq!(run(["plan", "--items=1e12", "--rate=1e-6"]).stderr, "");
 }
 
@@ -500,8 +500,8 @@ fn the_help_of_each_command_is_its_own() {
         help.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let (dedup, add, convert) = (words("dedup"), words("add"), words("convert"));
-    let room = "their sizes and first records tell how much room to make";
-    assert!(dedup.contains(room) && !add.contains("how much room"), "add has a filter always");
+    let room = "their sizes and first records determine the initial capacity";
+    assert!(dedup.contains(room) && !add.contains("initial capacity"), "add has a filter always");
     let plan = words("plan");
     for help in [&convert, &plan] {
         assert!(help.contains(", 8 to 64"), "{help}");
@@ -522,21 +522,22 @@ fn a_full_filter_says_what_to_do() {
     let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
     forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
         3,
-        "coua: filter: is full: it holds 3 items and was made for at most 3; stopped at standard \
-         input: record 4: earlier records are printed, this and later ones are not; give a higher \
-         --max-items or --capacity, or --when-full exceed\n",
+        "coua: filter: is full: it holds 3 items, and its limit is 3; stopped at standard input: \
+         record 4 (earlier records are printed; this and later ones are not); raise --max-items \
+         or --capacity, or use --when-full exceed\n",
     );
     run_with(b"1\n2\n3\n", ["add", &folder.join("small"), "--max-items=3", "--rate=0.01"]).good();
     run_with(b"4\n", ["add", &folder.join("open")]).good();
     let kept = run_with(b"4\n", ["dedup", "--filter", &folder.join("small")]);
     assert!(
-        kept.code == Some(3) && kept.stderr.contains("make room (`coua remove`)"),
+        kept.code == Some(3) && kept.stderr.contains("make room with `coua remove`"),
         "{}",
         kept.stderr
     );
     run_in(&folder, &["merge", "-o", "small", "small", "open"]).failed(
         2,
-        "coua: small: is full: it holds 3 items and was made for at most 3; nothing was written: make room \
-         in it (`coua remove`), or add the records of open to a filter with a higher --max-items\n",
+        "coua: small: is full: it holds 3 items, and its limit is 3; nothing was written: make \
+         room in it with `coua remove`, or add the records of open to a filter with a higher \
+         --max-items\n",
     );
 }

@@ -72,8 +72,8 @@ fn frames_are_appended() {
     folder.file("text.gz", "plain\n");
     run_in(&folder, &["dedup", "a", "--append", "-o", "text.gz"]).failed(
         2,
-        "coua: text.gz: is not compressed, so nothing compressed (gz:6) can be added to it: name another \
-         output, or give --compress none\n",
+        "coua: text.gz: is not compressed, so gz:6 data cannot be appended; choose another output, \
+         or use --compress none\n",
     );
     assert_eq!(folder.read("text.gz"), b"plain\n");
 }

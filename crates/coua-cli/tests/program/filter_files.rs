@@ -68,7 +68,7 @@ fn readers_need_not_wait() {
     let mut stdin = writer.stdin.take().unwrap();
     stdin.write_all(b"b\n").unwrap();
     BufReader::new(writer.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
-    assert_eq!(run_with(b"a\nb\n", ["check", &filter]).good(), b"a\n", "as it was before");
+    assert_eq!(run_with(b"a\nb\n", ["check", &filter]).good(), b"a\n", "as before");
     assert!(run(["info", &filter]).text().contains("items"));
     drop(stdin);
     assert!(wait(&mut writer).success());
@@ -161,7 +161,7 @@ fn a_filter_that_cannot_be_saved_is_as_it_was() {
     let script = "trap '' XFSZ; ulimit -f 400; $COUA dedup --filter seen.coua many > /dev/null";
     let run = shell(folder.path(), script);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    let message = "coua: seen.coua: not saved; the file is as it was before: File too large\n";
+    let message = "coua: seen.coua: not saved; the file is as before the run: File too large\n";
     assert_eq!(run.stderr, message);
     assert!(folder.read("seen.coua") == before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
@@ -190,7 +190,7 @@ fn options_must_agree_with_an_existing_filter() {
     ] {
         let run = again(&[option, value]);
         assert_eq!(run.code, Some(2), "{option}");
-        let begin = format!("coua: {filter}: the filter exists, and its {option} is ");
+        let begin = format!("coua: {filter}: the existing filter has {option} ");
         assert!(run.stderr.starts_with(&begin), "{}", run.stderr);
     }
 }
@@ -203,8 +203,8 @@ fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
     let run = run_with(b"a\n", ["add", "--rate", "0.1", &filter]);
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: the filter exists, and its --rate is unbounded (nothing limits its items), not \
-         0.1: leave --rate out, or name another filter\n",
+        "coua: {}: the existing filter has --rate unbounded (no limit of items), not 0.1; drop \
+         --rate, or use another filter\n",
         path.display()
     );
     run.failed(2, &message);
@@ -217,8 +217,8 @@ fn a_filter_without_a_limit_is_said_to_have_none() {
     run_with(b"a\n", ["add", &filter]).good();
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: the filter exists, and its --max-items is unlimited, not 5: leave --max-items \
-         out, or name another filter\n",
+        "coua: {}: the existing filter has --max-items unlimited, not 5; drop --max-items, or use \
+         another filter\n",
         path.display()
     );
     run_with(b"a\n", ["add", "--max-items", "5", &filter]).failed(2, &message);
@@ -233,10 +233,9 @@ fn descriptions_that_make_no_filter() {
         assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     }
     let vast = run_with(b"a\n", ["dedup", "--rate", "0.1", "--capacity", "1e19"]);
-    let message = "coua: new filter: out of memory: more bytes were asked for than there can be\n";
+    let message = "coua: new filter: out of memory: requested more bytes than can exist\n";
     vast.failed(2, message);
-    let message = "coua: --rate: needs the number of items up to which it must hold: give \
-                   --max-items (or --capacity) as well\n";
+    let message = "coua: --rate: needs a number of items; add --max-items (or --capacity)\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);
     for args in [
         ["--rate", "2"],
@@ -278,7 +277,7 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
         assert_eq!(figures["unique"].as_u64(), Some(5000));
         assert_eq!(figures["items"].as_u64(), Some(5000));
         let records = figures["records"].as_u64().unwrap();
-        let words = format!("stopped at {file}: record {}: ", records + 1);
+        let words = format!("stopped at {file}: record {} (", records + 1);
         assert!(message.contains("full") && message.contains(&words), "{message}");
         // The refused record and those after it are a job for another filter.
         let rest: Vec<u8> = text
@@ -330,8 +329,8 @@ fn a_key_for_a_filter_without_one_is_refused() {
         run([command, &filter, "--secret", &key]).failed(
             2,
             &format!(
-                "coua: {filter}: the filter was created without a secret key: drop --secret, or name \
-                 another filter\n"
+                "coua: {filter}: the filter was created without a secret key; drop --secret, or \
+                 use another filter\n"
             ),
         );
     }
@@ -369,10 +368,11 @@ fn secret_keys() {
     let with = |key: &str| run_with(b"a\n", ["dedup", "--filter", &filter, "--secret", key]);
     assert_eq!(with(&key).good(), b"a\n");
     assert_eq!(with(&raw).good(), b"", "the same key in other letters");
-    let message = format!("coua: {filter}: the secret hash key is not the one of this filter\n");
+    let message = format!("coua: {filter}: wrong secret hash key for this filter\n");
     with(&other).failed(2, &message);
-    let message =
-        format!("coua: {filter}: filter needs its secret hash key to be read (--secret)\n");
+    let message = format!(
+        "coua: {filter}: filter cannot be read without its secret hash key (--secret FILE)\n"
+    );
     run(["info", &filter]).failed(2, &message);
     run_with(b"a\n", ["dedup", "--filter", &filter]).failed(2, &message);
     assert!(run(["info", &filter, "--secret", &key]).text().contains("siphash13"));
@@ -411,7 +411,7 @@ fn verify_takes_little_memory() {
                 run.stderr
             );
         }
-        let rest = "free some, or raise the limit of this process (ulimit -v)\n";
+        let rest = "free some memory, or raise the limit of this process (ulimit -v)\n";
         for words in [format!("compact {name}"), format!("merge -o both {name} {name}")] {
             let run = limited(&words);
             assert_eq!(run.code, Some(2), "{}", run.stderr);

@@ -32,12 +32,15 @@ fn formats_that_are_not_read_are_named() {
     let folder = Folder::new();
     let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     for (bytes, what) in [
-        (utf_16("\u{feff}id,x\n1,2\n"), "is UTF-16 text; give --encoding utf-16"),
-        (b"\xfe\xff\0a\0\n".to_vec(), "is UTF-16 text; give --encoding utf-16"),
-        (b"PK\x03\x04\x14\0".to_vec(), "is a zip archive; unpack it with `unzip -p`"),
-        (b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "is a 7z archive; unpack it with `7z e -so`"),
-        (b"\x5d\0\0\x80\0".to_vec(), "is an lzma file; unpack it with `xz -dc --format=lzma`"),
-        (b"\x1f\x9d\x90a".to_vec(), "is a file of `compress`; unpack it with `gzip -dc`"),
+        (utf_16("\u{feff}id,x\n1,2\n"), "is UTF-16 text; use --encoding utf-16"),
+        (b"\xfe\xff\0a\0\n".to_vec(), "is UTF-16 text; use --encoding utf-16"),
+        (b"PK\x03\x04\x14\0".to_vec(), "is a zip archive; pipe in the output of `unzip -p`"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "is a 7z archive; pipe in the output of `7z e -so`"),
+        (
+            b"\x5d\0\0\x80\0".to_vec(),
+            "is an lzma file; pipe in the output of `xz -dc --format=lzma`",
+        ),
+        (b"\x1f\x9d\x90a".to_vec(), "is a `compress` file; pipe in the output of `gzip -dc`"),
     ] {
         let file = folder.file("in", &bytes);
         for options in [&["dedup"][..], &["dedup", "--csv", "id"]] {
@@ -61,7 +64,7 @@ fn other_encodings_become_utf_8() {
     }
     let latin = run_with(b"\xe9\n\xe9\n", ["dedup", "--encoding=latin1"]).good();
     assert_eq!(latin, "\u{e9}\n".as_bytes());
-    let message = "error: invalid value 'utf-7' for '--encoding <NAME>': is not a known encoding";
+    let message = "error: invalid value 'utf-7' for '--encoding <NAME>': unknown encoding";
     let refused = run(["dedup", "--encoding", "utf-7"]);
     assert!(refused.stderr.contains(message.trim_start_matches("error: ")), "{}", refused.stderr);
 }
@@ -74,7 +77,8 @@ fn what_follows_gzip_data() {
     run(["dedup", &other]).failed(
         2,
         &format!(
-            "coua: {other}: broken gzip data: other bytes follow the end of the data; --force ignores them\n"
+            "coua: {other}: broken gzip data: other bytes follow the end of the data (--force \
+             ignores them)\n"
         ),
     );
     assert_eq!(run(["dedup", "--force", &other]).text(), "a\nb\n");
@@ -96,7 +100,11 @@ fn a_text_that_was_the_beginning_of_compressed_data() {
     folder.file("in", shell(folder.path(), "seq 5 | gzip").good());
     let refused = run_in(&folder, &dedup);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("/in: --resume: begins differently"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("/in: --resume: its beginning has changed"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(folder.read("out"), b"\x1f");
     let raw = [&dedup[..], &["--no-decompress", "--overwrite"]].concat();
     let raw: Vec<_> = raw.into_iter().filter(|option| *option != "--resume").collect();

@@ -2,8 +2,9 @@
 
 use crate::support::{Folder, json, run, run_in, run_with, shell};
 
-const ORDER: &str = "second: its header differs from that of first (found url, id, expected id, url), and the \
-                     records of both go to one output; give both the same columns, or run them one by one";
+const ORDER: &str = "second: its header differs from that of first (found url, id, expected id, \
+                     url), but both go to one output; run them separately, or give both the same \
+                     columns";
 
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -76,16 +77,15 @@ fn headers_may_differ_where_no_record_is_printed() {
     run_in(&folder, &[&["check", "--any", "f"][..], &both].concat()).good();
     run_in(&folder, &[&["remove", "f"][..], &both].concat()).good();
     run_in(&folder, &["check", "f", "--csv", "url", "first"])
-        .failed(1, "coua: f: has none of 2 records\n");
+        .failed(1, "coua: f: contains none of 2 records\n");
 }
 
 #[test]
 fn a_column_that_is_missing_is_told_with_those_there_are() {
     let folder = folder();
     folder.file("out", "kept\n");
-    let message = |name: &str| {
-        format!("coua: {name}: the header has no column \"x\" (its columns: id, url)\n")
-    };
+    let message =
+        |name: &str| format!("coua: {name}: no column \"x\" in the header (found id, url)\n");
     for command in [
         &["dedup", "-o", "out"][..],
         &["dedup", "--filter", "f", "-o", "out"],
@@ -101,7 +101,7 @@ fn a_column_that_is_missing_is_told_with_those_there_are() {
     }
     folder.file("third", "id\n1\n");
     let run = run_in(&folder, &["dedup", "--csv", "url", "first", "third"]);
-    run.failed(2, "coua: third: the header has no column \"url\" (its columns: id)\n");
+    run.failed(2, "coua: third: no column \"url\" in the header (found id)\n");
     assert_eq!(run.stdout, b"", "files are looked at first");
     let names = "long name\n".repeat(100).replace('\n', ",");
     let many = run_with(names.as_bytes(), ["dedup", "--csv", "x"]);
@@ -128,5 +128,5 @@ fn a_mark_alone_is_no_header() {
         assert_eq!(run.good(), b"", "{column}");
     }
     let comma = run_with(b"\n,\n", ["dedup", "--csv", "url"]);
-    comma.failed(2, "coua: standard input: the header has no column \"url\" (its columns: none)\n");
+    comma.failed(2, "coua: standard input: no column \"url\" in the header (found none)\n");
 }

@@ -99,9 +99,9 @@ fn a_missing_file_is_told_before_anything_is_written() {
 fn a_directory_is_no_file_of_records() {
     let folder = Folder::new();
     let name = folder.path().to_str().unwrap().to_owned();
-    let message = format!("coua: {name}: is a directory, not a file of records\n");
+    let message = format!("coua: {name}: is a directory, not an input file\n");
     run(["dedup", &name]).failed(2, &message);
-    let message = "coua: standard input: is a directory, not a file of records\n";
+    let message = "coua: standard input: is a directory, not an input file\n";
     shell(folder.path(), "$COUA dedup < .").failed(2, message);
 }
 

@@ -19,7 +19,7 @@ fn fields() {
     let bad = run_with(b"", ["dedup", "-k", "0"]);
     bad.failed(
         2,
-        "coua: -k 0: is not a list of fields such as 2 or 2,4 or 3-5 or 4-, counted from 1\n",
+        "coua: -k 0: expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-\n",
     );
     let bad = run_with(b"", ["dedup", "-t", ","]);
     bad.failed(2, "coua: -t: needs -k, --csv or --time-field\n");
@@ -29,7 +29,7 @@ fn fields() {
 fn one_record_without_a_key_is_told_as_one() {
     let run = run_with(b"short\n1 a\n", ["dedup", "-k2"]);
     assert!(
-        run.stderr.starts_with("coua: 1 record without a key passed through: "),
+        run.stderr.starts_with("coua: 1 record without a key passed through (first: "),
         "{}",
         run.stderr
     );
@@ -44,13 +44,13 @@ fn records_without_a_key() {
     let input = "1 a\nshort\n2 a\n\n3 b\nshort\n";
     let run = run_with(input.as_bytes(), ["dedup", "-k2"]);
     assert_eq!(run.stdout, b"1 a\nshort\n\n3 b\nshort\n");
-    let message = "coua: 3 records without a key passed through: first standard input: record 2: no \
-                   field 2\n";
+    let message = "coua: 3 records without a key passed through (first: standard input: record 2: \
+                   no field 2)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     let run = run_with(input.as_bytes(), ["dedup", "-k2", "--on-missing=drop"]);
     assert_eq!(run.stdout, b"1 a\n3 b\n");
-    let message = "coua: 3 records without a key left out: first standard input: record 2: no \
-                   field 2\n";
+    let message = "coua: 3 records without a key dropped (first: standard input: record 2: no \
+                   field 2)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     for threads in ["1", "2", "3", "4"] {
         let args = ["dedup", "-k2", "--on-missing=error", "-j", threads];
@@ -86,15 +86,15 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
     let input = b"{\"id\":1}\n{\"id\":2}\n";
     let message = |what: &str| {
         format!(
-            "coua: standard input: record 1: {what}: no key in 2 records; correct the option that \
-             says where keys are, or add --on-missing\n"
+            "coua: standard input: record 1: {what}: no key in 2 records; fix the option that \
+             selects keys, or add --on-missing\n"
         )
     };
     for (option, what) in [
         (&["--json", "/idx"][..], "nothing at /idx"),
         (&["-k", "2"], "no field 2"),
         (&["--csv", "2"], "no column 2"),
-        (&["--regex", "x"], "no match of the regular expression"),
+        (&["--regex", "x"], "the regular expression does not match"),
     ] {
         for command in [
             &["dedup"][..],
@@ -158,7 +158,7 @@ fn csv_columns() {
     assert_eq!(text(input, &["--csv", "id", "--csv", "url"]), input);
     let input = "id;url\r\n1;x\r\n2;x\r\n";
     assert_eq!(text(input, &["--csv", "url", "-t;"]), "id;url\r\n1;x\r\n");
-    let zero = "coua: --csv 0: columns are counted from 1; --csv '=0' is the column of this name\n";
+    let zero = "coua: --csv 0: columns count from 1; --csv '=0' selects a column named 0\n";
     run_with(b"", ["dedup", "--csv", "0"]).failed(2, zero);
 }
 
@@ -174,14 +174,14 @@ fn ragged_csv() {
     let input = "id,url\n1,a\n2\n3,a,extra\n4,\"open\n5,b\n";
     let run = run_with(input.as_bytes(), ["dedup", "--csv", "url"]);
     assert_eq!(run.stdout, b"id,url\n1,a\n2\n4,\"open\n5,b\n");
-    let message = "coua: 2 records without a key passed through: first standard input: record 3: no \
-                   column 2\n";
+    let message = "coua: 2 records without a key passed through (first: standard input: record 3: \
+                   no column 2)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     let run = run_with(input.as_bytes(), ["dedup", "--csv", "url", "--on-missing=drop"]);
     assert_eq!(run.stdout, b"id,url\n1,a\n");
     let open = b"id,url\n1,\"open\n";
     let run = run_with(open, ["dedup", "--csv", "url", "--on-missing=error"]);
-    run.failed(2, "coua: standard input: record 2: a quote is never closed\n");
+    run.failed(2, "coua: standard input: record 2: unclosed quote\n");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn json_pointers() {
     let twice = [&deep[..], &deep].concat();
     assert_eq!(text(&twice, &["--json", &"/a".repeat(1000)]), deep);
     let bad = run_with(b"", ["dedup", "--json", "id"]);
-    bad.failed(2, "coua: --json id: a JSON pointer begins with a slash: /id\n");
+    bad.failed(2, "coua: --json id: a JSON pointer begins with a slash; use /id\n");
 }
 
 #[test]
@@ -206,11 +206,11 @@ fn broken_json() {
     let input = "{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n{\"id\":1}\n\n\u{0}\n";
     let run = run_with(input.as_bytes(), ["dedup", "--json", "/id"]);
     assert_eq!(run.stdout, b"{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n\n\0\n");
-    let message = "coua: 5 records without a key passed through: first standard input: record 2: no \
-                   valid JSON\n";
+    let message = "coua: 5 records without a key passed through (first: standard input: record 2: \
+                   invalid JSON)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     let run = run_with(input.as_bytes(), ["dedup", "--json", "/id", "--on-missing=error"]);
-    run.failed(2, "coua: standard input: record 2: no valid JSON\n");
+    run.failed(2, "coua: standard input: record 2: invalid JSON\n");
     let run = run_with(b"{}\n", ["dedup", "--json", "/id", "--on-missing=error"]);
     run.failed(2, "coua: standard input: record 1: nothing at /id\n");
     let deep = "[".repeat(1_000_000) + "\n";
@@ -237,7 +237,7 @@ fn groups_of_a_regular_expression_that_took_no_part() {
     assert_eq!(text(input, &["--regex", alternatives]), "ab\nba\nid=5\nkey=5\n");
     assert_eq!(text("k1 x\nk1\nk1 x\nk1\n", &["--regex", "(k.)( x)?"]), "k1 x\nk1\n");
     let run = run_with(b"a\nax\n", ["dedup", "--regex", "a(x)?", "--on-missing=error"]);
-    let message = "coua: standard input: record 1: no group of the regular expression took part\n";
+    let message = "coua: standard input: record 1: no group of the regular expression matched\n";
     run.failed(2, message);
 }
 
@@ -257,10 +257,7 @@ fn an_argument_that_is_no_text_is_named() {
     use std::os::unix::ffi::OsStrExt;
     let args = ["dedup", "--csv"].map(OsStr::new);
     let run = run_with(b"", args.into_iter().chain([OsStr::from_bytes(b"caf\xe9")]));
-    run.failed(
-        2,
-        "coua: caf\u{fffd}: is not UTF-8, as all arguments but the names of files must be\n",
-    );
+    run.failed(2, "coua: caf\u{fffd}: is not UTF-8; only file names may contain other bytes\n");
 }
 
 #[test]

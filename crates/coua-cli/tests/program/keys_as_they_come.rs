@@ -45,16 +45,16 @@ fn whole_rows_and_all_columns_but_some() {
     );
     assert_eq!(
         told(&["--csv-except", "at"], "id,time\n"),
-        "coua: standard input: the header has no column \"at\" (its columns: id, time)\n"
+        "coua: standard input: no column \"at\" in the header (found id, time)\n"
     );
     assert_eq!(
         told(&["--csv", "*", "--csv", "id"], "id\n"),
-        "coua: '*': is all columns: give it alone; --csv '=*' is the column of this name\n"
+        "coua: '*': means all columns, so give it alone; --csv '=*' selects a column named *\n"
     );
     assert_eq!(
         told(&["--csv-except", "1"], "5\n6\n"),
-        "coua: standard input: record 1: no column but those of --csv-except: no key in 2 records; correct the option \
-         that says where keys are, or add --on-missing\n"
+        "coua: standard input: record 1: no column other than those of --csv-except: no key in 2 \
+         records; fix the option that selects keys, or add --on-missing\n"
     );
 }
 
@@ -63,8 +63,8 @@ fn two_columns_of_one_name_are_told_apart() {
     let table = "id,a,id\n1,x,5\n2,x,5\n";
     assert_eq!(
         told(&["--csv", "id"], table),
-        "coua: standard input: the header has several columns \"id\" (numbers 1 and 3); choose one by its \
-         number or as --csv 'id[2]'\n"
+        "coua: standard input: several columns are named \"id\" (numbers 1 and 3); use a number, \
+         or --csv 'id[2]'\n"
     );
     dedups(&["--csv", "id[2]"], table.as_bytes(), b"id,a,id\n1,x,5\n");
     dedups(&["--csv", "id[2],a"], table.as_bytes(), b"id,a,id\n1,x,5\n");
@@ -76,7 +76,7 @@ fn lines_before_a_header() {
     dedups(&["--csv", "id", "-t", ";"], excel, b"sep=;\n\nid;x\n1;2\n");
     assert_eq!(
         told(&["--csv", "id"], "sep=;\nid;x\n"),
-        "coua: standard input: its first line says that ';' separates the columns, not ','; give -t ';'\n"
+        "coua: standard input: its first line declares ';' as the separator, not ','; use -t ';'\n"
     );
     let commented = b"# made by hand\n# twice\nid,x\n1,2\n# 1,3\n1,4\n";
     dedups(
@@ -121,7 +121,7 @@ fn blanks_around_names() {
     dedups(&["--csv", "name", "--trim"], table, b"id, name\n1, a\n");
     assert_eq!(
         told(&["--csv", "name"], "id, name\n"),
-        "coua: standard input: the header has no column \"name\" (its columns: id, \" name\")\n"
+        "coua: standard input: no column \"name\" in the header (found id, \" name\")\n"
     );
 }
 
@@ -137,8 +137,8 @@ fn quotes_that_mean_nothing() {
 #[test]
 fn an_empty_part_is_a_missing_one_unless_told() {
     let people = "id,email\n1,\n2,\n3,x@y\n4,x@y\n";
-    let first = "coua: 2 records without a key passed through: first standard input: record 2: the key is \
-                 empty (--empty=key makes it a key)\n";
+    let first = "coua: 2 records without a key passed through (first: standard input: record 2: \
+                 empty key, which --empty=key accepts)\n";
     let found = run_with(people.as_bytes(), ["dedup", "--csv", "email"]);
     assert_eq!(
         (found.stdout, found.stderr.as_str()),
@@ -190,12 +190,12 @@ fn json_lines_as_programs_write_them() {
 fn what_is_no_line_of_json_is_named() {
     assert_eq!(
         told(&["--json", ".user.id"], ""),
-        "coua: --json .user.id: a JSON pointer begins with a slash: /user/id\n"
+        "coua: --json .user.id: a JSON pointer begins with a slash; use /user/id\n"
     );
     let array = told(&["--json", "/id"], "[{\"id\":1},{\"id\":1}]\n");
-    assert!(array.contains("a JSON array; make lines of it with `jq -c '.[]'`"), "{array}");
+    assert!(array.contains("a JSON array; split it into lines with `jq -c '.[]'`"), "{array}");
     let pretty = told(&["--json", "/id"], "[\n  {\"id\":1}\n]\n");
-    assert!(pretty.contains("a JSON array; make lines"), "{pretty}");
+    assert!(pretty.contains("a JSON array; split it into lines"), "{pretty}");
 }
 
 #[test]

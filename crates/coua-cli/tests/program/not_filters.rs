@@ -31,8 +31,8 @@ fn an_empty_file_is_no_filter_yet() {
     let input = folder.file("input", "a\n");
     let filter = folder.file("seen", "");
     let message = format!(
-        "coua: {filter}: is empty: the run that creates this filter has committed nothing yet, or was \
-         interrupted; run it again, or remove the file\n"
+        "coua: {filter}: is empty: the run that created it was interrupted, or has not committed \
+         yet; run it again, or remove the file\n"
     );
     for args in [
         &["check", &*filter, &input][..],
@@ -147,8 +147,9 @@ fn only_filters_and_empty_files_are_replaced() {
     let folder = Folder::new();
     folder.file("input", "a\n");
     run_in(&folder, &["add", "other", "input"]).good();
-    let lost = "is not a filter, and is not overwritten: name another output, or remove it first";
-    let taken = "is not a filter (add, check, count and remove take the filter first, then files of records)";
+    let lost = "is not a filter; refusing to overwrite it (choose another output, or delete it)";
+    let taken =
+        "is not a filter file (add, check, count and remove take FILTER first, then input files)";
     for (content, name) in
         [(&b"a,b\n1,2\n"[..], "table"), (b"\x89PNG\r\n\x1a\n", "png"), (&[0; 600], "zeros")]
     {
@@ -187,7 +188,7 @@ fn filters_are_no_place_for_records() {
     for filter in ["other", "forgets", "torn"] {
         let before = folder.read(filter);
         let message = format!(
-            "coua: {filter}: is a filter file, and is not overwritten: name another output, or remove the file first\n"
+            "coua: {filter}: is a filter file; refusing to overwrite it (choose another output, or delete it)\n"
         );
         for args in [
             &["dedup", "--filter", "seen", "-o", filter, "input"][..],

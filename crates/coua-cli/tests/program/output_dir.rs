@@ -323,16 +323,16 @@ fn what_is_refused_leaves_everything_as_it_was() {
     let before = tree(folder.path());
     let inputs = ["in/1", "in/b/2"];
     for (options, words) in [
-        (&["--output-dir", "in"][..], "in/1: is also an input: name another output"),
+        (&["--output-dir", "in"][..], "in/1: is also an input; choose another output"),
         (&["--output-dir", "old"], "old/b/2: Is a directory"),
-        (&["--output-dir", "old", "in/4"], "old/4: is also an input: name another output"),
+        (&["--output-dir", "old", "in/4"], "old/4: is also an input; choose another output"),
         (&["--output-dir", "new/x/1", "--known", "none"], "none: No such file or directory"),
         (&["--output-dir", "seen/x"], "seen: --output-dir: is a file, not a folder"),
         (&["--output-dir", "new", "--tee-dups", "new/b/2"], "new/b/2: is also the output"),
         (&["--output-dir", "new", "--tee-dups", "none/x"], "none/x: No such file or directory"),
         (&["--output-dir", "new", "--tee-dups", "in/1"], "in/1: is also an input"),
         (&["--output-dir", "old", "--filter", "old/1"], "old/1: is also the filter file"),
-        (&["--output-dir", "new", "in/../in/1"], "its output would be new/1, and so would that"),
+        (&["--output-dir", "new", "in/../in/1"], "its output would be new/1, like that of"),
         (&["--output-dir", "new", "in/5"], "in/5: No such file or directory"),
         (&["--output-dir", "new", "in"], "in: is a directory"),
         (
@@ -473,7 +473,7 @@ fn a_killed_run_starts_over_or_is_resumed() {
         // The output is not emptied by a run that knows nothing of it.
         let again = shell(folder.path(), &dedup);
         assert!(
-            again.stderr.contains("holds what an interrupted `coua dedup`"),
+            again.stderr.contains("holds the output of an interrupted `coua dedup`"),
             "{}",
             again.stderr
         );

@@ -168,14 +168,14 @@ fn both_at_once() {
 fn an_output_is_no_input() {
     let folder = Folder::new();
     let file = folder.file("lines", "a\na\n");
-    let message = format!("coua: {file}: is also an input: name another output\n");
+    let message = format!("coua: {file}: is also an input; choose another output\n");
     run(["dedup", &file, "-o", &file]).failed(2, &message);
     run(["dedup", &file, "--tee-dups", &file]).failed(2, &message);
-    let message = "coua: standard output: is also an input: name another output\n";
+    let message = "coua: standard output: is also an input; choose another output\n";
     shell(folder.path(), "$COUA dedup lines >> lines").failed(2, message);
     shell(folder.path(), "ln lines link; $COUA dedup < link >> lines").failed(2, message);
     let output = folder.join("output");
-    let message = format!("coua: {output}: is also the output: name another file\n");
+    let message = format!("coua: {output}: is also the output; choose another file\n");
     run(["dedup", &file, "-o", &output, "--tee-dups", &output]).failed(2, &message);
     assert_eq!(folder.read("lines"), b"a\na\n");
 }
@@ -187,7 +187,7 @@ fn an_output_is_no_filter() {
     let script = |script: &str| shell(folder.path(), script);
     script("$COUA dedup --filter f lines > /dev/null; ln -s f link; mkdir sub").good();
     let before = folder.read("f");
-    let message = |name| format!("coua: {name}: is also the filter file: name another output\n");
+    let message = |name| format!("coua: {name}: is also the filter file; choose another output\n");
     for (output, name) in [
         ("-o f", "f"),
         ("-o ./f", "./f"),
@@ -221,7 +221,7 @@ fn the_filter_is_neither_input_nor_output() {
             ["add f NAME", "add f < NAME", "remove f NAME", "dedup --filter f NAME -o out"]
         {
             let run = script(&format!("$COUA {}", command.replace("NAME", name)));
-            let words = "is the filter file, which this run changes: name another input\n";
+            let words = "is the filter file, which this run changes; choose another input\n";
             assert!(
                 run.code == Some(2) && run.stderr.ends_with(words),
                 "{command}: {}",
@@ -230,10 +230,10 @@ fn the_filter_is_neither_input_nor_output() {
         }
         for command in ["dedup --filter f -o NAME lines", "remove f --report found -o NAME lines"] {
             let run = script(&format!("$COUA {}", command.replace("NAME", name)));
-            let message = format!("coua: {name}: is also the filter file: name another output\n");
+            let message = format!("coua: {name}: is also the filter file; choose another output\n");
             run.failed(2, &message);
         }
-        let message = "coua: standard output: is also the filter file: name another output\n";
+        let message = "coua: standard output: is also the filter file; choose another output\n";
         for command in ["check f", "count f", "dedup --filter f", "remove f --report found"] {
             script(&format!("$COUA {command} lines >> {name}")).failed(2, message);
         }
@@ -241,7 +241,7 @@ fn the_filter_is_neither_input_nor_output() {
     }
     // Also where the filter would be new.
     script("$COUA dedup --filter dangling -o new lines")
-        .failed(2, "coua: new: is also the filter file: name another output\n");
+        .failed(2, "coua: new: is also the filter file; choose another output\n");
     assert!(!folder.has("out") && !folder.has("new"));
 }
 
@@ -261,8 +261,7 @@ fn the_key_is_not_written_over() {
         ("merge -o k --secret k f", "k"),
         ("convert f -o k --secret k --hash-bits 40", "k"),
     ] {
-        let message =
-            format!("coua: {name}: is also the file of the secret key: name another output\n");
+        let message = format!("coua: {name}: is also the secret key file; choose another output\n");
         script(&format!("$COUA {command}")).failed(2, &message);
     }
     assert_eq!(folder.read("k"), b"0123456789abcdef");
@@ -329,7 +328,7 @@ fn named_outputs_that_are_no_files_are_recorded() {
 fn a_reader_that_goes_away_is_told_where_another_output_suffers() {
     let folder = Folder::new();
     folder.file("lines", lines(300_000, Repeats::Many));
-    let said = "was closed by its reader, so that neither output is complete\n";
+    let said = "was closed by its reader, so neither output is complete\n";
     let script =
         "mkfifo pipe && { head -1 pipe > /dev/null & } && $COUA dedup lines -o out --tee-dups pipe";
     shell(folder.path(), script).failed(2, &format!("coua: pipe: {said}"));
@@ -380,7 +379,7 @@ fn a_dash_is_standard_output() {
     assert_eq!(folder.read("out"), b"a\n");
     shell(folder.path(), "$COUA dedup --tee-dups - in").failed(
         2,
-        "coua: --tee-dups -: standard output has the first occurrences: give -o as well\n",
+        "coua: --tee-dups -: standard output already gets the first occurrences; add -o\n",
     );
     shell(folder.path(), "$COUA dedup --filter f -o - --resume in").failed(
         2,

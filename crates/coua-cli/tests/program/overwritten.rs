@@ -43,7 +43,7 @@ fn a_shortened_filter_is_an_error() {
         drop(input);
         assert_eq!(wait(&mut child).code(), Some(2), "{command:?}");
         let said = messages(&mut child);
-        assert!(said.contains("seen: cannot be read any more: "), "{said}");
+        assert!(said.contains("seen: is no longer readable: "), "{said}");
     }
 }
 

@@ -45,7 +45,7 @@ fn an_output_that_cannot_be_read_stays() {
         run
     };
     let message = format!(
-        "coua: {output}: cannot be read, as is needed where a filter file remembers what is in it: \
+        "coua: {output}: is not readable, but the filter file must remember its content: \
          Permission denied\n"
     );
     for more in [&["--filter", &filter][..], &["--filter", &filter, "--tee-dups", &repeats]] {
@@ -77,7 +77,7 @@ fn a_folder_that_cannot_be_read_is_refused_before_any_work() {
         set_mode(&folder.join("drop"), 0o777);
         run
     };
-    let words = "its folder cannot be opened, as is needed to bring its name to the disk: Permission denied";
+    let words = "its folder cannot be opened, which is needed to sync its name: Permission denied";
     for _ in 0..2 {
         for args in [&["dedup", "--filter", &filter, &input][..], &["add", &filter, &input]] {
             run(args).failed(2, &format!("coua: {filter}: {words}\n"));

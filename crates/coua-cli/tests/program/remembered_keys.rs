@@ -49,8 +49,8 @@ fn other_normalizers_are_refused() {
         &["check", "f", "--url=no-www,sort-query"],
     ] {
         let words = format!(
-            "coua: {f}: its keys are made with --ignore-case, and not with {}: drop these options, or name another \
-             filter\n",
+            "coua: {f}: its keys were made with --ignore-case, not with {}; drop these options, or \
+             use another filter\n",
             match args[0] {
                 "add" => "--ignore-case --url",
                 "count" => "--ignore-case --unicode",
@@ -64,8 +64,8 @@ fn other_normalizers_are_refused() {
     let folder = Folder::new();
     with(&folder, "a\n", &["add", "f"]).good();
     let words = format!(
-        "coua: {}: its keys are made with no option, and not with --ignore-case: drop these options, or name \
-         another filter\n",
+        "coua: {}: its keys were made with no option, not with --ignore-case; drop these options, \
+         or use another filter\n",
         folder.join("f")
     );
     with(&folder, "A\n", &["check", "-i", "f"]).failed(2, &words);
@@ -100,8 +100,8 @@ fn a_finder_that_was_forgotten_is_named() {
     let folder = Folder::new();
     with(&folder, "{\"id\":1}\n", &["add", "f", "--json", "/id"]).good();
     let f = folder.join("f");
-    let hint = "none of 1 record: its keys were found with --json /id; give that as well, unless the records are such \
-                keys\n";
+    let hint = "none of 1 record: its keys were selected with --json /id; add that, unless each \
+                record is a key\n";
     for args in [
         &["check", "f"][..],
         &["check", "-c", "f"],
@@ -110,10 +110,10 @@ fn a_finder_that_was_forgotten_is_named() {
         &["count", "f"],
     ] {
         let run = with(&folder, "{\"id\":1}\n", args);
-        assert_eq!(run.stderr, format!("coua: {f}: has {hint}"), "{args:?}");
+        assert_eq!(run.stderr, format!("coua: {f}: contains {hint}"), "{args:?}");
     }
     let run = with(&folder, "{\"id\":2}\n", &["dedup", "--filter", "f"]);
-    assert_eq!((run.code, run.stderr), (Some(0), format!("coua: {f}: had {hint}")));
+    assert_eq!((run.code, run.stderr), (Some(0), format!("coua: {f}: contained {hint}")));
     for (text, args) in [
         ("1\n", &["check", "f"][..]),
         ("{\"id\":3}\n", &["check", "-v", "--json", "/id", "f"]),
@@ -146,8 +146,8 @@ fn whole_files() {
     assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");
     run_in(&folder, &["merge", "-o", "all", "f", "h"]).failed(
         2,
-        "coua: h: its keys are made with no option, and not with --ignore-case: drop these options, or name \
-         another filter\n",
+        "coua: h: its keys were made with no option, not with --ignore-case; drop these options, \
+         or use another filter\n",
     );
     assert!(!folder.has("all"));
 }

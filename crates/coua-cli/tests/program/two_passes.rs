@@ -22,8 +22,8 @@ fn records_without_a_key() {
     }
     run_with(b"a\nb\n", ["dedup", "-k2", "-u"]).failed(
         2,
-        "coua: standard input: record 1: no field 2: no key in 2 records; correct the option that says where \
-         keys are, or add --on-missing\n",
+        "coua: standard input: record 1: no field 2: no key in 2 records; fix the option that \
+         selects keys, or add --on-missing\n",
     );
 }
 
@@ -77,13 +77,16 @@ fn what_cannot_be_is_refused() {
     for (options, words) in [
         (
             &["--keep", "last", "--filter", "f"][..],
-            "--keep last: reads the inputs twice, with a filter of its own",
+            "--keep last: reads the inputs twice, with its own filter",
         ),
         (&["-c", "--filter", "f"], "-c: reads the inputs twice"),
-        (&["-u", "--window", "1h"], "--keep none: reads the inputs twice, and remembers all bits"),
+        (
+            &["-u", "--window", "1h"],
+            "--keep none: reads the inputs twice, and remembers all hash bits",
+        ),
         (
             &["-u", "--rate", "0.1", "--max-items", "9"],
-            "drop options about rates, numbers of items and windows",
+            "drop the options for rates, numbers of items and windows",
         ),
         (&["-u", "--keep", "first"], "cannot be used with"),
         (&["--keep", "third"], "invalid value 'third'"),
@@ -94,7 +97,8 @@ fn what_cannot_be_is_refused() {
     }
     run_with(b"a\n", ["dedup", "-u", "--no-spool"]).failed(
         2,
-        "coua: standard input: can be read only once, but this job reads its inputs twice: drop --no-spool, or give a file\n",
+        "coua: standard input: can be read only once, but this run reads its inputs twice; drop \
+         --no-spool, or use a file\n",
     );
     assert_eq!(run_in(&folder, &["dedup", "-u", "--no-spool", "in"]).text(), "a\nb\n");
     run_in(&folder, &["dedup", "--keep", "first", "--filter", "f", "in"]).text();
@@ -108,13 +112,14 @@ fn a_copy_that_finds_no_room_is_told() {
     let refused = shell(folder.path(), "seq 3 | TMPDIR=$PWD/none $COUA dedup -u -o out");
     assert!(
         refused.code == Some(2)
-            && refused.stderr.contains("/none: a copy of standard input for the second pass: ")
+            && refused.stderr.contains("/none: cannot copy standard input for the second pass: ")
     );
     assert!(!folder.has("out"));
     // Of the size that files may have.
     let script = "trap '' XFSZ; ulimit -f 8; seq 99999 | TMPDIR=$PWD $COUA dedup -u -o out";
     let full = shell(folder.path(), script);
-    let words = ": a copy of standard input for the second pass: File too large (TMPDIR names the folder)\n";
+    let words = ": cannot copy standard input for the second pass: File too large (TMPDIR sets the \
+                 folder)\n";
     assert!(full.code == Some(2) && full.stderr.ends_with(words), "{}", full.stderr);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }
@@ -170,7 +175,8 @@ fn an_input_that_changes_in_the_first_pass_is_noticed() {
         let words = if *change == "rm in" {
             "coua: in: No such file or directory\n"
         } else {
-            "coua: in: was changed while it was read twice, so what was printed may be wrong: run it again\n"
+            "coua: in: changed while it was read twice, so the output may be wrong; run the \
+             command again\n"
         };
         run.failed(2, words);
         assert!(!folder.has(output), "{change}");
@@ -195,5 +201,5 @@ fn an_input_that_changes_in_the_second_pass_is_noticed() {
     std::io::copy(&mut pipe, &mut std::io::sink()).ok();
     let messages = crate::support::messages(&mut child);
     assert_eq!(crate::support::wait(&mut child).code(), Some(2));
-    assert!(messages.contains("/in: was changed while it was read twice"), "{messages}");
+    assert!(messages.contains("/in: changed while it was read twice"), "{messages}");
 }

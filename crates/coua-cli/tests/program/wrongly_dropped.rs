@@ -44,8 +44,8 @@ fn many_wrong_repeats_are_told_without_being_asked() {
     let first = dedup(&[]);
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: of 9,745 repeats, about 9,745 were probably new records: the filter remembers only 8 bits of every \
-         hash; use a filter with a lower --rate or with more --hash-bits\n",
+        "coua: {}: about 9,745 of 9,745 repeats were probably new records, because the filter \
+         remembers only 8 bits of every hash; use a lower --rate or more --hash-bits\n",
         path.display()
     );
     assert_eq!((first.code, first.stderr), (Some(0), message));

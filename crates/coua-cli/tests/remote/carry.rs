@@ -67,7 +67,7 @@ fn how_keys_are_made_is_carried(kind: Kind) {
     let (file, at) = (folder.join("long"), address(&server, "long"));
     let regex = format!("a({})", "x?".repeat(3_000));
     run_with(b"ax\n", ["add", "--regex", &regex, &file]).good();
-    let words = "the options that find its keys are longer than a server remembers";
+    let words = "the options that select its keys are too long for a server";
     run(["push", &file, &at]).failed(2, &format!("coua: {at}: {words}\n"));
 }
 
@@ -248,23 +248,23 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     };
     refused("seen", &there, &key, "there: already exists");
     assert_eq!(folder.read("there"), b"text");
-    refused("none", &file, &key, "there is no such filter");
+    refused("none", &file, &key, "no such filter");
     refused("text", &file, &key, "WRONGTYPE");
     refused("bloom", &file, &key, "WRONGTYPE");
     refused("seen", &file, &there, "is not a hash key");
-    refused("seen", &file, &file, "is also the file of the secret key");
+    refused("seen", &file, &file, "is also the secret key file");
     assert!(!fs::exists(&key).unwrap(), "a key without its filter is of no use");
     let said = refusal(&["pull", &at("seen"), &file]);
     assert!(said.contains("has a secret key"), "{said}");
     let other = folder.file("other", "000102030405060708090a0b0c0d0e0f\n");
-    refused("seen", &file, &other, "holds another key");
+    refused("seen", &file, &other, "already exists with a different key");
     let said = refusal(&["pull", &file, &file]);
     assert!(said.contains("is not an address"), "{said}");
     // A filter of RedisBloom: 4 items in 2^10 buckets.
     let header = [4_u64, 1024, 0, 1].map(u64::to_le_bytes).concat();
     let header = [&header[..], &[2, 0, 20, 0, 1, 0]].concat();
     client.call(&[b"CF.LOADCHUNK".as_slice(), b"peer", b"1", &header]);
-    refused("peer", &file, &key, "layout of RedisBloom");
+    refused("peer", &file, &key, "RedisBloom's layout");
 }
 
 fn what_cannot_be_pushed_is_refused(kind: Kind) {
@@ -279,13 +279,13 @@ fn what_cannot_be_pushed_is_refused(kind: Kind) {
         let said = refusal(&["push", file, &address(&server, name)]);
         assert!(said.contains(words), "{said}");
     };
-    refused(&file, "there", "there is a filter of this name already");
+    refused(&file, "there", "the key exists already");
     refused(&file, "text", "WRONGTYPE");
     refused(&file, "new?shards=2", "cannot be spread over shards");
     refused(&folder.file("other", "text"), "new", "other");
     assert_eq!(client.run("EXISTS new").integer(), 0);
     client.good("CONFIG SET coua.key-memory-limit 1kb");
-    refused(&file, "new", "the server does not take the filter");
+    refused(&file, "new", "the server refused the filter");
     assert_eq!(client.run("EXISTS new").integer(), 0, "nothing is left half loaded");
 }
 
@@ -382,5 +382,5 @@ fn windows_are_made_and_carried(kind: Kind) {
     let file = folder.join("last.coua");
     run(["add", &file, "--window", "4h", "--window-by", "last"]).good();
     let said = refusal(&["push", &file, &address(&server, "last")]);
-    assert!(said.contains("does not take a filter with --window-by last"), "{said}");
+    assert!(said.contains("cannot hold a filter with --window-by last"), "{said}");
 }

@@ -43,7 +43,7 @@ fn all_commands_work_on_one_filter(kind: Kind) {
     assert_eq!(with("x\na\nb\n", &["check", "-v", at]).text(), "x\n");
     assert_eq!(with("x\na\nb\n", &["check", "-c", at]).text(), "2\n");
     with("x\ny\n", &["check", "--any", at]).failed(1, "");
-    let none = format!("coua: {at}: has none of 2 records\n");
+    let none = format!("coua: {at}: contains none of 2 records\n");
     with("x\ny\n", &["check", at]).failed(1, &none);
     assert_eq!(with("x\na\nb\n", &["remove", at, "--report", "found"]).text(), "a\nb\n");
     assert_eq!(with("x\na\nb\n", &["remove", at, "--report", "not-found"]).text(), "x\nb\n");
@@ -111,8 +111,8 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     differs.failed(
         2,
         &format!(
-            "coua: {at}: the filter exists, and its --hash-bits is 64.00, not 20: \
-        leave --hash-bits out, or name another filter\n"
+            "coua: {at}: the existing filter has --hash-bits 64.00, not 20; drop --hash-bits, or \
+             use another filter\n"
         ),
     );
 }
@@ -132,7 +132,7 @@ fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
         (run.stderr, client.info("commandstats", "cmdstat_cf.info").unwrap())
     };
     let (told, without) = dedup(&[]);
-    let words = "were probably new records: the filter remembers only 8 bits";
+    let words = "were probably new records, because the filter remembers only 8 bits";
     assert!(told.contains(words), "{told}");
     let (_, with) = dedup(&["--stats"]);
     let [without, with] = [without, with].map(|it| it[..it.find(',').unwrap()].to_owned());

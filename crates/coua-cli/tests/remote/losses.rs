@@ -106,7 +106,7 @@ fn a_server_that_stays_away_ends_the_run(kind: Kind) {
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert_eq!(output.stdout, b"a\nc\n", "what could not be asked is printed");
     for part in
-        ["gave up after 0.2 s", "no answer for 2 records", "stopped after standard input: record 5"]
+        ["gave up after 0.2 s", "no reply for 2 records", "stopped after standard input: record 5"]
     {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
@@ -155,7 +155,7 @@ fn a_full_filter_tells_of_lost_answers(kind: Kind) {
         let run = run_with(&text, [command, &[at.as_str()]].concat());
         assert!(proxy.was_cut(), "the wire was cut");
         assert_eq!(run.code, Some(3), "{}", run.stderr);
-        let words = ", but for some whose answer was lost";
+        let words = ", except some whose reply was lost";
         assert!(run.stderr.contains(words), "{}", run.stderr);
     }
 }

@@ -68,7 +68,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
         run([command, &missing]).failed(
             2,
             &format!(
-                "coua: {missing}: there is no such filter: coua dedup or coua add creates it\n"
+                "coua: {missing}: no such filter; create it with `coua dedup` or `coua add`\n"
             ),
         );
     }
@@ -91,17 +91,20 @@ fn what_only_files_have_is_told(kind: Kind) {
         let name = option.split('=').next().unwrap();
         run.failed(
             2,
-            &format!("coua: {name}: is for filter files only, not for a filter on a server\n"),
+            &format!("coua: {name}: works only with filter files, not with a filter on a server\n"),
         );
     }
     for command in ["check", "count", "remove", "info"] {
-        run([command, &at, "--secret=none"])
-            .failed(2, "coua: --secret: is for filter files only, not for a filter on a server\n");
+        run([command, &at, "--secret=none"]).failed(
+            2,
+            "coua: --secret: works only with filter files, not with a filter on a server\n",
+        );
     }
     let folder = Folder::new();
     let out = folder.join("out");
     let resumed = run(["dedup", "--filter", &at, "--resume", "-o", &out]);
-    resumed.failed(2, "coua: --resume: is for filter files only, not for a filter on a server\n");
+    resumed
+        .failed(2, "coua: --resume: works only with filter files, not with a filter on a server\n");
     assert!(!folder.has("out"));
     for args in [
         &["verify"][..],
@@ -110,7 +113,7 @@ fn what_only_files_have_is_told(kind: Kind) {
         &["convert", "--hash-bits=9", "-o", "x"],
     ] {
         let run = run([args, &[&at]].concat());
-        assert!(run.code == Some(2) && run.stderr.contains("takes filter files"), "{}", run.stderr);
+        assert!(run.code == Some(2) && run.stderr.contains("needs a file"), "{}", run.stderr);
     }
     assert_eq!(server.client().run("DBSIZE").to_string(), ":0");
 }
@@ -119,14 +122,11 @@ fn what_a_server_cannot_do_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
     for (args, words) in [
-        (&["--max-items=9"][..], "--max-items: needs --rate for a filter on a server"),
-        (&["--rate=0.1"], "--rate: needs the number of items"),
+        (&["--max-items=9"][..], "--max-items: needs --rate on a server"),
+        (&["--rate=0.1"], "--rate: needs a number of items"),
         (&["--when-full=grow", "--capacity=9"], "--when-full=grow: is not available on a server"),
         (&["--window=1h", "--window-by=last"], "--window-by=last: is not available on a server"),
-        (
-            &["--when-full=error"],
-            "--when-full=error: needs --capacity for a new filter on a server",
-        ),
+        (&["--when-full=error"], "--when-full=error: needs --capacity on a server"),
     ] {
         let run = run([&["add", &at], args].concat());
         assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
@@ -148,11 +148,16 @@ fn a_filter_that_is_otherwise_is_told(kind: Kind) {
         (&grows, "--hash-bits=20", "30.00"),
     ] {
         let run = run(["dedup", "--filter", at, option]);
-        let words = format!("its {} is {is}, not ", option.split('=').next().unwrap());
+        let words =
+            format!("the existing filter has {} {is}, not ", option.split('=').next().unwrap());
         assert!(run.code == Some(2) && run.stderr.contains(&words), "{option}: {}", run.stderr);
     }
     let run = run(["add", &grows, "--rate=1e-9", "--capacity=1000"]);
-    assert!(run.code == Some(2) && run.stderr.contains("its --rate is "), "{}", run.stderr);
+    assert!(
+        run.code == Some(2) && run.stderr.contains("the existing filter has --rate "),
+        "{}",
+        run.stderr
+    );
 }
 
 fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
@@ -169,7 +174,7 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
         assert_eq!(full.code, Some(3), "{}", full.stderr);
         let words = format!("is full; stopped at {file}: record ");
         let place = full.stderr.find(&words).unwrap_or_else(|| panic!("{}", full.stderr));
-        let number = full.stderr[place + words.len()..].split(':').next().unwrap();
+        let number = full.stderr[place + words.len()..].split(' ').next().unwrap();
         let recorded = run_with(text.as_bytes(), ["check", &at]).text();
         let before = recorded.lines().count();
         assert!((5000..15_000).contains(&before), "{before}");
@@ -188,6 +193,6 @@ fn unreachable_servers_and_wrong_addresses_are_told() {
     let at = "valkey://me:secret@host/seen?shards=0";
     run(["add", at]).failed(
         2,
-        "coua: valkey://host/seen?shards=0: says shards=0: expected a number from 1 to 16384\n",
+        "coua: valkey://host/seen?shards=0: has shards=0; expected a number from 1 to 16384\n",
     );
 }

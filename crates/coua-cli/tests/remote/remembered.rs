@@ -53,8 +53,8 @@ fn other_normalizers_are_refused(kind: Kind) {
     let server = Server::start(kind);
     let refused = |at: &str, options: &[&str], made: &str, given: &str| {
         let words = format!(
-            "coua: {at}: its keys are made with {made}, and not with {given}: drop these options, or name another \
-             filter\n"
+            "coua: {at}: its keys were made with {made}, not with {given}; drop these options, or \
+             use another filter\n"
         );
         for args in [&["check", at][..], &["add", at], &["dedup", "--filter", at], &["remove", at]]
         {
@@ -79,10 +79,14 @@ fn a_finder_that_was_forgotten_is_named(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "f");
     run_with(b"{\"id\":1}\n", ["add", &at, "--json", "/id"]).good();
-    let hint = "its keys were found with --json /id; give that as well, unless the records are such keys\n";
+    let hint = "its keys were selected with --json /id; add that, unless each record is a key\n";
     for args in [&["check", &at][..], &["count", &at], &["remove", &at]] {
         let run = run_with(b"{\"id\":1}\n", args);
-        assert_eq!(run.stderr, format!("coua: {at}: has none of 1 record: {hint}"), "{args:?}");
+        assert_eq!(
+            run.stderr,
+            format!("coua: {at}: contains none of 1 record: {hint}"),
+            "{args:?}"
+        );
     }
     let run = run_with(b"{\"id\":1}\n", ["check", "--json", "/id", &at]);
     assert_eq!((run.code, run.stderr), (Some(0), String::new()));
@@ -117,13 +121,13 @@ fn what_is_not_remembered_is_told(kind: Kind) {
         (
             address(&server, "long"),
             &["--regex", &regex],
-            "the notes of a filter may have 4096 bytes",
+            "the notes of a filter would exceed 4096 bytes",
         ),
     ] {
-        let words = "does not remember that its keys are made with --ignore-case (";
+        let words = "does not store the key options --ignore-case (";
         let told = said(b"ax\n", &[&["add", &name, "-i"], more].concat());
         assert!(told.contains(&format!("{words}{reason}")), "{told}");
-        assert!(told.contains("): give that to every command\n"), "{told}");
+        assert!(told.contains("); give them to every command\n"), "{told}");
         for args in [&["add", &name][..], &["dedup", "--filter", &name]] {
             let silent = said(b"ax\n", &[args, more].concat());
             assert!(!silent.contains("remember"), "{silent}");
@@ -187,7 +191,8 @@ fn it_outlives_the_server(kind: Kind) {
 fn what_an_enemy_notes_is_harmless(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    let later = "a later version of coua made its keys in a way that this version does not know: use that version";
+    let later = "its keys were made by a later version of coua in a way that this one does not \
+                 know; use that version";
     for note in [&b"{"[..], b"\xff\x00", b"[]", br#"{"find":{},"normalize":["stem"]}"#] {
         client.good("DEL f");
         client.good("CF.ADD f a");

@@ -22,11 +22,10 @@ fn a_name_is_one_key_or_its_shards(kind: Kind) {
             run(command).failed(2, &format!("coua: {at}: {words}\n"));
         }
     };
-    let is_one =
-        "the server has one: the filter is this single key, and its address is without ?shards=N";
+    let is_one = "the filter is the single key one; drop ?shards=N from its address";
     let is_more = |beyond: &str| {
         format!(
-            "the server has {beyond}: the filter is spread over more shards than the address says \
+            "the server has the key {beyond}: the filter has more shards than the address says \
              (?shards=N)"
         )
     };
@@ -38,8 +37,8 @@ fn a_name_is_one_key_or_its_shards(kind: Kind) {
     assert_eq!(run_with(b"b\nc\n", ["check", &at("one")]).text(), "b\n");
     // Other clients can create both.
     client.good("CF.RESERVE {one:0} 1024");
-    let both = "the server has both one and {one:0}, a filter of a single key and one of shards: rename or \
-                delete one of them";
+    let both = "the server has both one, a filter without shards, and {one:0}, one with shards; \
+                rename or delete one of them";
     refused("one", both);
     refused("one?shards=1", both);
     client.good("DEL one");
@@ -68,8 +67,8 @@ fn shards_that_forget_otherwise_are_refused(kind: Kind) {
     let at = address(&server, "mixed?shards=4");
     let folder = Folder::new();
     let message = format!(
-        "coua: {at}: {{mixed:2}} has another window than {{mixed:0}} (CF.INFO key FULL tells): all shards of a filter \
-         need the same; rename or delete what does not belong to it\n"
+        "coua: {at}: {{mixed:2}} and {{mixed:0}} have different windows (see CF.INFO key FULL), \
+         but belong to one filter; rename or delete what does not belong to it\n"
     );
     for command in [
         &["dedup", "--filter", &at][..],

@@ -10,7 +10,7 @@ array([ True, False, False])
 
 import os
 
-import numpy  # noqa: F401  (missing, it should be missed here and not in the middle of a batch)
+import numpy  # noqa: F401  (fail here if it is missing, not in the middle of a batch)
 
 from coua._coua import (
     __VERSION__ as __version__,

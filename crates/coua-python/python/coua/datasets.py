@@ -1,4 +1,4 @@
-"""Hugging Face datasets: the rows of a dataset whose key is new.
+"""Hugging Face datasets: the rows of a dataset with new keys.
 
 >>> import coua.datasets, datasets
 >>> rows = datasets.Dataset.from_dict({"text": ["a", "b", "a"], "size": [1, 2, 3]})
@@ -24,10 +24,10 @@ _Rows = TypeVar("_Rows", datasets.Dataset, datasets.IterableDataset)
 def first_seen(
     rows: _Rows, on: str | Sequence[str], filter: Filter | None = None, *, batch_size: int = 10_000
 ) -> _Rows:
-    """The rows whose column `on` is not in `filter`, each the first of its kind; they are added.
+    """The first row for each key in column `on` that is not in `filter`. The keys are added.
 
     With several columns a key is the tuple of their values. Rows with a null in their key are all kept. The format
-    stays. Works on one process: a filter is not shared by several.
+    does not change. Works in one process, because processes cannot share a filter.
     """
     seen = CuckooFilter() if filter is None else filter
     columns = [on] if isinstance(on, str) else list(on)
@@ -41,7 +41,7 @@ def first_seen(
     if isinstance(rows, datasets.IterableDataset):
         kept = rows.with_format("arrow").filter(lambda table: is_new(table).tolist(), batched=True, batch_size=batch_size)
         return kept.with_format(rows._formatting.format_type if rows._formatting else None)
-    # `filter` of a Dataset would pickle the filter to give the result a name.
+    # `Dataset.filter` would pickle the filter to name the result.
     tables = rows.select_columns(columns).with_format("arrow").iter(batch_size)
     news = [is_new(table) for table in tables]
     return rows.select(np.flatnonzero(np.concatenate(news)) if news else [])

@@ -1,4 +1,4 @@
-"""DuckDB: a function for SQL that tells whether a key is new.
+"""DuckDB: an SQL function that returns whether a key is new.
 
 >>> import coua, coua.duckdb, duckdb
 >>> connection = duckdb.connect()
@@ -6,8 +6,8 @@
 >>> connection.sql("select size from (values ('a', 1), ('b', 2), ('a', 3)) t(url, size) where first_seen(url)").fetchall()
 [(1,), (2,)]
 
-DuckDB hands on keys batch by batch and on several threads; of equal keys exactly one is new, but which one is
-left to DuckDB (`set threads = 1` makes it the first).
+DuckDB passes keys in batches and on several threads. Of equal keys exactly one is new; with `set threads = 1` it is
+the first, otherwise any of them.
 """
 
 import duckdb
@@ -23,9 +23,9 @@ __all__ = ["register"]
 def register(
     connection: duckdb.DuckDBPyConnection, name: str, filter: Filter, type: DuckDBPyType = VARCHAR
 ) -> None:
-    """Makes `name(key)` known to SQL: whether the key is not in `filter`, to which it is added.
+    """Registers the SQL function `name(key)`, which adds the key to `filter` and returns whether it was absent.
 
-    `type` is the type of the keys, such as `duckdb.sqltypes.BIGINT`. A null is new every time.
+    `type` is the type of the keys, such as `duckdb.sqltypes.BIGINT`. A null is always new.
     """
 
     def is_new(keys: pyarrow.ChunkedArray) -> pyarrow.Array:

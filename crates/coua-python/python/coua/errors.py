@@ -1,4 +1,4 @@
-"""What can be wrong with a filter or its file: all are `coua.Error`."""
+"""Errors of filters and their files. All are `coua.Error`."""
 
 import errno
 from typing import Any, Self
@@ -10,14 +10,14 @@ __all__ = ["Closed", "Error", "FileError", "Full", "LoadError", "Locked", "Merge
 
 
 class Error(Exception):
-    """What is wrong with a filter or its file."""
+    """An error of a filter or its file."""
 
 
 class Full(Error):
     """A key was refused: the filter has no room for it.
 
-    `done` keys (and nulls) of the batch, counted from its start, were processed; the others changed
-    nothing. `answers` has the answers for those.
+    The first `done` keys (and nulls) of the batch were processed; the others changed nothing. `answers` has the
+    answers for the processed ones.
     """
 
     done: int
@@ -25,27 +25,27 @@ class Full(Error):
 
 
 class LoadError(Error, ValueError):
-    """The bytes or the file are no whole filter, or one of another type."""
+    """The bytes or the file are not a complete filter, or one of another type."""
 
 
 class Locked(Error):
-    """Another process is writing the file, or this one has it open."""
+    """Another process is writing the file, or this process already has it open."""
 
 
 class MergeError(Error, ValueError):
-    """Filters cannot be united; both are as they were."""
+    """Filters cannot be merged; both are unchanged."""
 
 
 class Mismatch(Error, ValueError):
-    """The filter in a file is not as it was described."""
+    """The filter in a file differs from its description."""
 
 
 class Closed(Error, ValueError):
-    """The file is closed, or cannot be changed because it was opened for reading."""
+    """The file is closed, or was opened only for reading."""
 
 
 class FileError(Error, OSError):
-    """The operating system refuses a file; also a `FileNotFoundError` or a `PermissionError` where it is one."""
+    """An error of the operating system; also a `FileNotFoundError` or a `PermissionError` if it is one."""
 
     def __new__(cls, number: int | None = None, *rest: Any) -> Self:
         return super().__new__(_KINDS.get(number, cls), number, *rest)

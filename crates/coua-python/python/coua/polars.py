@@ -1,13 +1,12 @@
-"""Polars: the rows of a lazy frame whose key is new, as a stream.
+"""Polars: the rows of a lazy frame with new keys, as a stream.
 
 >>> import polars, coua.polars
 >>> frame = polars.LazyFrame({"url": ["a", "b", "a"], "size": [1, 2, 3]})
 >>> coua.polars.first_seen(frame, "url").collect()["size"].to_list()
 [1, 2]
 
-The order of the rows is kept. Of the frame one batch at a time is in memory, and of the rows before only the
-filter. With a filter of `coua.open`, rows that an earlier run has seen are left out too; commit it when the
-result is where it belongs.
+The order of the rows is kept. Only one batch of the frame and the filter are in memory. With a filter from
+`coua.open`, rows that an earlier run has seen are dropped too; commit it after the result is stored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +20,11 @@ __all__ = ["first_seen"]
 
 
 def first_seen(frame: polars.LazyFrame, on: str | Sequence[str], filter: Filter | None = None) -> polars.LazyFrame:
-    """The rows of `frame` whose column `on` is not in `filter`, each the first of its kind; they are added.
+    """The first row of `frame` for each key in column `on` that is not in `filter`. The keys are added.
 
-    With several columns a key is the tuple of their values. Rows with a null in their key are all kept. The result is
-    to be collected once: its rows are no news to `filter` the second time. Without a filter each collection begins with
-    an empty one.
+    With several columns a key is the tuple of their values. Rows with a null in their key are all kept. Collect the
+    result only once: the second time its keys are no longer new to `filter`. Without a filter each collection begins
+    with an empty one.
     """
     columns = [on] if isinstance(on, str) else list(on)
     has_null = polars.any_horizontal(polars.col(columns).is_null())
@@ -49,7 +48,7 @@ def first_seen(frame: polars.LazyFrame, on: str | Sequence[str], filter: Filter 
             new = polars.Series(seen.add_many(keys(batch), null="skip"))
             batch = batch.filter(new | batch.select(has_null).to_series())
             if left is not None:
-                # Nobody gets the rows after these.
+                # The rows after these are not needed.
                 seen._take_back(keys(batch.slice(left)), null="skip")
                 batch = batch.head(left)
                 left -= batch.height

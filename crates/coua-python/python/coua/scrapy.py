@@ -1,17 +1,17 @@
-"""Scrapy: requests that were made once, also in earlier runs, are not made again.
+"""Scrapy: never repeat a request, even of an earlier run.
 
 ::
 
     DUPEFILTER_CLASS = "coua.scrapy.DupeFilter"
-    COUA_FILE = "seen.coua"                                   # without it, seen.coua in JOBDIR, or nothing is kept
-    COUA_OPTIONS = {"window": "7d"}                           # what coua.open takes
-    DOWNLOADER_MIDDLEWARES = {"coua.scrapy.ForgetFailed": 10} # a request that fails for good may come again
+    COUA_FILE = "seen.coua"                                   # default: seen.coua in JOBDIR; without JOBDIR, no file
+    COUA_OPTIONS = {"window": "7d"}                           # arguments of coua.open
+    DOWNLOADER_MIDDLEWARES = {"coua.scrapy.ForgetFailed": 10} # a request that finally fails may be repeated
 
-The filter takes some bytes for each request, where Scrapy's own keeps all fingerprints in memory.
+The filter takes a few bytes per request, while Scrapy's own keeps all fingerprints in memory.
 
-A crawl that is stopped goes on in the next run. With JOBDIR Scrapy keeps the requests that are queued. With COUA_FILE
-alone they count as not seen, and wait in a file beside it, `seen.coua.requests`; what the crawl has seen is
-committed at its end. Where `COUA_OPTIONS` have a rate, another request may be forgotten, and be made again.
+A stopped crawl continues in the next run. With JOBDIR Scrapy keeps the queued requests. With only COUA_FILE
+they count as not seen, and wait in a file beside it, `seen.coua.requests`; the filter is committed at the end of the
+crawl. If `COUA_OPTIONS` has a rate, another request may be forgotten, and be repeated.
 """
 
 import logging
@@ -32,7 +32,7 @@ import coua
 
 __all__ = ["DupeFilter", "ForgetFailed", "request_failed"]
 
-#: Send this signal, with a `request`, and the request counts as not seen.
+#: Send this signal with a `request` to make the request count as not seen.
 request_failed = object()
 
 _BETWEEN_COMMITS = 10_000
@@ -42,12 +42,12 @@ _logger = logging.getLogger(__name__)
 
 
 class DupeFilter(BaseDupeFilter):
-    """Knows requests by Scrapy's fingerprints. Commits at the end, and with JOBDIR now and then."""
+    """Recognizes requests by Scrapy's fingerprints. Commits at the end, and with JOBDIR regularly."""
 
     def __init__(self, crawler: Crawler, seen: coua.Filter, queue: Path | None = None) -> None:
         self._crawler = crawler
         self._seen = seen
-        # Where queued requests wait for the next run, if nothing else keeps them.
+        # The file for queued requests, if Scrapy does not keep them.
         self._queue = queue
         self._uncommitted = 0
         crawler.signals.connect(self._forget, signal=request_failed)
@@ -71,7 +71,7 @@ class DupeFilter(BaseDupeFilter):
     def request_seen(self, request: Request) -> bool:
         is_new = self._seen.add(self._fingerprint(request))
         self._uncommitted += is_new
-        # What is queued counts as seen, so it must be as safe.
+        # Scrapy stores queued requests, which count as seen, so the filter must be stored too.
         if self._uncommitted >= _BETWEEN_COMMITS and self._queue is None and isinstance(self._seen, coua.File):
             self._seen.commit()
             self._uncommitted = 0
@@ -84,18 +84,18 @@ class DupeFilter(BaseDupeFilter):
             self._seen.close()
 
     def _put_off(self, queue: Path) -> None:
-        """What was queued and never made is for the next run."""
+        """Stores queued requests for the next run."""
         scheduler, waiting = self._scheduler(), []
         while (request := scheduler.next_request()) is not None:
             self._forget(request)
-            # The next run begins with these by itself.
+            # The next run begins with these anyway.
             if not request.meta.get("is_start_request"):
                 try:
                     as_dict = request.to_dict(spider=self._crawler.spider)
                     pickle.dumps(as_dict)
                     waiting.append(as_dict)
                 except (ValueError, TypeError, AttributeError, pickle.PicklingError) as error:
-                    _logger.warning("%s is not made in the next run unless a page links to it: %s", request, error)
+                    _logger.warning("%s is lost unless the next run finds a link to it: %s", request, error)
         if waiting:
             begun = queue.with_name(queue.name + ".tmp")
             begun.write_bytes(pickle.dumps(waiting))
@@ -121,7 +121,7 @@ class DupeFilter(BaseDupeFilter):
 
 
 class ForgetFailed:
-    """A downloader middleware, to be the one next to the engine: what reaches it has failed for good."""
+    """A downloader middleware. Place it next to the engine, where failures are final."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -132,7 +132,7 @@ class ForgetFailed:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        # As long as Scrapy tries again, no response comes here.
+        # While Scrapy retries, no response arrives here.
         if response.status in self._codes:
             self._tell(request)
         return response

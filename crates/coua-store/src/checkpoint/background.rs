@@ -1,11 +1,11 @@
-//! The next snapshot, made by a thread while the work goes on.
+//! Writes the next snapshot in a thread while the work continues.
 //!
-//! Everything it needs is on the disk: the present snapshot, and the log up to a commit. So the thread
+//! Everything it needs is on disk: the present snapshot, and the log up to a commit. So the thread
 //! shares nothing with the filter in memory
 //! (`docs/decisions/0012-background-snapshots.md`).
 //!
-//! The thread gets open files and no names. The caller that abandons it removes the name, and what the thread may
-//! still write belongs to no file.
+//! The thread gets open files without names. A caller that abandons it removes the name, so further writes of the
+//! thread reach no named file.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -34,12 +34,12 @@ const CLOSE: u64 = 1 << 20;
 pub(super) struct Background {
     pub(super) signals: Arc<Signals>,
     path: PathBuf,
-    /// In a lock that is never taken: it lets threads share the store for reading.
+    /// In a mutex that is never locked, so that threads can share the store for reading.
     pub(super) made: Mutex<Receiver<Result<Made, StoreError>>>,
 }
 
 impl Background {
-    /// Begins to make the next file, which will have what is committed now.
+    /// Begins to write the next file, with the present committed state.
     pub(super) fn start(spawn: &dyn Spawn, task: Task) -> Result<Self, StoreError> {
         let (path, target) = (task.next.path.clone(), task.present.path.clone());
         let committed = AtomicU64::new(task.present.until.at);
@@ -54,21 +54,21 @@ impl Background {
         Ok(Self { signals, path, made: Mutex::new(made) })
     }
 
-    /// What was made, or why it failed; none while the thread is at work.
+    /// The result of the thread; none while it is working.
     pub(super) fn poll(&mut self, target: &Path) -> Option<Result<Made, StoreError>> {
         let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
         match made.try_recv() {
             Ok(made) => Some(made),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
-                let source = io::Error::other("its thread has ended early");
+                let source = io::Error::other("its thread ended early");
                 Some(Err(StoreError::io(target, "write a new snapshot of", source)))
             }
         }
     }
 
-    /// Its thread ends by itself; what it may still write has no name. Waiting for the answer waits until its memory
-    /// and its space are free.
+    /// Stops the thread, whose further writes reach no named file. The receiver returns when its memory and disk space
+    /// are free.
     pub(super) fn stop(self, disk: &dyn Disk) -> Receiver<Result<Made, StoreError>> {
         self.signals.stop.store(true, Ordering::Relaxed);
         disk.remove(&self.path).ok();
@@ -76,19 +76,19 @@ impl Background {
     }
 }
 
-/// The next file, on the disk and without its name.
+/// The next file, synced and without its final name.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(super) next: Next,
     pub(super) log: Log,
-    /// It has the frames of the present log up to here.
+    /// It has the frames of the present log up to this mark.
     pub(super) copied: Mark,
 }
 
-/// What is committed in the present file.
+/// The committed state of the present file.
 pub(super) struct Present {
     file: File,
-    /// For messages alone.
+    /// For messages only.
     path: PathBuf,
     base: Base,
     until: Mark,
@@ -98,7 +98,7 @@ pub(super) struct Present {
 impl Present {
     pub(super) fn of(lock: &Lock, log: &Log, notes: &Notes) -> Result<Self, StoreError> {
         let path = lock.target().to_owned();
-        // With a position of its own.
+        // Opens the file again, for a separate position.
         let file = File::open(&path).map_err(|source| StoreError::io(&path, "open", source))?;
         if !lock.is_held() || !is_at(&file, &path) {
             return Err(Reason::Replaced.at(&path));
@@ -150,7 +150,7 @@ impl Task {
         let view = view_of(self.loading, file, base.bytes, Touch::Change, logged);
         let mut view = view.map_err(unreadable)?;
         if view.residence.is_mapped {
-            // Checked, or damage would get a new checksum. Read in order, which is faster than page by page.
+            // Checks it, because damage must not get a new checksum; also reads it in order, which is faster than by page.
             Generations::verify(file, base.bytes).map_err(unreadable)?;
         }
         self.present.scan()?.frames(base.first(), until.at, |frame| {
@@ -161,15 +161,15 @@ impl Task {
     }
 }
 
-/// Who does the work. Tests replace it, to decide when.
+/// Runs background work. Tests decide when.
 pub(crate) trait Spawn: Debug + Send + Sync {
-    /// Has the work done by another thread.
+    /// Runs the work in another thread.
     fn start(&self, work: Work, signals: &Arc<Signals>) -> io::Result<()>;
 }
 
 pub(crate) type Work = Box<dyn FnOnce() + Send>;
 
-/// A thread for each work.
+/// Runs each task in a new thread.
 #[derive(Debug)]
 pub(crate) struct Threads;
 

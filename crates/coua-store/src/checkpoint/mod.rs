@@ -34,24 +34,24 @@ pub(crate) use {
     write::{PIECE, Signals, write_snapshot},
 };
 
-/// Makes the snapshots of a store.
+/// Writes the snapshots of a store.
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
     spawn: Arc<dyn Spawn>,
     loading: Loading,
-    /// That write a large snapshot, while a commit waits for it.
+    /// The number of threads that write a large snapshot while a commit waits.
     threads: NonZeroUsize,
     /// Segments of the present snapshot have not been checked since it was opened.
     is_unchecked: bool,
     /// Space for the next snapshot.
     next: Option<Next>,
-    /// The next snapshot, while a thread makes it.
+    /// The thread that is writing the next snapshot, if any.
     background: Option<Background>,
 }
 
 impl Checkpointer {
-    /// `loading` says how a thread loads the present snapshot.
+    /// `loading` sets how a thread loads the present snapshot.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         spawn: Arc<dyn Spawn>,
@@ -63,7 +63,7 @@ impl Checkpointer {
         Self { disk, spawn, loading, threads, is_unchecked, next: None, background: None }
     }
 
-    /// Whether a thread is making a snapshot.
+    /// Whether a thread is writing a snapshot.
     pub(crate) fn is_at_work(&self) -> bool {
         self.background.is_some()
     }
@@ -75,7 +75,8 @@ impl Checkpointer {
 
     /// Reserves space for the next snapshot, if there is less.
     pub(crate) fn reserve(&mut self, target: &Path, bytes: u64) -> Result<(), StoreError> {
-        let no_space = |source| StoreError::io(target, "take space for a new snapshot of", source);
+        let no_space =
+            |source| StoreError::io(target, "reserve space for a new snapshot of", source);
         if let Some(next) = &mut self.next {
             if next.bytes < bytes {
                 self.disk.reserve(&next.file, bytes).map_err(no_space)?;
@@ -85,7 +86,7 @@ impl Checkpointer {
         }
         let created = self.disk.create(target);
         let (file, path) =
-            created.map_err(|source| StoreError::io(target, "make a new snapshot of", source))?;
+            created.map_err(|source| StoreError::io(target, "create a new snapshot of", source))?;
         let next = Next { file, path, bytes };
         match self.disk.reserve(&next.file, bytes) {
             Ok(()) => self.next = Some(next),
@@ -114,7 +115,7 @@ impl Checkpointer {
         self.reserve(lock.target(), bytes)
     }
 
-    /// Writes a snapshot, and renames it into place. Returns the log that follows it. The folder is not synced.
+    /// Writes a snapshot, and renames it into place. Returns the log that follows it. Does not sync the folder.
     pub(crate) fn write(
         &mut self,
         lock: &mut Lock,
@@ -127,7 +128,7 @@ impl Checkpointer {
         self.rename_into_place(next, lock, written)
     }
 
-    /// Has a thread make the next snapshot, for which space is [reserved](Self::reserve).
+    /// Lets a thread write the next snapshot, for which space is [reserved](Self::reserve).
     pub(crate) fn start(
         &mut self,
         lock: &Lock,
@@ -157,7 +158,7 @@ impl Checkpointer {
         }
     }
 
-    /// The next file, if a thread has made it. A failure is reported once.
+    /// The next file, if a thread has finished it. A failure is returned once.
     pub(crate) fn made(&mut self, target: &Path) -> Result<Option<Made>, StoreError> {
         let Some(made) = self.background.as_mut().and_then(|background| background.poll(target))
         else {
@@ -170,8 +171,8 @@ impl Checkpointer {
         made.map(Some)
     }
 
-    /// Appends to a file that a thread has made what was committed since and `what`, and renames it into place. Returns
-    /// its log. The folder is not synced.
+    /// Appends the later commits and `what` to a file that a thread has written, and renames it into place. Returns
+    /// its log. Does not sync the folder.
     pub(crate) fn switch_to(
         &mut self,
         made: Made,
@@ -192,7 +193,7 @@ impl Checkpointer {
         self.rename_into_place(next, lock, written)
     }
 
-    /// Abandons the snapshot that a thread is making, and waits until its memory and its space are free.
+    /// Abandons the snapshot that a thread is writing, and waits until its memory and disk space are free.
     pub(crate) fn abandon(&mut self) {
         if let Some(background) = self.background.take() {
             background.stop(&*self.disk).recv().ok();
@@ -200,11 +201,12 @@ impl Checkpointer {
     }
 
     fn take_next(&mut self, target: &Path) -> Result<Next, StoreError> {
-        let missing = || StoreError::io(target, "replace", io::Error::other("no space was taken"));
+        let missing =
+            || StoreError::io(target, "replace", io::Error::other("no space was reserved"));
         self.next.take().ok_or_else(missing)
     }
 
-    /// Gives the name of the filter to a file that is on the disk, if it was written.
+    /// Renames a synced file to the name of the filter, if it was written.
     fn rename_into_place(
         &mut self,
         next: Next,

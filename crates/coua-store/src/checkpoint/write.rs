@@ -1,4 +1,4 @@
-//! Writing a snapshot into a file that is to replace the filter.
+//! Writes a snapshot to a file that will replace the filter.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::fs::Disk;
 use crate::log::{Base, Log, Target, Transaction};
 use crate::notes::Notes;
 
-/// A file that is to replace the filter, with space for a snapshot.
+/// A file that will replace the filter, with space for a snapshot.
 #[derive(Debug)]
 pub(crate) struct Next {
     pub(crate) file: File,
@@ -28,13 +28,13 @@ impl Next {
         Target { disk, file: &self.file, path: &self.path }
     }
 
-    /// Abandons it.
+    /// Abandons and removes it.
     pub(crate) fn remove(self, disk: &dyn Disk) {
         disk.remove(&self.path).ok();
     }
 }
 
-/// Writes a whole file: a snapshot, and the notes if there are any; and waits until it is on the disk.
+/// Writes and syncs a whole file: a snapshot, and the notes if there are any.
 pub(crate) fn write_file(
     to: Target<'_>,
     filter: &Generations,
@@ -55,13 +55,13 @@ pub(crate) fn write_file(
 pub(crate) enum Pace<'a> {
     /// A commit waits for it. The number of threads that write it, if it is large.
     AtOnce(NonZeroUsize),
-    /// In the background: stops on a signal, and syncs often, because commits would have to wait for unsynced
+    /// In the background: stops on a signal, and syncs often, so that commits do not wait for much unsynced
     /// data.
     Steady(&'a Signals),
 }
 
 impl Pace<'_> {
-    /// Bytes that each thread writes of a snapshot of `length` bytes: whole pieces.
+    /// Bytes per thread of a snapshot of `length` bytes, in whole pieces.
     fn share(self, length: u64) -> u64 {
         let threads = match self {
             Self::AtOnce(threads) => threads.get() as u64,
@@ -71,11 +71,11 @@ impl Pace<'_> {
     }
 }
 
-/// What the store tells a background writer.
+/// Signals from the store to a background writer.
 #[derive(Debug)]
 pub(crate) struct Signals {
     pub(crate) stop: AtomicBool,
-    /// Where the last commit ends.
+    /// The end of the last commit.
     pub(crate) committed: AtomicU64,
 }
 
@@ -86,16 +86,16 @@ impl Signals {
     }
 }
 
-/// Bytes that a background writer writes before it syncs.
+/// Bytes between syncs of a background writer.
 const STEADY: u64 = 32 << 20;
-/// Bytes that are written at once, at multiples of as many: so Linux keeps them in one huge page where the file
-/// system can, and maps it as one. Tests use small pieces.
+/// Bytes of a write, at multiples of this size: so Linux can cache and map each as one huge page, if the file
+/// system supports that. Tests use small pieces.
 pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
-/// Bytes that are worth a thread.
+/// The fewest bytes that are worth a thread.
 const LEAST_SHARE: u64 = 4 * PIECE as u64;
 
-/// Writes a filter to an empty file, and waits until it is on the disk.
+/// Writes a filter to an empty file, and syncs it.
 pub(crate) fn write_snapshot(
     to: Target<'_>,
     filter: &Generations,
@@ -119,7 +119,7 @@ pub(crate) fn write_snapshot(
         for (start, thread) in others {
             let other = match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // Without a thread more, this one does its share.
+                // If no thread can be started, this one does its share.
                 Err(_) => write(start),
             };
             written = written.and(other);
@@ -127,7 +127,7 @@ pub(crate) fn write_snapshot(
         written
     })
     .map_err(failed("write"))?;
-    // What was reserved beyond the end is given back.
+    // Frees the reserved space beyond the end.
     to.disk.truncate(to.file, length).map_err(failed("truncate"))?;
     to.sync()?;
     Base::of(to.file, length).map_err(failed("read"))
@@ -138,7 +138,7 @@ struct Steps<'a> {
     to: Target<'a>,
     pace: Pace<'a>,
     at: u64,
-    /// Where the part ends.
+    /// The end of the part.
     end: u64,
     /// The position of the last sync.
     synced: u64,
@@ -149,7 +149,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn write(mut self, filter: &Generations) -> io::Result<()> {
         match filter.write_from(self.at, &mut self) {
-            // Others write what follows.
+            // Other threads write the rest.
             Err(_) if self.is_done() => Ok(()),
             written => written,
         }
@@ -159,7 +159,7 @@ impl Steps<'_> {
         self.at == self.end
     }
 
-    /// Writes what there is of a piece.
+    /// Writes the buffered bytes.
     fn write_piece(&mut self) -> io::Result<()> {
         if let Pace::Steady(signals) = self.pace {
             if signals.is_stopped() {

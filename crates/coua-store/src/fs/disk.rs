@@ -1,4 +1,4 @@
-//! Every step that changes the disk, behind a trait, so that tests can make steps fail.
+//! All steps that change the disk, behind a trait, so that tests can make steps fail.
 
 use std::fmt::Debug;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Folder, temporary};
 
-/// The steps that change something on the disk.
+/// The steps that change the disk.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// A new, empty file beside `target`, locked, with the owner and the permissions of `target`.
     fn create(&self, target: &Path) -> io::Result<(File, PathBuf)>;

@@ -1,8 +1,8 @@
 //! One writer at a time.
 //!
 //! Writers lock the filter's own file. A new snapshot replaces that file, so a writer that has waited for the lock
-//! checks that the name still leads to the file, and waits for the new one otherwise. A filter that does
-//! not exist yet has an empty file as its placeholder. Readers take no lock.
+//! checks that the name still leads to the file; otherwise it waits for the new one. A filter that does
+//! not exist yet has an empty file as a placeholder. Readers take no lock.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use coua::window::Generations;
 use super::{Folder, folder_of, resolved};
 use crate::error::{Reason, StoreError};
 
-/// What to do while another process writes the filter.
+/// What to do while another process is writing the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Wait {
     /// Wait until it has finished.
@@ -25,14 +25,14 @@ pub enum Wait {
     No,
 }
 
-/// Whether a filter must be there.
+/// Whether the filter must exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     IsAnError,
     GetsAPlaceholder,
 }
 
-/// The right to write a filter, until dropped. A placeholder to which nothing was committed goes with it.
+/// The right to write a filter, until dropped. Dropping it removes a placeholder to which nothing was committed.
 ///
 /// ```
 /// use coua_store::{Lock, Reason, StoreError, Wait};
@@ -49,18 +49,18 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     folder: Folder,
-    /// This process has made the file, and nothing is in it.
+    /// This process created the file, and it is empty.
     is_placeholder: bool,
     /// There was no filter when it was locked.
     was_new: bool,
 }
 
 impl Lock {
-    /// Takes the right to write the filter at `path`, which need not exist.
+    /// Locks the filter at `path`, which need not exist.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if another process has it and `wait` says not to wait, or the file cannot be opened
+    /// [`StoreError`] if another process holds the lock and `wait` is [`Wait::No`], or the file cannot be opened
     /// for writing.
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
         Self::take_or(path, wait, Missing::GetsAPlaceholder)
@@ -70,7 +70,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As that, and if there is no file.
+    /// As [`take`](Self::take), and if there is no file.
     pub fn take_existing(path: &Path, wait: Wait) -> Result<Self, StoreError> {
         Self::take_or(path, wait, Missing::IsAnError)
     }
@@ -96,13 +96,13 @@ impl Lock {
         }
     }
 
-    /// Whether the name leads to the file that is locked.
+    /// Whether the name still leads to the locked file.
     pub(crate) fn is_held(&self) -> bool {
         is_at(&self.file, &self.path)
     }
 
-    /// Fails if another program has ignored the lock: removed or replaced the file, so that writes to it are lost; or
-    /// written to it before there was a filter.
+    /// Returns an error if another program has ignored the lock: it removed or replaced the file, so that writes to it
+    /// are lost, or wrote to it before there was a filter.
     pub(crate) fn check_held(&self) -> Result<(), StoreError> {
         if self.is_held() && (self.is_new() || !self.was_new) {
             return Ok(());
@@ -115,17 +115,17 @@ impl Lock {
         Reason::Replaced.at(&self.path)
     }
 
-    /// The file that has the name.
+    /// The locked file.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// The folder that it is in.
+    /// The folder of the file.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Replaces the lock by that of the file which has just got the name. Returns the previous one.
+    /// Replaces the lock by that of the file that was just renamed into place. Returns the previous file.
     pub(crate) fn switch_to(&mut self, file: File) -> File {
         (self.is_placeholder, self.was_new) = (false, false);
         let old = mem::replace(&mut self.file, file);
@@ -147,7 +147,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`StoreError`]: what the file is.
+    /// [`StoreError`] if it is anything else.
     pub fn check_replaceable(&self) -> Result<(), StoreError> {
         if self.is_new() {
             return Ok(());
@@ -163,7 +163,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed before it is unlocked, so that a writer that has waited for it notices.
+        // Removed before it is unlocked, so that a waiting writer notices.
         if self.is_placeholder && self.is_new() && self.is_held() {
             fs::remove_file(&self.path).ok();
         }
@@ -181,7 +181,7 @@ fn unlock(file: &File) {
     file.unlock().ok();
 }
 
-/// The file, and whether it was made here; none if it came or went meanwhile.
+/// Opens the file, and returns whether it was created here; none if it appeared or vanished meanwhile.
 fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreError> {
     let failed = |source| StoreError::io(path, "open for writing", source);
     let is_missing = match fs::metadata(path) {
@@ -199,7 +199,7 @@ fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreErro
     }
 }
 
-/// Whether a name leads to a file that is open.
+/// Whether a name leads to an open file.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     let same = |held: io::Result<Metadata>, named: io::Result<Metadata>| {
         Some(inode_of(&held.ok()?) == inode_of(&named.ok()?))
@@ -207,7 +207,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     same(file.metadata(), fs::metadata(path)).unwrap_or(false)
 }
 
-/// Device and inode, which tell two files apart that are there at the same time.
+/// Device and inode, which identify a file while it exists.
 pub(crate) fn inode_of(metadata: &Metadata) -> (u64, u64) {
     #[cfg(unix)]
     {

@@ -1,5 +1,4 @@
-//! The file system: the lock of a filter, the steps that change the disk, files that are to replace a filter;
-//! folders and links, with the errors of a store.
+//! The file system: the lock of a filter, the steps that change the disk, temporary files, folders and links.
 
 mod disk;
 mod lock;
@@ -23,12 +22,12 @@ use crate::error::{Reason, StoreError};
 ///
 /// # Errors
 ///
-/// [`Reason::Folder`] if there is none, or it cannot be opened.
+/// [`Reason::Folder`] if it does not exist, or cannot be opened.
 pub fn folder_of(path: &Path) -> Result<Folder, StoreError> {
     Folder::of(path).map_err(|source| Reason::Folder(source).at(path))
 }
 
-/// The file that a name leads to, also if it is not there yet.
+/// The file that a name leads to, even if it does not exist yet.
 ///
 /// # Errors
 ///

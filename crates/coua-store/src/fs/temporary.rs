@@ -1,4 +1,4 @@
-//! Files that are to replace a filter: `.seen.coua.Xk3f9QpZ.tmp` for `seen.coua`. A killed writer leaves its
+//! Files that will replace a filter: `.seen.coua.Xk3f9QpZ.tmp` for `seen.coua`. A killed writer leaves its
 //! file, which the next writer of that filter removes.
 
 use std::ffi::OsString;
@@ -13,17 +13,17 @@ use super::Folder;
 /// Random characters of a name.
 const RANDOM: usize = 8;
 const END: &str = ".tmp";
-/// Bytes of the filter's name: file systems allow 255 in all.
+/// The most bytes used of the filter's name: file systems allow 255 in total.
 const MOST_NAME: usize = 200;
-/// How a snapshot begins, and what a power cut may leave of it.
+/// The beginning of a snapshot, which a power cut may leave.
 const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 const SECTOR: u64 = 512;
 
-/// Makes one, with the owner and the permissions of the filter that it is to replace.
+/// Creates a file with the owner and the permissions of the filter that it will replace.
 pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     let (old, begin) = (fs::metadata(target)?, begin_of(target));
     let mut builder = Builder::new();
-    // For its owner alone until the permissions are those of the filter.
+    // Private until it has the permissions of the filter.
     let file = builder
         .prefix(&begin)
         .suffix(END)
@@ -34,7 +34,7 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes the files that killed writers of this filter have left. Only its writer may call it.
+/// Removes the files that killed writers of this filter have left. Only its writer may call this.
 pub(crate) fn clear(target: &Path) {
     let Ok(entries) = fs::read_dir(Folder::path_of(target)) else { return };
     let begin = begin_of(target);
@@ -60,7 +60,7 @@ fn is_name(name: &OsString, begin: &OsString) -> bool {
     random.is_some_and(|bytes| bytes.len() == RANDOM && bytes.iter().all(u8::is_ascii_alphanumeric))
 }
 
-/// Whether it is the file of a writer that has ended.
+/// Whether this is the file of a writer that has ended.
 fn is_abandoned(path: &Path) -> bool {
     let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
     let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() else { return false };
@@ -70,7 +70,7 @@ fn is_abandoned(path: &Path) -> bool {
     read.is_ok() && is_ours && file.try_lock().is_ok()
 }
 
-/// Without the right to set the owner, sets the group at least.
+/// Sets the owner, or at least the group if that is not allowed.
 #[cfg(unix)]
 fn keep_owner(file: &File, old: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};

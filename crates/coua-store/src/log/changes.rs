@@ -1,4 +1,4 @@
-//! Changes of a filter, as the log keeps them.
+//! Changes of a filter, as the log stores them.
 
 use coua::window::{Change, ChangeLog, Generations, Window};
 use coua::{BatchFull, KeyHash};
@@ -6,24 +6,24 @@ use coua::{BatchFull, KeyHash};
 use super::fields::{Fields, put_u32, put_u64};
 use crate::memory::Residence;
 
-// What a run is (docs/format.md, section 9).
+// Kinds of runs (docs/format.md, section 9).
 const INSERT: u32 = 1;
 const REMOVE: u32 = 2;
-/// The one number of such a run is the new time.
+/// A run with one number, the new time.
 const CLOCK: u32 = 3;
-/// The one number of such a run is the generation that the next ones concern.
+/// A run with one number, the generation of the following runs.
 const GENERATION: u32 = 4;
 
-/// Hashes in one run of changes at most.
+/// The most hashes in one run of changes.
 const MOST_IN_RUN: usize = 1 << 16;
 
 /// Changes that are not in the log yet.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     bytes: Vec<u8>,
-    /// The kind of the last run, and the place of its count.
+    /// The kind of the last run, and the position of its count.
     run: Option<(Change, usize)>,
-    /// The generation that the last runs concern.
+    /// The generation of the last runs.
     generation: Option<u64>,
 }
 
@@ -67,11 +67,11 @@ impl Changes {
     }
 }
 
-/// Encodes what a filter does into the changes to commit.
+/// Encodes a filter's changes for the next commit.
 pub(crate) struct ChangeEncoder<'a> {
     /// None if nothing is logged.
     pub(crate) changes: Option<&'a mut Changes>,
-    /// Without a window generations are not mentioned.
+    /// Without a window, generations are not logged.
     pub(crate) window: Option<Window>,
 }
 
@@ -92,16 +92,16 @@ impl ChangeLog for ChangeEncoder<'_> {
     }
 }
 
-/// Why changes cannot be repeated.
+/// Why changes cannot be replayed.
 #[derive(Debug)]
 pub(crate) enum Unrepeatable {
-    /// The bytes are not what a log writes.
+    /// No log writes such bytes.
     Bytes,
     /// The filter refuses.
     Full(BatchFull),
 }
 
-/// Repeats logged changes. On the filter on which they were made, this gives the same bytes.
+/// Replays logged changes. Applied to the same filter, they give the same bytes.
 pub(crate) fn replay_changes(
     filter: &mut Generations,
     memory: &Residence,
@@ -109,7 +109,7 @@ pub(crate) fn replay_changes(
 ) -> Result<(), Unrepeatable> {
     let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
     let has_window = filter.window().is_some();
-    // Without a window there is but one.
+    // Without a window there is only one generation.
     let mut generation = if has_window { None } else { Some(0) };
     while !fields.is_at_end() {
         let (kind, mut run) = run_of(&mut fields).ok_or(Unrepeatable::Bytes)?;
@@ -133,7 +133,7 @@ pub(crate) fn replay_changes(
     Ok(())
 }
 
-/// What a log says.
+/// An event in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogEvent {
@@ -141,15 +141,15 @@ pub enum LogEvent {
     Inserted(KeyHash),
     /// A copy of the key with this hash was removed.
     Removed(KeyHash),
-    /// The clock of a filter that forgets was set.
+    /// The clock of a filter with a window was set.
     Time(u64),
     /// The next changes belong to this generation.
     Generation(u64),
-    /// All that was said so far is committed. What no commit follows does not count.
+    /// All events so far are committed. Events without a later commit do not count.
     Committed,
 }
 
-/// Shows the changes of a frame to `each`, or returns `None` where they are not what a log writes.
+/// Calls `each` with the changes of a frame, or returns `None` if no log writes such bytes.
 pub(crate) fn decode_changes(log: &[u8], mut each: impl FnMut(LogEvent)) -> Option<()> {
     let mut fields = Fields::new(log);
     while !fields.is_at_end() {

@@ -1,6 +1,6 @@
 //! Little-endian fields in bytes that may end anywhere.
 
-/// Fields in reading order; `None` where the bytes end.
+/// Reads fields in order; `None` at the end of the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],

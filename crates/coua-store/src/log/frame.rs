@@ -13,7 +13,7 @@ pub(crate) const END_BYTES: u64 = 8;
 /// Writers divide their changes into much smaller pieces.
 pub(crate) const MOST_PAYLOAD: u64 = 64 << 20;
 
-/// What a frame is for, with its number in the file.
+/// The kind of a frame, with its number in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Changes of the filter, valid once they are committed.
@@ -36,11 +36,11 @@ impl Kind {
 pub(crate) struct Head {
     pub(crate) kind: Kind,
     pub(crate) sequence: u64,
-    /// The checksum of the snapshot that the frame follows.
+    /// The checksum of the snapshot to which the frame belongs.
     pub(crate) snapshot: u64,
     pub(crate) payload_bytes: u64,
     payload_sum: u64,
-    /// The checksum of all of these.
+    /// The checksum of all other fields.
     pub(super) sum: u64,
 }
 
@@ -71,7 +71,7 @@ impl Head {
         sum
     }
 
-    /// None if these bytes are no head.
+    /// None if these bytes are not a head.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Damage>> {
         let (covered, sum) = bytes.get(..HEAD_BYTES as usize)?.split_at(HEAD_BYTES as usize - 8);
         let sum = Fields::new(sum).u64()?;
@@ -98,15 +98,15 @@ impl Head {
         Some(Ok(head))
     }
 
-    /// Whether these are its payload and the mark at the end.
+    /// Whether `rest` is its payload and the mark at the end.
     pub(super) fn is_followed_by(&self, rest: &[u8]) -> bool {
         let (payload, end) = rest.split_at(self.payload_bytes as usize);
         end == END_MAGIC && xxh3_64(payload) == self.payload_sum
     }
 }
 
-/// The frames of a transaction, as the one that commits them names them: a copy of a file that is being written
-/// may have the first frames of one that was rolled back, and the last of another.
+/// The digest of a transaction's frames, which its commit frame stores: a copy of a file that is being written
+/// may have the first frames of a transaction that was rolled back, and the last of another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransactionDigest {
     heads: Vec<u8>,
@@ -118,7 +118,7 @@ impl TransactionDigest {
         put_u64(&mut self.heads, head);
     }
 
-    /// The payload of the frame that commits the frames so far. Another transaction follows.
+    /// The payload of the frame that commits the frames so far. Begins the next transaction.
     pub(crate) fn commit(&mut self) -> [u8; 8] {
         let sum = xxh3_64(&self.heads);
         self.clear();

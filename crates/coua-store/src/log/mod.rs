@@ -1,6 +1,6 @@
-//! The log: what was committed since the snapshot, in frames that exist completely or not at all.
+//! The log: commits after the snapshot, in frames that exist completely or not at all.
 //!
-//! `docs/format.md`, section 9, is the normative text. A transaction is any number of frames and the one
+//! `docs/format.md`, section 9, is the normative text. A transaction is any number of frames and one
 //! that commits them.
 
 mod changes;
@@ -21,7 +21,7 @@ pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Contents, Frame, Scan};
 pub(crate) use write::{Log, Target, Transaction};
 
-/// Where frames begin in a file, and the snapshot that they belong to.
+/// The offset of the first frame in a file, and the snapshot to which the frames belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
     /// Bytes before the first frame: those of the snapshot.
@@ -34,7 +34,7 @@ impl Base {
     /// Bytes at the end of a snapshot that begin with its whole checksum (docs/format.md, section 6).
     const END: u64 = 16;
 
-    /// Of the snapshot in the first `bytes` bytes of a file.
+    /// The base of the snapshot in the first `bytes` bytes of a file.
     pub(crate) fn of(file: &dyn Source, bytes: u64) -> io::Result<Self> {
         let mut checksum = [0; 8];
         file.read_at(bytes.saturating_sub(Self::END), &mut checksum)?;
@@ -62,7 +62,7 @@ pub(crate) struct Mark {
     pub(crate) sequence: u64,
 }
 
-/// A file or its substitute, read at offsets.
+/// A file or a substitute, read at offsets.
 pub trait Source: Debug {
     /// Its length in bytes.
     ///
@@ -71,7 +71,7 @@ pub trait Source: Debug {
     /// Those of the system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Fills the buffer with the bytes from an offset on, as far as they exist, and returns how many.
+    /// Fills the buffer with the bytes from an offset on, as far as they exist, and returns their number.
     ///
     /// # Errors
     ///

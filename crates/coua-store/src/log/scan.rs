@@ -1,4 +1,4 @@
-//! Reading frames. The bytes are hostile until checked.
+//! Reads frames. The bytes are hostile until checked.
 
 use std::io;
 use std::path::Path;
@@ -17,12 +17,12 @@ pub(crate) struct Scan<'a> {
     bytes: u64,
 }
 
-/// What a log holds, as far as it was checked.
+/// The contents of a log, as far as it was checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
-    /// Where the next frame is looked for.
+    /// The place of the next frame.
     pub(crate) checked: Mark,
-    /// Where the last commit ends; what follows does not count.
+    /// The end of the last commit; later frames do not count.
     pub(crate) committed: Mark,
     pub(crate) transactions: u64,
     /// Bytes after the last commit.
@@ -39,17 +39,17 @@ pub(crate) struct Frame {
     pub(crate) head: u64,
 }
 
-/// What is found at an offset.
+/// What is at an offset.
 enum Found {
     Frame(Frame),
     /// The file ends here, or within a frame.
     End,
-    /// The bytes here are no frame.
+    /// The bytes here are not a frame.
     Nothing,
 }
 
 impl Contents {
-    /// Nothing was checked yet.
+    /// The contents before anything was checked.
     pub(crate) fn of_nothing(base: Base) -> Self {
         let first = base.first();
         Self { checked: first, committed: first, transactions: 0, uncommitted: 0 }
@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
         self.rest(&mut contents, each).map(|()| contents)
     }
 
-    /// As [`contents`](Self::contents), from where an error of reading has ended it.
+    /// Continues [`contents`](Self::contents) after a read error.
     pub(crate) fn rest(
         &self,
         contents: &mut Contents,
@@ -106,7 +106,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Calls `each` with every frame between two places. Returns where the last one ends.
+    /// Calls `each` with every frame between two places. Returns the end of the last one.
     pub(crate) fn frames(
         &self,
         from: Mark,
@@ -120,7 +120,7 @@ impl<'a> Scan<'a> {
                     each(&frame)?;
                     at = frame.end;
                 }
-                // It was complete a moment ago.
+                // The frames were complete a moment ago.
                 Found::End | Found::Nothing => {
                     return Err(self.damaged(at.at, Damage::Checksum));
                 }
@@ -161,8 +161,7 @@ impl<'a> Scan<'a> {
         Ok(Found::Frame(Frame { kind: head.kind, begin, end, payload, head: head.sum }))
     }
 
-    /// As many bytes as there are; the length was checked before. Where a writer took back what it had begun
-    /// the rest are zeros.
+    /// Reads bytes whose length was checked before. If a writer has rolled back since, the missing bytes are zeros.
     fn read(&self, at: u64, length: u64) -> Result<Vec<u8>, StoreError> {
         let mut bytes = vec![0; length as usize];
         self.file.read_at(at, &mut bytes).map_err(|source| self.failed(source))?;

@@ -1,7 +1,7 @@
-//! Whether bytes that are no frame are the end of an interrupted write, or damage.
+//! Decides whether bytes that are not a frame are the end of an interrupted write, or damage.
 //!
-//! A crash in the middle of a write leaves a file that ends too early, or, after a power cut, sectors
-//! that were never written and read as zeros; and only within the last transaction, because the previous
+//! A crash during a write leaves a file that ends too early, or, after a power cut, unwritten sectors
+//! that read as zeros; and only within the last transaction, because the previous
 //! one was synced before it began. Anything else is damage.
 
 use std::io;
@@ -9,18 +9,18 @@ use std::io;
 use super::frame::{END_BYTES, HEAD_BYTES, Head, MAGIC};
 use super::{Kind, Source};
 
-/// What a disk writes whole.
+/// The unit that a disk writes completely.
 const SECTOR: u64 = 512;
 /// Bytes that are read at a time.
 const STEP: usize = 1 << 20;
 
-/// Whether all from `begin` to the end of the file may be an interrupted write.
+/// Whether all bytes from `begin` to the end of the file may be an interrupted write.
 pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<bool> {
     let mut scan = TornScan { committed: None, goes_on: false, lost: false };
     let mut bytes = Vec::new();
     let mut at = begin;
     while at < end {
-        // A little more, so that heads on the border are seen.
+        // A little more, to see heads across the border.
         bytes.resize((STEP as u64 + HEAD_BYTES).min(end - at) as usize, 0);
         let read = file.read_at(at, &mut bytes)?;
         bytes.truncate(read);
@@ -41,9 +41,9 @@ pub(super) fn is_torn(file: &dyn Source, begin: u64, end: u64) -> io::Result<boo
 }
 
 struct TornScan {
-    /// Where the first commit ends.
+    /// The end of the first commit.
     committed: Option<u64>,
-    /// A frame follows it: another transaction.
+    /// A frame of another transaction follows it.
     goes_on: bool,
     /// A sector was never written.
     lost: bool,

@@ -1,4 +1,4 @@
-//! Writing the log: append, sync, or roll back.
+//! Writes the log: append, sync, or roll back.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,24 +8,24 @@ use super::{Base, Contents, Kind, Mark, Scan, Source};
 use crate::error::StoreError;
 use crate::fs::Disk;
 
-/// Bytes that are written at once when frames are copied.
+/// Bytes per write when frames are copied.
 const STEP: usize = 1 << 20;
 
 /// The log of a file, open for appending.
 #[derive(Debug)]
 pub(crate) struct Log {
     base: Base,
-    /// Where the last commit ends.
+    /// The end of the last commit.
     committed: Mark,
-    /// Where the next frame begins.
+    /// The beginning of the next frame.
     written: Mark,
-    /// What was written since the last commit.
+    /// The digest of the frames since the last commit.
     digest: TransactionDigest,
     /// There may be bytes after the last commit.
     is_ahead: bool,
 }
 
-/// What one commit makes durable.
+/// The changes of one commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transaction<'a> {
     pub(crate) changes: &'a [u8],
@@ -33,7 +33,7 @@ pub(crate) struct Transaction<'a> {
     pub(crate) notes: &'a [Vec<u8>],
 }
 
-/// The file of a log, and the disk that its steps go through.
+/// The file of a log, and the disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) disk: &'a dyn Disk,
@@ -53,14 +53,14 @@ impl Target<'_> {
 }
 
 impl Log {
-    /// After a snapshot that nothing follows yet.
+    /// The empty log after a snapshot.
     pub(crate) fn empty(base: Base) -> Self {
         let first = base.first();
         let digest = TransactionDigest::default();
         Self { base, committed: first, written: first, digest, is_ahead: false }
     }
 
-    /// After the last commit that was found. Bytes after it are removed with the next commit, or before.
+    /// Continues after the last commit. Bytes after it are removed at the next commit or earlier.
     pub(crate) fn resume(base: Base, contents: &Contents) -> Self {
         let committed = contents.committed;
         let is_ahead = contents.uncommitted > 0;
@@ -71,7 +71,7 @@ impl Log {
         self.base
     }
 
-    /// Bytes of all frames, also those that are not committed yet.
+    /// Bytes of all frames, including uncommitted ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.written.at - self.base.bytes
     }
@@ -102,7 +102,7 @@ impl Log {
         self.write(to, &bytes, end)
     }
 
-    /// Appends frames of another file, under new numbers. Returns where they end there.
+    /// Appends frames of another file, with new numbers. Returns their end in that file.
     pub(crate) fn copy(
         &mut self,
         to: Target<'_>,
@@ -138,12 +138,12 @@ impl Log {
         self.write(to, &bytes, end)
     }
 
-    /// Everything written was synced: it is committed.
+    /// Marks everything written as committed, after a sync.
     pub(crate) fn mark_committed(&mut self) {
         (self.committed, self.is_ahead) = (self.written, false);
     }
 
-    /// Whether the file still begins with the snapshot, if this log follows one, and ends where the log ended:
+    /// Whether the file still begins with the snapshot, if this log follows one, and ends with the log, so that
     /// no program has overwritten it in place, as `cp` does.
     pub(crate) fn is_in(&self, file: &File) -> bool {
         let ends_here =
@@ -152,14 +152,14 @@ impl Log {
         is_first || self.base.is_in(file) && file.length().is_ok_and(ends_here)
     }
 
-    /// Whether the file has a commit that was reported as failed.
+    /// Whether the file contains a commit that was reported as failed.
     pub(crate) fn has_another_commit(&self, to: Target<'_>) -> bool {
         let scan = Scan::new(to.file, to.path, self.base);
         let contents = scan.and_then(|scan| scan.contents(|_| Ok(())));
         contents.is_ok_and(|contents| contents.committed.at > self.committed.at)
     }
 
-    /// Cuts off what follows the last commit.
+    /// Truncates the log after the last commit.
     pub(crate) fn roll_back(&mut self, to: Target<'_>) -> Result<(), StoreError> {
         if !self.is_ahead {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The memory available: for a background snapshot, or for what a program keeps. Linux has it in files; elsewhere it is unknown.
+//! The available memory. Linux has it in files; elsewhere it is unknown.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ pub fn available() -> Option<u64> {
     Some(within_groups(Path::new("/sys/fs/cgroup"), &groups).map_or(free, |left| left.min(free)))
 }
 
-/// The least that a control group of the process leaves, of its own ones and of those above them. In a container
-/// their paths may be the host's, and what is mounted at `root` is the container's own group.
+/// The least memory that any control group of the process leaves, including parent groups. In a container
+/// the paths may be those of the host, while `root` is the container's own group.
 fn within_groups(root: &Path, groups: &str) -> Option<u64> {
     let lines =
         groups.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok());
@@ -30,8 +30,8 @@ fn within_groups(root: &Path, groups: &str) -> Option<u64> {
     left.min()
 }
 
-/// What one group leaves. Cached pages of files do not count as used, because the system drops them when memory is
-/// needed.
+/// The memory that one group leaves. Cached pages of files do not count as used, because the system drops them when
+/// memory is needed.
 fn left_in(group: &Path, limit: &str, used: &str) -> Option<u64> {
     let limit: u64 = fs::read_to_string(group.join(limit)).ok()?.trim().parse().ok()?;
     let used = number_of(&fs::read_to_string(group.join("memory.stat")).ok()?, used)?;

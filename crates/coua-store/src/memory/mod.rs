@@ -1,4 +1,4 @@
-//! Where a filter's memory is: mapped, loaded, or copied; and how much of the file is in the system's cache.
+//! Where a filter's memory is (mapped, loaded, or copied), and how much of the file is in the page cache.
 
 mod available;
 mod plan;
@@ -21,29 +21,29 @@ pub(crate) struct Residence {
     access: Access,
     /// Bytes of the snapshot.
     bytes: u64,
-    /// What was not in the cache when it was opened, and was not fetched in order since.
+    /// The part that was not in the page cache when the file was opened, and was not fetched in order since.
     missing: Missing,
     /// The snapshot, where some of it is missing.
     file: Option<File>,
     pub(crate) is_mapped: bool,
-    /// What is done to it.
+    /// How keys touch the filter.
     touch: Touch,
-    /// How often since it was opened, each key in [every generation](in_generations).
+    /// Touches since it was opened, counting each key in [every generation](in_generations).
     touched: AtomicU64,
 }
 
-/// Keys, counted in each generation that there is.
+/// Keys, counted once per generation.
 fn in_generations(filter: &Generations, keys: u64) -> u64 {
     keys.saturating_mul(filter.generations().count().max(1) as u64)
 }
 
 impl Residence {
-    /// Of a filter that is in no file yet.
+    /// The residence of a filter that is not in a file yet.
     pub(crate) fn without_a_file(access: Access) -> Self {
         Self::new(access, 0, Missing::NONE, Touch::Change)
     }
 
-    /// Of a filter that is to be asked or changed, in a snapshot.
+    /// The residence of a filter in a snapshot, for lookups or changes.
     pub(crate) fn of(access: Access, snapshot: &File, bytes: u64, touch: Touch) -> Self {
         let missing = Missing::of(snapshot, bytes);
         let file = if missing == Missing::NONE { None } else { snapshot.try_clone().ok() };
@@ -55,7 +55,7 @@ impl Residence {
         Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
     }
 
-    /// The filter in a snapshot, for these numbers of keys and of changes of a log.
+    /// Loads the filter in a snapshot, for these numbers of keys and of logged changes.
     pub(crate) fn load(
         &mut self,
         snapshot: &File,
@@ -66,10 +66,10 @@ impl Residence {
         if self.plan(keys, logged) != Plan::Load {
             let filter =
                 Load::new().part(..self.bytes).key(key).map_file::<Generations>(snapshot)?;
-            // Each generation will be asked.
+            // Each generation will be searched.
             let plan = self.plan(in_generations(&filter, keys), logged);
             if filter.template().layout() == Layout::Overlapping {
-                // Those are read, whatever is asked for.
+                // Such filters are read, whatever the option.
                 return Ok(filter);
             }
             if plan != Plan::Load {
@@ -86,7 +86,7 @@ impl Residence {
         self.access.plan(self.bytes, self.missing, &work)
     }
 
-    /// Fetches the snapshot in order where that costs less than page by page.
+    /// Fetches the snapshot in order if that costs less than page by page.
     fn fetch_all_if(&mut self, plan: Plan) {
         if plan == Plan::FetchAndMap
             && let Some(file) = self.file.take()
@@ -100,7 +100,7 @@ impl Residence {
         self.touched.fetch_add(in_generations(filter, keys), Ordering::Relaxed);
     }
 
-    /// Another plan than before, for what a mapped filter was touched.
+    /// A better plan for a mapped filter, considering its touches so far, if there is one.
     pub(crate) fn better_plan(&self) -> Option<Plan> {
         let plan = self.plan(self.touched.load(Ordering::Relaxed), 0);
         (self.is_mapped && plan != Plan::Map).then_some(plan)
@@ -112,7 +112,7 @@ impl Residence {
         match self.better_plan() {
             Some(Plan::Load) => {
                 self.is_mapped = false;
-                // Without the memory it stays mapped, which is slower but not wrong.
+                // Without enough memory it stays mapped, which is slower but correct.
                 if let Ok(copy) = filter.try_clone() {
                     *filter = copy;
                 }

@@ -1,32 +1,32 @@
-//! Whether a snapshot is mapped, or read into memory.
+//! Decides whether to map a snapshot, or to read it into memory.
 //!
 //! Mapping costs the pages that the work touches. Reading costs the whole file once, and then memory with large
-//! pages is faster. Pages of a mapped file that are not in the system's cache are fetched when they are touched,
+//! pages is faster. Pages of a mapped file that are not in the page cache are fetched when they are touched,
 //! or all in order beforehand. `docs/decisions/0009-map-or-load.md` has the reasons and the measurements.
 
 use super::residency::Missing;
 
 /// A page, as the processor maps it.
 const PAGE: u64 = 4096;
-/// Both buckets of a key in a generation, each on a page of its own.
+/// Pages per key in a generation: one for each of its two buckets.
 const PAGES: u64 = 2;
-/// Smaller files are read, and so checked, in a few milliseconds.
+/// Smaller files are read and checked in a few milliseconds.
 const LEAST_MAPPED: u64 = 4 << 20;
 
 /// How to load a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Large files are mapped while little of them is touched, and read after that. Pages in the system's
-    /// cache may be touched more often than those that a disk must fetch.
+    /// Map a large file while little of it is touched, then read it. Cached pages may be touched more often than
+    /// pages that a disk must fetch.
     #[default]
     BySize,
-    /// Mapped.
+    /// Map the file.
     Map,
-    /// Read, and every byte checked.
+    /// Read the file, and check every byte.
     Load,
 }
 
-/// What the work does to the pages of its keys.
+/// How the work uses the pages of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     Ask,
@@ -34,33 +34,33 @@ pub(crate) enum Touch {
 }
 
 impl Touch {
-    /// The cost of touching a page in the cache, in bytes of a file that is read in order in the same time.
+    /// The cost of touching a cached page, in bytes read in order in the same time.
     fn cost(self) -> u64 {
         match self {
-            // A small page is found more slowly than a large one.
+            // Small pages cost more TLB misses than large ones.
             Self::Ask => 4,
-            // The first time it is copied.
+            // The first change copies the page.
             Self::Change => PAGE / 2,
         }
     }
 }
 
-/// A page that is fetched by itself takes as long as eight of a file that is read in order.
+/// Fetching a single page takes as long as reading eight in order.
 const FETCH: u64 = 8 * PAGE;
 
-/// How a snapshot is loaded for some work.
+/// How to load a snapshot for some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Mapped; what is missing in the cache is fetched where it is touched.
+    /// Map it; missing pages are fetched when they are touched.
     Map,
-    /// Mapped, after all that is missing was fetched in order.
+    /// Map it after fetching all missing pages in order.
     FetchAndMap,
     /// Read.
     Load,
 }
 
 impl Access {
-    /// How to load a snapshot of `bytes` bytes, some of which are not in the cache, for this work: a number of
+    /// How to load a snapshot of `bytes` bytes, some of which are not cached, for this work: a number of
     /// keys for each generation.
     pub(crate) fn plan(self, bytes: u64, missing: Missing, work: &[(Touch, u64)]) -> Plan {
         match self {
@@ -92,7 +92,7 @@ impl Access {
     }
 }
 
-/// The cost of the work, by the cost of a page.
+/// The cost of the work, given the cost of a page.
 fn cost(work: &[(Touch, u64)], page: impl Fn(Touch) -> u64) -> u64 {
     let each = work.iter().map(|&(touch, keys)| keys.saturating_mul(PAGES * page(touch)));
     each.fold(0, u64::saturating_add)

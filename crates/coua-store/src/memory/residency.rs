@@ -1,24 +1,23 @@
-//! How much of a file is in the system's cache, and fetching the rest: in order, or the pages of the next keys by
+//! Measures how much of a file is in the page cache, and fetches the rest: in order, or the pages of the next keys with
 //! several threads.
 //!
-//! A page of a mapped file that is not in memory stops the thread that touches it until the disk has
-//! answered, and a disk answers many nearly as fast as one. So before a mapped filter is asked or changed
-//! many times, several threads ask it the same keys.
+//! A thread that touches a missing page of a mapped file waits for the disk, and a disk serves many requests nearly as
+//! fast as one. So before many lookups or changes of a mapped filter, several threads look up the same keys.
 
 use std::fs::File;
 use std::thread;
 
 use coua::KeyHash;
 
-/// Samples of a file. If none is missing, hardly more than one page in a hundred is.
+/// Samples of a file. If no sample is missing, hardly more than one page in a hundred is.
 const SAMPLES: u64 = 256;
-/// Bytes that are in the cache together, at least.
+/// The unit of the page cache.
 const PAGE: u64 = 4096;
 
-/// The part of a file that a disk would have to fetch.
+/// The part of a file that is not in the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// Of [`SAMPLES`].
+    /// Missing samples of [`SAMPLES`].
     samples: u64,
 }
 
@@ -26,8 +25,8 @@ impl Missing {
     pub(crate) const ALL: Self = Self { samples: SAMPLES };
     pub(crate) const NONE: Self = Self { samples: 0 };
 
-    /// Samples a file of `bytes` bytes. Where the system does not tell, all of it counts as missing. O(1), without
-    /// waiting.
+    /// Samples a file of `bytes` bytes. If the system does not provide this, the whole file counts as missing. O(1),
+    /// without waiting.
     pub(crate) fn of(file: &File, bytes: u64) -> Self {
         let step = bytes.div_ceil(SAMPLES).max(PAGE);
         let there = (0..bytes).step_by(step as usize).filter(|&at| is_cached(file, at)).count();
@@ -35,7 +34,7 @@ impl Missing {
         Self { samples: SAMPLES - SAMPLES * there as u64 / looked_at }
     }
 
-    /// The share of a cost of fetching that falls to what is missing.
+    /// The share of a fetching cost that applies to the missing part.
     pub(crate) fn share_of(self, cost: u64) -> u64 {
         (u128::from(cost) * u128::from(self.samples) / u128::from(SAMPLES)) as u64
     }
@@ -46,8 +45,8 @@ impl Missing {
     }
 }
 
-/// Whether a byte of a file is in the cache. Some file systems refuse to say. The question starts to fetch it, and a fast
-/// disk may be done before the answer: then it counts as there, for nobody has to wait for it.
+/// Whether a byte of a file is cached. Some file systems do not support this. The call starts to fetch the page, and a
+/// fast disk may finish before it returns: then the page counts as cached, because no wait is needed.
 #[cfg(target_os = "linux")]
 fn is_cached(file: &File, at: u64) -> bool {
     use std::io::IoSliceMut;
@@ -63,18 +62,18 @@ fn is_cached(_file: &File, _at: u64) -> bool {
     false
 }
 
-/// Asks the system to fetch what is missing of a file of `bytes` bytes, in order. Waits only for room in the
-/// request queue; a page that is touched before it has arrived is waited for.
+/// Asks the system to fetch the missing parts of a file of `bytes` bytes, in order. Waits only for room in the
+/// request queue; touching a page that has not arrived waits for it.
 #[cfg(target_os = "linux")]
 pub(crate) fn fetch_in_order(file: &File, bytes: u64) {
     use std::num::NonZeroU64;
 
     use rustix::fs::{Advice, fadvise};
 
-    // Longer requests are cut to the system's read-ahead, which is this by default.
+    // The system truncates longer requests to its read-ahead, which is this by default.
     const STEP: NonZeroU64 = NonZeroU64::new(128 << 10).expect("not zero");
     for at in (0..bytes).step_by(STEP.get() as usize) {
-        // Pages that it does not fetch now come when they are touched.
+        // Pages that it does not fetch now are fetched when they are touched.
         if fadvise(file, at, Some(STEP), Advice::WillNeed).is_err() {
             return;
         }
@@ -86,7 +85,7 @@ pub(crate) fn fetch_in_order(_file: &File, _bytes: u64) {}
 
 /// Threads that wait for the disk; they do nothing else.
 const MOST_THREADS: usize = 16;
-/// Keys of a thread: fewer are not worth one.
+/// The fewest keys that are worth a thread.
 const LEAST_KEYS: usize = 16;
 
 /// Calls `ask` so that it touches the pages of these keys.
@@ -98,7 +97,7 @@ pub(crate) fn fetch_pages(hashes: &[KeyHash], ask: impl Fn(&[KeyHash]) + Sync) {
     thread::scope(|scope| {
         for keys in hashes.chunks(share) {
             let ask = &ask;
-            // Without a thread its pages come later, one by one.
+            // If no thread can be started, its pages are fetched later, one by one.
             thread::Builder::new().spawn_scoped(scope, move || ask(keys)).ok();
         }
     });

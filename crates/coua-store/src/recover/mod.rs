@@ -1,4 +1,4 @@
-//! From the file to the last committed state.
+//! Reads the last committed state from a file.
 
 mod view;
 
@@ -20,17 +20,17 @@ use view::Origin;
 
 pub use view::View;
 
-/// How a snapshot is loaded.
+/// How to load a snapshot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Loading {
-    /// Of a filter with a secret hash.
+    /// The secret key of the filter's hash, if it has one.
     pub(crate) key: Option<[u8; 16]>,
     pub(crate) access: Access,
-    /// Changes or lookups to come, if known.
+    /// Expected number of changes or lookups, if known.
     pub(crate) expected: Option<u64>,
 }
 
-/// How often a reader starts over because a writer rolled back what it had begun.
+/// How often a reader starts over because a writer rolled back.
 const MOST_TRIES: u32 = 100;
 
 /// The last committed state, to continue from.
@@ -41,7 +41,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Of a file that a writer may be changing.
+    /// Reads a file that a writer may be changing.
     pub(crate) fn while_written(loading: Loading, path: &Path) -> Result<Self, StoreError> {
         read_while_written(path, |file| Self::of(loading, file, path, Touch::Ask))
     }
@@ -60,8 +60,8 @@ impl State {
         Ok(state)
     }
 
-    /// The snapshot with which `source` begins, and what was committed since. `load` gets the bytes of log that will
-    /// be added.
+    /// Reads the snapshot at the beginning of `source`, and replays later commits. `load` gets the bytes of log that
+    /// follow.
     fn replayed(
         source: &dyn Source,
         path: &Path,
@@ -87,8 +87,8 @@ impl State {
 }
 
 impl View {
-    /// The last committed state in the bytes of a filter's file, wherever they come from; `key` is the filter's secret
-    /// key. O(bytes).
+    /// Reads the last committed state from the bytes of a filter file. `key` is the filter's secret key, if it has one.
+    /// O(bytes).
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -106,7 +106,7 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`StoreError`], without a path, for bytes that are no filter.
+    /// [`StoreError`], with an empty path, for bytes that are not a filter.
     pub fn of_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, StoreError> {
         let path = Path::new("");
         let front = coua::inspect::Contents::read(&mut Cursor::new(bytes));
@@ -119,8 +119,8 @@ impl View {
         State::replayed(&bytes, path, base, load).map(|state| state.view)
     }
 
-    /// Whether the file has a newer committed state now; then [`Store::read`](crate::Store::read) gives it. Only the
-    /// file's header and what was appended to it are read.
+    /// Whether the file has a newer committed state, which [`Store::read`](crate::Store::read) would return. Reads only
+    /// the file's header and appended bytes.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -139,7 +139,7 @@ impl View {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or holds no filter now.
+    /// If the file cannot be read, or no longer holds a filter.
     pub fn is_outdated(&self) -> Result<bool, StoreError> {
         let Some(Origin { path, base, .. }) = &self.origin else { return Ok(false) };
         let file = open(path)?;
@@ -147,15 +147,14 @@ impl View {
         if base_of(&file, path)? != *base {
             return Ok(true);
         }
-        // What was appended may be of a commit that is not complete.
+        // The appended bytes may belong to an incomplete commit.
         let has_more = file.length().map_err(|source| StoreError::io(path, "read", source))? > end;
         let committed = || Scan::new(&file, path, *base)?.contents(|_| Ok(()));
         Ok(has_more && committed()?.committed.at > end)
     }
 }
 
-/// What the frames of a log say beside changes. Of the last transaction, if that is not committed, nothing
-/// counts.
+/// The contents of a log beside changes. Uncommitted frames do not count.
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     pub(crate) notes: Notes,
@@ -186,7 +185,7 @@ impl Committed {
     }
 }
 
-/// What `read` reads of a file that a writer may be changing.
+/// Calls `read` for a file that a writer may be changing, and retries if needed.
 pub(crate) fn read_while_written<T>(
     path: &Path,
     read: impl Fn(&File) -> Result<T, StoreError>,
@@ -197,7 +196,7 @@ pub(crate) fn read_while_written<T>(
         let length = || file.metadata().map(|found| found.len()).ok();
         let before = length();
         let state = read(&file);
-        // A writer may have rolled back what it had begun.
+        // A writer may have rolled back.
         let is_doubtful = matches!(&state, Err(StoreError { reason: Reason::Damaged { .. }, .. }));
         let has_moved = || length() != before || !is_at(&file, path);
         if tries == MOST_TRIES || !is_doubtful || !has_moved() {
@@ -216,7 +215,7 @@ fn open(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// The snapshot with which a file begins.
+/// The base of the snapshot at the beginning of a file.
 pub(crate) fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
     if file.metadata().is_ok_and(|found| found.len() == 0) {
         return Err(Reason::Blank.at(path));
@@ -234,8 +233,7 @@ pub(crate) fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
     })
 }
 
-/// The filter in a snapshot of `bytes` bytes, to be asked or changed, to which `logged` bytes of log
-/// will be added.
+/// Loads the filter in a snapshot of `bytes` bytes, for lookups or changes. `logged` bytes of log follow.
 pub(crate) fn view_of(
     loading: Loading,
     file: &File,
@@ -245,12 +243,12 @@ pub(crate) fn view_of(
 ) -> Result<View, LoadError> {
     let Loading { key, access, expected } = loading;
     let mut residence = Residence::of(access, file, bytes, touch);
-    // A change takes eight bytes.
+    // A logged change takes eight bytes.
     let filter = residence.load(file, key, expected.unwrap_or(0), logged / 8)?;
     Ok(View::new(filter, residence))
 }
 
-/// Repeats the changes in a frame of the log.
+/// Replays the changes in a frame of the log.
 pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), StoreError> {
     match frame.kind {
         Kind::Changes => {}

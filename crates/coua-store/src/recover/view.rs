@@ -1,4 +1,4 @@
-//! Reading without writing.
+//! The last committed state, for reading.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::log::Base;
 use crate::memory::Residence;
 use crate::notes::Notes;
 
-/// The last committed state, for reading.
+/// The last committed state of a filter file, for reading.
 #[derive(Debug)]
 pub struct View {
     /// The filter. Changes to it stay in memory.
@@ -20,15 +20,15 @@ pub struct View {
     pub notes: Notes,
     /// Bytes of the snapshot.
     pub snapshot_bytes: u64,
-    /// Bytes of what was committed since the snapshot.
+    /// Bytes of commits after the snapshot.
     pub log_bytes: u64,
     /// Commits in the log.
     pub transactions: u64,
-    /// Bytes at the end of the file that do not count: of a commit that was interrupted, or that is being written
+    /// Bytes at the end of the file that do not count, from a commit that was interrupted, or is being written
     /// now.
     pub uncommitted: u64,
     pub(crate) residence: Residence,
-    /// Where the state was read.
+    /// The file from which the state was read.
     pub(crate) origin: Option<Origin>,
 }
 
@@ -58,17 +58,17 @@ impl View {
         }
     }
 
-    /// The note of this name, as it was committed.
+    /// The committed note with this name.
     pub fn note(&self, name: &str) -> Option<&[u8]> {
         self.notes.get(name)
     }
 
-    /// Whether the file is unchanged since it was mapped; to be called after the last answer.
-    /// Overwriting a filter file in place, as `cp` does, changes what a mapped filter reads.
+    /// Checks that the file is unchanged since it was mapped. Call this after the last answer:
+    /// overwriting a filter file in place, as `cp` does, changes what a mapped filter reads.
     ///
     /// # Errors
     ///
-    /// [`Reason::Overwritten`]: answers may have been wrong.
+    /// [`Reason::Overwritten`] if answers may have been wrong.
     pub fn check_origin(&self) -> Result<(), StoreError> {
         match &self.origin {
             Some(Origin { mapped: Some(file), path, base }) if !base.is_in(file) => {
@@ -78,8 +78,8 @@ impl View {
         }
     }
 
-    /// The filter, for lookups of these keys. The pages that they need are fetched together, and after very many
-    /// keys the file is read into memory, where answers are faster.
+    /// The filter, for lookups of these keys. Fetches the pages that they need together, and after very many
+    /// keys reads the file into memory, where lookups are faster.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -99,8 +99,8 @@ impl View {
         &self.filter
     }
 
-    /// The filter, for `keys` lookups by one of several threads; `None` if only one thread may ask, by
-    /// [`asked`](Self::asked), because pages come from a disk or the file is to be read into memory first.
+    /// The filter, for `keys` lookups by one of several threads. `None` if one thread must call
+    /// [`asked`](Self::asked) instead, because pages come from a disk or the file should be read into memory first.
     ///
     /// ```
     /// # use coua::CuckooFilter;

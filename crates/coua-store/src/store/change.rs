@@ -1,4 +1,4 @@
-//! Changing the filter, and logging what was changed.
+//! Changes the filter, and logs the changes.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ impl Store {
         self.insert_batch(&[key]).map_err(|stopped| stopped.full)
     }
 
-    /// Adds the key if it is absent, and says which.
+    /// Adds the key if it is absent, and returns whether it was.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl Store {
         self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
-    /// Takes one copy of the key away; false if there is none.
+    /// Removes one copy of the key. Returns false if there is none.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         self.remove_batch(&[key])[0]
     }
@@ -42,7 +42,7 @@ impl Store {
         self.insert_batch_at(keys, When::Now)
     }
 
-    /// [`insert_batch`](Self::insert_batch) for keys that may have times of their own.
+    /// [`insert_batch`](Self::insert_batch) for keys that may have their own times.
     ///
     /// # Errors
     ///
@@ -70,8 +70,8 @@ impl Store {
         self.insert_unique_batch_at(keys, When::Now, &mut outcomes).map(|()| outcomes)
     }
 
-    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that may have times of their own;
-    /// `outcomes` is cleared and then holds one answer for each key, also if the batch is refused.
+    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that may have their own times;
+    /// `outcomes` is cleared and then holds one answer for each key, even if the batch is refused.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Store {
         removed
     }
 
-    /// Tells the time to a filter that forgets, which drops what its window has left.
+    /// Advances the clock of a filter with a window, which forgets what is too old.
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
         let changes = (self.need == Need::Log).then_some(&mut self.changes);
@@ -171,7 +171,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes those keys of a batch that a [divided](Self::divide) filter has inserted or removed.
+    /// Logs those keys of a batch that a [divided](Self::divide) filter has inserted or removed.
     pub fn note_changes(
         &mut self,
         change: Change,
@@ -191,12 +191,12 @@ impl Store {
         }
     }
 
-    /// Keys that are changed between two looks at how many changes there are.
+    /// Keys that are changed between checks of the number of changes.
     fn keys_in_a_piece(&self) -> usize {
         (self.options.piece / size_of::<KeyHash>()).max(1)
     }
 
-    /// Makes a change, and appends the changes to the log if they have become many.
+    /// Makes a change, and appends the changes to the log if there are many.
     pub(crate) fn logging<R>(
         &mut self,
         change: impl FnOnce(&mut Generations, &mut ChangeEncoder<'_>) -> R,
@@ -210,7 +210,7 @@ impl Store {
         result
     }
 
-    /// Appends a piece of the changes to the log, which bounds the memory for them.
+    /// Appends a piece of the changes to the log, to limit the memory for them.
     fn flush_changes(&mut self) {
         if self.growth() != Growth::Rewrite {
             let to = self.options.target(&self.lock);
@@ -219,11 +219,11 @@ impl Store {
                 return;
             }
         }
-        // The snapshot that is written instead will meet the same error and report it.
+        // The snapshot that is written instead reports the error.
         self.require_snapshot();
     }
 
-    /// From here on only a new snapshot can hold the changes.
+    /// From now on, only a new snapshot can hold the changes.
     pub(super) fn require_snapshot(&mut self) {
         self.changes.clear();
         if self.need == Need::Log {

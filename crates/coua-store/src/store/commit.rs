@@ -9,16 +9,16 @@ use crate::growth::{AtEnd, Growth};
 use crate::log::{Log, Transaction};
 
 impl Store {
-    /// Makes all changes so far durable, those of the filter and of its notes. When this returns, they are on the
+    /// Makes all changes of the filter and its notes durable. When this returns, they are on
     /// disk. A crash before that leaves the state of the previous commit or of this one.
     ///
     /// Usually appends to the log, in time proportional to the changes. When the log has become large, a new
-    /// snapshot takes its place: a small one is written here; a large one by a thread in the background, and
+    /// snapshot replaces it: a small one is written here; a large one by a thread in the background, and
     /// a later commit switches to it.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the disk refused. Except after
+    /// [`StoreError`] if writing failed. Except after
     /// [`Reason::Unsynced`], the state on disk is that of the previous commit; the changes are kept, and the
     /// next commit tries again. A failure of a background snapshot is an error of the next commit.
     pub fn commit(&mut self) -> Result<(), StoreError> {
@@ -33,7 +33,7 @@ impl Store {
             return Err(self.lock.replaced());
         }
         let made = if self.need == Need::Log { self.made()? } else { None };
-        // What is in shards may be ahead of what is to be committed.
+        // The shards may be ahead of the changes to commit.
         let may_rewrite = made.is_none() && self.need == Need::Log && !self.is_divided();
         if may_rewrite && self.growth() == Growth::Rewrite {
             self.require_snapshot();
@@ -46,13 +46,13 @@ impl Store {
         }
     }
 
-    /// Whether the next commit is not one to the log, but writes the whole filter.
+    /// Whether the next commit writes the whole filter instead of appending to the log.
     pub fn commit_takes_filter(&self) -> bool {
         self.need == Need::Snapshot || self.growth() == Growth::Rewrite
     }
 
-    /// The snapshot that a thread has made. Without memory for a second filter, this commit writes it, unless the filter
-    /// is divided.
+    /// The snapshot that a thread has written. If there was no memory for a second filter, this commit writes it,
+    /// unless the filter is divided.
     fn made(&mut self) -> Result<Option<Made>, StoreError> {
         match self.checkpointer.made(self.lock.target()) {
             Err(error) if error.lacks_memory() => {
@@ -81,13 +81,13 @@ impl Store {
         Ok(())
     }
 
-    /// Begins to make the next snapshot, which will have what is committed now.
+    /// Starts the next snapshot, with the present committed state.
     fn start_background(&mut self) -> Result<(), StoreError> {
         self.reserve_next()?;
         self.checkpointer.start(&self.lock, &self.log, &self.notes)
     }
 
-    /// Commits, and switches to a file that was made in the background.
+    /// Commits, and switches to a file that was written in the background.
     fn switch_to(&mut self, made: Made) -> Result<(), StoreError> {
         let notes = self.notes.encode(&self.changed_notes);
         let what = Transaction { changes: self.changes.bytes(), notes: &notes };
@@ -96,7 +96,7 @@ impl Store {
         self.mark_replaced(log)
     }
 
-    /// Commits by a snapshot that is written now.
+    /// Commits by writing a snapshot now.
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
         self.join();
         let bytes = self.situation().largest();
@@ -105,7 +105,7 @@ impl Store {
         self.mark_replaced(log)
     }
 
-    /// Everything is committed to a new file, which has the name now. Syncs the folder: if that fails, a power cut may
+    /// Syncs the folder after a new file with all changes was renamed into place. If that fails, a power cut may
     /// leave either file, so nothing more may be committed.
     fn mark_replaced(&mut self, log: Log) -> Result<(), StoreError> {
         (self.log, self.need) = (log, Need::Log);
@@ -130,9 +130,9 @@ impl Store {
         self.commit()
     }
 
-    /// Commits, and returns the filter. A small filter becomes a snapshot with nothing after it but its notes, and
-    /// so does one for which [`rewrite_at_end`](Self::rewrite_at_end) was called: the bytes do not depend on when the
-    /// commits were.
+    /// Commits, and returns the filter. A small filter becomes a snapshot with only its notes after it, and
+    /// so does one for which [`rewrite_at_end`](Self::rewrite_at_end) was called, so that the bytes do not depend on
+    /// the times of commits.
     ///
     /// # Errors
     ///
@@ -155,8 +155,8 @@ impl Store {
         Ok(self.filter)
     }
 
-    /// The commit of [`finish`](Self::finish), after which the store should be dropped. If it fails, the store is as
-    /// after a [`commit`](Self::commit) that failed, and this or another commit can be tried again.
+    /// The commit of [`finish`](Self::finish), after which the store should be dropped. If it fails, this or another
+    /// commit can be tried again, as after a failed [`commit`](Self::commit).
     ///
     /// # Errors
     ///
@@ -188,14 +188,14 @@ impl Store {
             if is_rewritten {
                 self.require_snapshot();
             }
-            // Nothing follows: no space is needed for a snapshot after this one.
+            // No space is needed for a snapshot after this one.
             self.options.loading.expected = Some(0);
             self.commit()?;
         }
         Ok(())
     }
 
-    /// Whether there is anything that is not committed.
+    /// Whether there are uncommitted changes.
     fn has_changes(&self) -> bool {
         self.need != Need::Log
             || !self.changes.bytes().is_empty()
@@ -203,13 +203,13 @@ impl Store {
             || !self.changed_notes.is_empty()
     }
 
-    /// Appends the changes to the log, and waits until they are on the disk.
+    /// Appends the changes to the log, and syncs it.
     fn append(&mut self) -> Result<(), StoreError> {
         let notes = self.notes.encode(&self.changed_notes);
         let to = self.options.target(&self.lock);
         let put = self.log.put(to, Transaction { changes: self.changes.bytes(), notes: &notes });
         if let Err(error) = put.and_then(|()| to.sync()) {
-            // Pieces that were appended before are truncated too, so the changes are not all in memory any more.
+            // Earlier pieces are truncated too, so not all changes are in memory any more.
             self.require_snapshot();
             return Err(self.unless_found(error));
         }
@@ -217,7 +217,7 @@ impl Store {
         self.changes.clear();
         self.changed_notes.clear();
         self.checkpointer.announce(self.log.committed());
-        // What was written to a file without a name is lost.
+        // Writes to a file without a name are lost.
         self.lock.check_held().inspect_err(|_| self.need = Need::Poisoned)
     }
 

@@ -24,10 +24,10 @@ use crate::recover::{State, View};
 pub use options::Options;
 pub use shards::Divided;
 
-/// A filter that lives in a file, open for writing by this process alone.
+/// A filter in a file, open for writing by this process only.
 ///
-/// Changes are made in memory, and are durable from the next [`commit`](Self::commit) on: after a crash at any
-/// moment the file holds the state of the last commit.
+/// Changes are made in memory, and become durable with the next [`commit`](Self::commit): after a crash at any
+/// time the file holds the state of the last commit.
 ///
 /// ```
 /// use coua::CuckooFilter;
@@ -51,13 +51,13 @@ pub struct Store {
     /// The filter, while it is divided.
     divided: Arc<Divided>,
     notes: Notes,
-    /// The names of notes that are not as they are in the file.
+    /// The names of notes that differ from the file.
     changed_notes: BTreeSet<String>,
     /// Changes that are not in the log yet.
     changes: Changes,
     log: Log,
     need: Need,
-    /// The log depends on when the commits were, which the end undoes.
+    /// The log depends on the times of commits, which the end undoes.
     is_piecemeal: bool,
     pub(crate) checkpointer: Checkpointer,
     /// Dropped last.
@@ -67,16 +67,16 @@ pub struct Store {
 /// What the next commit must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// The log has all changes.
+    /// Append to the log, which has all changes.
     Log,
-    /// There are changes that only a new snapshot can hold.
+    /// Write a snapshot, which some changes need.
     Snapshot,
-    /// Nothing: the state of the disk is unknown.
+    /// Fail, because the state of the disk is unknown.
     Poisoned,
 }
 
 impl Store {
-    /// With a filter that is in no file yet.
+    /// A store of a filter that is not in a file yet.
     pub(crate) fn begin(
         options: &Options,
         lock: Lock,
@@ -90,7 +90,7 @@ impl Store {
         Ok(store)
     }
 
-    /// With what was committed last.
+    /// A store with the last committed state.
     pub(crate) fn resume(options: &Options, lock: Lock, state: State) -> Result<Self, StoreError> {
         let mut store = Self::new(options, lock, state.view, state.log);
         store.log.roll_back(store.options.target(&store.lock))?;
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// What decides how to commit, with all changes.
+    /// The numbers that decide how to commit all changes.
     pub(crate) fn situation(&self) -> Situation {
         let divided = self.divided.filter().as_ref().map(|it| it.shards().memory_bytes());
         let filter = divided.unwrap_or_else(|| self.filter.memory_bytes()) as u64;
@@ -126,7 +126,7 @@ impl Store {
             filter,
             log: log + self.changes.bytes().len() as u64,
             first: self.notes.bytes(),
-            // A change takes eight bytes.
+            // A logged change takes eight bytes.
             thread: self.options.loading.access.own_bytes(snapshot, log / 8),
             is_at_work: self.checkpointer.is_at_work(),
             is_piecemeal: self.is_piecemeal,
@@ -144,32 +144,32 @@ impl Store {
         if expected.is_some_and(has_room) { Ok(()) } else { self.reserve_next() }
     }
 
-    /// Reserves space for the next snapshot, or more of it for a filter that has grown since.
+    /// Reserves space for the next snapshot, or more space for a filter that has grown.
     fn reserve_next(&mut self) -> Result<(), StoreError> {
         let bytes = self.situation().largest();
         self.checkpointer.reserve(self.lock.target(), bytes)
     }
 
-    /// The filter with all changes, also those not committed; without items while it is
+    /// The filter with all changes, including uncommitted ones. Empty while it is
     /// [divided](Self::divide).
     pub fn filter(&self) -> &Generations {
         &self.filter
     }
 
-    /// The notes of the program, with all changes, also those not committed.
+    /// The notes of the program, with all changes, including uncommitted ones.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// The note of this name, with all changes, also those not committed.
+    /// The note with this name, with all changes, including uncommitted ones.
     pub fn note(&self, name: &str) -> Option<&[u8]> {
         self.notes.get(name)
     }
 
-    /// Sets a note: any bytes that belong to the filter. It is durable from the next [`commit`](Self::commit) on,
-    /// together with the changes before that. A commit writes the notes that have changed, a snapshot all of them. So
-    /// what changes often is best a small note of its own. Programs that share filters begin the names of their notes
-    /// with their own names.
+    /// Sets a note: any bytes that belong to the filter. It becomes durable with the next [`commit`](Self::commit),
+    /// together with the changes before that. A commit writes the changed notes, a snapshot all of them, so
+    /// use small separate notes for values that change often. If programs share filters, begin the names of notes
+    /// with the name of the program.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the note of this name. False if there is none.
+    /// Removes the note with this name. Returns false if there is none.
     pub fn remove_note(&mut self, name: &str) -> bool {
         let was_there = self.notes.remove(name).is_some();
         if was_there {
@@ -205,8 +205,8 @@ impl Store {
         was_there
     }
 
-    /// [`finish`](Self::finish) will write a snapshot if there is space for another one, so that the bytes of the file
-    /// do not depend on when the commits were.
+    /// Lets [`finish`](Self::finish) write a snapshot if there is space for one, so that the bytes of the file
+    /// do not depend on the times of commits.
     pub fn rewrite_at_end(&mut self) {
         self.is_piecemeal = true;
     }

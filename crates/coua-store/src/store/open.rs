@@ -22,7 +22,7 @@ impl Store {
         Options::new().write(path)
     }
 
-    /// Opens the filter at `path`, or makes a new one, after any other writer has finished.
+    /// Opens the filter at `path`, or creates it, after any other writer has finished.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Store {
         Options::new().create(path, build)
     }
 
-    /// The last committed state of the filter at `path`, to be asked.
+    /// Reads the last committed state of the filter at `path`, for lookups.
     ///
     /// # Errors
     ///
@@ -45,18 +45,18 @@ impl Store {
 }
 
 impl Options {
-    /// The last committed state of the filter at `path`, for reading. Needs no lock and no right to write, and
-    /// never hinders a writer.
+    /// Reads the last committed state of the filter at `path`. Needs no lock and no write permission, and
+    /// never blocks a writer.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if there is no filter, or one that cannot be read.
+    /// [`StoreError`] if there is no filter, or it cannot be read.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<View, StoreError> {
         let path = resolved(path.as_ref())?;
         State::while_written(self.loading, &path).map(|state| state.view)
     }
 
-    /// Checks every byte of the filter at `path`, in the memory of a segment or of a frame of the log.
+    /// Checks every byte of the filter at `path`, with one segment or log frame in memory at a time.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -72,7 +72,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if there is no filter, or it is damaged, or its [key](Self::key) is missing or another one.
+    /// [`StoreError`] if there is no filter, it is damaged, or its [key](Self::key) is missing or wrong.
     pub fn verify(&self, path: impl AsRef<Path>) -> Result<Verified, StoreError> {
         verify(&resolved(path.as_ref())?, self.loading.key)
     }
@@ -81,14 +81,13 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if there is no filter, or one that cannot be read, or it cannot be written.
+    /// [`StoreError`] if there is no filter, or it cannot be read or written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let lock = Lock::take_existing(path.as_ref(), self.wait)?;
         self.write_locked(lock, None::<fn() -> Generations>)
     }
 
-    /// Opens the filter at `path` for writing; if there is none, `build` makes it. It is written with
-    /// the first commit.
+    /// Opens the filter at `path` for writing, or creates it with `build`. The first commit writes it.
     ///
     /// # Errors
     ///
@@ -101,7 +100,7 @@ impl Options {
         self.write_locked(Lock::take(path.as_ref(), self.wait)?, Some(build))
     }
 
-    /// [`write`](Self::write), or [`create`](Self::create) if there is a `build`, under a lock that
+    /// [`write`](Self::write), or [`create`](Self::create) if `build` is given, with a lock that
     /// was taken before.
     ///
     /// # Errors
@@ -122,12 +121,12 @@ impl Options {
         }
     }
 
-    /// Replaces the filter in the file, if there is one, by `filter` with these notes, under a lock that was taken
-    /// before. The old filter is not read; it only must be [replaceable](Lock::check_replaceable).
+    /// Writes `filter` with these notes, with a lock that was taken before. An old filter is replaced without reading
+    /// it; the file must be [replaceable](Lock::check_replaceable).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if it is not, or the disk refused. The old file is then unchanged, except after
+    /// [`StoreError`] if it is not, or writing failed. The old file is then unchanged, except after
     /// [`Reason::Unsynced`](crate::Reason::Unsynced).
     pub fn replace<F: Into<Generations>>(
         &self,

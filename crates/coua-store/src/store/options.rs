@@ -32,8 +32,8 @@ pub struct Options {
     pub(crate) wait: Wait,
     pub(crate) limits: Limits,
     pub(crate) threads: NonZeroUsize,
-    /// Changes are appended to the log in pieces of about this many bytes, which bounds the memory
-    /// for those that are not committed yet.
+    /// Changes are appended to the log in pieces of about this many bytes, to limit the memory
+    /// for uncommitted ones.
     pub(crate) piece: usize,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) spawn: Arc<dyn Spawn>,
@@ -75,13 +75,13 @@ impl Options {
         Self { wait, ..self }
     }
 
-    /// Whether to map the snapshot or to read it. Default: by the size of the work.
+    /// Whether to map the snapshot or to read it. Default: depends on the amount of work.
     pub fn access(mut self, access: Access) -> Self {
         self.loading.access = access;
         self
     }
 
-    /// The number of changes or lookups to come, if it is known. Then the choice between mapping and reading is
+    /// The expected number of changes or lookups, if known. Then the choice between mapping and reading is
     /// made at once, and no space is reserved for a snapshot that will not be written.
     pub fn expecting(mut self, changes: u64) -> Self {
         self.loading.expected = Some(changes);
@@ -96,19 +96,19 @@ impl Options {
         self
     }
 
-    /// Bytes of a filter from which on a new snapshot is made by a thread in the background, if
+    /// From this size of a filter on, a background thread writes new snapshots, if
     /// there is memory for a second filter. Default: 16 MiB.
     pub fn background_from(mut self, bytes: u64) -> Self {
         self.limits.background_from = bytes;
         self
     }
 
-    /// How many threads write a large snapshot, while a commit waits for it. Default: the one that commits.
+    /// The number of threads that write a large snapshot while a commit waits. Default: the committing thread.
     pub fn threads(self, threads: NonZeroUsize) -> Self {
         Self { threads, ..self }
     }
 
-    /// Where the steps of a log go.
+    /// The target of the log's steps.
     pub(super) fn target<'a>(&'a self, lock: &'a Lock) -> Target<'a> {
         Target { disk: &*self.disk, file: lock.file(), path: lock.target() }
     }

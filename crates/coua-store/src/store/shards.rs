@@ -65,7 +65,7 @@ impl Store {
     pub fn divide(&mut self, division: Division) -> Option<u64> {
         self.join();
         let filter = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped)?;
-        // Without memory for what stands in the filter's place meanwhile, one thread goes on.
+        // Without memory for a placeholder filter, one thread continues.
         let placeholder = CuckooFilter::builder().build().ok()?;
         match DividedFilter::divide(mem::replace(filter, placeholder), division) {
             Ok(divided) => {

@@ -94,7 +94,7 @@ fn small_changes_write_little() {
     commit(&mut store, 1).unwrap();
     let written = fs::metadata(&path).unwrap().len() - before;
     assert!(written < 10_000, "{written}");
-    assert_eq!(names_in(folder.path()), ["seen.coua"], "no space was taken");
+    assert_eq!(names_in(folder.path()), ["seen.coua"], "no space was reserved");
     assert!(snapshot_of(&path) == bytes_of(&large), "it was not written again");
     drop(store);
     large.insert_batch(&hashes(2, 1_000)).unwrap();

@@ -195,7 +195,10 @@ fn a_note_larger_than_a_reader_takes_is_refused() {
     let error = store.set_note("name", &note).unwrap_err();
     assert!(matches!(error, StoreError { reason: Reason::NoteTooLarge { .. }, .. }), "{error}");
     let text = error.to_string();
-    assert!(text.contains("67108853 bytes with its name, but at most 67108852"), "{text}");
+    assert!(
+        text.contains("a note with its name takes 67108853 bytes, but the limit is 67108852"),
+        "{text}"
+    );
     assert_eq!(store.note("name"), None);
     note.pop();
     store.set_note("name", &note).unwrap();
@@ -318,7 +321,10 @@ fn a_folder_without_the_right_to_write_is_an_error() {
     // The superuser may write anyway.
     if File::create(folder.path().join("probe")).is_err() {
         let error = Store::open(&path).unwrap_err();
-        assert!(error.to_string().contains("seen.coua: cannot make a new snapshot of"), "{error}");
+        assert!(
+            error.to_string().contains("seen.coua: cannot create a new snapshot of"),
+            "{error}"
+        );
     }
     assert!(Store::read(&path).unwrap().filter.contains("a"));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

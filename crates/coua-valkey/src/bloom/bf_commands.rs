@@ -1,4 +1,4 @@
-//! The commands BF.*, and what each does.
+//! The BF.* commands.
 
 use std::ffi::CStr;
 
@@ -27,14 +27,14 @@ const COMMANDS: &[Command] = commands! {
     c"bf.insert", -4, Grow, insert,
         c"key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] \
         [NOCREATE] [NONSCALING] [VALIDATESCALETO items:integer] [SEED seed] ITEMS item...",
-        c"Adds items to a Bloom filter; the options are for a new one";
+        c"Adds items to a Bloom filter; options apply to a new one";
     c"bf.exists", 3, Read, value::contains::<Bloom>, c"key item", c"Checks whether an item is in a Bloom filter";
     c"bf.mexists", -3, Read, value::contains_all::<Bloom>, c"key item...",
         c"Checks which items are in a Bloom filter";
     c"bf.card", 2, Read, cardinality, c"key", c"Counts the items that were added to a Bloom filter";
     c"bf.info", -2, Read, info, c"key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
         c"Describes a Bloom filter";
-    c"bf.debug", 2, Read, debug, c"key", c"Describes each part of a Bloom filter, a line for each";
+    c"bf.debug", 2, Read, debug, c"key", c"Describes each part of a Bloom filter on a line";
     c"bf.scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
         c"Returns the next chunk of a Bloom filter";
     c"bf.loadchunk", 4, Grow, dump::load::<Bloom>, c"key iterator:integer data",
@@ -107,12 +107,12 @@ fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
-    // Clients expect an empty string at the end here, and nothing at that of CF.SCANDUMP.
+    // Clients expect an empty string at the end here, but null from CF.SCANDUMP.
     let (end, chunk) = dump::scan::<Bloom>(call)?.unwrap_or_default();
     Ok(Reply::Array(vec![Reply::Integer(end), Reply::Bytes(chunk)]))
 }
 
-/// Of each field the word that asks for it, its name, and its value.
+/// For each field, the word that requests it, its name, and its value.
 fn fields_of(
     value: &BloomValue,
 ) -> Result<Vec<(&'static str, &'static CStr, Reply)>, CommandError> {

@@ -1,4 +1,4 @@
-//! A chain of Bloom filters as a stream of bytes: for dump files, append-only files, chunks,
+//! A chain of Bloom filters as a stream of bytes, for dump files, append-only files, chunks of dumps, and
 //! digests.
 //!
 //! ```text
@@ -84,12 +84,12 @@ impl FilterImage for NativeBloom {
     }
 }
 
-/// Bytes before the bits of as many filters.
+/// The length of the front for this many filters.
 fn front_bytes(links: usize) -> usize {
     HEAD + links * ROW + SUM
 }
 
-/// What stands before the bits, which are read for their checksums.
+/// The front: all before the bits, with their checksums.
 fn front_of(chain: &NativeBloom) -> Vec<u8> {
     let BloomSpec { capacity, rate, expansion, hash_key } = &chain.spec;
     let mut front = Vec::with_capacity(front_bytes(chain.links.len()));
@@ -108,21 +108,21 @@ fn front_of(chain: &NativeBloom) -> Vec<u8> {
     front
 }
 
-/// Of the bytes of a filter, which are not copied for it: they may be half of the server's memory.
+/// The checksum of a filter's bits, without copying them: they may be half of the server's memory.
 fn checksum_of_bits(filter: &BloomFilter) -> u64 {
     let mut sum = Xxh3::new();
-    // The sum takes whatever comes.
+    // Writing to the sum cannot fail.
     filter.write_bytes_from(0, &mut sum).ok();
     sum.digest()
 }
 
-/// Reads as many bytes more. Memory grows with what arrives.
+/// Reads `more` bytes. Memory grows with the bytes that arrive.
 fn read_on(input: &mut dyn Read, bytes: &mut Vec<u8>, more: usize) -> Result<(), RdbError> {
     let read = input.take(more as u64).read_to_end(bytes)?;
     if read == more { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) }
 }
 
-/// Checks what the rest depends on; the number of filters.
+/// Checks the head, and returns the number of filters.
 fn check_head(bytes: &[u8]) -> Result<usize, RdbError> {
     if bytes.len() < HEAD || bytes[..8] != MAGIC {
         return Err(RdbError::Field("first bytes"));
@@ -138,7 +138,7 @@ fn check_head(bytes: &[u8]) -> Result<usize, RdbError> {
     }
 }
 
-/// What stands before the bits, checked.
+/// The checked front.
 struct Front {
     spec: BloomSpec,
     rows: Vec<Row>,
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
     }
 
-    /// As the words of the commands have them.
+    /// As in the words of commands.
     #[test]
     fn options_beyond_their_ranges_are_refused() {
         let (_, bytes) = image();

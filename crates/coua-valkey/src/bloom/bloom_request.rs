@@ -1,5 +1,5 @@
-//! What a new Bloom filter is to be: from the words of a command, and to the words with which
-//! replicas build the same.
+//! Options for a new Bloom filter: from the words of a command, and to the words with which
+//! replicas build the same filter.
 
 use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options, integer, once, real};
@@ -9,7 +9,7 @@ use crate::value::Defaults;
 /// The largest EXPANSION.
 pub(super) const MOST_EXPANSION: u32 = 32_768;
 
-/// What the words of a command say.
+/// The options of a command.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct BloomRequest {
     rate: Option<f64>,
@@ -25,16 +25,16 @@ pub(crate) struct BloomRequest {
 pub(crate) struct BloomSpec {
     /// Items that the first filter of the chain holds.
     pub(super) capacity: u64,
-    /// The false-positive rate that is kept.
+    /// The false-positive rate.
     pub(super) rate: f64,
-    /// How many times more items each filter holds than the one before; nothing if it may not grow.
+    /// The ratio of each filter's capacity to the one before; `None` if the chain does not grow.
     pub(super) expansion: Option<u32>,
     /// The key of the hash.
     pub(super) hash_key: [u8; 16],
 }
 
 impl BloomRequest {
-    /// Of the words behind the key of BF.RESERVE.
+    /// Parses the words after the key of BF.RESERVE.
     pub(crate) fn of_reserve(words: &[&[u8]]) -> Result<Self, CommandError> {
         let &[rate, capacity, ref rest @ ..] = words else { return Err(CommandError::Arity) };
         let mut request = Self {
@@ -46,7 +46,7 @@ impl BloomRequest {
         while let Some(option) = options.keyword(&["EXPANSION", "NONSCALING", "SEED"])? {
             request.take(option, &mut options)?;
         }
-        // Words that BF.INSERT takes, as in the module that this one stands in for.
+        // BF.INSERT accepts this, as RedisBloom does.
         let grows = request.expansion.is_some_and(|expansion| expansion > 0);
         if grows && request.non_scaling.is_some() {
             return Err(CommandError::NonScalingExpansion);
@@ -54,7 +54,7 @@ impl BloomRequest {
         Ok(request)
     }
 
-    /// Takes an option that says how a filter is created.
+    /// Takes an option for a new filter.
     pub(super) fn take(
         &mut self,
         option: &'static str,
@@ -79,12 +79,12 @@ impl BloomRequest {
         }
     }
 
-    /// Items that the filter must be able to grow to.
+    /// The number of items to which the filter must be able to grow.
     pub(super) fn scale_to(&self) -> Option<u64> {
         self.scale_to
     }
 
-    /// Fills in what was not said; `random` is the key of the hash then.
+    /// Completes the options with defaults; `random` is the key of the hash unless one is given.
     pub(super) fn complete(
         &self,
         random: [u8; 16],
@@ -97,8 +97,8 @@ impl BloomRequest {
         };
         let by_default = u32::try_from(by_default).unwrap_or(0);
         let expansion = self.expansion.unwrap_or(by_default);
-        // An expansion of 0 is another word for NONSCALING, which an EXPANSION beside it does not
-        // lift.
+        // An expansion of 0 means NONSCALING, which another EXPANSION does not
+        // override.
         let expansion = Some(expansion).filter(|&by| by > 0 && self.non_scaling.is_none());
         if expansion.is_none() && self.scale_to.is_some() {
             return Err(CommandError::Contradiction("NONSCALING", "VALIDATESCALETO"));
@@ -113,7 +113,7 @@ impl BloomRequest {
 }
 
 impl BloomSpec {
-    /// The words behind the key with which BF.RESERVE builds the same filter anywhere.
+    /// The words after the key with which BF.RESERVE builds the same filter on any server.
     pub(super) fn arguments(&self) -> ArgumentList {
         let mut words = ArgumentList::new();
         words.push(self.rate).push(self.capacity);
@@ -121,7 +121,7 @@ impl BloomSpec {
             None => {
                 words.push("NONSCALING");
             }
-            // The server takes a while for each word.
+            // Each word takes the server time.
             Some(by) if i64::from(by) == settings::BF_EXPANSION_FACTOR.default => {}
             Some(by) => {
                 words.push("EXPANSION").push(by);

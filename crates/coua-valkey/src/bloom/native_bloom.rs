@@ -1,10 +1,9 @@
 //! A chain of the library's Bloom filters as the value of a key.
 //!
-//! The library's own chain grows by twice and has no image; here the growth is the client's to
-//! choose. Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": each filter of the
-//! chain is allowed half the error rate of the one before, so that the rates add up to less than
-//! the one asked for, however many there are; as far as a hash of 64 bits can tell so many items
-//! apart.
+//! The library's own chain doubles and has no image; here the client chooses the growth. Almeida,
+//! Baquero, Preguica, Hutchison 2007, "Scalable Bloom filters": each filter of the chain has half the
+//! false-positive rate of the one before, so the rates of any number of filters add up to less than the
+//! requested rate, as far as 64-bit hashes can distinguish the items.
 
 use std::mem::size_of;
 use std::slice;
@@ -20,21 +19,21 @@ use crate::redisbloom::BloomPart;
 use crate::server::block_bytes;
 use crate::value::{NativeFilter, Outcome, Outcomes, first_change};
 
-/// Each filter is allowed this part of the error rate of the one before; the first, of the whole.
+/// The rate of each filter as a part of the one before; for the first, of the whole rate.
 const TIGHTENING: f64 = 0.5;
-/// By this part of the whole rate the filters whose rate cannot be halved any more may exceed it.
+/// Filters whose rate cannot be halved any more may exceed the whole rate by this part of it.
 const EXCESS: f64 = 1.0 / 64.0;
-/// Filters of a chain: each of them is asked about every absent item.
+/// The most filters of a chain: looking up an absent item queries each of them.
 pub(super) const MOST_LINKS: u32 = 1024;
-/// Keys that are looked up together.
+/// Items looked up together.
 const BLOCK: usize = 256;
 
-/// One filter of a chain. Only the last one takes items.
+/// One filter of a chain. Items are added only to the last one.
 pub(crate) struct ChainLink {
     pub(super) filter: BloomFilter,
-    /// Items that it holds at its rate.
+    /// The number of items up to which it keeps its rate.
     pub(super) capacity: u64,
-    /// Items that it was given.
+    /// The number of items added.
     pub(super) len: u64,
 }
 
@@ -42,11 +41,11 @@ pub(crate) struct ChainLink {
 pub(crate) struct NativeBloom {
     pub(super) spec: BloomSpec,
     pub(super) links: Vec<ChainLink>,
-    /// Goes up with every change, modulo 2^64; not saved.
+    /// Increases with every change, modulo 2^64; not saved.
     pub(super) changes: u64,
 }
 
-/// The part of the whole rate that the link with this number is allowed.
+/// The share of the link with this number in the whole rate.
 fn share_of(spec: &BloomSpec, number: u32) -> f64 {
     match spec.expansion {
         None => spec.rate,
@@ -66,7 +65,7 @@ pub(super) fn plan_of(spec: &BloomSpec, number: usize) -> Result<(u64, BloomPlan
     match plan_for_rate(capacity, rate) {
         Ok(plan) => Ok((capacity, plan)),
         Err(error) if number == 0 => Err(CommandError::Impossible(error.to_string())),
-        // From here on no rate is smaller than a hash of 64 bits allows.
+        // From here on, all filters have the smallest rate that a 64-bit hash allows.
         Err(BloomBuildError::OutOfReach { lowest, .. })
             if lowest * f64::from(number + 1) <= spec.rate * EXCESS =>
         {
@@ -77,8 +76,8 @@ pub(super) fn plan_of(spec: &BloomSpec, number: usize) -> Result<(u64, BloomPlan
     }
 }
 
-/// [`BloomPlan::for_rate`], which is remembered: it takes longer than all else that a small filter
-/// needs, and most filters of a server are alike.
+/// [`BloomPlan::for_rate`], with the last result cached: it takes longer than the rest of creating a small
+/// filter, and most filters of a server have the same options.
 fn plan_for_rate(capacity: u64, rate: f64) -> Result<BloomPlan, BloomBuildError> {
     static LAST: Mutex<Option<(u64, f64, BloomPlan)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +133,7 @@ impl NativeBloom {
     }
 
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        // The last one first: it holds most.
+        // The last one first, because it has the most items.
         self.links.iter().rev().any(|link| link.filter.contains(hash))
     }
 
@@ -154,13 +153,13 @@ impl NativeBloom {
         present
     }
 
-    /// Inserts items that are absent, in order, and tells what became of each.
+    /// Inserts absent items in order, and returns an outcome for each.
     pub(crate) fn insert(&mut self, items: &[&[u8]], limit: Option<u64>) -> Outcomes {
         let mut outcomes = Outcomes::with_capacity(items.len());
         for block in items.chunks(BLOCK) {
             let hashes = self.hashes(block);
             for (&hash, is_present) in hashes.iter().zip(self.contains_hashes(&hashes)) {
-                // An absent item is looked up again: another of this block may have set its bits.
+                // Absent items are looked up again, because another item of this block may have set their bits.
                 let outcome =
                     if is_present { Outcome::Present } else { self.insert_hash(hash, limit) };
                 outcomes.push(outcome);
@@ -170,7 +169,7 @@ impl NativeBloom {
         outcomes
     }
 
-    /// To be called after inserts.
+    /// Must be called after inserts.
     fn after_insertion(&mut self, outcomes: &[Outcome]) {
         if outcomes.iter().any(Outcome::is_in) {
             self.changes = self.changes.wrapping_add(1);
@@ -210,12 +209,12 @@ impl NativeBloom {
         self.links.iter().enumerate().map(part).collect()
     }
 
-    /// Items that the filters now there hold.
+    /// The total capacity of the existing filters.
     pub(super) fn capacity(&self) -> u64 {
         self.links.iter().fold(0, |sum, link| sum.saturating_add(link.capacity))
     }
 
-    /// Refused unless the chain can grow to as many items, within its limit of memory.
+    /// Refuses a chain that cannot grow to this many items within its memory limit.
     pub(super) fn check_scale(
         spec: &BloomSpec,
         items: u64,
@@ -285,7 +284,7 @@ impl NativeFilter for NativeBloom {
     }
 
     fn try_clone(&self) -> Result<Self, CommandError> {
-        // The library's copy cannot fail: so it is tried first whether there is memory.
+        // The library's copy aborts without memory, so the allocation is tried first.
         let tried = Vec::<u8>::new().try_reserve_exact(self.memory_bytes() as usize);
         tried.map_err(|_| CommandError::NoMemory)?;
         let copy = |link: &ChainLink| ChainLink { filter: link.filter.clone(), ..*link };
@@ -323,7 +322,7 @@ mod tests {
             assert!(chain.contains_all(&items(&keys_in)).into_iter().all(|present| present));
             let absent = keys(1_000_000..1_100_000);
             let wrong = chain.contains_all(&items(&absent)).into_iter().filter(|&p| p).count();
-            // 1,000 expected, and five times the deviation of chance.
+            // 1,000 expected, plus five standard deviations.
             assert!(wrong < 1_160, "expansion {expansion}: {wrong}");
         }
     }
@@ -364,13 +363,13 @@ mod tests {
 
     #[test]
     fn a_chain_of_few_large_filters_is_freed_in_the_background() {
-        // Above 64 the server does.
+        // Above 64, the server frees it in the background.
         let effort = |chain: NativeBloom| Value::<Bloom>::Native(chain).free_effort();
         assert!(effort(chain(10_000_000, 0.01, None)) > 64);
         assert!(effort(chain(1_000, 0.01, None)) < 8);
     }
 
-    /// Not a moment earlier: the next filter is larger than all before it.
+    /// Not earlier, because the next filter is larger than all before it.
     #[test]
     fn the_next_filter_takes_memory_when_it_is_needed() {
         let mut chain = chain(100_000, 0.01, Some(2));
@@ -384,7 +383,7 @@ mod tests {
         assert_eq!(chain.links.len(), 2);
     }
 
-    /// The rates of its filters halve until a hash of 64 bits allows no smaller one.
+    /// The rates of its filters halve down to the smallest that a 64-bit hash allows.
     #[test]
     fn a_chain_grows_beyond_the_smallest_rate_of_a_filter() {
         let mut chain = chain(100, 0.01, Some(1));
@@ -401,7 +400,7 @@ mod tests {
         assert_eq!(NativeBloom::read(*magic, &mut rest).unwrap().len(), chain.len());
     }
 
-    /// Where that is so from the second on, they would add up to more than the rate asked for.
+    /// If this begins with the second filter, the rates would add up to more than the requested rate.
     #[test]
     fn a_chain_of_filters_at_the_smallest_rate_does_not_grow() {
         let smallest = 2.0 * 1_000.0 / 64f64.exp2();

@@ -1,4 +1,4 @@
-//! The commands CF.*, and what each does.
+//! The CF.* commands.
 
 use std::ffi::CStr;
 use std::iter;
@@ -30,14 +30,14 @@ const COMMANDS: &[Command] = commands! {
         [WINDOW length | WINDOWITEMS items:integer] [GENERATIONS generations:integer]",
         c"Creates an empty cuckoo filter";
     c"cf.add", 3, Grow, add, c"key item",
-        c"Adds an item to a cuckoo filter, or another copy of it";
+        c"Adds an item, or another copy of it, to a cuckoo filter";
     c"cf.addnx", 3, Grow, add_absent, c"key item",
         c"Adds an item to a cuckoo filter if it is absent";
     c"cf.madd", -3, Grow, add_all, c"key item...", c"Adds items to a cuckoo filter";
     c"cf.insert", -4, Grow, insert, INSERT_WORDS,
-        c"Adds items to a cuckoo filter; the options are for a new one";
+        c"Adds items to a cuckoo filter; options apply to a new one";
     c"cf.insertnx", -4, Grow, insert_absent, INSERT_WORDS,
-        c"Adds absent items to a cuckoo filter; the options are for a new one";
+        c"Adds absent items to a cuckoo filter; options apply to a new one";
     c"cf.exists", 3, Read, value::contains::<Cuckoo>, c"key item", c"Checks whether an item is in a cuckoo filter";
     c"cf.mexists", -3, Read, value::contains_all::<Cuckoo>, c"key item...",
         c"Checks which items are in a cuckoo filter";
@@ -56,9 +56,9 @@ const COMMANDS: &[Command] = commands! {
     c"cf.compact", -2, Rebuild, compact, c"key [part:integer] [from:integer]",
         c"Frees memory of a cuckoo filter after removals";
     c"cf.advance", 3, Shrink, advance, c"key milliseconds:integer",
-        c"Sets the clock of a cuckoo filter that has a window";
+        c"Advances the clock of a cuckoo filter with a window";
     c"cf.note", -4, Grow, note, c"key name value [NX]",
-        c"Sets a note of a cuckoo filter, which CF.INFO shows, or removes it";
+        c"Sets or removes a note of a cuckoo filter; CF.INFO shows notes";
     c"cf.info", -2, Read, info, c"key [FULL | field]", c"Describes a cuckoo filter";
     c"cf.debug", 2, Read, debug, c"key", c"Describes a cuckoo filter in one line";
 };
@@ -176,7 +176,7 @@ fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
 }
 
 fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
-    // The filter is there twice for a while, beside the one that it replaces.
+    // Two new copies exist for a while, beside the filter that is replaced.
     let left = call.memory_left().map(|left| left / 2);
     let limit = key_memory_limit_of(call).into_iter().chain(left).min();
     let merged = merged(call, limit).map_err(|refusal| match refusal {
@@ -194,7 +194,7 @@ fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
     Ok(Reply::Ok)
 }
 
-/// What the destination will be, within a limit. It is not changed before all sources are in.
+/// The new value of the destination, within a limit. The old value does not change until all sources are merged.
 fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
     let destination = call.key::<CuckooValue>(1)?;
     // A missing destination becomes a copy of the first source.
@@ -220,7 +220,7 @@ fn within(limit: Option<u64>, native: &NativeCuckoo) -> Result<&NativeCuckoo, Co
     }
 }
 
-/// A timer gives the words after the key, where the command before has ended.
+/// Words after the key come from a timer, and say where the previous command ended.
 fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
     let at = match call.argv() {
         [_, _] => None,
@@ -243,7 +243,7 @@ fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
     Ok(Reply::Ok)
 }
 
-/// An empty value removes the note. With NX one that is there stays.
+/// An empty value removes the note. With NX an existing note stays.
 fn note(call: &Call<'_>) -> Result<Reply, CommandError> {
     let (name, value, is_for_new) = match *call.argv() {
         [_, _, name, value] => (name, value, false),
@@ -271,7 +271,7 @@ fn advance(call: &Call<'_>) -> Result<Reply, CommandError> {
     let &[_, _, time] = call.argv() else { return Err(CommandError::Arity) };
     let time = integer(time).and_then(|time| u64::try_from(time).ok());
     let time = time.ok_or(CommandError::NotANumber("milliseconds"))?;
-    // What is meant in another unit would empty the filter, and stop its clock for thousands of
+    // A time in another unit would empty the filter, and stop its clock for thousands of
     // years.
     if time >= YEAR_10000 && !call.is_replicated() {
         return Err(CommandError::TimeRange);

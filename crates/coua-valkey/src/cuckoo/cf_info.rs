@@ -52,7 +52,7 @@ pub(super) fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
     Ok(Reply::Bytes(line.into_bytes()))
 }
 
-/// The fields that the module has which this one stands in for.
+/// RedisBloom's fields.
 const NAMES: [&CStr; 8] = [
     c"Size",
     c"Number of buckets",
@@ -64,7 +64,7 @@ const NAMES: [&CStr; 8] = [
     c"Max iterations",
 ];
 
-/// Their numbers, in this order.
+/// Their values, in this order.
 fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
     match value {
         CuckooValue::Native(native) => {
@@ -72,7 +72,7 @@ fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
             let bucket_size = u64::from(hints.bucket_size);
             Ok([
                 native.memory_bytes(),
-                // As many slots as there are, in buckets of the size that was asked for.
+                // The actual slots, in buckets of the requested size.
                 figures.slots.div_ceil(bucket_size),
                 figures.filters,
                 native.len(),
@@ -96,7 +96,7 @@ fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
     }
 }
 
-/// What `FULL` adds.
+/// The fields that `FULL` adds.
 fn further_fields(value: &CuckooValue) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
     let of = |rate, hash_bits, load, bytes: u64, items: u64| {
         let per_item = bytes as f64 / items.max(1) as f64;

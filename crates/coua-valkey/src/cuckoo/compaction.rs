@@ -1,26 +1,25 @@
-//! Giving memory back, as much as a command may take the time for.
+//! Frees memory, within the time that a command may take.
 //!
-//! What a step does follows from the filter and from where the step begins, so it does the same on
-//! replicas: the server that decides tells them both.
+//! A step depends only on the filter and on its start position. The primary sends both to its replicas,
+//! where the step does the same.
 
 use coua::{CuckooFilter, KeyHash};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::parse::integer;
 
-/// Nanoseconds that a step may take, and what things take, about.
+/// Nanoseconds that a step may take; the next constants are approximate costs in nanoseconds.
 const MOST: u64 = 2_500_000;
-/// For each slot and item of a filter that is rebuilt.
+/// Per slot and item of a rebuilt filter.
 const PER_SLOT: u64 = 4;
 const PER_ITEM: u64 = 25;
-/// For each slot of two segments that are joined.
+/// Per slot of two joined segments.
 const PER_SLOT_JOINED: u64 = 30;
-/// For a filter, or a segment, that is looked at.
+/// Per filter or segment examined.
 const LOOK: u64 = 100;
 
-/// Where a compaction goes on: in which part of a filter, and from where on in it. A part is a
-/// generation of a filter with a window, or a sub-filter of the other module's; in it, a hash, or a
-/// slot.
+/// Where a compaction continues: in which part of a filter (a generation of a filter with a window, or a
+/// RedisBloom sub-filter), and from which hash or slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompactionPosition {
     pub(crate) part: u64,
@@ -28,31 +27,31 @@ pub(crate) struct CompactionPosition {
 }
 
 impl CompactionPosition {
-    /// Of two words of a command.
+    /// Parses two words of a command.
     pub(super) fn of(words: [&[u8]; 2]) -> Option<Self> {
         let [part, from] = words.map(|word| integer(word).map(i64::cast_unsigned));
         Some(Self { part: part?, from: from? })
     }
 
-    /// The words of a command.
+    /// Formats them as words of a command.
     pub(super) fn arguments(self) -> [String; 2] {
         [self.part, self.from].map(|number| number.cast_signed().to_string())
     }
 }
 
-/// What became of a wish for memory.
+/// The result of a compaction step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compaction {
     pub(crate) has_changed: bool,
-    /// Where it goes on; nothing once all memory has come back that shall.
+    /// Where the next step continues; `None` at the end.
     pub(crate) next: Option<CompactionPosition>,
 }
 
-/// The time that is left of a step.
+/// The time left in a step.
 pub(super) struct Time(u64);
 
 impl Time {
-    /// All of it.
+    /// A full step.
     pub(super) fn all() -> Self {
         Self(MOST)
     }
@@ -61,7 +60,7 @@ impl Time {
         self.0 = self.0.saturating_sub(nanoseconds);
     }
 
-    /// How many segments of a filter may be joined with their siblings.
+    /// How many segments of a filter may be joined with their siblings in this time.
     pub(super) fn joins(&self, filter: &CuckooFilter) -> usize {
         (self.0 / join_time(filter)).max(1) as usize
     }
@@ -81,8 +80,8 @@ fn join_time(filter: &CuckooFilter) -> u64 {
     filter.slots() / filter.segments() as u64 * PER_SLOT_JOINED
 }
 
-/// Compacts a filter, or a generation, from a hash on, while there is time: whether it has changed,
-/// and the hash from which it goes on.
+/// Compacts a filter, or a generation, from a hash on, while time is left. Returns whether it changed, and the
+/// hash where the next step continues.
 pub(super) fn compact(
     filter: &mut CuckooFilter,
     from: u64,
@@ -94,7 +93,7 @@ pub(super) fn compact(
             return (false, Some(from));
         }
         time.spend(takes);
-        // A rebuilt filter may have grown at once to as many slots as before.
+        // A rebuilt filter may have grown back at once.
         let before = contents(filter);
         filter.compact();
         return (contents(filter) != before, None);
@@ -103,7 +102,7 @@ pub(super) fn compact(
     while let Some(from) = next.filter(|_| time.0 > 0) {
         let takes = join_time(filter);
         next = filter.compact_step(KeyHash::from_u64(from)).map(KeyHash::to_u64);
-        // After a join it goes on in the same segment, which may have split again.
+        // After a join, the same segment comes next, because it may have split again.
         let has_joined = next.is_some_and(|next| next <= from);
         has_changed |= has_joined;
         time.spend(if has_joined { takes } else { LOOK });
@@ -111,7 +110,7 @@ pub(super) fn compact(
     (has_changed, next)
 }
 
-/// A checksum of all that a filter is.
+/// A checksum of the whole filter.
 fn contents(filter: &CuckooFilter) -> Option<u64> {
     let mut sum = Xxh3::new();
     filter.write_from(0, &mut sum).ok().map(|()| sum.digest())

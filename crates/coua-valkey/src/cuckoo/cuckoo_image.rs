@@ -1,10 +1,10 @@
-//! A cuckoo filter as a stream of bytes: for dump files, append-only files, chunks of dumps,
+//! A cuckoo filter as a stream of bytes, for dump files, append-only files, chunks of dumps, and
 //! digests.
 //!
 //! ```text
 //! offset  bytes
 //!      0      8  magic `CouaKey1`
-//!      8      4  kind: 1 = cuckoo filter, 3 = one with few items, 4 = one that forgets
+//!      8      4  kind: 1 = cuckoo filter, 3 = one with few items, 4 = one with a window
 //!     12      4  hash algorithm: 2 = SipHash-1-3; of kinds 1 and 4, which may come from a file, also 1 = XXH3-64
 //!     16     16  key of the hash, or its seed in 8 bytes and 8 of zeros
 //!     32      4  BUCKETSIZE
@@ -113,7 +113,7 @@ impl FilterImage for NativeCuckoo {
     }
 }
 
-/// Where the filter begins, by what has arrived of the head.
+/// Where the filter begins, from the part of the head that has arrived.
 fn front_of(begun: &[u8]) -> usize {
     match u32_at(begun, NOTES_AT) as usize {
         0 => HEAD,
@@ -184,7 +184,7 @@ impl Head {
         Ok(Self { kind, algorithm, hash_key, hints, notes, deleted: native.deleted() })
     }
 
-    /// The secret key, if there is one: a seed stands in the filter itself.
+    /// The secret key, if there is one; a seed is in the filter itself.
     fn secret(&self) -> Option<[u8; 16]> {
         (self.algorithm == SIPHASH_1_3).then_some(self.hash_key)
     }
@@ -240,7 +240,7 @@ impl Head {
     }
 }
 
-/// What stands after the head of a filter with few items.
+/// The bytes after the head of a filter with few items.
 fn list_bytes_of(list: &HashList) -> Vec<u8> {
     let hashes = list.hashes();
     let mut bytes = Vec::with_capacity(LIST_FRONT + hashes.words().len() * 8 + SUM);
@@ -252,7 +252,7 @@ fn list_bytes_of(list: &HashList) -> Vec<u8> {
     bytes
 }
 
-/// Bits of each hash, and their number, which the rest depends on.
+/// The hash bits and the number of hashes, from which the lengths follow.
 struct ListFront {
     bits: u8,
     len: usize,
@@ -267,7 +267,7 @@ impl ListFront {
         }
     }
 
-    /// Bytes of the front and the hashes.
+    /// The length of the front and the hashes.
     fn end(&self) -> usize {
         LIST_FRONT + SortedHashes::words_for(self.bits, self.len) * size_of::<u64>()
     }

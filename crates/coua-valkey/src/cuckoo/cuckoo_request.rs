@@ -1,5 +1,5 @@
-//! What a new cuckoo filter is to be: from the words of a command, to the library's builder, and to
-//! the words with which replicas build the same.
+//! Options for a new cuckoo filter: from the words of a command to the library's builder, and to the words
+//! with which replicas build the same filter.
 
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
@@ -9,20 +9,19 @@ use crate::parse::{ArgumentList, Options, Range, integer, once, real};
 use crate::settings;
 use crate::value::Defaults;
 
-/// Fingerprints that the module this one stands in for tells apart. With b slots in a bucket it
-/// errs with probability 2 b load / 255, and its load at the capacity asked for is between 1/2 and
-/// 1, because it rounds up to a power of two: so b / 255 is at least as accurate in every case.
+/// Different fingerprints in RedisBloom. With b slots in a bucket its false-positive rate is 2 b load / 255, and
+/// its load at the requested capacity is between 1/2 and 1, because it rounds up to a power of two: so b / 255
+/// is at least as accurate in every case.
 const PEER_FINGERPRINTS: f64 = 255.0;
-/// A filter with EXPANSION 1 keeps its rate up to this many times its capacity: the other module
-/// stops there.
+/// A filter with EXPANSION 1 keeps its rate up to this many times its capacity, where RedisBloom stops.
 const LINEAR_ROOM: f64 = 32.0;
-/// With a larger EXPANSION, or as long as that is no more than [`MILLION`] items, up to this many times.
+/// The same for a larger EXPANSION, or up to [`MILLION`] items.
 const GEOMETRIC_ROOM: f64 = 1024.0;
 const MILLION: f64 = (1 << 20) as f64;
-/// Up to as many items any filter that grows keeps a rate that it was given. Small ones pay for this with half a byte
-/// and more for each item.
+/// Every growing filter keeps its requested rate up to at least this many items. In small ones this costs half a byte
+/// or more per item.
 const LEAST_ROOM: f64 = (1 << 24) as f64;
-/// Filters for at most this number of items may begin as a list: so those of fixed size, too, remember whole bits of
+/// Filters for at most this many items may begin as a list, so even those of fixed size remember whole bits of
 /// hashes.
 pub(super) const SMALL: u64 = 4096;
 
@@ -31,7 +30,7 @@ const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]
 const EXPANSION: Range = Range { least: 0, most: 32_768, shown: "[0, 32768]" };
 const HASH_BITS: Range = Range { least: 8, most: 64, shown: "[8, 64]" };
 
-/// What the words of a command say.
+/// The options of a command.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct CuckooRequest {
     capacity: Option<i64>,
@@ -45,7 +44,7 @@ pub(crate) struct CuckooRequest {
 }
 
 impl CuckooRequest {
-    /// Of the words behind the key of CF.RESERVE.
+    /// Parses the words after the key of CF.RESERVE.
     pub(crate) fn of_reserve(words: &[&[u8]]) -> Result<Self, CommandError> {
         const OPTIONS: [&str; 6] =
             ["BUCKETSIZE", "MAXITERATIONS", "EXPANSION", "ERROR", "HASHBITS", "SEED"];
@@ -60,7 +59,7 @@ impl CuckooRequest {
         Ok(request)
     }
 
-    /// Takes the value of an option that says how a filter is created.
+    /// Takes the value of an option for a new filter.
     pub(crate) fn take(
         &mut self,
         option: &'static str,
@@ -90,12 +89,12 @@ impl CuckooRequest {
         once(place, option, options.number(option, &range)?)
     }
 
-    /// Fills in what was not said from the settings; `random` is the key of the hash then.
+    /// Completes the options with the settings; `random` is the key of the hash unless one is given.
     pub(crate) fn complete(&self, random: [u8; 16]) -> Result<CuckooSpec, CommandError> {
         self.complete_with(random, Defaults::Settings)
     }
 
-    /// Fills in what was not said.
+    /// Completes the options with these defaults.
     pub(super) fn complete_with(
         &self,
         random: [u8; 16],
@@ -107,7 +106,7 @@ impl CuckooRequest {
         };
         let capacity = or(self.capacity, &settings::CF_INITIAL_SIZE);
         let bucket_size = or(self.bucket_size, &settings::CF_BUCKET_SIZE);
-        // A capacity that was not asked for gives way to the bucket size.
+        // A default capacity yields to the bucket size.
         let least = 2 * bucket_size;
         let capacity = if self.capacity.is_none() { capacity.max(least) } else { capacity };
         if !(least..=settings::MOST_CAPACITY).contains(&capacity) {
@@ -142,8 +141,8 @@ impl CuckooRequest {
     }
 }
 
-/// What keeps the rate: at the capacity in a filter of fixed size, while it grows in others, up to `least_room` items
-/// or more.
+/// The precision that keeps the rate: in a filter of fixed size when it is full, in others while they grow, up to at
+/// least `least_room` items.
 fn precision_for(
     capacity: u64,
     expansion: u16,
@@ -167,27 +166,26 @@ fn precision_for(
     Ok(Precision::HashBits((bits as u32).clamp(8, 64)))
 }
 
-/// Items that a generation has room for at first: it grows with what comes.
+/// The initial capacity of a generation, which then grows.
 const GENERATION: u64 = 64;
 
-/// What was asked for at creation and only reported since: the geometry follows from capacity and
-/// rate.
+/// Options that are only reported: the geometry follows from capacity and rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hints {
     /// BUCKETSIZE.
     pub(crate) bucket_size: u16,
     /// MAXITERATIONS.
     pub(crate) max_iterations: u16,
-    /// EXPANSION. 0, and only 0, has a meaning: the filter does not grow.
+    /// EXPANSION. Only 0 has a meaning: the filter does not grow.
     pub(crate) expansion: u16,
 }
 
-/// How exact a filter is.
+/// The precision of a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Precision {
     /// A filter of fixed size has this false-positive rate when it is full.
     Rate(f64),
-    /// Bits of every key's hash that are remembered.
+    /// This many bits of every key's hash are remembered.
     HashBits(u32),
 }
 
@@ -198,7 +196,7 @@ pub(crate) struct CuckooSpec {
     pub(super) hints: Hints,
     pub(super) precision: Precision,
     pub(super) hash_key: [u8; 16],
-    /// If it forgets. Few do: it is not to make the others larger.
+    /// The window, boxed because few filters have one.
     pub(super) window: Option<Box<Window>>,
 }
 
@@ -221,13 +219,13 @@ impl CuckooSpec {
         self.builder().plan().is_ok()
     }
 
-    /// Builds the filter, or what every generation begins as.
+    /// Builds the filter, or the template of its generations.
     pub(super) fn build(&self) -> Result<CuckooFilter, CommandError> {
         self.builder().build().map_err(|error| refusal_of(&error))
     }
 
-    /// The words after the key with which CF.RESERVE builds the same filter anywhere. What is as in
-    /// the module as it is delivered is left out, as the server takes a while for each word.
+    /// The words after the key with which CF.RESERVE builds the same filter on any server. Built-in defaults are left
+    /// out, because each word takes the server time.
     pub(crate) fn arguments(&self) -> ArgumentList {
         let mut words = ArgumentList::new();
         words.push(self.capacity);
@@ -259,7 +257,7 @@ fn refusal_of(error: &BuildError) -> CommandError {
     }
 }
 
-/// Generations of a window if nothing is said: an item's age is told to 12.5 %.
+/// The default number of generations of a window: ages are then exact to 12.5 %.
 const GENERATIONS: i64 = 8;
 const MOST_GENERATIONS: Range = Range { least: 1, most: 1000, shown: "[1, 1000]" };
 /// Milliseconds of the units of time.
@@ -275,7 +273,7 @@ const UNITS: [(&[u8], u64); 6] = [
 /// The options of a window.
 const WINDOW_OPTIONS: [&str; 3] = ["WINDOW", "WINDOWITEMS", "GENERATIONS"];
 
-/// What the words of a command say about a window.
+/// The window options of a command.
 #[derive(Debug, Default, PartialEq)]
 struct WindowRequest {
     /// Milliseconds.
@@ -322,7 +320,7 @@ impl WindowRequest {
     }
 }
 
-/// Says the words that describe a window.
+/// Passes on the words that describe a window.
 fn push_window(window: Window, words: &mut ArgumentList) {
     let length = window.length();
     match window.clock() {

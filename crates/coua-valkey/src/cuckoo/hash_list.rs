@@ -12,9 +12,9 @@ use super::table::{Copies, Figures};
 use crate::error::CommandError;
 use crate::value::first_change;
 
-/// Most hashes of a list. Adding one more takes about as long as a command.
+/// The most hashes in a list. Adding one more takes about as long as a command.
 pub(super) const MOST: usize = SMALL as usize;
-/// With as many bits of a hash, and more, there is a table for [`MOST`] items.
+/// With this many hash bits or more, a table can hold [`MOST`] items.
 const LEAST_HASH_BITS: u32 = 24;
 
 /// A filter with few items.
@@ -23,27 +23,27 @@ pub(super) struct HashList {
     hash_key: [u8; 16],
     hashes: SortedHashes,
     capacity: u16,
-    /// Hashes that are told apart, if the filter does not grow.
+    /// The number of different hashes, if the filter does not grow.
     distinct: u16,
     hints: Hints,
-    /// Goes up with every change of the filter; not saved.
+    /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
 }
 
-/// Why a list does not take a hash.
+/// Why a list refuses a hash.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ListFull {
     /// The filter must become a table first.
     Table,
-    /// It does not grow, and has its items.
+    /// It does not grow, and is full.
     Items,
     /// It would take too many bytes.
     Bytes,
 }
 
 impl HashList {
-    /// Whether a filter may begin as a list. Those with room for more items begin as a table: a request for much is
-    /// refused at once if there is no memory for it.
+    /// Whether a filter may begin as a list. Larger ones begin as a table, so that a request without enough memory
+    /// fails at once.
     pub(super) fn suits(spec: &CuckooSpec) -> bool {
         let Precision::HashBits(bits) = spec.precision else { return false };
         let is_small = spec.capacity <= SMALL && spec.window.is_none();
@@ -79,7 +79,7 @@ impl HashList {
         }
     }
 
-    /// Hashes that there is memory for. A filter of fixed size has it from the start.
+    /// The number of hashes with reserved memory. A filter of fixed size has it all from the start.
     fn reserved(&self) -> usize {
         if self.hints.expansion == 0 { self.capacity().max(self.len()) } else { self.len() }
     }
@@ -140,15 +140,15 @@ impl HashList {
         Ok(())
     }
 
-    /// Adds many hashes, or those that are absent; which went in. Nothing if they are few, or there may be no room for
-    /// all of them: then they are to be added one after the other.
+    /// Adds many hashes, or the absent ones, and returns which were added. Returns `None` if they are few, or might not
+    /// all fit: the caller must then add them one by one.
     pub(super) fn push_all(
         &mut self,
         hashes: &[KeyHash],
         copies: Copies,
         most_bytes: u64,
     ) -> Option<Vec<bool>> {
-        /// One of as many pays for writing all.
+        /// With this many, rewriting the whole list pays off.
         const MANY: usize = 32;
         let is_fixed = self.hints.expansion == 0;
         let most = if is_fixed { self.capacity() } else { MOST };
@@ -166,7 +166,7 @@ impl HashList {
         bytes_of(self.hashes.bits(), self.reserved().max(self.len() + more))
     }
 
-    /// Takes a copy of an item away, if it is there.
+    /// Removes a copy of an item, if present.
     pub(super) fn remove(&mut self, item: &[u8]) -> bool {
         let hash = self.hasher().hash(item);
         let is_fixed = self.hints.expansion == 0;
@@ -179,12 +179,12 @@ impl HashList {
         removed
     }
 
-    /// Bytes of memory beside its own, the same in a copy.
+    /// Allocated bytes, the same in a copy.
     pub(super) fn list_bytes(&self) -> u64 {
         bytes_of(self.hashes.bits(), self.reserved())
     }
 
-    /// What it tells about itself, as if it had as many slots as it has room.
+    /// Its figures, with its capacity as the number of slots.
     pub(super) fn figures(&self) -> Figures {
         let (items, slots) = (self.len() as f64, self.capacity().max(self.len()));
         let hash_bits = f64::from(self.hashes.bits());
@@ -198,14 +198,14 @@ impl HashList {
         }
     }
 
-    /// A copy, which counts its own changes.
+    /// A copy with its own count of changes.
     pub(super) fn copy(&self) -> Self {
         Self { changes: first_change(), ..self.clone() }
     }
 
     /// The filter as a table.
     pub(super) fn to_table(&self) -> Result<CuckooFilter, CommandError> {
-        // With room for more, as the list was full.
+        // With room for more, because the list was full.
         let mut filter = table_for(&self.spec(), self.len() + self.len() / 2).build()?;
         let hashes: Vec<_> = self.hashes.hashes().map(KeyHash::from_u64).collect();
         let inserted = filter.insert_batch(&hashes);
@@ -214,7 +214,7 @@ impl HashList {
         Ok(filter)
     }
 
-    /// Adds all hashes of another one, if all of them fit a list, and they are hashes of the same key and as many bits.
+    /// Adds all hashes of another list, if all fit, and both have the same hash key and number of bits.
     pub(super) fn merge(&mut self, other: &Self) -> Result<bool, CommandError> {
         let is_alike = (self.hash_key, self.hashes.bits()) == (other.hash_key, other.hashes.bits());
         let len = self.len() + other.len();
@@ -231,7 +231,7 @@ fn bytes_of(bits: u8, len: usize) -> u64 {
     (SortedHashes::words_for(bits, len) * size_of::<u64>()) as u64
 }
 
-/// What is to hold these items, of which there may come to be more.
+/// The options of a table for these items, and for more.
 fn table_for(spec: &CuckooSpec, items: usize) -> CuckooSpec {
     let grows = spec.hints.expansion > 0;
     let capacity = if grows { spec.capacity.max(items as u64) } else { spec.capacity };

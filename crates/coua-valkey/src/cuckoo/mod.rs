@@ -102,7 +102,7 @@ impl FilterKind for Cuckoo {
 pub(crate) type CuckooValue = Value<Cuckoo>;
 
 impl CuckooValue {
-    /// How often each item is there.
+    /// Counts the copies of each item.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, CommandError> {
         self.ask(
             |native| native.count_all(items),
@@ -110,12 +110,12 @@ impl CuckooValue {
         )
     }
 
-    /// Takes a copy of an item away, and tells whether there was one.
+    /// Removes a copy of an item, and returns whether there was one.
     pub(crate) fn remove_one(&mut self, item: &[u8]) -> Result<bool, CommandError> {
         self.change(|native| native.remove_one(item), |imported| imported.remove(item))
     }
 
-    /// Takes a copy of each item away, and tells of which there was one.
+    /// Removes a copy of each item, and returns which were present.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
         self.change(
             |native| native.remove(items),
@@ -123,7 +123,7 @@ impl CuckooValue {
         )
     }
 
-    /// Gives memory back, as much as a command may take the time for, from a position on.
+    /// Frees memory from a position on, within the time that a command may take.
     pub(crate) fn compact(
         &mut self,
         at: Option<CompactionPosition>,
@@ -135,7 +135,7 @@ impl CuckooValue {
     }
 }
 
-/// Gives memory back, as much as a command may take the time for.
+/// The same for a RedisBloom filter.
 fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> Compaction {
     let from =
         at.map(|CompactionPosition { part, from }| SlotPosition { sub_filter: part, slot: from });
@@ -147,13 +147,13 @@ fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> 
     Compaction { has_changed, next: next.map(at) }
 }
 
-/// The command that tells a filter its time.
+/// The command that advances a filter's clock.
 pub(super) const ADVANCE: &CStr = c"cf.advance";
-/// The event of a filter whose clock has moved.
+/// The event of an advanced clock.
 pub(super) const ADVANCED: &CStr = c"cuckoo.advance";
 
-/// Advances the clock of a filter that forgets, before a command that changes it: what the window
-/// has left goes. With a replicated command the clock has come already.
+/// Advances the clock of a filter with a window before a command changes it, which removes expired items. For
+/// replicated commands the primary has already replicated the clock.
 #[inline]
 pub(super) fn advance_clock(call: &Call<'_>, key: &mut Key<'_, CuckooValue>) {
     let forgets =

@@ -1,5 +1,5 @@
-//! A cuckoo filter of this module as the value of a key: a list while there are few items, then a
-//! table; or generations, if it forgets.
+//! A cuckoo filter of this module as the value of a key: a list while it has few items, then a
+//! table; or generations, if it has a window.
 
 use std::mem::size_of;
 
@@ -71,7 +71,7 @@ impl NativeCuckoo {
         &self.notes
     }
 
-    /// Sets a note, or removes it if the value is empty, within a limit of memory. Whether that changes anything.
+    /// Sets a note, or removes it if the value is empty, within a limit of memory. Returns whether anything changed.
     pub(super) fn set_note(
         &mut self,
         name: &[u8],
@@ -95,7 +95,7 @@ impl NativeCuckoo {
         &self.form
     }
 
-    /// What was asked for at creation.
+    /// The options that are only reported.
     pub(crate) fn hints(&self) -> Hints {
         match &self.form {
             Form::List(list) => list.hints(),
@@ -104,7 +104,7 @@ impl NativeCuckoo {
         }
     }
 
-    /// To be called after every change.
+    /// Must be called after every change.
     fn after_change(&mut self) {
         let changes = match &mut self.form {
             Form::List(list) => &mut list.changes,
@@ -125,7 +125,7 @@ impl NativeCuckoo {
         self.deleted
     }
 
-    /// How often each item is there.
+    /// Counts the copies of each item.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
         match &self.form {
             Form::List(list) => items.iter().map(|item| list.count(item)).collect(),
@@ -134,7 +134,7 @@ impl NativeCuckoo {
         }
     }
 
-    /// Inserts items in order, and tells what became of each.
+    /// Inserts items in order, and returns an outcome for each.
     pub(crate) fn insert(
         &mut self,
         items: &[impl AsRef<[u8]>],
@@ -170,8 +170,8 @@ impl NativeCuckoo {
         outcomes
     }
 
-    /// Inserts into the list as long as there is room, and makes a table of it then. If it cannot,
-    /// no item that is absent goes in.
+    /// Inserts into the list while it has room, then converts it to a table. If that fails, absent items are
+    /// refused.
     fn insert_hash(&mut self, hash: KeyHash, copies: Copies, limit: Option<u64>) -> Outcome {
         if let Form::List(list) = &mut self.form {
             let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
@@ -206,7 +206,7 @@ impl NativeCuckoo {
     }
 
     fn become_table(&mut self, limit: Option<u64>) -> Result<(), CommandError> {
-        /// The next item may need as many beside the table.
+        /// Bytes that the next item may need beside the table.
         const FOR_ONE: u64 = 64;
         let Form::List(list) = &self.form else { return Ok(()) };
         let mut table = Table::new(list.to_table()?, list.hints());
@@ -218,7 +218,7 @@ impl NativeCuckoo {
         Ok(())
     }
 
-    /// Takes a copy of an item away, and tells whether there was one.
+    /// Removes a copy of an item, and returns whether there was one.
     pub(crate) fn remove_one(&mut self, item: &[u8]) -> bool {
         let removed = match &mut self.form {
             Form::List(list) => list.remove(item),
@@ -229,7 +229,7 @@ impl NativeCuckoo {
         removed
     }
 
-    /// Takes a copy of each item away, and tells of which there was one.
+    /// Removes a copy of each item, and returns which were present.
     pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
         let removed = match &mut self.form {
             Form::List(list) => items.iter().map(|item| list.remove(item)).collect(),
@@ -240,13 +240,13 @@ impl NativeCuckoo {
         removed
     }
 
-    /// To be called after removals: gives memory back, where that is due.
+    /// Must be called after removals: frees memory where due.
     fn after_removal(&mut self, items: &[&[u8]], removed: &[bool]) {
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         if count == 0 {
             return;
         }
-        // A dump may state any number.
+        // A dump may contain any number.
         self.deleted = self.deleted.saturating_add(count);
         if let Form::Table(table) = &mut self.form {
             let gone = items.iter().zip(removed).filter(|(_, removed)| **removed);
@@ -257,7 +257,7 @@ impl NativeCuckoo {
         self.after_change();
     }
 
-    /// The window, if it forgets.
+    /// The window, if it has one.
     pub(crate) fn window(&self) -> Option<Window> {
         match &self.form {
             Form::Windowed(windowed) => windowed.window(),
@@ -265,7 +265,7 @@ impl NativeCuckoo {
         }
     }
 
-    /// Tells a filter that forgets the time; tells its clock, if that has moved.
+    /// Advances the clock of a filter with a window, and returns the new time if it changed.
     pub(crate) fn advance(&mut self, time: u64) -> Option<u64> {
         let Form::Windowed(windowed) = &mut self.form else { return None };
         let clock = windowed.advance(time)?;
@@ -279,10 +279,10 @@ impl NativeCuckoo {
         if is_windowed { self.advance(milliseconds()) } else { None }
     }
 
-    /// Gives memory back from a position on, as much as a command may take the time for; in the end
-    /// forgets how many items were removed.
+    /// Frees memory from a position on, within the time that a command may take; at the end, resets the number
+    /// of removed items.
     ///
-    /// A filter that never grows keeps its memory: it could not take as many items again.
+    /// A filter of fixed size keeps its memory, because it could not grow back.
     pub(crate) fn compact(&mut self, at: CompactionPosition) -> Compaction {
         let mut compaction = match &mut self.form {
             Form::Table(table) if table.hints.expansion > 0 => table.compact(at.from),
@@ -299,7 +299,7 @@ impl NativeCuckoo {
         compaction
     }
 
-    /// Adds all items of another filter, copies included. Refused, it may be changed: merge into a
+    /// Adds all items of another filter, copies included. An error may leave it partly merged, so merge into a
     /// copy.
     pub(crate) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
         let is_merged = match (&mut self.form, &other.form) {
@@ -320,7 +320,7 @@ impl NativeCuckoo {
         Ok(())
     }
 
-    /// What it tells about itself.
+    /// Its figures.
     pub(crate) fn figures(&self) -> Figures {
         match &self.form {
             Form::List(list) => list.figures(),

@@ -1,21 +1,20 @@
-//! Small values of programs, by name, which a filter keeps and does not look at.
+//! Named values that a filter stores for programs without interpreting them.
 
 use crate::error::CommandError;
 use crate::server::block_bytes;
 
-/// Bytes of all notes, with the lengths of each. The first chunk of a dump holds them.
+/// The most bytes of all notes, including their lengths. The first chunk of a dump holds them.
 pub(super) const MOST: usize = 4096;
-/// Bytes of the lengths of a name and a value, before these.
+/// Bytes of the lengths before a name and a value.
 const LENGTHS: usize = 4;
 
-/// The notes as they stand in an image, in the order in which they were set: few filters have any, so that a pointer
-/// must do.
+/// The notes as in an image, in the order in which they were set. Few filters have any, so this is one pointer.
 #[derive(Clone, Default)]
 #[expect(clippy::box_collection, reason = "a vector has three words")]
 pub(super) struct Notes(Option<Box<Vec<u8>>>);
 
 impl Notes {
-    /// The notes that these bytes are, if they are such.
+    /// Decodes notes; `None` if the bytes are not valid.
     pub(super) fn decode(bytes: Vec<u8>) -> Option<Self> {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
@@ -32,7 +31,7 @@ impl Notes {
         self.0.as_ref().map_or(&[], |bytes| bytes)
     }
 
-    /// Bytes that the allocator has given for them.
+    /// Allocated bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         match self.bytes().len() as u64 {
             0 => 0,
@@ -75,7 +74,7 @@ impl Notes {
     }
 }
 
-/// The first note, its value, and what stands behind it.
+/// The first note's name and value, and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (lengths, rest) = bytes.split_first_chunk::<LENGTHS>()?;
     let [name, value] =

@@ -1,5 +1,5 @@
-//! Filters on a primary, and on a replica that gets what the primary sends. Each is loaded anew now
-//! and then: both have the same bytes, whatever they went through.
+//! Filters on a primary and on a replica that receives its commands, each reloaded now and then: both always have the
+//! same bytes.
 
 use super::compaction::CompactionPosition;
 use super::native_cuckoo::NativeCuckoo;
@@ -24,7 +24,7 @@ fn loaded(native: &NativeCuckoo) -> NativeCuckoo {
 struct Pair {
     primary: NativeCuckoo,
     replica: NativeCuckoo,
-    /// Where a compaction goes on.
+    /// Where a compaction continues.
     next: Option<CompactionPosition>,
     time: u64,
 }
@@ -77,7 +77,7 @@ impl Pair {
         }
     }
 
-    /// Something that a client, a timer or an operator does.
+    /// A random action of a client, a timer or an operator.
     fn step(&mut self, random: &mut Random, items: u64) {
         let first = random.below(items) as u32;
         let most = [1, 3, 200, 2_000][random.below(4) as usize];

@@ -1,29 +1,29 @@
-//! A sorted list of hashes in few bytes, of which no more bits are kept than a table would.
+//! A compact sorted list of hashes, with as many bits of each as a table would keep.
 //!
-//! Elias 1974, Fano 1971: the hashes are divided into about as many ranges as there are. Of each, the lowest bits
-//! stand one after the other; then, for each range, a one for each of its hashes, and a zero. With n hashes
-//! of h bits that is about h - log2(n) + 2 bits for each.
+//! Elias 1974, Fano 1971: n hashes are divided into about n ranges. First come the lowest bits of each hash; then, for
+//! each range, a one for each of its hashes, and a zero. For hashes of h bits this takes about h - log2(n) + 2 bits
+//! each.
 //!
-//! The words follow from the hashes alone, in whatever order these came and went.
+//! The words depend only on the hashes, not on the order of insertions and removals.
 
 use coua::KeyHash;
 
 use crate::error::CommandError;
 
-/// A sorted list of hashes; equal ones are there as often as they came.
+/// A sorted list of hashes; equal ones are all kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SortedHashes {
     words: Vec<u64>,
     len: u16,
-    /// Of each hash, the highest: 8 to 64.
+    /// The number of highest bits kept of each hash: 8 to 64.
     bits: u8,
 }
 
-/// How the bits of a list lie.
+/// The layout of a list's bits.
 #[derive(Clone, Copy, PartialEq)]
 struct Split {
     len: usize,
-    /// Bits that stand one after the other, and those that tell the range.
+    /// The number of low bits of a hash, and of those that select the range.
     low: usize,
     high: usize,
 }
@@ -45,7 +45,7 @@ impl Split {
     }
 }
 
-/// Where a hash is, or would be: its number, and its place among the ones and zeros.
+/// Where a hash is, or would be: its index, and its place among the ones and zeros.
 #[derive(Clone, Copy)]
 struct HashPlace {
     number: usize,
@@ -58,8 +58,8 @@ impl SortedHashes {
         Self { words: vec![0; Self::words_for(bits, 0)], len: 0, bits }
     }
 
-    /// The list with these words, if they can be those of `len` hashes. Whether the hashes of a range are sorted is not
-    /// looked at, as that takes longer than all else: where they are not, the list only answers wrongly.
+    /// The list with these words, if they can be those of `len` hashes. It is not checked that the hashes of a range are
+    /// sorted, which would take longer than all else: if they are not, the list only gives wrong answers.
     pub(super) fn from_words(bits: u8, len: usize, words: Vec<u64>) -> Option<Self> {
         let list = Self { words, len: u16::try_from(len).ok()?, bits };
         let (split, total) = (list.split(), list.split().total());
@@ -90,12 +90,12 @@ impl SortedHashes {
         self.bits
     }
 
-    /// The smallest hash that begins with the same bits, of each.
+    /// For each hash, the smallest with the same kept bits.
     pub(super) fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
         self.values().map(|value| value << (64 - self.bits))
     }
 
-    /// How many there are that begin with the bits of this hash.
+    /// Counts the hashes that begin with the bits of this one.
     pub(super) fn count(&self, hash: u64) -> usize {
         let (value, split) = (self.value_of(hash), self.split());
         let HashPlace { number, at } = self.place(value);
@@ -106,13 +106,13 @@ impl SortedHashes {
         (0..self.len()).take_while(is_equal).count()
     }
 
-    /// Takes memory for `len` hashes.
+    /// Reserves memory for `len` hashes.
     pub(super) fn reserve(&mut self, len: usize) -> Result<(), CommandError> {
         let more = Self::words_for(self.bits, len).saturating_sub(self.words.len());
         self.words.try_reserve_exact(more).map_err(|_| CommandError::NoMemory)
     }
 
-    /// Adds a hash; whether there was none with the same bits.
+    /// Adds a hash, and returns whether no other has the same bits.
     pub(super) fn insert(&mut self, hash: u64) -> Result<bool, CommandError> {
         let value = self.value_of(hash);
         let (before, after) = (self.split(), Split::of(self.bits, self.len() + 1));
@@ -132,8 +132,8 @@ impl SortedHashes {
         Ok(is_new)
     }
 
-    /// Adds all of some hashes of which `wants` one, told whether there is one with the same bits; whether it
-    /// was wanted, of each, in their order. O(hashes before and after).
+    /// Adds those hashes that `wants` accepts, which receives whether one with the same bits exists. Returns, in order,
+    /// which were accepted. O(hashes before and after).
     pub(super) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
@@ -159,7 +159,7 @@ impl SortedHashes {
         self.write(&values).map(|()| wanted)
     }
 
-    /// Removes one that begins with the bits of this hash, if there is one. Keeps memory for `kept` hashes.
+    /// Removes one hash with the bits of this one, if present. Keeps memory for `kept` hashes.
     pub(super) fn remove(&mut self, hash: u64, kept: usize) -> bool {
         if self.count(hash) == 0 {
             return false;
@@ -194,7 +194,7 @@ impl SortedHashes {
         bits_at(&self.words, number * split.low, split.low)
     }
 
-    /// Where the first value is that is no smaller.
+    /// The place of the first value that is not smaller.
     fn place(&self, value: u64) -> HashPlace {
         let split = self.split();
         let (range, wanted) = ((value >> split.low) as usize, low(split, value));
@@ -206,12 +206,12 @@ impl SortedHashes {
         HashPlace { number, at }
     }
 
-    /// Whether a one stands there, and not the zero that ends a range.
+    /// Whether there is a one, and not the zero that ends a range.
     fn has_hash_at(&self, split: Split, at: usize) -> bool {
         bits_at(&self.words, split.ranges_at() + at, 1) == 1
     }
 
-    /// Where a range begins: after as many zeros.
+    /// Where a range begins: range n after n zeros.
     fn start_of(&self, split: Split, range: usize) -> usize {
         let (mut at, mut left) = (0, range);
         if left == 0 {
@@ -254,7 +254,7 @@ impl SortedHashes {
         Ok(values)
     }
 
-    /// Becomes the list of these values, which are sorted.
+    /// Replaces the list by these sorted values.
     fn write(&mut self, values: &[u64]) -> Result<(), CommandError> {
         self.reserve(values.len())?;
         let split = Split::of(self.bits, values.len());
@@ -295,7 +295,7 @@ fn set_bits(words: &mut [u64], at: usize, value: u64) {
     }
 }
 
-/// Moves all bits from `at` on up by `width`, less than 64, and puts these there. What leaves the last word is lost.
+/// Inserts `width` bits, less than 64, at `at`: those from there on move up, and those beyond the last word are lost.
 fn insert_bits(words: &mut [u64], at: usize, width: usize, value: u64) {
     let (first, width) = (at / 64, width as u32);
     let below = !u64::MAX.unbounded_shl((at % 64) as u32);
@@ -309,7 +309,7 @@ fn insert_bits(words: &mut [u64], at: usize, width: usize, value: u64) {
     set_bits(words, at, value);
 }
 
-/// Takes `width` bits out, less than 64: all behind them move down.
+/// Removes `width` bits, less than 64: all after them move down.
 fn remove_bits(words: &mut [u64], at: usize, width: usize) {
     let first = at / 64;
     let below = !u64::MAX.unbounded_shl((at % 64) as u32);
@@ -343,7 +343,7 @@ mod tests {
             let (mut list, mut model) = (SortedHashes::new(bits), Vec::<u64>::new());
             for step in 0..3_000_u64 {
                 let is_growing = (step / 700) % 2 == 0;
-                // Some again, and some at the ends.
+                // Some repeated, and some at the ends.
                 let hash = match random.below(8) {
                     0 => model
                         .get(random.below(model.len().max(1) as u64) as usize)

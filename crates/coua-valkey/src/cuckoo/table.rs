@@ -1,5 +1,4 @@
-//! A cuckoo filter that never forgets, as a table; and how items are inserted into filters of the
-//! library.
+//! A cuckoo filter without a window, as a table; and inserts into filters of the library.
 
 use std::iter;
 use std::mem::size_of;
@@ -13,12 +12,12 @@ use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::value::{MemoryCharge, Outcome, Outcomes, first_change};
 
-/// Which items an insert takes.
+/// Which items an insert adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copies {
-    /// Every item: one that is there gets another copy.
+    /// All items; a present one gets another copy.
     Add,
-    /// Only absent ones.
+    /// Only absent items.
     Keep,
 }
 
@@ -27,10 +26,10 @@ pub(super) trait Inserts {
     /// Inserts one item.
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full>;
 
-    /// Adds copies up to the first item that is refused; how many.
+    /// Adds copies up to the first refused item, and returns their number.
     fn add_batch(&mut self, hashes: &[KeyHash]) -> usize;
 
-    /// Adds absent items; one answer for each. Why it stopped, if it did, the next item is told.
+    /// Adds absent items, with one answer for each. It may stop early: inserting the next item gives the reason.
     fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion>;
 }
 
@@ -53,22 +52,22 @@ impl Inserts for CuckooFilter {
     }
 }
 
-/// A filter of the library that keeps a limit of memory.
+/// A filter of the library with a memory limit.
 pub(super) struct LimitedFilter<'a, F> {
     pub(super) filter: &'a mut F,
     pub(super) limit: Option<u64>,
-    /// What was asked for at creation; 0 if the filter never grows.
+    /// EXPANSION; 0 if the filter never grows.
     pub(super) expansion: u16,
 }
 
 impl<F: Inserts> LimitedFilter<'_, F> {
-    /// Inserts an item, and tells what became of it.
+    /// Inserts an item, and returns the outcome.
     pub(super) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Outcome {
         let inserted = self.filter.insert_one(hash, copies);
         inserted.map_or_else(|full| Outcome::Refused(self.refusal_of(full)), outcome_of)
     }
 
-    /// Inserts items in order, and tells what became of each.
+    /// Inserts items in order, and returns an outcome for each.
     pub(super) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
@@ -76,7 +75,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         outcomes: &mut Outcomes,
     ) {
         let before = outcomes.len();
-        // A batch has its preparations.
+        // A batch has a setup cost.
         if hashes.len() > 1 {
             match copies {
                 Copies::Add => {
@@ -90,7 +89,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
                 }
             }
         }
-        // After one that was refused most will be.
+        // After a refusal, most others will be refused too.
         let rest = &hashes[outcomes.len() - before..];
         outcomes.extend(rest.iter().map(|&hash| self.insert_one(hash, copies)));
     }
@@ -110,27 +109,27 @@ fn outcome_of(insertion: Insertion) -> Outcome {
     if insertion.is_new() { Outcome::Inserted } else { Outcome::Present }
 }
 
-/// Bytes of a value: of a list, or a pointer to a table, and some numbers.
+/// Bytes of a value: a list, or a pointer to a table, and some numbers.
 pub(super) const VALUE_BYTES: u64 = 80;
 
 /// Figures of a filter.
 pub(crate) struct Figures {
-    /// Places for fingerprints.
+    /// Slots for fingerprints.
     pub(crate) slots: u64,
-    /// Probability of a wrong "there", now.
+    /// The current false-positive rate.
     pub(crate) rate: f64,
-    /// Bits of a hash that are remembered.
+    /// Remembered bits of a hash.
     pub(crate) hash_bits: f64,
     /// Slots in use, 0..=1.
     pub(crate) load: f64,
-    /// If it forgets: its window, and its clock.
+    /// The window and its clock, if there is one.
     pub(crate) window: Option<(Window, u64)>,
-    /// Filters that a question meets.
+    /// Filters that a lookup queries.
     pub(crate) filters: u64,
 }
 
 impl Figures {
-    /// Of a filter that never forgets.
+    /// The figures of a filter without a window.
     pub(super) fn of(filter: &CuckooFilter) -> Self {
         Self {
             slots: filter.slots(),
@@ -142,7 +141,7 @@ impl Figures {
         }
     }
 
-    /// Of generations.
+    /// The figures of a filter with a window.
     pub(super) fn of_generations(filter: &Generations) -> Self {
         Self {
             slots: filter.slots(),
@@ -160,11 +159,11 @@ pub(super) struct Table {
     pub(super) filter: CuckooFilter,
     pub(super) hints: Hints,
     charge: MemoryCharge,
-    /// Bytes of the filter's memory when the charge was settled.
+    /// Bytes of the filter's memory at the last update of the charge.
     charged_at: usize,
-    /// Bytes that the allocator had given for the filter then: asked before and after every write.
+    /// Bytes allocated for the filter then; needed before and after every write.
     allocated: u64,
-    /// Goes up with every change of the filter; not saved.
+    /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
 }
 
@@ -176,9 +175,9 @@ impl Table {
         Box::new(table)
     }
 
-    /// To be called after every change.
+    /// Must be called after every change.
     pub(super) fn update_charge(&mut self) {
-        // Nothing is mapped or given back that this does not tell.
+        // This changes whenever memory is mapped or freed.
         let bytes = self.filter.memory_bytes();
         if self.charged_at != bytes {
             self.charged_at = bytes;
@@ -187,20 +186,19 @@ impl Table {
         }
     }
 
-    /// Bytes of memory beside those that the filter counts.
+    /// Bytes of memory that the filter does not count.
     const BESIDE: u64 = VALUE_BYTES + (size_of::<Self>() - size_of::<CuckooFilter>()) as u64;
 
     pub(super) fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes() as u64 + Self::BESIDE
     }
 
-    /// Bytes that the allocator has given for it.
+    /// Bytes allocated for it.
     pub(super) fn allocated_bytes(&self) -> u64 {
         block_bytes(size_of::<Self>() as u64) + self.allocated
     }
 
-    /// The filter, with the limit of memory that it keeps from now on: that may change from one
-    /// command to the next.
+    /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, CuckooFilter> {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
         LimitedFilter { filter: &mut self.filter, limit, expansion: self.hints.expansion }
@@ -219,15 +217,15 @@ impl Table {
         })
     }
 
-    /// Gives memory back, as much as a command may take the time for, from a hash on.
+    /// Frees memory from a hash on, within the time that a command may take.
     pub(super) fn compact(&mut self, from: u64) -> Compaction {
         let (has_changed, next) = compact(&mut self.filter, from, &mut Time::all());
         Compaction { has_changed, next: next.map(|from| CompactionPosition { part: 0, from }) }
     }
 
-    /// Gives memory back after these items were removed, if few are left. Returns whether all of it
-    /// has come back. A filter that was never full keeps the room it was made with. All
-    /// servers do the same, as it follows from what is saved and from the command.
+    /// Frees memory after these items were removed, if few are left. Returns whether all of it was freed. A filter
+    /// that was never full keeps its initial room. The result depends only on saved state and on the command, so
+    /// it is the same on all servers.
     pub(super) fn compact_after<'a>(
         &mut self,
         removed: impl Iterator<Item = &'a [u8]>,
@@ -248,25 +246,25 @@ impl Table {
         false
     }
 
-    /// Whether as many removals have brought the load down to 1/4, 1/8, and so on: a compaction
-    /// that did not succeed, because of equal items, is tried again only then.
+    /// Whether these removals have lowered the load to 1/4, 1/8, and so on: a compaction that failed because
+    /// of equal items is repeated only then.
     fn has_halved(&self, removed: u64) -> bool {
         let (slots, now) = (self.filter.slots(), self.filter.len());
         let before = now.saturating_add(removed);
         (2..u64::BITS).map(|halvings| slots >> halvings).any(|it| now <= it && it < before)
     }
 
-    /// A copy in memory of its own.
+    /// A separate copy.
     pub(super) fn try_clone(&self) -> Result<Box<Self>, CommandError> {
         let filter = self.filter.try_clone().map_err(|_| CommandError::NoMemory)?;
         Ok(Self::new(filter, self.hints))
     }
 }
 
-/// Bytes that the allocator has given for what a filter points to, which counts as a single block.
+/// Bytes allocated for the memory that a filter points to, which counts as a single block.
 pub(super) fn allocated_for(filter: &CuckooFilter) -> u64 {
     const CACHE_LINE: u64 = 64;
-    /// The filter has some short lists beside its slots, which it does not count.
+    /// Short lists that the filter does not count.
     const LISTS: u64 = 192;
     let inside = filter.memory_bytes() - size_of::<CuckooFilter>();
     let mapped = filter.mapped_bytes();

@@ -1,4 +1,4 @@
-//! What a cuckoo filter of this module does as a value.
+//! Tests of cuckoo filters as values.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ fn filter(words: &[&[u8]]) -> NativeCuckoo {
     NativeCuckoo::of(CuckooRequest::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()
 }
 
-/// Inserts under a limit until something is refused; how many are in.
+/// Inserts under a limit until an item is refused, and returns the number inserted.
 fn fill(native: &mut NativeCuckoo, limit: u64) -> u64 {
     for block in 0..100_000u32 {
         let keys: Vec<_> = (0..500).map(|key| (block * 500 + key).to_le_bytes()).collect();
@@ -67,7 +67,7 @@ fn a_filter_that_just_fits_takes_the_items_it_was_made_for() {
     }
 }
 
-/// A server that follows another has no limit, though it may have had one before.
+/// A replica has no limit, though it may have had one before.
 #[test]
 fn the_limit_of_a_command_is_not_that_of_the_next() {
     for words in [&[b"100".as_slice()][..], &[b"100", b"WINDOW", b"52w"]] {
@@ -144,7 +144,7 @@ fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
     }
 }
 
-/// Memory is counted with what rounds it up: a rebuilt filter may take as much as before.
+/// Counted memory is rounded up, so a rebuilt filter may take as much as before.
 #[test]
 fn a_filter_that_was_rebuilt_has_changed() {
     for capacity in 40..120u32 {
@@ -163,7 +163,7 @@ fn a_filter_that_was_rebuilt_has_changed() {
     }
 }
 
-/// Slots of an empty filter that is rebuilt as a whole.
+/// The most slots of an empty filter that is rebuilt in one step.
 const QUICKLY_REBUILT: u64 = 1 << 21;
 
 /// Segments are joined, or all of a filter that is quickly rebuilt; see `compaction`.

@@ -1,9 +1,9 @@
-//! A cuckoo filter that forgets by age.
+//! A cuckoo filter with a window.
 //!
-//! Its clock is part of the value, and moves by commands alone: the server that decides tells the
-//! others what time it is, by CF.ADVANCE before the command that it does. So the same commands lead
-//! to the same bytes on every server, whatever their clocks say. Questions do not change it: they
-//! pass over generations that the window has left by the clock of the server that is asked.
+//! Its clock is part of the value, and only commands advance it: the primary replicates CF.ADVANCE with
+//! its time before each command. So the same commands lead to the same bytes on every server, whatever
+//! their clocks show. Lookups change nothing: they skip generations that have expired by the
+//! clock of the queried server.
 
 use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,12 +18,12 @@ use crate::error::CommandError;
 use crate::server::block_bytes;
 use crate::value::{MemoryCharge, first_change, release};
 
-/// A filter of the library that forgets.
+/// A filter of the library with a window.
 pub(super) struct WindowedFilter {
     pub(super) filter: Generations,
     pub(super) hints: Hints,
     charge: MemoryCharge,
-    /// Goes up with every change of the filter; not saved.
+    /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
 }
 
@@ -35,7 +35,7 @@ impl WindowedFilter {
         Box::new(windowed)
     }
 
-    /// To be called after every change.
+    /// Must be called after every change.
     pub(super) fn update_charge(&mut self) {
         let mapped: usize = self.parts().map(CuckooFilter::mapped_bytes).sum();
         self.charge.update(mapped as u64);
@@ -46,14 +46,14 @@ impl WindowedFilter {
         std::iter::once(self.filter.template()).chain(live)
     }
 
-    /// Bytes of memory beside those that the filters count.
+    /// Bytes of memory that the filters do not count.
     const BESIDE: u64 = VALUE_BYTES + size_of::<Self>() as u64;
 
     pub(super) fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes() as u64 + Self::BESIDE
     }
 
-    /// Bytes that the allocator has given for it.
+    /// Bytes allocated for it.
     pub(super) fn allocated_bytes(&self) -> u64 {
         let list =
             self.filter.generations().count() * (size_of::<CuckooFilter>() + size_of::<u64>());
@@ -65,15 +65,15 @@ impl WindowedFilter {
         self.filter.window()
     }
 
-    /// Tells the time, in milliseconds since 1970, and forgets what the window has left; tells the
-    /// filter's clock, if that has moved.
+    /// Advances the clock to a time, in milliseconds since 1970, which removes expired items. Returns the new
+    /// time if it changed.
     pub(super) fn advance(&mut self, time: u64) -> Option<u64> {
         let before = self.filter.clock();
         self.filter.logged(&mut Background).advance(time);
         Some(self.filter.clock()).filter(|&now| now != before)
     }
 
-    /// What is remembered by the clock of this server.
+    /// The generations that have not expired by the clock of this server.
     fn remembered(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
         let oldest = self.window().map_or(0, |window| {
             let is_timed = window.clock() != Clock::Count;
@@ -87,7 +87,7 @@ impl WindowedFilter {
         Figures::of_generations(&self.filter)
     }
 
-    /// Items that are remembered.
+    /// The number of remembered items.
     pub(super) fn len(&self) -> u64 {
         self.remembered().map(|generation| generation.filter.len()).fold(0, u64::saturating_add)
     }
@@ -111,7 +111,7 @@ impl WindowedFilter {
         present
     }
 
-    /// How often each item is remembered.
+    /// Counts the remembered copies of each item.
     pub(super) fn count_all(&self, items: &[&[u8]]) -> Vec<u64> {
         let hashes = self.hashes(items);
         let mut counts = vec![0_u64; hashes.len()];
@@ -127,14 +127,13 @@ impl WindowedFilter {
         items.iter().map(|item| self.hasher().hash(*item)).collect()
     }
 
-    /// The filter, with the limit of memory that it keeps from now on: that may change from one
-    /// command to the next.
+    /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, Generations> {
         self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
         LimitedFilter { filter: &mut self.filter, limit, expansion: 1 }
     }
 
-    /// Takes a copy of each item away, the oldest, and tells of which there was one.
+    /// Removes the oldest copy of each item, and returns which were present.
     pub(super) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
         self.filter.remove_batch(items)
     }
@@ -149,8 +148,7 @@ impl WindowedFilter {
         })
     }
 
-    /// Gives memory back after removals, as much as a command may take the time for, from a
-    /// generation and a hash on.
+    /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.
     pub(super) fn compact(&mut self, at: CompactionPosition) -> Compaction {
         let (mut has_changed, mut time) = (false, Time::all());
         let left = self.filter.filters_mut().filter(|(number, _)| *number >= at.part);
@@ -165,20 +163,20 @@ impl WindowedFilter {
         Compaction { has_changed, next }
     }
 
-    /// A copy in memory of its own.
+    /// A separate copy.
     pub(super) fn try_clone(&self) -> Result<Box<Self>, CommandError> {
         let filter = self.filter.try_clone().map_err(|_| CommandError::NoMemory)?;
         Ok(Self::new(filter, self.hints))
     }
 }
 
-/// What the system's clock says, in milliseconds since 1970.
+/// The system's time, in milliseconds since 1970.
 pub(super) fn milliseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Drops them in the background, if they are large.
+/// Drops large filters in the background.
 pub(super) struct Background;
 
 impl ChangeLog for Background {
@@ -192,7 +190,7 @@ impl ChangeLog for Background {
     }
 }
 
-/// A generation may end with an item, where items are the clock.
+/// Where items are the clock, a generation may end with any item.
 impl Inserts for Generations {
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
         let (log, hash) = (&mut Background, [hash]);

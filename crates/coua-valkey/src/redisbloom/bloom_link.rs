@@ -1,5 +1,5 @@
-//! One Bloom filter of a chain of the peer: how it is hashed and sized, with the peer's steps in
-//! the same order.
+//! One Bloom filter of a RedisBloom chain ("the peer"), hashed and sized with the same steps in the same
+//! order.
 
 use super::bytes::{copied, zeroed};
 use super::errors::{LoadError, OutOfMemory, number};
@@ -10,7 +10,7 @@ const ENTRIES_ARE_BITS: u32 = 2;
 const FORCE_64: u32 = 4;
 const NO_SCALING: u32 = 8;
 const KNOWN: u32 = NO_ROUND | ENTRIES_ARE_BITS | FORCE_64 | NO_SCALING;
-/// Seeds of chains that say nothing of a seed.
+/// The seeds of chains without a stored seed.
 const DEFAULT_SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
 const DEFAULT_SEED_32: u64 = 0x9747_b28c;
 
@@ -21,17 +21,17 @@ pub(super) struct BloomOptions {
     seed: u64,
 }
 
-/// The two hashes of an item that all its bits follow from.
+/// The two hashes of an item, which determine all its bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hashes {
     pub(super) first: u64,
     pub(super) step: u64,
 }
 
-/// What a new filter of the chain is sized by.
+/// How a new filter of the chain is sized.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sizing {
-    /// As many bits as the entries ask for.
+    /// The bits that the entries need.
     Exact,
     /// Rounded up to a power of two.
     PowerOfTwo,
@@ -48,7 +48,7 @@ impl BloomOptions {
         Ok(Self { bits, seed: if is_wide { DEFAULT_SEED_64 } else { DEFAULT_SEED_32 } })
     }
 
-    /// The options with a seed that the dump states.
+    /// The options with the seed of a dump.
     pub(super) fn with_seed(self, seed: u64) -> Result<Self, LoadError> {
         if self.is_wide() || seed == DEFAULT_SEED_32 {
             return Ok(Self { seed, ..self });
@@ -61,7 +61,7 @@ impl BloomOptions {
         self.bits
     }
 
-    /// The seed, where it is not the usual one.
+    /// The seed, unless it is the default.
     pub(super) fn seed(self) -> Option<u64> {
         (self.is_wide() && self.seed != DEFAULT_SEED_64).then_some(self.seed)
     }
@@ -97,7 +97,7 @@ impl BloomOptions {
 
 #[cfg(any(test, feature = "fuzz"))]
 impl BloomOptions {
-    /// What the peer makes today.
+    /// The options of current RedisBloom filters.
     pub(super) fn of_today(expansion: Option<u32>) -> Self {
         let scaling = if expansion.is_some() { 0 } else { NO_SCALING };
         let bits = NO_ROUND | FORCE_64 | scaling;
@@ -105,7 +105,7 @@ impl BloomOptions {
     }
 }
 
-/// ln 2 and its square with as many digits as the peer gives them.
+/// ln 2 and its square, with the peer's digits.
 #[expect(clippy::approx_constant, reason = "ln 2 itself would now and then ask for another hash")]
 const LN_2: f64 = 0.693_147_180_559_945;
 const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
@@ -122,13 +122,13 @@ pub(super) struct LinkNumbers {
     pub(super) hashes: u32,
     /// Bits of the array; 0 in old dumps with `log2_bits`.
     pub(super) bits: u64,
-    /// Of a filter whose bits are a power of two; otherwise 0.
+    /// Set if the number of bits is a power of two; otherwise 0.
     pub(super) log2_bits: u8,
     pub(super) bytes: u64,
 }
 
 impl LinkNumbers {
-    /// A filter for `entries` entries with the rate `error`; `None` where the peer makes none either.
+    /// A filter for `entries` entries with the rate `error`; `None` where the peer fails too.
     pub(super) fn plan(entries: u64, error: f64, sizing: Sizing) -> Option<Self> {
         let has_rate = error > 0.0 && error < 1.0;
         let bits_per_entry = (error.ln() / LN_2_SQUARED).abs();
@@ -154,13 +154,13 @@ impl LinkNumbers {
         Self::plan(self.entries.checked_mul(u64::from(growth))?, self.error * 0.5, sizing)
     }
 
-    /// Places that the hashes are spread over.
+    /// The number of bits that hashes can select.
     pub(super) fn modulus(&self) -> u64 {
         if self.log2_bits > 0 { 1 << self.log2_bits } else { self.bits }
     }
 }
 
-/// Hash functions for this number of bits an entry; `None` if no error rate asks for them.
+/// The number of hash functions for these bits per entry; `None` if no error rate leads to it.
 pub(super) fn hashes(bits_per_entry: f64) -> Option<u32> {
     let hashes = (LN_2 * bits_per_entry).ceil();
     (hashes >= 1.0 && hashes <= f64::from(MAX_HASHES)).then_some(hashes as u32)
@@ -173,7 +173,7 @@ fn power_above(wanted: f64) -> Option<(u64, u8)> {
     Some((1 << log2, log2))
 }
 
-/// A Bloom filter, and how many items set a bit of it.
+/// A Bloom filter, and the number of items that set a bit in it.
 #[derive(Debug)]
 pub(super) struct PeerLink {
     numbers: LinkNumbers,
@@ -182,12 +182,12 @@ pub(super) struct PeerLink {
 }
 
 impl PeerLink {
-    /// An empty one with the numbers of a plan.
+    /// An empty filter with the numbers of a plan.
     pub(super) fn planned(numbers: LinkNumbers) -> Result<Self, OutOfMemory> {
         Ok(Self { numbers, items: 0, array: zeroed(numbers.bytes)? })
     }
 
-    /// One with the numbers that a dump states.
+    /// A filter with the numbers of a dump.
     pub(super) fn over(numbers: LinkNumbers, items: u64, array: Vec<u8>) -> Self {
         debug_assert_eq!(numbers.bytes, array.len() as u64);
         Self { numbers, items, array }
@@ -239,7 +239,7 @@ impl PeerLink {
     }
 }
 
-/// Checks the numbers that a dump states of a filter with `items` items.
+/// Checks the numbers of a filter with `items` items from a dump.
 pub(super) fn check(numbers: &LinkNumbers, items: u64, sizing: Sizing) -> Result<(), LoadError> {
     let LinkNumbers { entries, error, bits_per_entry, bits, log2_bits, .. } = *numbers;
     let found = error;

@@ -1,5 +1,5 @@
-//! Bytes of a filter: memory for them, which is asked for and never taken for granted, and fields
-//! of a header.
+//! Fallible allocation for the bytes of a filter, and fields of a
+//! header.
 
 use std::hint::black_box;
 
@@ -7,10 +7,10 @@ use super::errors::OutOfMemory;
 
 /// `bytes` zeros.
 ///
-/// The room is tried first and given back, because there is no fallible way to get memory that is
-/// zero already, and writing zeros into half a gigabyte would hold up every client of the server.
+/// A trial allocation comes first, because there is no fallible way to get zeroed memory, and writing zeros
+/// into half a gigabyte would stall every client of the server.
 pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
-    // Without `black_box` the room would be optimized away together with the question.
+    // Without `black_box` the trial would be optimized away.
     drop(black_box(room(bytes)?));
     Ok(vec![0; bytes as usize])
 }
@@ -22,7 +22,7 @@ pub(super) fn copied(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     Ok(copy)
 }
 
-/// A list of these elements, if there is memory for it and all of them can be made.
+/// Collects these elements, unless memory or one of them fails.
 pub(super) fn collected<T, E: From<OutOfMemory>>(
     elements: impl ExactSizeIterator<Item = Result<T, E>>,
 ) -> Result<Vec<T>, E> {

@@ -1,13 +1,13 @@
-//! Why a dump of the peer is refused, and why an insert is: also for the limits of this server.
+//! Errors of loading RedisBloom's dumps, and of inserting into its filters.
 
 use thiserror::Error;
 
-/// A dump is refused; nothing was made of it.
+/// A dump is refused, and no filter was created.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum LoadError {
-    /// An encoding that is not known, and is not guessed at.
+    /// An unknown encoding.
     #[error(
-        "encoding {found} of a RedisBloom filter is not known, {oldest} to {newest} are; dump it with a version that \
+        "unknown encoding {found} of a RedisBloom filter (expected {oldest} to {newest}); dump it with a version that \
          writes one of these"
     )]
     Encoding {
@@ -18,18 +18,18 @@ pub enum LoadError {
         /// The newest one that is read.
         newest: u32,
     },
-    /// Something has another length than what was read before says.
-    #[error("{what} is {found} bytes long and should be {expected}: dump it again")]
+    /// A length that contradicts earlier fields.
+    #[error("{what} is {found} bytes long, expected {expected}; dump it again")]
     Length {
-        /// What has it.
+        /// The part with this length.
         what: &'static str,
         /// Its length in bytes.
         found: u64,
         /// The length it must have.
         expected: u64,
     },
-    /// A number that no filter of the peer has.
-    #[error("{name} is {found} and should be {expected}: dump it again")]
+    /// A number that no RedisBloom filter has.
+    #[error("{name} is {found}, expected {expected}; dump it again")]
     Number {
         /// Its name.
         name: &'static str,
@@ -38,8 +38,8 @@ pub enum LoadError {
         /// What it must be.
         expected: &'static str,
     },
-    /// A number with a fraction that no filter of the peer has.
-    #[error("{name} is {found} and should be {expected}: dump it again")]
+    /// A fraction that no RedisBloom filter has.
+    #[error("{name} is {found}, expected {expected}; dump it again")]
     Fraction {
         /// Its name.
         name: &'static str,
@@ -54,22 +54,22 @@ pub enum LoadError {
     /// There is no memory for the filter.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// The dump ends too early, or holds something else than it should.
-    #[error("the dump of a RedisBloom filter is cut off or damaged: dump it again")]
+    /// The dump ends too early, or contains something unexpected.
+    #[error("the dump of a RedisBloom filter is truncated or damaged; dump it again")]
     Unreadable,
 }
 
-/// The dump ends too early, or holds something else than was asked for.
+/// The dump ends too early, or contains something unexpected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
-/// A filter would take more bytes than it may.
+/// A filter would exceed its limit of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the filter would take {bytes} bytes, and {limit} are allowed; raise the limit")]
+#[error("the filter would take {bytes} bytes, but the limit is {limit}; raise the limit")]
 pub struct TooLarge {
-    /// Bytes of the filter; of more than 2^64 - 1, that many.
+    /// Bytes of the filter, or 2^64 - 1 if more.
     pub bytes: u64,
-    /// Bytes it may have.
+    /// The limit in bytes.
     pub limit: u64,
 }
 
@@ -92,24 +92,24 @@ pub(super) fn number(
 
 /// There is no memory for an array of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("no memory for {bytes} bytes of a filter; free some, or load a smaller one")]
+#[error("out of memory for {bytes} bytes of a filter; free some memory, or load a smaller filter")]
 pub struct OutOfMemory {
-    /// How much was asked for.
+    /// Bytes requested.
     pub bytes: u64,
 }
 
-/// An insert is refused; not one answer of the filter changed.
+/// An insert is refused, and no answer of the filter changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InsertError {
-    /// There is no room, and the filter was made not to grow.
-    #[error("the filter is full with {items} items and was made not to grow; make a larger one")]
+    /// There is no room, and the filter does not grow.
+    #[error("the filter is full with {items} items and does not grow; create a larger one")]
     Full {
         /// Items in it.
         items: u64,
     },
     /// The filter has grown as often as it may.
     #[error(
-        "the filter has {sub_filters} sub-filters and may have {limit}; raise the limit, or make a larger filter"
+        "the filter has {sub_filters} sub-filters, and the limit is {limit}; raise it, or create a larger filter"
     )]
     GrowthLimit {
         /// Sub-filters it has.
@@ -118,7 +118,7 @@ pub enum InsertError {
         limit: u32,
     },
     /// The next sub-filter cannot be described in the peer's layout.
-    #[error("sub-filter {} would be beyond RedisBloom's layout; make a new filter", sub_filters + 1)]
+    #[error("sub-filter {} would exceed RedisBloom's layout; create a new filter", sub_filters + 1)]
     CannotGrow {
         /// Sub-filters it has.
         sub_filters: u32,
@@ -141,7 +141,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1 TiB, and the peer's limit of growth.
+    /// 1 TiB, and RedisBloom's limit of growth.
     fn default() -> Self {
         Self { bytes: 1 << 40, sub_filters: 32 }
     }

@@ -1,16 +1,15 @@
-//! Filters that were made elsewhere: RedisBloom's cuckoo filter and Bloom filter.
+//! RedisBloom's cuckoo filter and Bloom filter.
 //!
-//! They hold 8-bit fingerprints, or bits, and have forgotten the hashes that these came from. So
-//! they cannot be turned into filters of Coua's, and go on working in the layout in which they
-//! came: everything they answered before, they answer here. `docs/peer-formats.md` is the normative
-//! description of the layouts and of how far they are imitated.
+//! They hold 8-bit fingerprints, or bits, but not the hashes. So they cannot be converted to Coua's
+//! filters, and keep their own layout: they give the same answers as before. `docs/peer-formats.md` is
+//! the normative description of the layouts, and of how far RedisBloom's behavior is reproduced.
 //!
 //! The facts were learned by reading RedisBloom's sources and tests
 //! (github.com/RedisBloom/RedisBloom), and checked against chunks and dumps of a running RedisBloom
-//! 2.8.2. No text of it is here.
+//! 2.8.2. None of its code is used.
 //!
 //! Nothing here knows the server: `Source` and `Sink` are its dumps, `Chunk` a piece of `SCANDUMP`.
-//! Whatever is read is hostile until checked, and every size is checked before memory is taken.
+//! All input is untrusted, and every size is checked before memory is allocated.
 
 mod bloom_link;
 mod bytes;

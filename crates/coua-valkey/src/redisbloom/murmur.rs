@@ -1,8 +1,7 @@
 //! The peer's hashes: `MurmurHash2` by Austin Appleby, in the widths that the peer uses.
 //!
-//! Filters that the peer wrote hold nothing but these hashes' traces, so they are the only hashes
-//! that ask the right places of them. Coua's own filters never use them: they are seeded by a
-//! constant, and keys that collide are easily made.
+//! Only these hashes find the items of the peer's filters. Coua's own filters never use them: their seed
+//! is a constant, so colliding keys are easily made.
 
 /// `MurmurHash64A`.
 pub(super) fn murmur64(item: &[u8], seed: u64) -> u64 {

@@ -1,8 +1,8 @@
 //! A Bloom filter of the peer, kept in its own layout.
 //!
-//! A chain of Bloom filters, each larger than the one before by the growth, and with half its error
-//! rate. An item goes to the newest; it is there if one of them says so. The same inserts make the
-//! same bytes as in the peer.
+//! A chain of Bloom filters, each larger than the one before by the growth factor, and with half its error
+//! rate. Items are added to the newest, and found in any. The same inserts lead to the same bytes as in
+//! the peer.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl PeerBloom {
         if let Some(newest) = self.links.last_mut() {
             newest.insert(hashes);
         }
-        // Stated items may be as many as there are numbers.
+        // A dump may contain any number.
         self.items = self.items.saturating_add(1);
         Ok(true)
     }
@@ -62,10 +62,10 @@ impl PeerBloom {
     }
 }
 
-/// Growth of chains from before it could be chosen, and of those that do not grow.
+/// The growth of old chains, which had no choice, and of those that do not grow.
 const DEFAULT_GROWTH: u32 = 2;
 
-/// Checks what was read of a chain before its filters.
+/// Checks the fields of a chain before its filters.
 fn check_growth(options: BloomOptions, growth: u32) -> Result<(), LoadError> {
     number("growth", growth, |n| n > 0 || !options.scales(), "at least 1")
 }
@@ -75,7 +75,7 @@ fn check_count(links: u64) -> Result<(), LoadError> {
 }
 
 impl PeerBloom {
-    /// The chain, if it has as many items as its filters.
+    /// Checks that the chain has as many items as its filters.
     fn checked(self) -> Result<Self, LoadError> {
         let sum = self.links.iter().map(PeerLink::items).fold(0, u64::saturating_add);
         if sum == self.items {
@@ -95,9 +95,9 @@ pub struct BloomPart {
     pub bits: u64,
     /// Bits that an item sets.
     pub hashes: u32,
-    /// Items that it takes.
+    /// The number of items that it holds.
     pub capacity: u64,
-    /// Items that it was given.
+    /// The number of items added.
     pub items: u64,
     /// Its false-positive rate when it is full.
     pub rate: f64,
@@ -120,18 +120,18 @@ impl PeerBloom {
         self.links.iter().map(part).collect()
     }
 
-    /// Items it takes before it grows again.
+    /// The number of items until it grows again.
     pub fn capacity(&self) -> u64 {
         let entries = self.links.iter().map(|link| link.numbers().entries);
         entries.fold(0, u64::saturating_add)
     }
 
-    /// Filters it has grown to.
+    /// The number of filters.
     pub fn filters(&self) -> u32 {
         self.links.len() as u32
     }
 
-    /// How many times more items each filter takes than the one before; none if it does not grow.
+    /// The ratio of each filter's capacity to the one before; `None` if it does not grow.
     pub fn expansion(&self) -> Option<u32> {
         self.options.scales().then_some(self.growth)
     }
@@ -141,7 +141,7 @@ impl PeerBloom {
         self.links.iter().map(|link| link.array().len() as u64).sum()
     }
 
-    /// The `Size` that the peer states for such a filter.
+    /// The `Size` that the peer reports for such a filter.
     pub fn peer_size(&self) -> u64 {
         const CHAIN_BYTES: u64 = 32;
         const LINK_BYTES: u64 = 64;
@@ -150,11 +150,11 @@ impl PeerBloom {
 }
 
 const HEADER_BYTES: u64 = 20;
-/// Bytes that a filter is described with, and were when its entries had 32 bits.
+/// Bytes of a filter's description, and of the old one with 32-bit entries.
 const LINK_BYTES: u64 = 53;
 const NARROW_LINK_BYTES: u64 = 49;
 const SEED_BYTES: u64 = 8;
-/// Set in the options where a seed follows the filters.
+/// Set in the options if a seed follows the filters.
 const HAS_SEED: u32 = 1 << 31;
 
 impl PeerFilter for PeerBloom {
@@ -229,14 +229,14 @@ impl PeerFilter for PeerBloom {
     }
 }
 
-/// How wide the entries of a filter are in a header; the narrow ones are those of RedisBloom 2.0.
+/// The width of a filter's entries in a header; RedisBloom 2.0 had narrow ones.
 #[derive(Clone, Copy)]
 enum Entries {
     Wide,
     Narrow,
 }
 
-/// Checks the length of a header for `count` filters; it tells how wide their entries are.
+/// Checks the length of a header for `count` filters, which gives the width of their entries.
 fn check_length(found: u64, count: u64, flags: u32) -> Result<Entries, LoadError> {
     let seed_bytes = if flags & HAS_SEED == 0 { 0 } else { SEED_BYTES };
     let expected = HEADER_BYTES + count * LINK_BYTES + seed_bytes;
@@ -295,10 +295,10 @@ fn write_link(header: &mut Vec<u8>, link: &PeerLink) {
     header.push(numbers.log2_bits);
 }
 
-/// The oldest encoding. The one before computed places in a way that later versions of the peer do
-/// not, so that they do not find all items of its filters again.
+/// The oldest supported encoding. Before it, places were computed differently, so not even later versions of
+/// the peer find all items of such filters.
 const OLDEST: u32 = 1;
-/// The first encodings with what their names say; the last is the newest.
+/// The first encodings with these features; the last is the newest.
 const WITH_OPTIONS: u32 = 2;
 const WITH_GROWTH: u32 = 4;
 const WITH_SEED: u32 = 5;
@@ -358,13 +358,13 @@ fn read_dumped_link(
     Ok(PeerLink::over(numbers, items, copied(array.as_ref())?))
 }
 
-/// What only tests and fuzz targets do.
+/// Only for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzz"))]
 impl PeerBloom {
     /// An empty filter as the peer reserves it. Without an expansion it does not grow.
     ///
     /// # Errors
-    /// Parameters that the peer does not take, or a filter that is too large.
+    /// Parameters that the peer refuses, or a filter that is too large.
     pub fn with_capacity(
         capacity: u64,
         error: f64,

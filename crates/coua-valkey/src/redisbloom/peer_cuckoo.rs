@@ -1,8 +1,8 @@
 //! A cuckoo filter of the peer, kept in its own layout.
 //!
 //! Tables of buckets of 8-bit fingerprints, each larger than the one before by the expansion. An
-//! item goes to the newest table with room; when none has, fingerprints of the newest are
-//! relocated; when that fails, a table is added. The same inserts make the same bytes as in the
+//! item is put into the newest table with room; if none has room, fingerprints of the newest are
+//! relocated; if that fails, a table is added. The same inserts lead to the same bytes as in the
 //! peer.
 
 use std::ops::Range;
@@ -18,8 +18,8 @@ const MAX_SUB_FILTERS: u32 = 0xffff;
 #[derive(Debug)]
 pub struct PeerCuckoo {
     shape: Shape,
-    /// As stated and counted, and never more than there are slots: a dump that says more is
-    /// refused, so that the filter must not say so either.
+    /// As in its dump, plus changes, but never more than the slots: a dump with more would be
+    /// refused.
     items: u64,
     deletes: u64,
     /// At least one, from the oldest to the newest.
@@ -27,8 +27,8 @@ pub struct PeerCuckoo {
 }
 
 impl PeerCuckoo {
-    /// A filter whose slots come from `array`. All sizes are checked before
-    /// the first is asked for.
+    /// Builds a filter whose slots come from `array`. All sizes are checked before
+    /// its first call.
     fn build(
         shape: Shape,
         sub_filters: u64,
@@ -44,7 +44,7 @@ impl PeerCuckoo {
         Ok(Self { shape, items: 0, deletes: 0, sub_filters: list })
     }
 
-    /// Adds an item, again if it is there already.
+    /// Adds an item, or another copy of it.
     ///
     /// # Errors
     /// There is no room, and none can be made; nothing has changed.
@@ -52,7 +52,7 @@ impl PeerCuckoo {
         self.insert_place(self.shape.place(item), limits)
     }
 
-    /// Adds an item, unless it or another one with its fingerprint is there. True if it was added.
+    /// Adds an item unless it, or another with its fingerprint, is present. Returns whether it was added.
     ///
     /// # Errors
     /// There is no room, and none can be made; nothing has changed.
@@ -65,20 +65,20 @@ impl PeerCuckoo {
         self.insert_place(place, limits).map(|()| true)
     }
 
-    /// Copies of the item, or more: those of other items with its fingerprint count, too.
+    /// Counts the copies of the item, including other items with its fingerprint.
     pub fn count(&self, item: &[u8]) -> u64 {
         let place = self.shape.place(item);
         self.sub_filters.iter().map(|sub_filter| sub_filter.count(place)).sum()
     }
 
-    /// Takes away one copy of the item; false if there is none. Compacts a small filter when more
-    /// than a tenth of its items have gone.
+    /// Removes one copy of the item, and returns whether there was one. Compacts a small filter after more
+    /// than a tenth of its items were removed.
     pub fn remove(&mut self, item: &[u8]) -> bool {
         let place = self.shape.place(item);
         if !self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.take(place)) {
             return false;
         }
-        // A dump may have stated fewer items than it holds.
+        // A dump may count fewer items than it holds.
         self.items = self.items.saturating_sub(1);
         self.deletes = self.deletes.saturating_add(1);
         self.compact_after_removal();
@@ -92,12 +92,12 @@ impl PeerCuckoo {
             let is_in = self.put(place);
             debug_assert!(is_in, "a new sub-filter has room in every bucket");
         }
-        // A dump may have stated as many as there are slots, while these were empty.
+        // A dump may count as many items as slots, though these are empty.
         self.items = self.items.saturating_add(1).min(self.slots());
         Ok(())
     }
 
-    /// Puts a fingerprint into a sub-filter that there is, if one can be made to take it.
+    /// Puts a fingerprint into an existing sub-filter, if one has room or can make room.
     fn put(&mut self, place: Place) -> bool {
         if self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.place(place)) {
             return true;
@@ -106,7 +106,7 @@ impl PeerCuckoo {
         newest.is_some_and(|newest| newest.relocate(place, self.shape.max_iterations))
     }
 
-    /// The peer takes nothing more once the limit is reached, whether there is room or not.
+    /// At the limit the peer refuses everything, even if there is room.
     fn check_growth(&self, limits: &Limits) -> Result<(), InsertError> {
         let (sub_filters, limit) = (self.sub_filters(), limits.sub_filters);
         if sub_filters < limit {
@@ -148,8 +148,8 @@ fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, 
 }
 
 impl PeerCuckoo {
-    /// The filter with the counts that its dump states. They may be of slots that are yet to come,
-    /// or that never came; so all that can be asked is that there is room for the items.
+    /// The filter with the counts of its dump. Its slots may arrive later, or never, so the only check is
+    /// that the items fit.
     fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
         number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
         Ok(Self { items, deletes, ..self })
@@ -167,7 +167,7 @@ impl PeerCuckoo {
         self.shape.buckets
     }
 
-    /// Sub-filters it has grown to.
+    /// The number of sub-filters.
     pub fn sub_filters(&self) -> u32 {
         self.sub_filters.len() as u32
     }
@@ -177,12 +177,12 @@ impl PeerCuckoo {
         self.shape.bucket_size
     }
 
-    /// Relocations of an insert.
+    /// The most relocations of an insert.
     pub fn max_iterations(&self) -> u16 {
         self.shape.max_iterations
     }
 
-    /// How many times larger each sub-filter is than the one before; 0: it never grows.
+    /// The ratio of each sub-filter's size to the one before; 0: it never grows.
     pub fn expansion(&self) -> u16 {
         self.shape.expansion
     }
@@ -198,7 +198,7 @@ impl PeerCuckoo {
         used as f64 / self.slots() as f64
     }
 
-    /// Probability of a wrong "there", now: an absent item meets the fingerprints of two buckets in each
+    /// The current false-positive rate: an absent item is compared with the fingerprints of two buckets in each
     /// sub-filter.
     pub fn false_positive_rate(&self) -> f64 {
         let met: f64 = self.sub_filters.iter().map(SubFilter::load_factor).sum::<f64>()
@@ -207,7 +207,7 @@ impl PeerCuckoo {
         (met / FINGERPRINTS).min(1.0)
     }
 
-    /// Bits of a hash with which a filter that remembers them has the same rate.
+    /// The hash bits with which a filter of this module has the same rate.
     pub fn hash_bits(&self) -> f64 {
         let (load, rate) = (self.load_factor(), self.false_positive_rate());
         let cells = if rate > 0.0 {
@@ -218,7 +218,7 @@ impl PeerCuckoo {
         cells.log2()
     }
 
-    /// The `Size` that the peer states for such a filter.
+    /// The `Size` that the peer reports for such a filter.
     pub fn peer_size(&self) -> u64 {
         const FILTER_BYTES: u64 = 40;
         const SUB_FILTER_BYTES: u64 = 16;
@@ -226,20 +226,19 @@ impl PeerCuckoo {
     }
 }
 
-/// `remove` compacts by itself as long as that asks at most this many pairs of buckets of
-/// [`SMALL_BUCKET`] slots, or as much of larger ones: a few milliseconds. The peer has no such
-/// limit, and holds up its server.
+/// `remove` compacts if that searches at most this many pairs of buckets of [`SMALL_BUCKET`] slots, or fewer
+/// larger ones: a few milliseconds. The peer has no such limit, and stalls its server.
 const MAX_COMPACTION: u64 = 1 << 19;
-/// Buckets of fewer slots take as long to ask: for their memory.
+/// Buckets of fewer slots take as long to search, because of memory latency.
 const SMALL_BUCKET: u64 = 8;
-/// What a step does: it looks at this many slots, or asks older sub-filters for room for 32 times
-/// fewer fingerprints.
+/// A step examines this many slots, or searches older sub-filters for room for 32 times fewer
+/// fingerprints.
 const STEP: u64 = 1 << 19;
-/// Asking an older sub-filter for room takes as long as looking at this number of slots, as its buckets
-/// are not in the processor's caches.
+/// Searching an older sub-filter takes as long as examining this many slots, because its buckets are not in the
+/// processor's caches.
 const ASKING: u64 = 32;
 
-/// Where a compaction goes on.
+/// Where a compaction continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotPosition {
     /// The number of the sub-filter that is being emptied.
@@ -248,20 +247,20 @@ pub struct SlotPosition {
     pub slot: u64,
 }
 
-/// What a step of a compaction has done.
+/// The result of a compaction step.
 #[derive(Debug)]
 pub struct CompactionStep {
     /// Whether an item was moved, or memory freed.
     pub has_changed: bool,
-    /// Where the next step begins; none after the last one.
+    /// Where the next step begins; `None` after the last one.
     pub next: Option<SlotPosition>,
-    /// Memory that is not used any more. To give it back may take the system a while.
+    /// Unused memory. Freeing it may take the system a while.
     pub freed: Vec<Vec<u8>>,
 }
 
 impl PeerCuckoo {
-    /// A step of [`compact`](Self::compact), from a position on, or from the beginning: some
-    /// milliseconds at most. What it does follows from the filter and the position alone.
+    /// Runs a step of [`compact`](Self::compact), from a position on, or from the beginning: some
+    /// milliseconds at most. It depends only on the filter and the position.
     pub fn compact_step(&mut self, from: Option<SlotPosition>) -> CompactionStep {
         let mut done = CompactionStep { has_changed: false, next: None, freed: Vec::new() };
         let mut left = STEP;
@@ -290,8 +289,8 @@ impl PeerCuckoo {
         done
     }
 
-    /// Compacts a small filter when more than a tenth of its items have gone; up to the first
-    /// sub-filter that could not be emptied, as those before it cannot be freed.
+    /// Compacts a small filter after more than a tenth of its items were removed, up to the first sub-filter
+    /// that cannot be emptied, because those before it cannot be freed.
     fn compact_after_removal(&mut self) {
         let is_due = self.deletes as f64 > self.items as f64 * 0.10;
         if self.sub_filters.len() == 1 || !is_due || self.pairs() > MAX_COMPACTION {
@@ -309,7 +308,7 @@ impl PeerCuckoo {
         self.end_compaction();
     }
 
-    /// Pairs of small buckets that a compaction asks at most.
+    /// The most pairs of small buckets that a compaction searches.
     fn pairs(&self) -> u64 {
         let slots = self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64);
         slots
@@ -320,8 +319,8 @@ impl PeerCuckoo {
             / SMALL_BUCKET
     }
 
-    /// Moves what can be moved out of a sub-filter, from a slot on, until nothing is `left` of the
-    /// time; the slot that is next then.
+    /// Moves fingerprints out of a sub-filter, from a slot on, until no time is `left`. Returns the next
+    /// slot.
     fn drain(&mut self, number: usize, slot: usize, left: &mut u64) -> Option<usize> {
         let bucket_size = u64::from(self.shape.bucket_size).max(SMALL_BUCKET);
         let asking = ASKING * number as u64 * bucket_size / SMALL_BUCKET;
@@ -340,14 +339,14 @@ impl PeerCuckoo {
         None
     }
 
-    /// Takes out the newest sub-filters that are empty, but not the first.
+    /// Removes the newest sub-filters while they are empty, but not the first.
     fn free_empty(&mut self) -> Vec<Vec<u8>> {
         let used = self.sub_filters.iter().rposition(|sub_filter| !sub_filter.is_empty());
         let left = used.map_or(1, |newest| newest + 1);
         self.sub_filters.drain(left..).map(SubFilter::into_slots).collect()
     }
 
-    /// Notes the end of a compaction; whether that changes anything.
+    /// Records the end of a compaction, and returns whether that changes anything.
     fn end_compaction(&mut self) -> bool {
         let before = (self.items, self.deletes);
         self.items = self.items.min(self.slots());
@@ -359,7 +358,7 @@ impl PeerCuckoo {
 const HEADER_BYTES: usize = 38;
 /// The header of a filter with a seed ends with the seed.
 const SEEDED_HEADER_BYTES: usize = HEADER_BYTES + 8;
-/// Set in the number of sub-filters where a seed follows.
+/// Set in the number of sub-filters if a seed follows.
 const HAS_SEED: u64 = 1 << 63;
 
 impl PeerFilter for PeerCuckoo {
@@ -438,15 +437,15 @@ impl PeerFilter for PeerCuckoo {
     }
 }
 
-/// The first encoding with parameters; before, all filters had the same ones.
+/// The first encoding with parameters, which were fixed before.
 const WITH_PARAMETERS: u32 = 4;
 /// The first encoding with a seed, and the newest.
 const WITH_SEED: u32 = 5;
-/// Parameters of filters from before they could be chosen.
+/// The fixed parameters of older filters.
 const OLD_BUCKET_SIZE: u16 = 2;
 const OLD_MAX_ITERATIONS: u16 = 20;
 const OLD_EXPANSION: u16 = 1;
-/// What a parameter may be.
+/// The range of a parameter.
 const U16: &str = "at most 65535";
 
 impl PeerCuckoo {
@@ -488,7 +487,7 @@ impl PeerCuckoo {
     }
 }
 
-/// Sub-filters state their buckets; a dump of chunks could not say that they differ from the rule.
+/// Sub-filters store their number of buckets, which must follow the rule, because a dump in chunks cannot store others.
 fn check_buckets(found: u64, size: Size) -> Result<(), LoadError> {
     let name = "number of buckets of a sub-filter";
     number(name, found, |n| n == size.buckets, "that of the one before, times the expansion")
@@ -503,13 +502,13 @@ fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError
     Ok(copied(slots.as_ref())?)
 }
 
-/// What only tests and fuzz targets do.
+/// Only for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzz"))]
 impl PeerCuckoo {
     /// An empty filter as the peer reserves it: sizes are rounded up to powers of two.
     ///
     /// # Errors
-    /// Parameters that the peer does not take, or a filter that is too large.
+    /// Parameters that the peer refuses, or a filter that is too large.
     pub fn with_capacity(
         capacity: u64,
         bucket_size: u16,
@@ -528,8 +527,8 @@ impl PeerCuckoo {
         Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
     }
 
-    /// Moves items from newer sub-filters into older ones, and frees those at the end that have
-    /// become empty. Takes its time with a large filter.
+    /// Moves items from newer sub-filters into older ones, and frees the empty ones at the end. Slow for a large
+    /// filter.
     pub fn compact(&mut self) {
         let mut next = self.compact_step(None).next;
         while next.is_some() {

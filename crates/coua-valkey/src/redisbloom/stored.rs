@@ -1,9 +1,8 @@
-//! What the filters of both kinds have in common: a header, and arrays of bytes.
+//! The common part of both kinds of filters: a header, and arrays of bytes.
 //!
-//! `SCANDUMP` hands them out in pieces; stores that keep values as a whole take them as one stream:
-//! the length of the header, the header, and all arrays. The pieces are cut every 16 MiB. A
-//! position is 1 + an offset into all arrays laid end to end. Each piece travels with the position
-//! of its *end*, and no piece reaches over the end of an array.
+//! `SCANDUMP` returns them in chunks; dump files have one stream: the length of the header, the header, and
+//! all arrays. Chunks have up to 16 MiB. A position is 1 + an offset into all arrays, concatenated. Each
+//! chunk comes with the position of its *end*, and no chunk extends over the end of an array.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -13,7 +12,7 @@ use thiserror::Error;
 use super::bytes::zeroed;
 use super::errors::{Limits, LoadError, OutOfMemory, Unreadable};
 
-/// That of the longest chain of Bloom filters is less than 64 KiB.
+/// The header of the longest chain of Bloom filters is below 64 KiB.
 const MAX_HEADER_BYTES: u32 = 1 << 16;
 
 /// A filter of the peer.
@@ -21,26 +20,26 @@ pub trait PeerFilter: Sized {
     /// Reads a filter that was dumped in `encoding`.
     ///
     /// # Errors
-    /// The encoding is not known, the dump is not one of the peer's, or the filter is too large.
+    /// An unknown encoding, an invalid dump, or too large a filter.
     fn read(source: &mut impl Source, encoding: u32, limits: &Limits) -> Result<Self, LoadError>;
 
-    /// A filter as its header describes it, over arrays that come from `array`.
+    /// Creates a filter from its header, with arrays from `array`.
     ///
     /// # Errors
-    /// The header is not one of the peer's, or the filter is too large; and those of `array`.
+    /// An invalid header, or too large a filter; and the errors of `array`.
     fn over(
         header: &[u8],
         limits: &Limits,
         array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
     ) -> Result<Self, LoadError>;
 
-    /// Whether the item may be there.
+    /// Whether the item may be present.
     fn contains(&self, item: &[u8]) -> bool;
 
-    /// Items in it, as its dump has stated and as was counted since.
+    /// The number of items: that of its dump, plus later changes.
     fn items(&self) -> u64;
 
-    /// The header, from which the same filter without contents can be made.
+    /// The header, from which the same filter without contents can be created.
     fn header(&self) -> Vec<u8>;
 
     /// The arrays, from the oldest to the newest.
@@ -55,10 +54,10 @@ pub trait PeerFilter: Sized {
     /// A copy.
     ///
     /// # Errors
-    /// There is no memory for one.
+    /// If there is not enough memory.
     fn try_clone(&self) -> Result<Self, OutOfMemory>;
 
-    /// A filter as its header describes it, still without contents.
+    /// Creates an empty filter from its header.
     ///
     /// # Errors
     /// As those of [`over`](Self::over).
@@ -66,10 +65,10 @@ pub trait PeerFilter: Sized {
         Self::over(header, limits, |bytes| Ok(zeroed(bytes)?))
     }
 
-    /// Reads what [`write_to`](Self::write_to) wrote.
+    /// Reads a filter written by [`write_to`](Self::write_to).
     ///
     /// # Errors
-    /// The stream ends early, it is not of such a filter, or the filter is too large.
+    /// The stream ends early, is invalid, or the filter is too large.
     fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
         let header = read_header(&mut input)?;
         Self::over(&header, limits, |bytes| read_array(&mut input, bytes))
@@ -86,7 +85,7 @@ pub trait PeerFilter: Sized {
         self.arrays().try_for_each(|array| out.write_all(array))
     }
 
-    /// The piece of the arrays at `position`, which is 1 for the first one; none after the last.
+    /// The chunk at `position`, which is 1 for the first one; `None` after the last.
     ///
     /// # Errors
     /// Not a position.
@@ -94,10 +93,10 @@ pub trait PeerFilter: Sized {
         piece(self.arrays(), position)
     }
 
-    /// Puts a piece into its place.
+    /// Writes a chunk to its place.
     ///
     /// # Errors
-    /// It has none; nothing has changed.
+    /// It has no place here; nothing has changed.
     fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
         let (array, range) = place(self.arrays().map(<[u8]>::len), position, bytes.len())?;
         self.put(array, range, bytes);
@@ -116,7 +115,7 @@ fn read_header(mut input: impl Read) -> Result<Vec<u8>, LoadError> {
     read_array(input, u64::from(length))
 }
 
-/// The next bytes. Memory grows with what arrives, not with what is announced.
+/// The next bytes. Memory grows with the bytes that arrive, not with the announced length.
 fn read_array(input: impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     let mut array = Vec::new();
     let read = input.take(bytes).read_to_end(&mut array);
@@ -124,25 +123,24 @@ fn read_array(input: impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     if has_all { Ok(array) } else { Err(LoadError::Unreadable) }
 }
 
-/// No piece is longer.
+/// The most bytes of a chunk.
 pub const CHUNK_BYTES: usize = 16 << 20;
 
-/// A piece of the arrays.
+/// A chunk of the arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// The position of its end: it goes with the piece, and asks for the next one.
+    /// The position of its end, which is stored with the chunk, and requests the next one.
     pub next: i64,
-    /// The piece; never empty.
+    /// The bytes; never empty.
     pub bytes: &'a [u8],
 }
 
-/// A piece is refused; the filter is as it was.
+/// A chunk was refused, and the filter is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChunkError {
-    /// Not a position, or one that lies before the end of the piece.
+    /// Not a position, or smaller than the chunk.
     #[error(
-        "position {found} cannot be the end of a chunk of {bytes} bytes: pass on each chunk with the iterator it came \
-         with"
+        "position {found} cannot be the end of a chunk of {bytes} bytes; pass each chunk with the iterator it came with"
     )]
     Position {
         /// The position.
@@ -150,13 +148,13 @@ pub enum ChunkError {
         /// Bytes of the piece.
         bytes: usize,
     },
-    /// A piece without bytes.
-    #[error("the chunk is empty: leave it out")]
+    /// A chunk without bytes.
+    #[error("the chunk is empty; skip it")]
     Empty,
-    /// The piece is not inside one array.
+    /// The chunk is not inside one array.
     #[error(
         "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter (the last one ends at \
-         {last}): pass on each chunk with the iterator it came with"
+         {last}); pass each chunk with the iterator it came with"
     )]
     Outside {
         /// The position.
@@ -168,7 +166,7 @@ pub enum ChunkError {
     },
 }
 
-/// The piece of `arrays` at `position`; none after the last one.
+/// The chunk of `arrays` at `position`; `None` after the last one.
 pub(super) fn piece<'a>(
     arrays: impl Iterator<Item = &'a [u8]>,
     position: i64,
@@ -187,8 +185,8 @@ pub(super) fn piece<'a>(
     Ok(None)
 }
 
-/// Where a piece of `bytes` bytes lies that ends at `position`, in arrays of these lengths: the
-/// number of the array, and the range in it.
+/// The place of a chunk of `bytes` bytes that ends at `position`, in arrays of these lengths: the number
+/// of the array, and the range in it.
 pub(super) fn place(
     lengths: impl Iterator<Item = usize>,
     position: i64,
@@ -210,16 +208,16 @@ pub(super) fn place(
     Err(ChunkError::Outside { found: position, bytes, last: end + 1 })
 }
 
-/// Where a piece of `bytes` begins that ends at `position`.
+/// The start of a chunk of `bytes` bytes that ends at `position`.
 fn offset(position: i64, bytes: usize) -> Result<u64, ChunkError> {
     let refused = ChunkError::Position { found: position, bytes };
     let end = u64::try_from(position).ok().and_then(|end| end.checked_sub(1)).ok_or(refused)?;
     end.checked_sub(bytes as u64).ok_or(refused)
 }
 
-/// Reads what a filter was dumped as.
+/// Reads the dump of a filter.
 pub trait Source {
-    /// A string of bytes as the server hands it out.
+    /// A string of bytes of the server.
     type Bytes: AsRef<[u8]>;
 
     /// The next number.
@@ -242,7 +240,7 @@ pub trait Source {
 }
 
 #[cfg(any(test, feature = "fuzz"))]
-/// Takes the dump of a filter. A server that cannot write remembers that by itself.
+/// Receives the dump of a filter. The server records write errors.
 pub trait Sink {
     /// Dumps a number.
     fn write_u64(&mut self, number: u64);

@@ -1,5 +1,5 @@
-//! What a cuckoo filter of the peer was made with, where that puts a fingerprint, and one of its
-//! tables of buckets of 8-bit fingerprints.
+//! The parameters of the peer's cuckoo filter, the places of fingerprints, and one of its tables of
+//! buckets of 8-bit fingerprints.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use super::bytes::copied;
 use super::errors::{LoadError, OutOfMemory, number};
 use super::murmur::murmur64;
 
-/// Seed of filters that say nothing of a seed.
+/// The seed of filters without a stored seed.
 pub(super) const DEFAULT_SEED: u64 = 0;
-/// The peer computes places with 32 bits: beyond this many slots it loses fingerprints itself.
+/// The peer computes places with 32 bits: beyond this many slots it loses fingerprints.
 const MAX_SUB_FILTER_BYTES: u64 = 1 << 32;
 const MAX_EXPANSION: u64 = 1 << 15;
-/// Fingerprints that are told apart.
+/// The number of different fingerprints.
 pub(super) const FINGERPRINTS: f64 = 255.0;
 
-/// The parameters of a filter, checked.
+/// The checked parameters of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Buckets of the first sub-filter; a power of two, as the partner rule needs.
@@ -23,7 +23,7 @@ pub(super) struct Shape {
     /// Slots of a bucket, a byte each.
     pub(super) bucket_size: u16,
     pub(super) max_iterations: u16,
-    /// Each sub-filter has this many times the buckets of the one before; 0: there is only one.
+    /// The ratio of each sub-filter's buckets to the one before; 0: there is only one.
     pub(super) expansion: u16,
     pub(super) seed: u64,
 }
@@ -36,11 +36,11 @@ pub(super) struct Size {
     pub(super) bytes: u64,
 }
 
-/// Where an item belongs, whatever the number of buckets.
+/// Where an item belongs, for any number of buckets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) hash: u64,
-    /// Never 0, which is an empty slot.
+    /// Never 0, which marks an empty slot.
     pub(super) fingerprint: u8,
 }
 
@@ -53,7 +53,7 @@ impl Shape {
         number("expansion", self.expansion, is_stated, "0, or a power of two up to 32768")
     }
 
-    /// The size of sub-filter `index`; none if it would be beyond the layout.
+    /// The size of sub-filter `index`; `None` if the layout does not permit it.
     pub(super) fn size_of(&self, index: u32) -> Option<Size> {
         if index == 0 {
             return self.size(self.buckets);
@@ -74,8 +74,8 @@ impl Shape {
 }
 
 impl Place {
-    /// A place whose buckets are those of the same fingerprint in the other sub-filters, as long as
-    /// they have no more buckets: a bucket's number is the hash's low bits.
+    /// A place with the same buckets for the fingerprint in other sub-filters that have no more buckets: a bucket's
+    /// number is the low bits of the hash.
     pub(super) fn of_slot(bucket: u64, fingerprint: u8) -> Self {
         Self { hash: bucket, fingerprint }
     }
@@ -85,8 +85,8 @@ impl Place {
     }
 }
 
-/// The other bucket of a fingerprint; applied twice, in a power of two of buckets, the first one
-/// again.
+/// The other bucket of a fingerprint. Applied twice, it gives the first one again, because the number of buckets is
+/// a power of two.
 pub(super) fn partner(bucket: u64, fingerprint: u8) -> u64 {
     bucket ^ (u64::from(fingerprint) * 0x5bd1_e995)
 }
@@ -105,7 +105,7 @@ pub(super) struct SubFilter {
 }
 
 impl SubFilter {
-    /// One with these slots, as many as the size says.
+    /// A sub-filter with these slots, whose number must fit the size.
     pub(super) fn over(shape: &Shape, size: Size, slots: Vec<u8>) -> Self {
         debug_assert_eq!(size.bytes, slots.len() as u64);
         let used = count_used(&slots);
@@ -135,7 +135,7 @@ impl SubFilter {
         &self.slots
     }
 
-    /// Gives the slots back, which may take the system a while.
+    /// Returns the slots, because freeing them may take the system a while.
     pub(super) fn into_slots(self) -> Vec<u8> {
         self.slots
     }
@@ -168,14 +168,13 @@ impl SubFilter {
         self.replace(place, EMPTY, place.fingerprint)
     }
 
-    /// Takes away one copy of the fingerprint, if there is one.
+    /// Removes one copy of the fingerprint, if present.
     pub(super) fn take(&mut self, place: Place) -> bool {
         self.replace(place, place.fingerprint, EMPTY)
     }
 
-    /// Makes room by relocating the fingerprints of full buckets, at most `max_steps` of them, as
-    /// the peer does: from the first bucket on, the victims' slots taken in turns. Without success
-    /// the steps are taken back, and nothing has changed.
+    /// Makes room by relocating at most `max_steps` fingerprints of full buckets as the peer does: from the
+    /// first bucket on, with victims from each slot in turn. On failure the steps are undone.
     pub(super) fn relocate(&mut self, place: Place, max_steps: u16) -> bool {
         let mut bucket = place.hash & self.mask;
         let mut fingerprint = place.fingerprint;
@@ -198,8 +197,8 @@ impl SubFilter {
         false
     }
 
-    /// Moves the fingerprint of a slot into the `older` sub-filters, which have no more buckets
-    /// than this one, if there is room. Tells whether the slot had one.
+    /// Moves the fingerprint of a slot into the `older` sub-filters, which have no more buckets than this
+    /// one, if there is room. Returns whether the slot had one.
     pub(super) fn move_into(&mut self, older: &mut [Self], slot: usize) -> bool {
         let place = Place::of_slot((slot / self.bucket_size) as u64, self.slots[slot]);
         let is_used = place.fingerprint != EMPTY;

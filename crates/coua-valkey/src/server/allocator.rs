@@ -5,12 +5,11 @@ use std::ffi::c_void;
 
 use super::raw;
 
-/// What the server's allocator aligns to by itself: as C's `malloc` does.
+/// The alignment of the server's allocator, as of C's `malloc`.
 const NATURAL: usize = 16;
 
-/// Bytes that the server's allocator takes for a block of the module's, as jemalloc rounds sizes
-/// up: four steps for each power of two. What it adds to a fresh block is pages that are never
-/// touched.
+/// The bytes that the server's allocator takes for a block: jemalloc rounds sizes up, in four steps per
+/// power of two. In a fresh block the added pages are never touched.
 pub(crate) fn block_bytes(bytes: u64) -> u64 {
     const EVEN: u64 = 128;
     if bytes <= EVEN {
@@ -28,36 +27,36 @@ pub(crate) fn aligned_block_bytes(bytes: u64, alignment: u64) -> u64 {
     if bytes == 0 { 0 } else { block_bytes(bytes + alignment + size_of::<usize>() as u64) }
 }
 
-/// Takes memory from the server and may fail, where the server's usual call ends the process.
+/// Allocates from the server, and may fail, while the server's usual call ends the process.
 ///
-/// Before the module is initialized there is no server to ask; nothing is allocated then, except in
-/// unit tests, which have no server at all.
+/// Before the module is initialized there is no server, and nothing is allocated, except in unit
+/// tests, which have no server at all.
 struct ServerMemory;
 
 #[global_allocator]
 static MEMORY: ServerMemory = ServerMemory;
 
-/// From this size on memory that shall be zero is fresh memory of the system, rather than written.
+/// From this size on, zeroed memory is fresh memory from the system, not written.
 const FRESH: usize = 1 << 20;
 
-/// Bytes that the system gives and takes as a whole, or several times as many.
+/// A multiple of the system's page size.
 const PAGE: usize = 64 << 10;
 
 /// # Safety
 ///
-/// `aligned` lies in a block, at least the size of an address after its start.
+/// `aligned` is in a block, at least the size of an address after its start.
 #[expect(clippy::cast_ptr_alignment, reason = "aligned to more than an address")]
 unsafe fn address_before(aligned: *mut u8) -> *mut usize {
     // SAFETY: as the caller promises.
     unsafe { aligned.cast::<usize>().sub(1) }
 }
 
-/// Makes a block zero. Whole pages are given back to the system, which has zeros for them.
+/// Zeroes a block. Whole pages are returned to the system, which replaces them by zeros.
 ///
 /// # Safety
 ///
-/// The block is the caller's, and in memory that belongs to the process alone, as that of
-/// allocators does.
+/// The block is the caller's, in private memory of the process, such as an
+/// allocator's.
 unsafe fn clear(block: *mut u8, bytes: usize) {
     let before = block.align_offset(PAGE).min(bytes);
     let whole = (bytes - before) / PAGE * PAGE;
@@ -85,12 +84,12 @@ impl ServerMemory {
         }
     }
 
-    /// Zeroed memory, of which the system clears each page when it is touched first. A command that
-    /// makes a filter grow does not wait for all of it.
+    /// Zeroed memory whose pages the system clears at their first use, so a command that lets a filter grow
+    /// does not wait for all of them.
     fn take_fresh(bytes: usize) -> *mut c_void {
         let block = Self::take(bytes);
         if !block.is_null() {
-            // SAFETY: as many bytes were allocated, and only this function knows them.
+            // SAFETY: the block has this many bytes, and only this function knows it.
             unsafe { clear(block.cast(), bytes) };
         }
         block

@@ -10,23 +10,23 @@ use smallvec::SmallVec;
 use super::{raw, server_function};
 use crate::error::CommandError;
 
-/// As many words need no memory of their own.
+/// Up to this many words need no allocation.
 const INLINE: usize = 4;
 
-/// And as many words of a command that is sent on: those that create a filter.
+/// The same for replicated commands: enough to create a filter.
 const INLINE_SENT: usize = 8;
 
 /// A command being run.
 pub(crate) struct Call<'a> {
     pub(super) context: *mut raw::RedisModuleCtx,
     strings: &'a [*mut raw::RedisModuleString],
-    /// The strings as bytes, once all are asked for.
+    /// The strings as bytes, after the first use.
     argv: OnceCell<SmallVec<[&'a [u8]; INLINE]>>,
-    /// What [`is_replicated`](Self::is_replicated) has found: the server takes a while to tell.
+    /// The result of [`is_replicated`](Self::is_replicated), because asking the server is slow.
     is_replicated: OnceCell<bool>,
 }
 
-/// A word of a command that is sent on to replicas and the append-only file.
+/// A word of a command for replicas and the append-only file.
 pub(crate) enum Word<'a> {
     /// The word of the call with this number.
     Same(usize),
@@ -68,7 +68,7 @@ impl<'a> Call<'a> {
         Ok(unsafe { bytes_of(item) })
     }
 
-    /// The words behind the key, of which there is one at least.
+    /// The words after the key, at least one.
     pub(crate) fn items(&self) -> Result<&[&'a [u8]], CommandError> {
         self.argv().get(2..).filter(|items| !items.is_empty()).ok_or(CommandError::Arity)
     }
@@ -82,24 +82,24 @@ impl<'a> Call<'a> {
         unsafe { server_function!(RedisModule_GetContextFlags)(self.context) }
     }
 
-    /// Whether the command repeats what another server, or this one before, has decided already: it
-    /// comes from the primary, from the append-only file, or with a slot that moves. Then nothing
-    /// may be refused.
+    /// Whether the command repeats an earlier decision of another server, or of this one: it comes from the
+    /// primary, from the append-only file, or with a moving slot. Then nothing may be
+    /// refused.
     pub(crate) fn is_replicated(&self) -> bool {
         const REPEATED: c_int =
             raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
         *self.is_replicated.get_or_init(|| self.flags() & REPEATED != 0 || self.must_be_obeyed())
     }
 
-    /// Whether the server says so: Valkey since 8.1, which since 9 moves slots by commands.
+    /// The same as reported by Valkey since 8.1, which since 9 moves slots with commands.
     fn must_be_obeyed(&self) -> bool {
         let must_obey = raw::ValkeyModule_MustObeyClient.get();
         // SAFETY: the context is valid while the command runs.
         must_obey.is_some_and(|must_obey| unsafe { must_obey(self.context) != 0 })
     }
 
-    /// Memory that the server may still take, up to `maxmemory` or else to what the machine has;
-    /// all of it where the server makes room by evicting keys. Nothing is told where nothing may be
+    /// Memory that the server may still allocate, up to `maxmemory`, or else to the machine's memory; the whole
+    /// limit if the server evicts keys. `None` if nothing may be
     /// refused.
     pub(crate) fn memory_left(&self) -> Option<u64> {
         if self.is_replicated() {
@@ -177,7 +177,7 @@ impl<'a> Call<'a> {
 
 /// Random bytes of the server's, fit for a secret key. Without a server, in unit tests, all are 0.
 ///
-/// The server takes a microsecond for each call: so it is asked for many at once. None is given out
+/// The server takes a microsecond per call, so many are fetched at once. None is returned
 /// twice.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! Commands as rows of a table, how they are made known to the server, and how it calls them.
+//! Commands as rows of a table, their registration, and their calls.
 
 use std::ffi::{CStr, CString, c_int};
 use std::ptr::NonNull;
@@ -13,16 +13,16 @@ use crate::error::CommandError;
 pub(crate) struct Command {
     /// Its name, in lower case.
     pub(crate) name: &'static CStr,
-    /// How many words it has; negative: as many at least.
+    /// Its number of words; negative: the minimum.
     pub(crate) arity: c_int,
     /// The words after its name, the first of them a key, as [`command_docs`](super::command_docs)
     /// reads them.
     pub(crate) words: &'static CStr,
-    /// What it does, in words.
+    /// Its summary.
     pub(crate) summary: &'static CStr,
-    /// What it does to its key.
+    /// How it uses its key.
     pub(crate) access: Access,
-    /// Does it.
+    /// Its function.
     pub(crate) run: CommandEntry,
 }
 
@@ -51,20 +51,20 @@ pub(crate) struct CommandEntry(
     ) -> c_int,
 );
 
-/// What a command does.
+/// The function of a command.
 pub(crate) trait Work: Fn(&Call<'_>) -> Result<Reply, CommandError> + Copy {}
 
 impl<F: Fn(&Call<'_>) -> Result<Reply, CommandError> + Copy> Work for F {}
 
 impl CommandEntry {
-    /// The entry to a function.
+    /// The entry for a function.
     pub(crate) const fn of<F: Work>(_function: F) -> Self {
         const { assert!(size_of::<F>() == 0, "a function, whose type says which") };
         Self(run::<F>)
     }
 }
 
-/// What the server calls.
+/// The server's callback.
 unsafe extern "C" fn run<F: Work>(
     context: *mut raw::RedisModuleCtx,
     words: *mut *mut raw::RedisModuleString,
@@ -123,7 +123,7 @@ impl Command {
         context: *mut raw::RedisModuleCtx,
         category: &CStr,
     ) -> Result<(), String> {
-        let refused = || format!("command {} cannot be added", self.name.to_string_lossy());
+        let refused = || format!("cannot add the command {}", self.name.to_string_lossy());
         let last_key = if self.access == Access::Merge { -1 } else { 1 };
         // SAFETY: names and flags are C strings, which the server copies.
         let command = unsafe {

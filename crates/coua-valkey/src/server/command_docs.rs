@@ -1,10 +1,10 @@
-//! What the server's `COMMAND` and `COMMAND DOCS` tell of a command, and by which it checks words,
-//! keys and permissions.
+//! Descriptions of commands for the server: `COMMAND` and `COMMAND DOCS` return them, and the server checks
+//! words, keys and permissions with them.
 //!
 //! The words after a command's name come from a line such as `key [CAPACITY capacity:integer]
-//! [NOCREATE] ITEMS item...`. Words in capital letters stand as they are. The others are places for
-//! values, of which the key is the first; `...` is for one or more. In brackets are options, and
-//! `|` stands between alternatives.
+//! [NOCREATE] ITEMS item...`. Words in capital letters are literal. The others are values, the key first;
+//! `...` means one or more. Options are in brackets, and `|` separates
+//! alternatives.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::{size_of, zeroed};
@@ -12,18 +12,18 @@ use std::ptr::{null, null_mut};
 
 use super::{OK, raw, server_function};
 
-/// What a command does to the memory and the keys of the server.
+/// How a command uses the memory and the keys of the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reads.
     Read,
     /// Reads, and takes time in proportion to the key.
     ReadAll,
-    /// Changes, and takes no memory.
+    /// Changes, but allocates nothing.
     Shrink,
     /// Changes, and takes time in proportion to the key.
     Rebuild,
-    /// Changes, and may take memory: refused when the server has none left.
+    /// Changes, and may allocate: refused when the server has no memory left.
     Grow,
     /// As [`Grow`](Self::Grow), and reads all further keys, its other words.
     Merge,
@@ -40,7 +40,7 @@ impl Access {
         }
     }
 
-    /// The server's own categories of access control: it does not draw them from the flags.
+    /// The server's own categories of access control, which it does not derive from the flags.
     pub(super) fn categories(self) -> &'static str {
         match self {
             Self::Read => "read fast",
@@ -51,10 +51,10 @@ impl Access {
     }
 }
 
-/// The words of a command, in the form that the server takes.
+/// The words of a command, in the server's form.
 #[derive(Default)]
 struct DocArguments {
-    /// What descriptions point to: texts, and lists of descriptions.
+    /// The texts and lists of descriptions that descriptions point to.
     texts: Vec<CString>,
     lists: Vec<Vec<raw::RedisModuleCommandArg>>,
 }
@@ -98,7 +98,7 @@ impl DocArguments {
         start
     }
 
-    /// What stands in brackets.
+    /// The content of brackets.
     fn option(&mut self, words: &[&str]) -> raw::RedisModuleCommandArg {
         let alternatives = words.split(|word| *word == "|").map(|words| self.argument(words));
         let mut alternatives: Vec<_> = alternatives.collect();
@@ -115,7 +115,7 @@ impl DocArguments {
         option
     }
 
-    /// A word in capital letters, a value, or one after the other.
+    /// A literal word, a value, or both.
     fn argument(&mut self, words: &[&str]) -> raw::RedisModuleCommandArg {
         let (token, value) = match words {
             [word] if word.chars().all(char::is_uppercase) => (*word, None),
@@ -164,7 +164,7 @@ impl raw::RedisModuleCommandArg {
     };
 }
 
-/// All parts are of the first version of the interface.
+/// The first version of the interface, for all parts.
 static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {
     version: 1,
     sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
@@ -174,9 +174,9 @@ static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfo
 
 /// The version of the module that brought the commands.
 const SINCE: &CStr = c"0.1.0";
-/// How long most commands take.
+/// The complexity of most commands.
 const PER_ITEM: &CStr = c"O(1) for each item";
-/// How long those take that read or rebuild a filter.
+/// The complexity of commands that read or rebuild a filter.
 const PER_FILTER: &CStr = c"O(n) with n the size of the filter";
 
 /// Describes a command that was just created.
@@ -198,8 +198,8 @@ pub(super) fn describe(
         let read = raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS;
         keys.push(key_spec(read, 2, -1));
     }
-    // SAFETY: all zeros are what the server takes for the end of the list, and for fields not
-    // given.
+    // SAFETY: all zeros mark the end of the list for the server, and missing
+    // fields.
     let (end, mut info): (_, raw::RedisModuleCommandInfo) = unsafe { (zeroed(), zeroed()) };
     keys.push(end);
     info.version = &raw const VERSION;

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use super::call::bytes_of;
 use super::{FAILED, OK, catch_panic, raw, server_function};
 
-/// What a setting counts.
+/// The unit of a setting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Things.
+    /// A plain number.
     Number,
     /// Bytes, which may be written as `64mb`.
     Bytes,
@@ -21,11 +21,11 @@ pub(crate) enum Unit {
 pub(crate) struct Setting {
     /// Its name; the server puts `coua.` before it.
     pub(crate) name: &'static CStr,
-    /// What it counts.
+    /// Its unit.
     pub(crate) unit: Unit,
-    /// If nothing is said.
+    /// Its default.
     pub(crate) default: i64,
-    /// The values that it may have.
+    /// Its range.
     pub(crate) permitted: RangeInclusive<i64>,
     value: AtomicI64,
 }
@@ -53,7 +53,7 @@ pub(crate) struct RateSetting {
     default: &'static CStr,
     /// The bits of the number.
     value: AtomicU64,
-    /// What the server reads: it does not free it.
+    /// The text for the server, which does not free it.
     text: AtomicPtr<raw::RedisModuleString>,
 }
 
@@ -156,7 +156,7 @@ fn is(name: &CStr, word: &[u8]) -> bool {
 fn argument<'a>(given: &[(&[u8], &'a [u8])], name: &CStr) -> Result<Option<&'a str>, String> {
     let found = given.iter().find(|(word, _)| is(name, word));
     let text = found.map(|(_, value)| std::str::from_utf8(value)).transpose();
-    text.map_err(|_| format!("setting {} is not text", name.to_string_lossy()))
+    text.map_err(|_| format!("setting {} is not UTF-8", name.to_string_lossy()))
 }
 
 /// A number, of bytes with a unit if it is wanted so, as the server takes it in CONFIG SET.
@@ -191,7 +191,7 @@ fn register_number(
         Some(text) => number_of(text, setting.unit)
             .filter(|number| setting.permitted.contains(number))
             .ok_or_else(|| {
-                format!("setting {name} is '{text}' but must be a number from {least} to {most}")
+                format!("setting {name} is '{text}', but must be a number from {least} to {most}")
             })?,
     };
     let flags = match setting.unit {
@@ -226,7 +226,7 @@ fn register_rate(
     let default = if argument.is_some() { default.as_c_str() } else { setting.default };
     if !setting.set(default.to_bytes()) {
         let found = default.to_string_lossy();
-        return Err(format!("setting {name} is '{found}' but must be between 0 and 1"));
+        return Err(format!("setting {name} is '{found}', but must be between 0 and 1"));
     }
     // SAFETY: the setting lives for ever, and the two functions take it for what it is.
     let registered = unsafe {

@@ -11,8 +11,8 @@ use super::configuration::Configuration;
 use super::value_type::TypeEntry;
 use super::{FAILED, OK, catch_panic, raw, server_function, timer};
 
-/// Commands of one prefix, with the type of their keys. Where a server has the first of them
-/// already, it has all, and keeps them.
+/// Commands with one prefix, and the type of their keys. If a server already has the first of them,
+/// it has all, and keeps them.
 pub(crate) struct Family {
     /// The prefix.
     pub(crate) name: &'static str,
@@ -31,13 +31,13 @@ impl Family {
         if first.exists(context) {
             let name = self.name;
             let line =
-                format!("the server has {name} commands already: this module adds none of them");
+                format!("the server already has {name} commands, so this module adds none of them");
             log(context, c"notice", &line);
             return Ok(());
         }
         if !(self.value_type.create)(context) {
             let name = self.value_type.name.to_string_lossy();
-            return Err(format!("another module has the type {name}"));
+            return Err(format!("another module already has the type {name}"));
         }
         add_category(context, self.category);
         self.commands.iter().try_for_each(|command| command.register(context, self.category))
@@ -51,22 +51,22 @@ fn add_category(context: *mut raw::RedisModuleCtx, name: &CStr) {
         if let Some(add) = raw::RedisModule_AddACLCategory.get()
             && add(context, name.as_ptr()) != OK
         {
-            log(context, c"notice", "the ACL category exists already");
+            log(context, c"notice", "the ACL category already exists");
         }
     }
 }
 
-/// A module: what the server is told when it is loaded.
+/// The description of a module for the server.
 pub(crate) struct ModuleSpec {
     /// Its name, which is global on a server.
     pub(crate) name: &'static CStr,
-    /// What `MODULE LIST` tells.
+    /// The version in `MODULE LIST`.
     pub(crate) version: c_int,
     /// Its commands.
     pub(crate) families: &'static [Family],
     /// Its settings.
     pub(crate) configuration: &'static Configuration,
-    /// What it tells in the answer to `INFO`.
+    /// Its section of `INFO`.
     pub(crate) info: InfoSection,
 }
 
@@ -86,8 +86,8 @@ pub(crate) unsafe fn load_module(
     // SAFETY: the context is the server's.
     let initialized = unsafe { raw::initialize(context, spec.name, spec.version) };
     if !initialized {
-        // The server has given its functions then, and refused the name.
-        let why = "the module is not loaded: a module named coua is loaded already";
+        // The server has provided its functions, but refused the name.
+        let why = "the module is not loaded: a module named coua is already loaded";
         catch_panic((), || log(context, c"warning", why));
         return FAILED;
     }
@@ -123,13 +123,17 @@ fn load(
 ) -> Result<(), String> {
     panic::set_hook(Box::new(|panic| {
         // The server's own crash report follows if the panic is in the server's way.
-        log(std::ptr::null_mut(), c"warning", &format!("a defect of the module coua: {panic}"));
+        log(
+            std::ptr::null_mut(),
+            c"warning",
+            &format!("internal error of the module coua: {panic}"),
+        );
     }));
     // SAFETY: the context is valid while the module is loaded.
     unsafe {
         let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
-            // A replica may answer from its old data while it loads new: values share nothing.
+            // A replica may answer from its old data while it loads new data: values share nothing.
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
             | slot_migration();
         server_function!(RedisModule_SetModuleOptions)(context, options);
@@ -137,7 +141,7 @@ fn load(
     coua::avoid_huge_pages();
     spec.families.iter().try_for_each(|family| family.register(context))?;
     if !timer::follow_keys(context) {
-        return Err("the server does not tell when keys are renamed".to_owned());
+        return Err("the server does not report renamed keys".to_owned());
     }
     spec.configuration.register(context, arguments)?;
     if register_info(context, spec.info) {

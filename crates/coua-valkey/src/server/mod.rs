@@ -1,11 +1,11 @@
-//! The server's C interface, made safe: the only place of this crate with `unsafe`.
+//! A safe interface to the server's C interface: the only place of this crate with `unsafe`.
 //!
-//! What the other modules see: commands are rows of a table of [`Command`]s, values of keys are
+//! For the other modules, commands are rows of a table of [`Command`]s, values of keys are
 //! types with a [`ValueType`] implementation, and a [`Call`] gives access to the server while a
 //! command runs. No panic leaves this module: every function that the server calls catches it.
 //!
-//! The server runs commands, and the functions of a type, one at a time and with its lock held.
-//! Only `free` may come from another thread, for a value that nothing else refers to any more.
+//! The server runs commands, and the functions of a type, one at a time with its lock held.
+//! Only `free` may be called by another thread, for a value without other references.
 
 #![expect(unsafe_code, reason = "calls C functions, and is called by them")]
 
@@ -36,10 +36,10 @@ pub(crate) use reply::Reply;
 pub(crate) use timer::commands_pending;
 pub(crate) use value_type::{TypeEntry, TypeSlot, ValueType};
 
-/// A function of the server's interface, which is there once the module is initialized.
+/// A function of the server's interface, available after the module is initialized.
 ///
-/// All functions called through this exist in Redis since 7.0 and in Valkey; those that do not
-/// are asked for with `if let`.
+/// All functions called through this exist in Redis since 7.0 and in Valkey; others
+/// are called with `if let`.
 macro_rules! server_function {
     ($name:ident) => {
         crate::server::raw::$name
@@ -49,16 +49,15 @@ macro_rules! server_function {
 }
 pub(crate) use server_function;
 
-/// What the server's functions mean by success.
+/// The server's code for success.
 const OK: std::ffi::c_int = raw::REDISMODULE_OK;
-/// And by failure.
+/// The server's code for failure.
 const FAILED: std::ffi::c_int = raw::REDISMODULE_ERR;
 
-/// Runs `work`; `otherwise` is the result if it panics, which is a defect of this module. The
-/// panic's message is in the server's log then (see `load`).
+/// Runs `work`. Returns `otherwise` if it panics, which is a bug of this module. The
+/// panic's message is then in the server's log (see `load`).
 pub(super) fn catch_panic<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
     // AssertUnwindSafe: the library's operations decide before they change anything; a value that a
-    // defect leaves half changed answers wrongly at worst, as the server has no way to do without
-    // it.
+    // bug leaves half changed gives wrong answers at worst, and the server cannot do without it.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }

@@ -1,18 +1,18 @@
-//! What commands answer, and how it is sent to the client.
+//! Replies of commands, and sending them to the client.
 
 use std::ffi::{CStr, CString, c_int, c_long};
 
 use super::{Call, raw, server_function};
 use crate::error::CommandError;
 
-/// What a command answers. The two protocols write some of these differently.
+/// The reply of a command. The two protocols write some of these differently.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
-    /// Done.
+    /// OK.
     Ok,
-    /// Yes or no: 1 or 0 where the protocol has no booleans.
+    /// A boolean: 1 or 0 if the protocol has no booleans.
     Truth(bool),
-    /// Whether a filter took an item in: 1 or -1 where the protocol has no booleans.
+    /// Whether a filter accepted an item: 1 or -1 if the protocol has no booleans.
     Accepted(bool),
     /// A whole number.
     Integer(i64),
@@ -20,28 +20,28 @@ pub(crate) enum Reply {
     Real(f64),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Nothing.
+    /// Null.
     Null,
-    /// An error, also as an element of an array.
+    /// An error, possibly as an element of an array.
     Error(CommandError),
     /// Many of [`Truth`](Self::Truth).
     Truths(Vec<bool>),
     /// A list.
     Array(Vec<Reply>),
-    /// A name and a value: a list of the value alone where the protocol has no maps.
+    /// A name and a value: a list of only the value if the protocol has no maps.
     Field(&'static CStr, Box<Reply>),
-    /// Names and values: a flat list where the protocol has no maps.
+    /// Names and values: a flat list if the protocol has no maps.
     Map(Vec<(&'static CStr, Reply)>),
 }
 
 impl Reply {
-    /// A count; more than the protocol can say is its largest number.
+    /// A count, up to the largest number of the protocol.
     pub(crate) fn count(count: u64) -> Self {
         Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
 
-/// Sends an answer.
+/// Sends a reply.
 pub(super) fn send(call: &Call<'_>, reply: &Reply) {
     let context = call.context;
     // SAFETY: the context is valid while the command runs; lengths are those of the data, and
@@ -50,7 +50,7 @@ pub(super) fn send(call: &Call<'_>, reply: &Reply) {
         match reply {
             Reply::Ok => simple(context, c"OK"),
             Reply::Truth(truth) => truth_of(context, c_int::from(*truth)),
-            // Asked only where it matters: of a batch, nearly all are accepted.
+            // Checks the protocol only where it matters: in a batch, nearly all are accepted.
             Reply::Accepted(false) if !call.is_resp3() => integer(context, -1),
             Reply::Accepted(accepted) => truth_of(context, c_int::from(*accepted)),
             Reply::Integer(number) => integer(context, *number),
@@ -107,7 +107,7 @@ pub(super) fn send_error(context: *mut raw::RedisModuleCtx, error: &CommandError
         unsafe { server_function!(RedisModule_WrongArity)(context) };
         return;
     }
-    // An error ends with the line.
+    // An error must be a single line.
     let text = error.to_string().replace(['\r', '\n', '\0'], " ");
     let text = CString::new(text).unwrap_or_default();
     // SAFETY: a C string, which the server copies.

@@ -1,4 +1,4 @@
-//! Commands that go on later, by a timer, so that none of them takes long.
+//! Commands that continue later on a timer, so that none of them takes long.
 
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
 use std::ptr::without_provenance_mut;
@@ -7,18 +7,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::call::bytes_of;
 use super::{Call, OK, catch_panic, raw, server_function};
 
-/// Milliseconds until then: clients come first.
+/// Milliseconds until a command continues: clients come first.
 const PAUSE: c_longlong = 5;
 
-/// Commands that were put off and have not run yet.
+/// Commands that are scheduled and have not run yet.
 static SCHEDULED: Mutex<Schedule> =
     Mutex::new(Schedule { commands: Vec::new(), number: 0, moved: None });
 
 struct Schedule {
     commands: Vec<ScheduledCommand>,
-    /// That of the last command.
+    /// The number of the last command.
     number: usize,
-    /// The key that the server is about to give another name, or another database.
+    /// The key that the server is renaming, or moving to another database.
     moved: Option<KeyPlace>,
 }
 
@@ -30,7 +30,7 @@ struct ScheduledCommand {
     words: [String; 2],
 }
 
-/// Where a key is.
+/// The name and database of a key.
 #[derive(PartialEq)]
 struct KeyPlace {
     database: c_int,
@@ -54,14 +54,14 @@ fn schedule() -> MutexGuard<'static, Schedule> {
     SCHEDULED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many commands go on later.
+/// The number of scheduled commands.
 pub(crate) fn commands_pending() -> u64 {
     schedule().commands.len() as u64
 }
 
 impl Call<'_> {
-    /// Runs a command of this module on the first key of the call in a while, unless the call
-    /// repeats what another server has decided: that one sends the rest too.
+    /// Schedules a command of this module on the first key of the call, unless the call
+    /// is replicated: then the primary sends the rest too.
     pub(crate) fn schedule(&self, command: &'static CStr, words: [String; 2]) {
         if self.is_replicated() {
             return;
@@ -80,7 +80,7 @@ impl Call<'_> {
     }
 }
 
-/// Takes the command of this number out of the schedule.
+/// Removes the command with this number from the schedule.
 fn taken(number: usize) -> Option<ScheduledCommand> {
     let mut schedule = schedule();
     let index = schedule.commands.iter().position(|command| command.number == number)?;
@@ -92,7 +92,7 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void)
         let Some(scheduled) = taken(number.addr()) else { return };
         // SAFETY: the context is the timer's.
         let flags = unsafe { server_function!(RedisModule_GetContextFlags)(context) };
-        // What has become a replica meanwhile follows its primary.
+        // A server that has become a replica follows its primary.
         if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
             return;
         }
@@ -120,14 +120,14 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void)
     });
 }
 
-/// Has the server tell of keys that get another name or another database: commands follow them.
+/// Subscribes to renamed and moved keys, so that scheduled commands follow them.
 pub(super) fn follow_keys(context: *mut raw::RedisModuleCtx) -> bool {
     let subscribe = server_function!(RedisModule_SubscribeToKeyspaceEvents);
     // SAFETY: the context is valid while the module is loaded, and the function stays.
     unsafe { subscribe(context, raw::REDISMODULE_NOTIFY_GENERIC, Some(follow)) == OK }
 }
 
-/// The server tells of a key's old place, and then of its new one.
+/// The server reports a key's old place, and then its new one.
 unsafe extern "C" fn follow(
     context: *mut raw::RedisModuleCtx,
     _kind: c_int,

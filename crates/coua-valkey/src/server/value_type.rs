@@ -1,4 +1,4 @@
-//! Types of values: what the server asks of them.
+//! Types of values, and the functions that the server calls for them.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
@@ -9,12 +9,12 @@ use super::io::{self, AppendOnly, RdbReader};
 use super::{FAILED, OK, catch_panic, raw, server_function};
 use crate::error::RdbError;
 
-/// Where the server's name for a type is kept, and how many values of it there are.
+/// The server's handle of a type, and statistics of its values.
 pub(crate) struct TypeSlot {
     name: AtomicPtr<raw::RedisModuleType>,
     values: AtomicU64,
     bytes: AtomicU64,
-    /// Bytes of memory that the server had left when it was asked, the bytes of all values then,
+    /// The server's free memory at the last query, the bytes of all values then,
     /// and items that were added since.
     left: AtomicU64,
     bytes_when_asked: AtomicU64,
@@ -22,7 +22,7 @@ pub(crate) struct TypeSlot {
 }
 
 impl TypeSlot {
-    /// For a type that the server does not know yet.
+    /// The slot of an unregistered type.
     pub(crate) const fn new() -> Self {
         Self {
             name: AtomicPtr::new(std::ptr::null_mut()),
@@ -48,10 +48,9 @@ impl TypeSlot {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Memory that the server may still take, for a call that adds items; nothing is told where
-    /// nothing may be refused.
+    /// Memory that the server may still take, for a call that adds items; none if nothing may be refused.
     pub(crate) fn memory_left(&self, call: &Call<'_>, items: usize) -> Option<u64> {
-        /// The server takes a hundred microseconds to tell. It is asked again after this number of items
+        /// A query takes the server a hundred microseconds. It is repeated after this number of items
         /// was added, or values have grown by `BYTES`.
         const ITEMS: u64 = 32_768;
         const BYTES: u64 = 1 << 20;
@@ -60,7 +59,7 @@ impl TypeSlot {
         self.items_since.store(items_since, Ordering::Relaxed);
         if items_since < ITEMS && grown < BYTES {
             let left = self.left.load(Ordering::Relaxed).saturating_sub(grown);
-            // What a filter may take at once: it doubles, and has room for the items.
+            // The most that a filter may take at once: it doubles, and has room for the items.
             let most = self.bytes().saturating_mul(4).saturating_add(items as u64 * BYTES);
             return Some(left).filter(|&left| left < most && !call.is_replicated());
         }
@@ -71,16 +70,15 @@ impl TypeSlot {
         left
     }
 
-    /// Has the server asked for the memory that is left before the next call, as there was too
-    /// little.
+    /// Makes the next call query the free memory again, because there was too little.
     pub(crate) fn ask_again(&self) {
         self.items_since.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// A value that took `before` bytes takes `now`.
+    /// Records that a value changed its size.
     pub(super) fn count_resize(&self, before: usize, now: usize) {
         if before != now {
-            // Modulo 2^64: the sum is right when all is told.
+            // Modulo 2^64: the sum is right after all changes are recorded.
             let difference = (now as u64).wrapping_sub(before as u64);
             self.bytes.fetch_add(difference, Ordering::Relaxed);
         }
@@ -114,14 +112,13 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     /// The encoding of what `write` writes, 0..=1023.
     const ENCODING: c_int;
 
-    /// Where the server's name for the type is kept.
+    /// The server's handle of the type.
     fn slot() -> &'static TypeSlot;
 
-    /// Writes everything that makes the value what it is: for dump files, and to tell whether two
-    /// are equal.
+    /// Writes the complete value: for dump files, and to compare values.
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()>;
 
-    /// Reads what `write`, or another module of the same type name, has written.
+    /// Reads a value that `write`, or another module with the same type name, has written.
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError>;
 
     /// Writes the value as calls of commands.
@@ -130,7 +127,7 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     /// Bytes of memory.
     fn memory_bytes(&self) -> usize;
 
-    /// What freeing it takes, as many pieces of memory; above 64 the server does it in the
+    /// The effort of freeing it, in pieces of memory; above 64 the server frees it in the
     /// background.
     fn free_effort(&self) -> usize;
 
@@ -141,7 +138,7 @@ pub(crate) trait ValueType: Sized + Send + 'static {
 /// A type of values, to be made known to the server.
 pub(crate) struct TypeEntry {
     pub(super) name: &'static CStr,
-    /// Makes it known; false if the server has one of this name already.
+    /// Registers it. Returns false if the server already has a type with this name.
     pub(super) create: fn(*mut raw::RedisModuleCtx) -> bool,
 }
 

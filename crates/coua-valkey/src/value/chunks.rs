@@ -13,13 +13,13 @@ use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{Chunk, ChunkError, PeerFilter};
 use crate::server::Pieces;
 
-/// Bytes of a chunk. Servers may be set to end connections with commands or answers above 1 MiB.
+/// Bytes of a chunk. Servers may close connections with commands or replies above 1 MiB.
 pub(super) const CHUNK: usize = 512 << 10;
-/// Of less than this the next chunk becomes a part.
+/// A chunk shorter than this is joined with the next one.
 const SMALL: usize = 64 << 10;
-/// Bits of a position that tell where: up to 1 TiB.
+/// Bits of a position for the offset: up to 1 TiB.
 const END_BITS: u32 = 40;
-/// Bits of a position that tell after how many changes.
+/// Bits of a position for the number of changes.
 const CHANGE_BITS: u32 = 12;
 
 /// A position in a dump.
@@ -30,7 +30,7 @@ pub(super) struct DumpPosition {
 }
 
 impl DumpPosition {
-    /// Of the number that a client sends: where the chunk before ended.
+    /// Decodes the number that a client sends: the end of the previous chunk.
     pub(super) fn decode(number: i64) -> Option<Self> {
         let number =
             u64::try_from(number).ok().filter(|number| number >> (END_BITS + CHANGE_BITS) == 0)?;
@@ -44,7 +44,7 @@ impl DumpPosition {
     }
 }
 
-/// The chunk behind a position, `None` for the first one; and its own position. Nothing at the end.
+/// The chunk after a position (`None` for the first one), and its own position; none at the end.
 pub(super) fn chunk_behind<F: NativeFilter>(
     native: &F,
     position: Option<DumpPosition>,
@@ -60,7 +60,7 @@ pub(super) fn chunk_behind<F: NativeFilter>(
     }
     let mut buffer = ChunkBuffer::of(native)?;
     match native.write_from(start, &mut buffer).map_err(|error| error.kind()) {
-        // It ends what it has no room for.
+        // The buffer stops the stream when it is full.
         Ok(()) | Err(io::ErrorKind::WriteZero) => {}
         Err(io::ErrorKind::InvalidInput) => return Err(CommandError::Position),
         Err(_) => return Err(CommandError::Defect),
@@ -85,14 +85,14 @@ pub(super) fn for_each<F: NativeFilter>(
     Ok(())
 }
 
-/// Keeps a chunk's worth of a stream, and stops it then.
+/// Keeps one chunk of a stream, then stops the stream.
 struct ChunkBuffer {
     bytes: Vec<u8>,
     room: usize,
 }
 
 impl ChunkBuffer {
-    /// With room for a chunk, or for all of a small filter.
+    /// A buffer with room for a chunk, or for a whole small filter.
     fn of<F: NativeFilter>(native: &F) -> Result<Self, CommandError> {
         let front = FRONT + PART * native.pieces() as u64;
         let room = native.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
@@ -106,7 +106,7 @@ impl Write for ChunkBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.room - self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..taken]);
-        // 0, which ends the stream, once the chunk is full.
+        // 0 if the chunk is full, which ends the stream.
         Ok(taken)
     }
 
@@ -117,7 +117,7 @@ impl Write for ChunkBuffer {
 
 /// A filter of which not all chunks have arrived.
 pub(crate) struct Incomplete<F> {
-    /// One after the other. What has arrived is not moved when more does: it may be gigabytes.
+    /// The chunks in order. They do not move when more arrive: they may be gigabytes.
     chunks: Vec<Vec<u8>>,
     filter: PhantomData<F>,
 }
@@ -129,7 +129,7 @@ impl<F> Default for Incomplete<F> {
 }
 
 impl<F> Incomplete<F> {
-    /// Reads what has arrived, to the end of the input.
+    /// Reads the stored chunks, to the end of the input.
     pub(super) fn read(input: &mut dyn Read) -> io::Result<Self> {
         let mut incomplete = Self::default();
         loop {
@@ -141,12 +141,12 @@ impl<F> Incomplete<F> {
         }
     }
 
-    /// Writes what has arrived.
+    /// Writes the stored chunks.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         self.chunks.iter().try_for_each(|chunk| out.write_all(chunk))
     }
 
-    /// What has arrived, as chunks.
+    /// Calls `each` with the stored bytes as chunks.
     pub(super) fn for_each(&self, mut each: impl FnMut(i64, &[u8])) {
         let mut end = 0;
         for chunk in self.chunks.iter().flat_map(|chunk| chunk.chunks(CHUNK)) {
@@ -162,13 +162,13 @@ impl<F> Incomplete<F> {
         Some(copy)
     }
 
-    /// How many bytes have arrived.
+    /// The number of bytes that have arrived.
     pub(super) fn len(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
     }
 
-    /// Appends bytes: to the last chunk while that is small, so that the first one tells all of the
-    /// filter's head, and there are not many.
+    /// Appends bytes: to the last chunk while that is small, so that the first one contains the whole
+    /// head of the filter, and there are not many chunks.
     fn append(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         let no_memory = |_| CommandError::NoMemory;
         if self.chunks.last().is_none_or(|last| last.len() >= SMALL) {
@@ -182,7 +182,7 @@ impl<F> Incomplete<F> {
         Ok(())
     }
 
-    /// Takes away all behind as many bytes.
+    /// Truncates to `length` bytes.
     fn truncate(&mut self, length: u64) {
         let mut left = length as usize;
         for chunk in &mut self.chunks {
@@ -194,7 +194,7 @@ impl<F> Incomplete<F> {
 }
 
 impl<F: NativeFilter> Incomplete<F> {
-    /// Takes the next chunk; the filter if it was the last one. Refused chunks change nothing.
+    /// Takes the next chunk. Returns the filter if it was the last one. Refused chunks change nothing.
     pub(super) fn take(
         &mut self,
         position: DumpPosition,
@@ -220,12 +220,12 @@ impl<F: NativeFilter> Incomplete<F> {
         taken
     }
 
-    /// What has arrived of the beginning.
+    /// The beginning, as far as it has arrived.
     fn head(&self) -> &[u8] {
         self.chunks.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the image is larger than that of any filter within this limit of memory.
+    /// Whether the image is too large for any filter within this memory limit.
     pub(super) fn exceeds(&self, limit: u64) -> bool {
         self.len() > limit.saturating_add(F::front(self.head()))
     }
@@ -269,7 +269,7 @@ impl Read for Joined<'_> {
     }
 }
 
-/// The piece at a position, cut to the size of a chunk: the other module cuts later, and takes any.
+/// The piece at a position, cut to the size of a chunk: RedisBloom's pieces are longer, but it accepts any size.
 pub(super) fn piece_of(
     filter: &impl PeerFilter,
     position: i64,

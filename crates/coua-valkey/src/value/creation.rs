@@ -12,9 +12,8 @@ use crate::error::CommandError;
 use crate::server::{Call, Key, Reply, Word, random_bytes};
 use crate::settings::key_memory_limit_of;
 
-/// A secret key for a new filter, another one each time: the server takes a while for random bytes,
-/// so a secret is drawn from it once, and the keys are what SipHash makes of their numbers under
-/// it.
+/// A new secret key for each filter. The server takes a while for random bytes, so one secret comes from it, and the
+/// keys are the SipHash values of their numbers under that secret.
 fn fresh_key() -> [u8; 16] {
     static SECRET: OnceLock<[u8; 16]> = OnceLock::new();
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -24,11 +23,10 @@ fn fresh_key() -> [u8; 16] {
     (half(number) << 64 | half(number + 1)).to_le_bytes()
 }
 
-/// Of filters from this size on the server is asked whether it has memory for them: it takes a
-/// while to tell.
+/// Only for filters from this size on is the server's free memory queried, because that takes a while.
 const LARGE: u64 = 1 << 20;
 
-/// Does RESERVE.
+/// Runs RESERVE.
 pub(crate) fn reserve<K: FilterKind>(
     call: &Call<'_>,
     request: &K::Request,
@@ -42,8 +40,8 @@ pub(crate) fn reserve<K: FilterKind>(
     Ok(Reply::Ok)
 }
 
-/// Creates a filter in a key without a value, here and, with every parameter, on replicas: their
-/// settings may be others, and their random numbers are.
+/// Creates a filter in a key without a value, here and, with all parameters, on replicas, whose
+/// settings and random numbers may differ.
 pub(super) fn create<K: FilterKind>(
     call: &Call<'_>,
     key: &mut Key<'_, Value<K>>,

@@ -9,10 +9,10 @@ use crate::redisbloom::{LoadError, PeerFilter as _};
 use crate::server::{Call, Reply};
 use crate::settings::{key_memory_limit_of, limits};
 
-/// The position of the header in a dump of the other module.
+/// The position of the header in a RedisBloom dump.
 const HEADER: i64 = 1;
 
-/// Answers SCANDUMP with the next chunk and its position; nothing behind the last one.
+/// Runs SCANDUMP: returns the next chunk and its position; none after the last one.
 pub(crate) fn scan<K: FilterKind>(call: &Call<'_>) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
     let &[_, _, position] = call.argv() else { return Err(CommandError::Arity) };
     let position =
@@ -21,7 +21,7 @@ pub(crate) fn scan<K: FilterKind>(call: &Call<'_>) -> Result<Option<(i64, Vec<u8
     key.value().ok_or(CommandError::NotFound)?.chunk(position)
 }
 
-/// Does LOADCHUNK.
+/// Runs LOADCHUNK.
 pub(crate) fn load<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
     let &[_, _, position, chunk] = call.argv() else { return Err(CommandError::Arity) };
     let position =
@@ -61,8 +61,8 @@ impl<K: FilterKind> Value<K> {
 
     /// The value that begins with this chunk.
     ///
-    /// `memory_left` tells how much the server may still take: a header of the other module stands
-    /// for memory that no chunk has justified yet.
+    /// `memory_left` returns how much the server may still take: a RedisBloom header allocates
+    /// memory that no chunk has justified yet.
     pub(crate) fn from_first_chunk(
         position: i64,
         chunk: &[u8],
@@ -78,7 +78,7 @@ impl<K: FilterKind> Value<K> {
             });
         }
         if position != HEADER {
-            // Damaged, or a later chunk of a filter that is not there.
+            // Damaged, or a later chunk of a filter that does not exist.
             return Err(if begins_image(chunk) {
                 CommandError::Header
             } else {

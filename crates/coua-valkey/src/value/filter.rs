@@ -1,5 +1,4 @@
-//! What a filter of this module must be to be the value of a key, and what the images of both kinds
-//! have in common.
+//! Traits of this module's filters as values of keys, and the common parts of their images.
 
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
@@ -11,8 +10,8 @@ use crate::error::{CommandError, RdbError};
 use crate::redisbloom::InsertError;
 use crate::server::random_bytes;
 
-/// What a filter begins to count its changes from: another number each time that one is made or
-/// read, so that a dump does not go on in another filter than it began in.
+/// The initial count of a filter's changes: a different number for each filter that is created or
+/// read, so that a dump cannot continue in another filter than it began in.
 pub(crate) fn first_change() -> u16 {
     /// Odd and without pattern: the numbers of two filters differ in the bits that positions show.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -24,19 +23,17 @@ pub(crate) fn first_change() -> u16 {
     (number.wrapping_add(*random) >> 48) as u16
 }
 
-/// Bytes by which an image may be longer than its filter's memory, and more: of a cuckoo filter
-/// those before the first segment (docs/format.md, sections 1 and 2) are less than 1 kB more than
-/// the segments' own.
+/// An upper bound of the bytes by which an image may exceed its filter's memory: in a cuckoo filter
+/// the bytes before the first segment (docs/format.md, sections 1 and 2) exceed the segments' own by less than 1 kB.
 pub(crate) const FRONT: u64 = 16 << 10;
-/// And by which each generation may: its row of the part table.
+/// The same for each generation: its row of the part table.
 pub(crate) const PART: u64 = 64;
 /// Generations of a filter, and its template.
 pub(crate) const MOST_PARTS: u64 = 1002;
 
 /// A filter of this module as bytes.
 pub(crate) trait FilterImage: Sized {
-    /// Writes its image, all that makes it what it is, without the first `start` bytes;
-    /// `InvalidInput` if there are not as many.
+    /// Writes its complete image without the first `start` bytes. Returns `InvalidInput` if it is shorter.
     fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()>;
 
     /// Writes its image.
@@ -44,13 +41,13 @@ pub(crate) trait FilterImage: Sized {
         self.write_from(0, out)
     }
 
-    /// Reads an image, of which these bytes were read already. Memory grows with what arrives.
+    /// Reads an image whose magic was already read. Memory grows with the bytes that arrive.
     fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, RdbError>;
 
-    /// The length of the whole image, once enough of its beginning is there to tell.
+    /// The length of the whole image, if enough of its beginning is available.
     fn image_length(begun: &[u8]) -> Option<u64>;
 
-    /// Bytes by which the image that begins with these bytes may be longer than its filter's
+    /// Bytes by which the image that begins with these bytes may exceed its filter's
     /// memory.
     fn front(_begun: &[u8]) -> u64 {
         FRONT
@@ -62,13 +59,13 @@ pub(crate) trait FilterImage: Sized {
 
 /// A filter of this module as the value of a key.
 pub(crate) trait NativeFilter: FilterImage + Send + 'static {
-    /// Which items an insert takes.
+    /// Which items an insert adds.
     type Copies: Copy;
 
-    /// Inserts an item, and tells what became of it.
+    /// Inserts an item, and returns the outcome.
     fn insert_item(&mut self, item: &[u8], copies: Self::Copies, limit: Option<u64>) -> Outcome;
 
-    /// Inserts items in order, and tells what became of each.
+    /// Inserts items in order, and returns an outcome for each.
     fn insert_items(
         &mut self,
         items: &[&[u8]],
@@ -76,35 +73,35 @@ pub(crate) trait NativeFilter: FilterImage + Send + 'static {
         limit: Option<u64>,
     ) -> Outcomes;
 
-    /// Whether the item seems to be there.
+    /// Whether the item seems to be present.
     fn contains(&self, item: &[u8]) -> bool;
 
-    /// Which items seem to be there.
+    /// Which items seem to be present.
     fn contains_all(&self, items: &[&[u8]]) -> Vec<bool>;
 
-    /// Items that are there, copies included.
+    /// The number of items, including copies.
     fn len(&self) -> u64;
 
-    /// A number that is another one after every change.
+    /// A number that differs after every change.
     fn changes(&self) -> u64;
 
     /// Bytes of memory, the same in a copy.
     fn memory_bytes(&self) -> u64;
 
-    /// Bytes that the allocator has given for them, without the value's own.
+    /// Bytes allocated for them, without the value itself.
     fn allocated_bytes(&self) -> u64;
 
-    /// How many pieces of memory it consists of.
+    /// The number of its pieces of memory.
     fn pieces(&self) -> usize;
 
-    /// A copy in memory of its own.
+    /// Copies the filter.
     fn try_clone(&self) -> Result<Self, CommandError>;
 }
 
 /// The first bytes of every image.
 pub(crate) const MAGIC: [u8; 8] = *b"CouaKey1";
 
-/// Whether these bytes look like the beginning of an image, though some of them may be damaged.
+/// Whether these bytes look like the beginning of an image, even if some are damaged.
 pub(crate) fn begins_image(bytes: &[u8]) -> bool {
     let alike = bytes.iter().zip(MAGIC).filter(|&(&found, expected)| found == expected);
     alike.count() * 2 > MAGIC.len()
@@ -120,7 +117,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     KeyHasher::xxh3(0).hash(bytes).to_u64()
 }
 
-/// The number at an offset, little endian; 0 if it is not there.
+/// The number at an offset, little endian; 0 if the bytes are too short.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
     field.map_or(0, |field| u32::from_le_bytes(*field))
@@ -131,19 +128,19 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// What became of an item.
+/// The outcome of inserting an item.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
-    /// It is in.
+    /// It was inserted.
     Inserted,
-    /// It was there.
+    /// It was present.
     Present,
-    /// It is not in.
+    /// It was not inserted.
     Refused(CommandError),
 }
 
 impl Outcome {
-    /// Of an insert into a filter of the other module: whether it was absent.
+    /// The outcome of an insert into a RedisBloom filter, which returned whether it was absent.
     pub(crate) fn of_imported(inserted: Result<bool, InsertError>) -> Self {
         match inserted {
             Ok(true) => Self::Inserted,
@@ -152,7 +149,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it went in.
+    /// Whether it was inserted.
     pub(crate) fn is_in(&self) -> bool {
         matches!(self, Self::Inserted)
     }
@@ -163,5 +160,5 @@ impl Outcome {
     }
 }
 
-/// What became of each item of a batch, in order.
+/// The outcomes of a batch, in order.
 pub(crate) type Outcomes = Vec<Outcome>;

@@ -1,5 +1,5 @@
-//! What all commands do that add items: create the filter if need be, fill it, and replicate what
-//! went in.
+//! The common part of all commands that add items: create the filter if needed, fill it, and replicate the inserted
+//! items.
 
 use std::iter;
 
@@ -12,23 +12,22 @@ use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of, limits_of
 
 /// Items to be added.
 pub(crate) struct Insertion<K: FilterKind> {
-    /// Which word is the first item.
+    /// The number of the word that is the first item.
     first: usize,
-    /// What a new filter is to be.
+    /// The request for a new filter.
     request: K::Request,
-    /// Whether one is created if it is missing.
+    /// Whether a missing filter is created.
     creates: bool,
 }
 
 impl<K: FilterKind> Insertion<K> {
-    /// Of a command with items behind its key.
+    /// The insertion of a command with items after its key.
     pub(crate) fn of_items() -> Self {
         Self { first: 2, request: K::Request::default(), creates: true }
     }
 
-    /// Of a command with options behind its key, and items behind the word ITEMS. What contradicts itself, or the
-    /// settings here, is refused also if the filter is there; but not what another server, with settings of its own,
-    /// has done already.
+    /// The insertion of a command with options after its key, and items after the word ITEMS. Refuses contradictory
+    /// options even if the filter exists, except in replicated commands, which a server with other settings accepted.
     pub(crate) fn of_options(call: &Call<'_>) -> Result<Self, CommandError> {
         let insertion = Self::of_words(call.argv())?;
         if !call.is_replicated() {
@@ -56,7 +55,7 @@ impl<K: FilterKind> Insertion<K> {
         Ok(Self { first, request, creates: no_create.is_none() })
     }
 
-    /// Adds the items, and tells what became of each.
+    /// Adds the items, and returns an outcome for each.
     pub(crate) fn add_all(
         self,
         call: &Call<'_>,
@@ -68,7 +67,7 @@ impl<K: FilterKind> Insertion<K> {
         })
     }
 
-    /// Does it: `insert` fills the value and tells what became of each item.
+    /// Runs the command: `insert` fills the value and returns an outcome for each item.
     fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
         self,
         call: &Call<'_>,
@@ -81,7 +80,7 @@ impl<K: FilterKind> Insertion<K> {
             let request = Some(&self.request).filter(|_| self.creates);
             create(call, &mut key, request.ok_or(CommandError::NotFound)?)?;
         }
-        // Both of its sums are from before the time is told, which may give memory back.
+        // Both sums are taken before the clock advances, which may free memory.
         let room = MemoryRoom::of(call, &mut key, call.count() - self.first);
         K::advance_clock(call, &mut key);
         let value = key.value_mut().ok_or(CommandError::Defect)?;
@@ -103,8 +102,8 @@ impl<K: FilterKind> Insertion<K> {
         Ok(outcomes)
     }
 
-    /// Sends the items that are in now, and only those: where memory is not the same, others might
-    /// find room. Returns how many there are.
+    /// Replicates only the items that were inserted: with more memory, a replica might accept others.
+    /// Returns their number.
     fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], rest: &Rest) -> usize {
         let inserted = outcomes.iter().filter(|it| it.is_in()).count();
         if inserted == outcomes.len() {
@@ -122,7 +121,7 @@ impl<K: FilterKind> Insertion<K> {
 /// Memory that a key may take in a call.
 struct MemoryRoom {
     limit: Option<u64>,
-    /// Whether it is what the server has left that limits it.
+    /// Whether the server's free memory is the limit.
     is_of_server: bool,
 }
 
@@ -135,8 +134,7 @@ impl MemoryRoom {
         Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
     }
 
-    /// Changes the errors of items that the server has no memory for: it was not the limit of the
-    /// key.
+    /// Corrects the errors of items for which the server had no memory, if the limit of the key was not the cause.
     fn blame<K: FilterKind>(&self, outcomes: &mut [Outcome]) {
         if self.is_of_server {
             let refused =
@@ -149,7 +147,7 @@ impl MemoryRoom {
     }
 }
 
-/// Does a command that adds one item. The answer is whether it was absent.
+/// Runs a command that adds one item. The reply is whether it was absent.
 pub(crate) fn add_item<K: FilterKind>(
     call: &Call<'_>,
     copies: K::Copies,
@@ -166,7 +164,7 @@ pub(crate) fn add_item<K: FilterKind>(
     }
 }
 
-/// The answers to a command on many items, each made of an outcome.
+/// The replies of a command on many items, one per outcome.
 pub(crate) fn reply_each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
     Reply::Array(outcomes.into_iter().map(reply).collect())
 }

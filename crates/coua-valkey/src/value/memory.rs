@@ -1,20 +1,20 @@
-//! Memory that the server would not see, and memory that goes back to the system.
+//! Accounting for memory that the server does not see, and freeing memory.
 //!
-//! A large table of the library is a mapping of its own; the server counts only what it has
-//! allocated, and `maxmemory` would overlook the filter. So as much is allocated again and never
-//! touched: it takes addresses, not memory, and the server's count is right. Small tables come from
-//! the server already.
+//! The library maps large tables itself, but the server counts only what it has
+//! allocated, and `maxmemory` would overlook the filter. So the same amount is allocated again and never
+//! touched: it takes addresses, not memory, and the server's count is right. Small tables are allocated by
+//! the server anyway.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// The smallest block; what is less is rounded up to one.
+/// The smallest block, to which smaller amounts are rounded up.
 const SMALLEST: u64 = 1 << 20;
 
-/// Bytes charged in all filters together.
+/// Bytes charged for all filters together.
 static CHARGED: AtomicU64 = AtomicU64::new(0);
 
-/// What one filter is charged with.
+/// The charge of one filter.
 #[derive(Default)]
 pub(crate) struct MemoryCharge {
     blocks: Vec<Vec<u8>>,
@@ -22,8 +22,8 @@ pub(crate) struct MemoryCharge {
 }
 
 impl MemoryCharge {
-    /// Charges a filter of which as many bytes are mapped now. If the server has not got as many,
-    /// it sees less: the filter has them already.
+    /// Charges a filter that has `mapped_bytes` mapped bytes. If the server cannot allocate them, its count
+    /// is too low.
     pub(crate) fn update(&mut self, mapped_bytes: u64) {
         let bytes = mapped_bytes.next_multiple_of(SMALLEST);
         if bytes < self.bytes {
@@ -62,14 +62,14 @@ impl Drop for MemoryCharge {
     }
 }
 
-/// What is larger takes the system longer than a command may: some milliseconds for each hundred
+/// Freeing more than this takes the system too long for a command: some milliseconds per hundred
 /// MiB.
 const LARGE: usize = 1 << 20;
 
-/// Drops something of as many bytes: what is large in a thread of its own.
+/// Drops a value of `bytes` bytes, in a separate thread if it is large.
 pub(crate) fn release<T: Send + 'static>(memory: T, bytes: usize) {
     if bytes > LARGE {
-        // Without a thread it is done here.
+        // If no thread can be started, it is dropped here.
         thread::Builder::new().spawn(move || drop(memory)).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! What a key holds: a filter of this module, one that was made by the other module, or one of
+//! The value of a key: a filter of this module, one of RedisBloom, or one of
 //! which not all chunks have arrived. The same for both kinds of filters.
 
 mod chunks;
@@ -27,27 +27,27 @@ pub(crate) use memory::{MemoryCharge, release};
 
 /// A kind of filters: cuckoo filters, or Bloom filters.
 pub(crate) trait FilterKind: Send + Sized + 'static {
-    /// Those of this module.
+    /// The filters of this module.
     type Native: NativeFilter<Copies = Self::Copies>;
-    /// Those of the other module.
+    /// The filters of RedisBloom.
     type Imported: PeerFilter + Send + 'static;
-    /// What the words of a command say about a new filter.
+    /// The options of a command for a new filter.
     type Request: Default;
-    /// The name of the type: the other module's, so that its dump files can be loaded.
+    /// The name of the type: RedisBloom's, so that its dump files can be loaded.
     const NAME: &'static CStr;
     /// The command that loads chunks.
     const LOAD_COMMAND: &'static CStr;
     /// The event of a loaded chunk.
     const LOADED: &'static CStr;
 
-    /// Options that such a command may have before its items.
+    /// Options that an inserting command may have before its items.
     const OPTIONS: &'static [&'static str];
     /// The command that creates an empty filter.
     const RESERVE: &'static CStr;
     /// The event of a new filter.
     const CREATED: &'static CStr;
 
-    /// Where the server's name for the type is kept.
+    /// The server's handle of the type.
     fn slot() -> &'static TypeSlot;
 
     /// Takes the value of one of the options.
@@ -59,10 +59,10 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
 
     /// Which items an insert takes.
     type Copies: Copy;
-    /// The event of items that went in.
+    /// The event of inserted items.
     const ADDED: &'static CStr;
 
-    /// Inserts an item into a filter of the other module, and tells what became of it.
+    /// Inserts an item into a RedisBloom filter, and returns the outcome.
     fn insert_imported(
         imported: &mut Self::Imported,
         item: &[u8],
@@ -70,18 +70,18 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
         limits: &Limits,
     ) -> Outcome;
 
-    /// The command for those of a batch that went in, where others did not.
+    /// The command that replicates the inserted items of a partly refused batch.
     fn rest(copies: Self::Copies) -> Rest;
 
-    /// Tells a filter that forgets what time it is, before it changes.
+    /// Advances the clock of a filter with a window, before it changes.
     fn advance_clock(_call: &Call<'_>, _key: &mut Key<'_, Value<Self>>) {}
 
-    /// Refuses what contradicts itself.
+    /// Refuses contradictory options.
     fn check(request: &Self::Request) -> Result<(), CommandError>;
 
     /// Builds the filter, with `random` as the key of its hash unless one is given, and `defaults`
-    /// for the rest. Also the words behind the key with which [`RESERVE`](Self::RESERVE) builds the
-    /// same one anywhere.
+    /// for the rest. Also returns the words after the key with which [`RESERVE`](Self::RESERVE) builds the
+    /// same filter on any server.
     fn build(
         request: &Self::Request,
         random: [u8; 16],
@@ -90,45 +90,45 @@ pub(crate) trait FilterKind: Send + Sized + 'static {
     ) -> Result<(Self::Native, ArgumentList), CommandError>;
 }
 
-/// A command that adds items, for those that went in of a batch of which others did not.
+/// A command that replicates the inserted items of a partly refused batch.
 pub(crate) struct Rest {
     /// Its name.
     pub(crate) command: &'static CStr,
-    /// Its words between key and items.
+    /// Its words between the key and the items.
     pub(crate) words: &'static [&'static str],
 }
 
-/// Where what was not said comes from.
+/// The source of defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defaults {
     /// The settings of this server.
     Settings,
-    /// Those of the module as it is delivered. A primary leaves out what is the same as these.
+    /// The built-in defaults. A primary does not replicate options that equal them.
     BuiltIn,
 }
 
-/// The encoding of values that this module writes. The module that it stands in for counts its own
-/// from 0 on; 1023 is the last that there is.
+/// The encoding of values that this module writes. RedisBloom counts its own
+/// from 0 on; 1023 is the maximum.
 const ENCODING: c_int = 1000;
-/// Bytes that take as long to free as a piece of memory does.
+/// Bytes that take as long to free as a piece of memory.
 const BYTES_PER_EFFORT: usize = 64 << 10;
-/// The first bytes of what is kept of an image that has not arrived as a whole.
+/// The first bytes of a stored incomplete image.
 const PART_MAGIC: [u8; 8] = *b"CouaPart";
-/// The first bytes before a filter of the other module.
+/// The first bytes before a stored RedisBloom filter.
 const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
 
 /// The value of a key.
 pub(crate) enum Value<K: FilterKind> {
-    /// Made by this module.
+    /// A filter of this module.
     Native(K::Native),
-    /// Made by the other one.
+    /// A filter of RedisBloom.
     Imported(K::Imported),
-    /// Made by this module, of which some chunks have yet to come.
+    /// A filter of this module of which some chunks are missing.
     Incomplete(Incomplete<K::Native>),
 }
 
 impl<K: FilterKind> Value<K> {
-    /// Reads what `write` wrote.
+    /// Reads a value that `write` wrote.
     pub(crate) fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, RdbError> {
         let mut magic = [0; 8];
         input.read_exact(&mut magic)?;
@@ -139,15 +139,14 @@ impl<K: FilterKind> Value<K> {
         }
     }
 
-    /// Bytes that the allocator has given for it, with what the server has for every value of a
-    /// module.
+    /// Bytes allocated for it, including the server's overhead per value.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         const OF_SERVER: u64 = 2 * 16;
         OF_SERVER + block_bytes(size_of::<Self>() as u64) + self.contents_bytes()
     }
 
-    /// How many pieces of memory it consists of: more when it has grown.
+    /// The number of its pieces of memory, which rises as it grows.
     pub(crate) fn pieces(&self) -> usize {
         match self {
             Self::Native(native) => native.pieces(),
@@ -156,7 +155,7 @@ impl<K: FilterKind> Value<K> {
         }
     }
 
-    /// What a filter of either module says.
+    /// Queries a filter of either module.
     #[inline]
     pub(crate) fn ask<'a, T>(
         &'a self,
@@ -184,22 +183,22 @@ impl<K: FilterKind> Value<K> {
         }
     }
 
-    /// For what only filters of this module can do.
+    /// The filter, or an error if it is not one of this module.
     pub(crate) fn native(&self) -> Result<&K::Native, CommandError> {
         self.ask(Ok, |_| Err(CommandError::Imported))?
     }
 
-    /// As [`native`](Self::native), to be changed.
+    /// Mutable [`native`](Self::native).
     pub(crate) fn native_mut(&mut self) -> Result<&mut K::Native, CommandError> {
         self.change(Ok, |_| Err(CommandError::Imported))?
     }
 
-    /// Whether the item seems to be there.
+    /// Whether the item seems to be present.
     pub(crate) fn contains(&self, item: &[u8]) -> Result<bool, CommandError> {
         self.ask(|native| native.contains(item), |imported| imported.contains(item))
     }
 
-    /// Which items seem to be there.
+    /// Which items seem to be present.
     pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
         self.ask(
             |native| native.contains_all(items),
@@ -207,7 +206,7 @@ impl<K: FilterKind> Value<K> {
         )
     }
 
-    /// Inserts an item, and tells what became of it.
+    /// Inserts an item, and returns the outcome.
     pub(crate) fn insert_one(
         &mut self,
         item: &[u8],
@@ -221,7 +220,7 @@ impl<K: FilterKind> Value<K> {
         )
     }
 
-    /// Inserts items in order, and tells what became of each.
+    /// Inserts items in order, and returns an outcome for each.
     pub(crate) fn insert(
         &mut self,
         items: &[&[u8]],
@@ -271,13 +270,13 @@ impl<K: FilterKind> ValueType for Value<K> {
     }
 
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError> {
-        // Asked in this order: most servers have no limit, and the second question costs.
+        // In this order, because most servers have no limit, and the second check is slow.
         let limit = key_memory_limit().filter(|_| input.is_request());
         if encoding != ENCODING {
             let known = u32::try_from(encoding).map_err(|_| RdbError::Encoding(encoding))?;
             return Ok(Self::Imported(K::Imported::read(input, known, &limits(limit))?));
         }
-        // The limit is of memory; that of what is read only keeps it from growing without end.
+        // The limit is for memory; the limit for reading only prevents endless growth.
         let most = |limit: u64| limit.saturating_add(FRONT + PART * MOST_PARTS);
         let left = limit.map_or(u64::MAX, most);
         let mut limited = LimitedReader { input, left, exceeded: false };
@@ -285,7 +284,7 @@ impl<K: FilterKind> ValueType for Value<K> {
         let is_larger = |value: &Self| match value {
             Self::Native(native) => limit.is_some_and(|limit| native.memory_bytes() > limit),
             Self::Incomplete(incomplete) => limit.is_some_and(|limit| incomplete.exceeds(limit)),
-            // It has been limited already.
+            // The limit was checked before.
             Self::Imported(_) => false,
         };
         let exceeded = limited.exceeded || value.as_ref().is_ok_and(is_larger);
@@ -323,7 +322,7 @@ impl<K: FilterKind> ValueType for Value<K> {
     }
 
     fn free_effort(&self) -> usize {
-        // A large piece has many pages to give back.
+        // A large piece has many pages to free.
         self.pieces().max(self.bytes() as usize / BYTES_PER_EFFORT)
     }
 
@@ -352,14 +351,14 @@ impl Read for LimitedReader<'_> {
     }
 }
 
-/// Does EXISTS: a missing key has no item.
+/// Runs EXISTS: a missing key has no item.
 pub(crate) fn contains<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
     let item = call.item()?;
     let key = call.key::<Value<K>>(1)?;
     key.value().map_or(Ok(false), |value| value.contains(item)).map(Reply::Truth)
 }
 
-/// Does MEXISTS.
+/// Runs MEXISTS.
 pub(crate) fn contains_all<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
     let items = call.items()?;
     let key = call.key::<Value<K>>(1)?;

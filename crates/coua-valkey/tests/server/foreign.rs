@@ -19,7 +19,7 @@ fn loaded_twice(kind: Kind) {
         assert!(reply.is_error(), "{reply}");
     }
     let log = server.log();
-    let told = log.matches("the module is not loaded: a module named coua is loaded already");
+    let told = log.matches("the module is not loaded: a module named coua is already loaded");
     assert_eq!(told.count(), 2, "{log}");
     assert_eq!(client.run("CF.EXISTS f a").integer(), 1);
 }
@@ -34,7 +34,7 @@ fn beside_a_module_with_the_same_commands_needs_cc(kind: Kind) {
     assert!(client.run("CF.ADD f a").to_string().starts_with("-ERR unknown command"));
     assert_eq!(client.run("BF.ADD b a").integer(), 1);
     let log = server.log();
-    let line = "the server has CF.* commands already: this module adds none of them";
+    let line = "the server already has CF.* commands, so this module adds none of them";
     assert!(log.contains(line), "{log}");
 }
 

@@ -101,7 +101,7 @@ fn notes_stay_small(kind: Kind) {
     client.good("CF.ADD f a");
     let full = "x".repeat(4096 - 5);
     client.good(&format!("CF.NOTE f a {full}"));
-    let refusal = "-ERR the notes of a filter may have 4096 bytes";
+    let refusal = "-ERR the notes of a filter would exceed 4096 bytes";
     assert_eq!(client.run("CF.NOTE f b 1").to_string(), refusal);
     assert_eq!(client.run(&format!("CF.NOTE f a x{full}")).to_string(), refusal);
     // Lengths of two bytes, and what a server takes at most in one piece here.

@@ -120,7 +120,10 @@ impl Server {
         let signal = child.wait().unwrap().signal();
         assert!(matches!(signal, None | Some(KILL)), "{} died of signal {signal:?}", kind.program);
         let log = log_in(directory.path());
-        assert!(!log.contains("a defect of the module") && !log.contains("BUG REPORT"), "{log}");
+        assert!(
+            !log.contains("internal error of the module") && !log.contains("BUG REPORT"),
+            "{log}"
+        );
         takes
     }
 
@@ -187,7 +190,7 @@ impl Drop for Server {
             eprintln!("{}:\n{}", self.kind.program, end[end.len().saturating_sub(40)..].join("\n"));
         } else {
             // The module catches its own panics, and the client sees an error only.
-            assert!(!log.contains("a defect of the module"), "{log}");
+            assert!(!log.contains("internal error of the module"), "{log}");
             let memcheck = fs::read_to_string(self.path("memcheck")).unwrap_or_default();
             assert!(memcheck.is_empty(), "{memcheck}");
         }

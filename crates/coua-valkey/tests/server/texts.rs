@@ -220,7 +220,7 @@ fn the_page_of_texts_is_true(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     prepare(&mut client);
-    let mut page = "All texts of the module. `tests/server/texts.rs` compares them, and writes this page anew where \
+    let mut page = "All texts of the module. `tests/server/texts.rs` compares them, and rewrites this page if \
                     COUA_WRITE_TEXTS is set.\n\nCommands\n"
         .to_owned();
     let mut last = "";

@@ -1,8 +1,8 @@
-//! The second pass of inserts: runs of deferred keys, with their eviction chains interleaved.
+//! The second pass of inserts: runs of deferred keys with interleaved eviction chains.
 //!
-//! A chain has its segment to itself while it is active: its item is in no bucket, and the bytes must be
-//! those of single calls. So each active chain is of another run. Chains step in groups: while one group waits for
-//! its memory, the others step.
+//! A segment has at most one active chain: the chain's item is in no bucket, and the bytes must be
+//! those of single calls. So each active chain belongs to a different run. Chains step in groups: while one group waits
+//! for its memory, the others step.
 
 use std::mem::take;
 
@@ -13,9 +13,9 @@ use crate::hash::KeyHash;
 use crate::kernel::{GROUP, GroupMoves, Levels, Place};
 use crate::segments::EvictionChain;
 
-/// Fewer chains than these find their moves one after the other.
+/// Fewer chains than this find their moves one after the other.
 const FEW_IN_GROUP: usize = 3;
-/// Runs that are prefetched before they are begun.
+/// Runs that are prefetched before they begin.
 const RUNS_AHEAD: usize = 8;
 
 /// Groups of active chains.
@@ -25,7 +25,7 @@ pub(super) const MOST_CHAINS: usize = GROUPS * GROUP;
 /// An active chain, and the number of its run.
 pub(super) type Active = (EvictionChain, usize);
 
-/// Chains that step together: the first `count`, each of a run.
+/// Chains that step together: the first `count`, each of a different run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChainGroup {
     pub(super) count: usize,
@@ -40,9 +40,9 @@ pub(super) struct ChainGroup {
 pub(super) struct Chains {
     /// How many there are.
     pub(super) active: usize,
-    /// Those whose candidate buckets are being prefetched; empty before the first run.
+    /// Chains whose candidate buckets are being prefetched; empty before the first run.
     pub(super) groups: Vec<ChainGroup>,
-    /// The others.
+    /// The other chains.
     pub(super) arrived: Vec<Active>,
     /// Steps of groups so far.
     pub(super) group_steps: usize,
@@ -64,7 +64,7 @@ impl Chains {
             group.chains[place] = active;
         }
         for place in 0..GROUP {
-            // Places without a chain repeat the first one's.
+            // Unused places repeat the first chain.
             let (chain, _) = &group.chains[if place < count { place } else { 0 }];
             group.moves.segment[place] = chain.segment.into();
             group.moves.from[place] = chain.bucket;
@@ -73,13 +73,13 @@ impl Chains {
     }
 }
 
-/// A batch of keys on its way into a filter.
+/// A batch of keys that is being inserted.
 pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
     pub(super) done: usize,
     pub(super) if_present: IfPresent,
-    /// One for each key, or none if outcomes are not wanted.
+    /// One per key, or empty if outcomes are not wanted.
     pub(super) outcomes: &'a mut [Insertion],
     pub(super) deferred: Deferred,
     /// Copies that take no slot.
@@ -101,15 +101,15 @@ impl InsertBatch<'_> {
         }
     }
 
-    /// Whether a key of this segment that is there is inserted by counting it.
+    /// Whether a key of this segment that is present is inserted by counting it.
     #[inline(always)]
     pub(super) fn counts_repeats(&self, levels: impl Levels, segment: u32) -> bool {
         let level = self.filter.as_segments().level_in(levels, segment);
         self.if_present == IfPresent::AddCopy && CuckooFilter::slots_for_copies(&level) == 1
     }
 
-    /// Notes one more copy of a key that has its slot. It is counted when the pass ends: then many entries are
-    /// prefetched, and no decision depends on it.
+    /// Records one more copy of a key that has its slot. It is counted at the end of the pass: then many entries are
+    /// prefetched, and no decision depends on the count.
     #[inline(always)]
     pub(super) fn count_repeat(&mut self, place: &Place, number: usize) {
         let segments = self.filter.as_segments();
@@ -118,7 +118,7 @@ impl InsertBatch<'_> {
         self.note(number, Insertion::Inserted);
     }
 
-    /// Does all that an insert does before it has to move other items; false if it has to.
+    /// Does the part of an insert before other items must move. Returns false if they must.
     #[inline(always)]
     pub(super) fn try_place(
         &mut self,
@@ -136,12 +136,12 @@ impl InsertBatch<'_> {
         Ok(true)
     }
 
-    /// Works on the runs until all have begun and at most `few` chains are active. The keys of a run that needs
-    /// its segment to split stay in it.
+    /// Processes the runs until all have begun and at most `few` chains are active. If a run needs its segment to
+    /// split, its keys stay in it.
     #[inline(always)]
     pub(super) fn insert_runs(&mut self, levels: impl Levels, few: usize) {
         let mut chains = take(&mut self.chains);
-        // A segment has one active chain at most.
+        // A segment has at most one active chain.
         let groups = self.filter.segments().div_ceil(GROUP).min(GROUPS);
         chains.groups.resize(groups, ChainGroup::default());
         while chains.active > few || chains.begun < self.deferred.runs() {
@@ -188,7 +188,7 @@ impl InsertBatch<'_> {
         None
     }
 
-    /// Starts the chain of a run's first key, unless it may be in the overflow table or its segment is to split.
+    /// Starts the chain of a run's first key, unless it may be in the overflow table or its segment must split.
     #[inline(always)]
     fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
         let number = self.deferred.first(run)?;
@@ -232,8 +232,8 @@ impl InsertBatch<'_> {
         None
     }
 
-    /// What the filter does with a key whose buckets are full. It is left for later where that depends on keys of other
-    /// segments, which may not be in yet.
+    /// The decision for a key whose buckets are full; none if it depends on keys of other segments, which may not be
+    /// inserted yet.
     #[inline(always)]
     fn when_blocked(&self, levels: impl Levels, segment: u32) -> Option<Decision> {
         let level = self.filter.as_segments().level_in(levels, segment);
@@ -241,7 +241,7 @@ impl InsertBatch<'_> {
         is_known.then(|| self.filter.when_blocked(segment))
     }
 
-    /// The keys that are left of a run wait until all others are in.
+    /// Lets the remaining keys of a run wait until all others are inserted.
     #[cold]
     fn wait(&mut self) -> Option<EvictionChain> {
         self.deferred.is_stuck = true;
@@ -262,7 +262,7 @@ impl InsertBatch<'_> {
             free = group.moves.free & all;
         }
         let mut prefetched = 0;
-        // Those with a free slot first: which they are is unpredictable.
+        // Chains with a free slot come first, without an unpredictable branch per chain.
         for mut left in [free, all & !free] {
             while left != 0 {
                 let place = left.trailing_zeros() as usize;
@@ -280,7 +280,7 @@ impl InsertBatch<'_> {
         }
     }
 
-    /// Lets a chain take a step. Where it was the last, its run goes on with the next chain.
+    /// Lets a chain take a step. After its last step, its run continues with the next chain.
     #[inline(always)]
     fn step_chain(
         &mut self,

@@ -3,7 +3,7 @@
 /// The end of a run.
 const END: u32 = u32::MAX;
 
-/// A deferred key. Small, for a chunk may have thousands: its place is computed again.
+/// A deferred key. Small, because a chunk may have thousands: its place is computed again.
 #[derive(Clone, Copy, Debug)]
 struct DeferredKey {
     /// Its number in the batch, counted from the chunk's first key.
@@ -12,13 +12,13 @@ struct DeferredKey {
     next: u32,
 }
 
-/// The deferred keys of one segment, in their order: the first that is left, and the last.
+/// The deferred keys of one segment, in their order: the first remaining one, and the last.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     segment: u32,
     first: u32,
     last: u32,
-    /// How many are left.
+    /// The number of remaining keys.
     keys: u32,
 }
 
@@ -29,15 +29,15 @@ pub(super) struct Deferred {
     chunk: usize,
     keys: Vec<DeferredKey>,
     runs: Vec<Run>,
-    /// For each segment, the number of its run and 1, or 0 if it is not blocked.
+    /// For each segment, the number of its run plus 1, or 0 if it is not blocked.
     run_of: Vec<u16>,
     /// Blocked segments.
     pub(super) blocked: usize,
-    /// Keys that are still to be inserted.
+    /// Keys that are not inserted yet.
     pub(super) waiting: usize,
-    /// A run needs its segment to split, or must know first which others do.
+    /// A run needs its segment to split, or must wait for the splits of others.
     pub(super) is_stuck: bool,
-    /// The next key may be refused: it is not deferred.
+    /// The next key may be refused, so it is not deferred.
     pub(super) may_be_refused: bool,
 }
 
@@ -79,7 +79,7 @@ impl Deferred {
         }
     }
 
-    /// Keys of a segment that are left.
+    /// The remaining keys of a segment.
     #[inline(always)]
     pub(super) fn waiting_in(&self, segment: u32) -> u32 {
         let run = usize::from(self.run_of[segment as usize]);
@@ -91,21 +91,21 @@ impl Deferred {
         self.runs.len()
     }
 
-    /// Ends a run whose keys are all in: its segment is no longer blocked.
+    /// Ends a run whose keys are all inserted: its segment is no longer blocked.
     #[inline(always)]
     pub(super) fn end(&mut self, run: usize) {
         self.run_of[self.runs[run].segment as usize] = 0;
         self.blocked -= 1;
     }
 
-    /// The number of the first key that is left of a run.
+    /// The number of the first remaining key of a run.
     #[inline(always)]
     pub(super) fn first(&self, run: usize) -> Option<usize> {
         let first = self.keys.get(self.runs.get(run)?.first as usize)?;
         Some(self.chunk + first.number as usize)
     }
 
-    /// Takes the first key out of a run.
+    /// Removes the first key of a run.
     #[inline(always)]
     pub(super) fn pop(&mut self, run: usize) {
         let run = &mut self.runs[run];
@@ -114,7 +114,7 @@ impl Deferred {
         self.waiting -= 1;
     }
 
-    /// Forgets all runs; the numbers of the keys that are left in them, in order.
+    /// Removes all runs, and returns the numbers of their remaining keys, in order.
     pub(super) fn drain(&mut self) -> Vec<usize> {
         let mut left = Vec::new();
         for run in self.runs.drain(..) {

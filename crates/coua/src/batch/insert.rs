@@ -1,4 +1,4 @@
-//! Inserting many keys, a chunk at a time, in two passes.
+//! Inserts many keys, a chunk at a time, in two passes.
 //!
 //! The first pass puts keys into free slots, in their order. A key that finds none *blocks* its segment, and is
 //! deferred; so are all later keys of that segment. The second pass takes the deferred keys segment by segment, with
@@ -19,17 +19,17 @@ use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
 const SHORTEST_BATCH: usize = 8;
-/// Keys that are inserted without a look at the limits of the filter.
+/// Keys that are inserted between checks of the filter's limits.
 const CHUNK: usize = 4096;
 /// The same, near a limit.
 const SHORT_CHUNK: usize = 256;
-/// Segments for each one that is blocked when the first pass ends: the more, the fewer keys are deferred, and
-/// the fewer chains there are to interleave.
+/// The first pass ends when one segment in this number is blocked. A higher number defers fewer keys, but leaves
+/// fewer chains to interleave.
 const SEGMENTS_PER_RUN: usize = 4;
-/// Keys that are deferred at least, for each chain that can be active: in a full filter nearly all segments are
-/// blocked soon, and fewer keys would keep few chains active.
+/// The fewest deferred keys per chain that can be active: in a full filter nearly all segments are
+/// blocked soon, and with fewer keys few chains would be active.
 const KEYS_PER_CHAIN: usize = 4;
-/// The second pass ends when at most this part of the chains is active. The others continue after the next first
+/// The second pass ends when at most 1 / `FEW` of the chains is active. These continue after the next first
 /// pass; at the end of a chunk all are finished.
 const FEW: usize = 2;
 
@@ -38,19 +38,19 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first key without room: it tells how many are in.
+    /// [`BatchFull`] at the first key without room, with the number of keys inserted before it.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
         let mut space = Vec::new();
         self.insert_all(K::hash_all(keys, self.hasher(), &mut space), IfPresent::AddCopy, &mut [])
     }
 
-    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
-    /// inside the batch the first is inserted. O(keys) expected, growth included.
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of equal keys
+    /// in the batch the first is inserted. O(keys) expected, growth included.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room: the keys before it were processed. To learn
-    /// their answers then, call [`insert_unique_batch_into`](Self::insert_unique_batch_into).
+    /// [`BatchFull`] at the first absent key without room: the keys before it were processed. To get
+    /// their answers, use [`insert_unique_batch_into`](Self::insert_unique_batch_into).
     ///
     /// ```
     /// use coua::Insertion::{AlreadyPresent, Inserted};
@@ -65,8 +65,8 @@ impl CuckooFilter {
         self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
     }
 
-    /// [`insert_unique_batch`](Self::insert_unique_batch) into a vector that is kept: `outcomes` is
-    /// cleared and then holds one answer for each key, also if the batch is refused.
+    /// [`insert_unique_batch`](Self::insert_unique_batch) into an existing vector: `outcomes` is
+    /// cleared and then holds one answer for each key, even if the batch is refused.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl CuckooFilter {
         result
     }
 
-    /// Inserts keys and notes which of them were inserted, unless `outcomes` is empty.
+    /// Inserts keys and records which of them were inserted, unless `outcomes` is empty.
     pub(crate) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
@@ -146,7 +146,7 @@ impl CuckooFilter {
 impl InsertBatch<'_> {
     /// Inserts the next `keys` keys one after the other; each may be refused.
     fn insert_in_order(&mut self, keys: usize) -> Result<(), BatchFull> {
-        // Inserts take no key away. Keys that are to be added are looked up all the same: that fetches their
+        // Inserts remove no key, so these answers stay valid. Keys to be added are looked up too, which fetches their
         // buckets.
         self.filter.contains_hashes(&self.hashes[self.done..self.done + keys], &mut self.present);
         for place in 0..keys {
@@ -160,8 +160,8 @@ impl InsertBatch<'_> {
         Ok(())
     }
 
-    /// Inserts keys, none of which can be refused, up to the one of number `end`, to one that may be refused, or until
-    /// a segment is to split.
+    /// Inserts keys that cannot be refused, up to number `end`, up to one that may be refused, or until a segment must
+    /// split.
     fn insert_in_passes(&mut self, end: usize) {
         self.deferred.begin_chunk(self.done, self.filter.segments());
         for number in with_bit_instructions(Passes { batch: self, end }) {
@@ -170,8 +170,8 @@ impl InsertBatch<'_> {
         }
     }
 
-    /// Inserts a key that later ones have gone in before, so that it cannot be refused any more: without
-    /// memory to grow, it goes in by eviction.
+    /// Inserts a key after later ones, so that it can no longer be refused: without
+    /// memory to grow, it is inserted by eviction.
     fn insert_accepted(&mut self, hash: KeyHash) -> Insertion {
         if let Ok(insertion) = self.filter.insert_one(hash, self.if_present) {
             return insertion;
@@ -187,7 +187,7 @@ impl InsertBatch<'_> {
         let (keys, numbers) = prefetcher.group();
         let due = prefetcher.due();
         self.filter.as_segments().preview(keys, numbers.len(), Wanted::Free, preview);
-        // Inserts take no key away: those are still there.
+        // Inserts remove no key, so keys that were found are still present.
         let is_counted = self.counts_repeats(levels, keys.segment(0));
         let held = if is_counted || self.if_present == IfPresent::Skip { preview.held } else { 0 };
         let first = self.done - numbers.start;
@@ -218,13 +218,13 @@ impl InsertBatch<'_> {
         }
     }
 
-    /// Inserts one key, or defers it; false if it may be refused.
+    /// Inserts one key, or defers it. Returns false if it may be refused.
     #[inline(always)]
     fn place_or_defer(&mut self, levels: impl Levels, place: &Place, number: usize) -> bool {
         self.try_place(levels, place, number).unwrap_or(false) || self.defer(number, place.segment)
     }
 
-    /// Defers a key, unless its segment may refuse it: then false.
+    /// Defers a key. Returns false if its segment may refuse it.
     #[inline(always)]
     fn defer(&mut self, number: usize, segment: u32) -> bool {
         if self.can_refuse && self.may_be_refused(segment) {
@@ -235,15 +235,16 @@ impl InsertBatch<'_> {
         true
     }
 
-    /// Each deferred key may come to need the overflow table, and so may one whose chain is active.
+    /// Whether a segment may refuse a key: each deferred key may need the overflow table, and so may one whose chain is
+    /// active.
     #[inline(always)]
     fn may_be_refused(&self, segment: u32) -> bool {
         self.deferred.waiting_in(segment) + 1 >= self.filter.overflow_left(segment)
     }
 }
 
-/// Rounds of both passes, up to the key of number `end` or to the first round whose keys make a segment split. The
-/// numbers of those keys and of all after them in their segments, in order.
+/// Rounds of both passes, up to key number `end` or to the first round whose keys make a segment split. Returns the
+/// numbers of those keys and of all later ones in their segments, in order.
 struct Passes<'a, 'b> {
     batch: &'a mut InsertBatch<'b>,
     end: usize,

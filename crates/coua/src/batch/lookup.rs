@@ -1,4 +1,4 @@
-//! Looking many keys up, and counting their copies.
+//! Looks up many keys, and counts their copies.
 
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
@@ -7,8 +7,8 @@ use crate::segments::Prefetcher;
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 impl CuckooFilter {
-    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); 8 bytes a key
-    /// are taken for their hashes, unless they are hashes already. So it is with all batches.
+    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys). Like all batches, takes 8
+    /// bytes of temporary memory per key for its hash, unless the keys are hashes.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut present = Vec::new();
         self.contains_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut present);
@@ -42,7 +42,7 @@ impl CuckooFilter {
     }
 }
 
-/// A batch of keys to be looked up, in segments of several levels or slot by slot.
+/// A batch of lookups, in segments of several levels or slot by slot.
 struct Lookup<'a> {
     filter: &'a CuckooFilter,
     hashes: &'a [KeyHash],

@@ -1,4 +1,4 @@
-//! Removing many keys.
+//! Removes many keys.
 
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
@@ -22,7 +22,7 @@ impl CuckooFilter {
     }
 }
 
-/// A batch of keys to be taken out of a filter.
+/// A batch of removals.
 struct Remove<'a> {
     filter: &'a mut CuckooFilter,
     hashes: &'a [KeyHash],

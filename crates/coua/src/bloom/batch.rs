@@ -9,7 +9,7 @@ use crate::hash::{Key, KeyHash, KeyHasher};
 
 /// Keys hashed together: their hashes stay in the nearest cache.
 const CHUNK: usize = 1 << 12;
-/// Keys of a [`BloomFilter`] taken together; not more than the bits of a `u64`.
+/// Keys of a [`BloomFilter`] per block; not more than the bits of a `u64`.
 const BLOCK: usize = 64;
 
 /// Calls `take` with the hashes of the keys, some at a time, in order.
@@ -55,7 +55,7 @@ impl BloomFilter {
         present.extend((0..hashes.len()).map(|index| (found >> index) & 1 == 1));
     }
 
-    /// Looks first, which brings every cache line near. Then come the locked instructions, each of which
+    /// Looks first, which fetches every cache line. Then come the locked instructions, each of which
     /// waits for its line.
     fn insert_block(&self, hashes: &[KeyHash], outcomes: &mut Vec<Insertion>) {
         let mut present = [false; BLOCK];

@@ -1,4 +1,4 @@
-//! A row of bits that many threads may set at once.
+//! A bit array that many threads may set at once.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::io::{self, Write};
@@ -14,8 +14,8 @@ const PIECE_WORDS: usize = 1 << 13;
 
 /// `bits` bits in 64-bit words, bit i in word i / 64 at i % 64. Bits after the last are zero.
 ///
-/// All accesses are `Relaxed`. A bit only ever goes from 0 to 1 and `fetch_or` is one indivisible
-/// step, so no order loses an insert; and bits mean nothing together, so no order among them is
+/// All accesses are `Relaxed`. A bit only ever changes from 0 to 1, and `fetch_or` is atomic,
+/// so no order loses an insert; and bits are independent, so no order among them is
 /// needed. A thread that *knows* of an insert (it joined the thread, took a lock, received a
 /// message) has thereby synchronized with it and sees its bits.
 pub(super) struct BitRow {
@@ -52,7 +52,7 @@ impl BitRow {
         if new { Insertion::Inserted } else { Insertion::AlreadyPresent }
     }
 
-    /// [`insert`](Self::insert) for the only owner: in the cache a quarter of the time, because
+    /// [`insert`](Self::insert) for the only owner: takes a quarter of the time in the cache, because
     /// nothing is locked.
     #[inline]
     pub(super) fn insert_alone(&mut self, positions: impl Iterator<Item = u64>) -> Insertion {
@@ -109,7 +109,7 @@ impl BitRow {
         self.loaded().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Writes what [`to_bytes`](Self::to_bytes) gives, without the first `start` bytes of it.
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) without the first `start` bytes.
     pub(super) fn write_from(&self, start: u64, out: &mut impl Write) -> io::Result<()> {
         let first = usize::try_from(start / 8).unwrap_or(usize::MAX).min(self.words.len());
         let mut skipped = (start % 8) as usize;
@@ -124,7 +124,7 @@ impl BitRow {
     }
 
     pub(super) fn from_bytes(bits: u64, bytes: &[u8]) -> Result<Self, BloomLoadError> {
-        // The length first: nothing is allocated for bytes that are not there.
+        // Checks the length first, so that nothing is allocated for missing bytes.
         let (found, expected) = (bytes.len() as u64, bits.div_ceil(64) * 8);
         if found != expected {
             return Err(BloomLoadError::Length { found, expected });
@@ -163,8 +163,8 @@ impl PartialEq for BitRow {
     }
 }
 
-/// `count` words of zeros, one at least, in untouched memory: the system clears each page when it is touched
-/// first, so that making a large row takes no longer than making a small one.
+/// `count` words of zeros, at least one, in untouched memory: the system clears each page when it is first
+/// touched, so allocating a large array takes no longer than a small one.
 #[expect(unsafe_code, reason = "nothing else gives such memory, and an error where there is none")]
 fn zeros(count: u64) -> Result<Box<[AtomicU64]>, OutOfMemory> {
     let refused = OutOfMemory { bytes: count.saturating_mul(8) };

@@ -32,7 +32,7 @@ impl Block {
         (((hash.to_u64() >> 32) * blocks as u64) >> 32) as usize
     }
 
-    /// The block in which only the bits of a key are set: the lower half of its hash says which.
+    /// The block in which only the bits of a key are set, by the lower half of its hash.
     #[inline(always)]
     pub(super) fn of_key(hash: KeyHash) -> Self {
         Self::of(hash.to_u64() as u32)

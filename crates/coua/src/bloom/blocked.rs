@@ -15,15 +15,15 @@ use crate::summary::summary;
 
 /// A Bloom filter of 256-bit blocks in which every operation reads one cache line, O(1). It takes
 /// more bits than a [`BloomFilter`](crate::bloom::BloomFilter) of the same rate (a tenth more at 1 %, a
-/// sixth at 0.1 %, a third at 0.01 %) and is several times faster.
+/// sixth at 0.1 %, a third at 0.01 %), but is several times faster.
 ///
 /// The layout is the split-block Bloom filter of Apache Parquet: the upper 32 bits of the hash
 /// choose the block, the lower 32 one bit in each of its eight words. Parquet hashes the plain
-/// encoding of a value with XXH64, seed 0; to read or write such a filter, hash so and give
-/// [`KeyHash`](crate::KeyHash)es as keys, with [`from_bytes`](Self::from_bytes) and [`to_bytes`](Self::to_bytes).
+/// encoding of a value with XXH64, seed 0; to read or write such a filter, use these hashes as
+/// [`KeyHash`](crate::KeyHash) keys, with [`from_bytes`](Self::from_bytes) and [`to_bytes`](Self::to_bytes).
 ///
-/// Building takes O(blocks), and so do the bytes of a filter; what describes it takes O(1) unless it
-/// says otherwise.
+/// Building, reading and writing a filter take O(blocks); methods that describe it take O(1) unless they
+/// say otherwise.
 ///
 /// Inserts take `&mut self`: four locked instructions for each would make them three to four times
 /// slower. For inserts by several threads use one filter each and [`merge`](Self::merge) them, or a
@@ -46,7 +46,7 @@ pub struct BlockedBloomFilter {
 
 impl BlockedBloomFilter {
     /// The smallest filter that keeps the false-positive rate `rate` (0..1) up to `items` distinct
-    /// keys; 0 counts as 1. Beyond, the rate rises and [`false_positive_rate`] says how far.
+    /// keys; 0 counts as 1. Beyond that the rate rises; [`false_positive_rate`] returns it.
     ///
     /// [`false_positive_rate`]: Self::false_positive_rate
     ///
@@ -66,7 +66,7 @@ impl BlockedBloomFilter {
         Self::from_plan(BlockedBloomPlan::new(blocks)?, KeyHasher::default())
     }
 
-    /// A filter as planned, with a hasher of one's own: another seed, or a secret key.
+    /// A filter as planned, with another hasher: a seed, or a secret key.
     ///
     /// # Errors
     ///
@@ -75,28 +75,27 @@ impl BlockedBloomFilter {
         Ok(Self { blocks: repeated(Block::default(), plan.blocks())?, hasher })
     }
 
-    /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
+    /// Whether `key` was inserted: false is always right, true is wrong at the false-positive rate.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> bool {
         let hash = key.hash_with(self.hasher);
         burst::run(burst::One(&self.blocks[..], hash))
     }
 
-    /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
-    /// certain.
+    /// Inserts `key`. `Inserted` is certain. `AlreadyPresent` may be a false positive; the filter is then unchanged.
     #[inline]
     pub fn insert_unique<K: Key>(&mut self, key: K) -> Insertion {
         let hash = key.hash_with(self.hasher);
         burst::run(burst::One(&mut self.blocks[..], hash))
     }
 
-    /// Forgets every key. O(blocks).
+    /// Removes all keys. O(blocks).
     pub fn clear(&mut self) {
         self.blocks.fill(Block::default());
     }
 
     /// Union: afterwards the filter holds the keys of both, bit for bit as if they had been
-    /// inserted here. O(blocks).
+    /// inserted into it. O(blocks).
     ///
     /// # Errors
     ///
@@ -151,15 +150,15 @@ impl BlockedBloomFilter {
         size_of_val(&self.blocks[..])
     }
 
-    /// The bit set as it stands in a Parquet file: the blocks in order, each as eight 32-bit words,
+    /// The bit set as in a Parquet file: the blocks in order, each as eight 32-bit words,
     /// little endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let blocks: Vec<_> = self.blocks.iter().map(|block| block.to_bytes()).collect();
         blocks.into_flattened().into_flattened()
     }
 
-    /// Writes what [`to_bytes`](Self::to_bytes) gives, without memory for it: as many bytes as
-    /// [`memory_bytes`](Self::memory_bytes) says.
+    /// Writes the [`memory_bytes`](Self::memory_bytes) bytes of [`to_bytes`](Self::to_bytes) without allocating memory
+    /// for them.
     ///
     /// # Errors
     ///
@@ -169,7 +168,7 @@ impl BlockedBloomFilter {
     }
 
     /// The filter whose bit set is `bytes`, from [`to_bytes`](Self::to_bytes) or a Parquet file.
-    /// `hasher` hashes keys given as bytes; give [`KeyHash`](crate::KeyHash)es if they are hashed otherwise.
+    /// `hasher` hashes keys given as bytes; use [`KeyHash`](crate::KeyHash) keys if they are hashed otherwise.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ const PREFETCH_DISTANCE: usize = 96;
 /// The blocks of a filter, to look keys up in, or to insert keys into.
 pub(super) trait Blocks: Deref<Target = [Block]> {
     type Answer: Copy;
-    /// Where no answer stands yet.
+    /// The initial answer.
     const NONE: Self::Answer;
 
     fn visit(&mut self, hash: KeyHash) -> Self::Answer;

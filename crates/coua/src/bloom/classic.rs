@@ -1,7 +1,7 @@
-//! The Bloom filters of textbooks, to learn from and to compare with.
+//! Textbook Bloom filters, for learning and comparison.
 //!
-//! [`ClassicBloomFilter`] has hash functions of its own, one for each probe; [`fnv1`], [`fnv1a`] and
-//! [`murmur3`] are the three that textbooks use. [`CountingBloomFilter`] can remove. For work, take a
+//! [`ClassicBloomFilter`] takes a hash function for each probe; [`fnv1`], [`fnv1a`] and
+//! [`murmur3`] are the three that textbooks use. [`CountingBloomFilter`] can remove. In production, use a
 //! [`BloomFilter`](super::BloomFilter), which hashes once and spreads well, or a
 //! [`CuckooFilter`](crate::CuckooFilter), which removes and counts in a quarter of the memory.
 //!
@@ -20,8 +20,8 @@ pub type HashFunction = fn(&[u8]) -> u64;
 /// A Bloom filter whose probes are the values of the caller's hash functions, modulo its number of bits.
 ///
 /// Its keys are bytes, because these functions cannot be computed from a [`KeyHash`]. Any number of threads may
-/// share it. The rate that it reports holds if the functions are good and independent of each other; FNV-1 and
-/// FNV-1a are neither for short keys that resemble each other.
+/// share it. The reported rate holds if the functions are good and independent; FNV-1 and
+/// FNV-1a are neither for short, similar keys.
 ///
 /// ```
 /// use coua::bloom::classic::{ClassicBloomFilter, fnv1, fnv1a, murmur3};
@@ -43,7 +43,7 @@ impl ClassicBloomFilter {
     ///
     /// # Errors
     ///
-    /// Returns an error if `bits` is 0, if there are not between 1 and 64 functions, or without enough memory.
+    /// Returns an error if `bits` is 0, if there are not between 1 and 64 functions, or if memory is short.
     pub fn new(bits: u64, functions: &[HashFunction]) -> Result<Self, BloomBuildError> {
         let probes = functions.len();
         if !(1..=MAX_PROBES as usize).contains(&probes) {
@@ -52,7 +52,7 @@ impl ClassicBloomFilter {
         Ok(Self { row: BitRow::zeroed(bits)?, functions: functions.to_vec() })
     }
 
-    /// Whether `key` was inserted: never wrong with no, sometimes with yes.
+    /// Whether `key` was inserted: false is always right, true is sometimes wrong.
     pub fn contains<K: AsRef<[u8]>>(&self, key: K) -> bool {
         self.locate(key.as_ref()).all(|position| self.row.contains(position))
     }
@@ -97,7 +97,7 @@ pub fn fnv1a(key: &[u8]) -> u64 {
     key.iter().fold(FNV_OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
-/// Austin Appleby's `MurmurHash3_x86_32` with a seed: 32 bits, so for filters of far fewer than 2^32 bits.
+/// Austin Appleby's `MurmurHash3_x86_32` with a seed: 32 bits, so only for filters of far fewer than 2^32 bits.
 pub fn murmur3(key: &[u8], seed: u32) -> u64 {
     let scrambled =
         |word: u32| word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
@@ -107,7 +107,7 @@ pub fn murmur3(key: &[u8], seed: u32) -> u64 {
         hash ^= scrambled(u32::from_le_bytes(*chunk));
         hash = hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
     }
-    // One to three bytes are left, little endian; of zero bytes this changes nothing.
+    // Up to three bytes are left, little endian; for zero bytes this changes nothing.
     hash ^= scrambled(rest.iter().rev().fold(0, |tail, &byte| (tail << 8) | u32::from(byte)));
     // The reference takes the length as an int; modulo 2^32 it is the same.
     hash ^= key.len() as u32;
@@ -123,9 +123,9 @@ const COUNTERS_PER_WORD: u64 = 16;
 /// A Bloom filter with a counter of four bits in place of every bit, so that keys can be removed (Fan, Cao,
 /// Almeida, Broder 2000, "Summary cache: a scalable wide-area web cache sharing protocol").
 ///
-/// A counter that reaches 15 stays there: how many more were added is unknown, and removing one too many would
-/// lose another key. Its keys can then never be removed again. Distinct keys hardly ever do this (about one
-/// counter in 10^15); one key inserted fifteen times does.
+/// A counter that reaches 15 stays there: the true number is unknown, and removing one copy too many would
+/// lose another key. Its keys can then never be removed. Distinct keys hardly ever cause this (about one
+/// counter in 10^15); a key inserted fifteen times does.
 ///
 /// ```
 /// use coua::bloom::classic::CountingBloomFilter;
@@ -152,28 +152,28 @@ impl CountingBloomFilter {
     ///
     /// # Errors
     ///
-    /// Returns an error if `rate` is not between 0 and 1 or out of reach of a 64-bit hash, or without enough memory.
+    /// Returns an error if `rate` is not between 0 and 1 or too low for a 64-bit hash, or if memory is short.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
 
-    /// A filter with a counter for each bit of `plan`, and a hasher of one's own.
+    /// A filter with a counter for each bit of `plan`, and another hasher.
     ///
     /// # Errors
     ///
-    /// Returns an error without enough memory.
+    /// Returns an error if memory is short.
     pub fn from_plan(plan: BloomPlan, hasher: KeyHasher) -> Result<Self, BloomBuildError> {
         Ok(Self { words: repeated(0, plan.bits().div_ceil(COUNTERS_PER_WORD))?, plan, hasher })
     }
 
-    /// Whether `key` was inserted and not removed as often: never wrong with no, wrong with yes at
+    /// Whether `key` was inserted more often than removed: false is always right, true is wrong at
     /// the false-positive rate.
     pub fn contains<K: Key>(&self, key: K) -> bool {
         self.count(key) != Some(0)
     }
 
-    /// How many copies of `key` there are at most: never fewer than were inserted and not removed,
-    /// more where counters are shared. `None` if it may be any number from 15 up.
+    /// The number of copies of `key`: never fewer than were inserted and not removed,
+    /// more if counters are shared. `None` if it may be any number from 15 up.
     pub fn count<K: Key>(&self, key: K) -> Option<u64> {
         let hash = key.hash_with(self.hasher);
         let lowest = self.locate(hash).map(|position| self.counter(position)).min();
@@ -200,7 +200,7 @@ impl CountingBloomFilter {
             return false;
         }
         for position in self.locate(hash) {
-            // Zero is met here only by a false positive with two probes at one counter.
+            // A counter is zero here only for a false positive with two probes at one counter.
             if (1..STUCK).contains(&self.counter(position)) {
                 self.words[word_of(position)] -= 1 << shift_of(position);
             }

@@ -11,14 +11,13 @@ use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::sizing::bloom::{BloomBuildError, BloomPlan, count_estimate, rate_of_fill};
 use crate::summary::summary;
 
-/// The Bloom filter of 1970 with any number of bits and probes.
+/// The classic Bloom filter (1970), with any number of bits and probes.
 ///
-/// Keys can be inserted through a shared reference: put it into an `Arc` or a scoped thread and
-/// insert from a hundred threads, nothing is lost. Nothing can be removed; see
-/// [`CuckooFilter`](crate::CuckooFilter) for that.
+/// Keys are inserted through a shared reference, so many threads may insert at once, and nothing is
+/// lost. Keys cannot be removed; see [`CuckooFilter`](crate::CuckooFilter) for that.
 ///
-/// An operation on one key makes up to k accesses to memory, O(k), in batches too. Building takes O(bits), and so
-/// do the bytes of a filter; what describes it takes O(1) unless it says otherwise.
+/// An operation on one key makes up to k memory accesses, O(k), in batches too. Building, reading and writing a filter
+/// take O(bits); methods that describe it take O(1) unless they say otherwise.
 ///
 /// ```
 /// use coua::{Insertion, bloom::BloomFilter};
@@ -39,13 +38,13 @@ pub struct BloomFilter {
 
 impl BloomFilter {
     /// The smallest filter that keeps the false-positive rate `rate` (0..1) up to `items` distinct
-    /// keys; 0 counts as 1. Beyond, the rate rises and [`false_positive_rate`] says how far.
+    /// keys; 0 counts as 1. Beyond that the rate rises; [`false_positive_rate`] returns it.
     ///
     /// [`false_positive_rate`]: Self::false_positive_rate
     ///
     /// # Errors
     ///
-    /// A rate that is not between 0 and 1 or out of reach of a 64-bit hash; not enough memory.
+    /// A rate that is not between 0 and 1 or too low for a 64-bit hash; not enough memory.
     pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BloomBuildError> {
         Self::from_plan(BloomPlan::for_rate(items, rate)?, KeyHasher::default())
     }
@@ -59,7 +58,7 @@ impl BloomFilter {
         Self::from_plan(BloomPlan::new(bits, probes)?, KeyHasher::default())
     }
 
-    /// A filter as planned, with a hasher of one's own: another seed, or a secret key.
+    /// A filter as planned, with another hasher: a seed, or a secret key.
     ///
     /// # Errors
     ///
@@ -68,18 +67,17 @@ impl BloomFilter {
         Ok(Self { row: BitRow::zeroed(plan.bits())?, probes: plan.probes(), hasher })
     }
 
-    /// Whether `key` was inserted: never wrong with no, wrong with yes at the false-positive rate.
+    /// Whether `key` was inserted: false is always right, true is wrong at the false-positive rate.
     #[inline]
     pub fn contains<K: Key>(&self, key: K) -> bool {
         let hash = key.hash_with(self.hasher);
         self.locate(hash).all(|position| self.row.contains(position))
     }
 
-    /// Inserts `key`. `AlreadyPresent` may be a false positive, and the filter is unchanged. `Inserted` is
-    /// certain.
+    /// Inserts `key`. `Inserted` is certain. `AlreadyPresent` may be a false positive; the filter is then unchanged.
     ///
-    /// When threads insert the same new key at once, at least one of them gets `Inserted`. Every
-    /// new bit costs a locked instruction; the only owner of a filter inserts two to four times as
+    /// If threads insert the same new key at once, at least one of them gets `Inserted`. Every
+    /// new bit costs a locked instruction; an exclusive owner inserts two to four times as
     /// fast with [`extend`](Extend::extend), which needs none.
     #[inline]
     pub fn insert_unique<K: Key>(&self, key: K) -> Insertion {
@@ -87,13 +85,13 @@ impl BloomFilter {
         self.row.insert(self.locate(hash))
     }
 
-    /// Forgets every key. Keys that other threads insert meanwhile may be forgotten too. O(bits).
+    /// Removes all keys. Keys that other threads insert meanwhile may be removed too. O(bits).
     pub fn clear(&self) {
         self.row.clear();
     }
 
     /// Union: afterwards the filter holds the keys of both, bit for bit as if they had been
-    /// inserted here. Other threads may go on inserting meanwhile. O(bits).
+    /// inserted into it. Other threads may continue to insert meanwhile. O(bits).
     ///
     /// # Errors
     ///
@@ -105,8 +103,8 @@ impl BloomFilter {
     }
 
     /// Intersection: afterwards the filter holds the keys that were in both. Its false-positive
-    /// rate is at most the lower one of the two, but higher than that of a filter into which only
-    /// the common keys had been inserted. O(bits).
+    /// rate is at most the lower one of the two, but higher than that of a filter with only the
+    /// common keys. O(bits).
     ///
     /// # Errors
     ///
@@ -149,13 +147,13 @@ impl BloomFilter {
         self.row.bytes()
     }
 
-    /// The bits as bytes: bit i is bit i % 8 of byte i / 8, filled up to a multiple of 8 bytes.
+    /// The bits as bytes: bit i is bit i % 8 of byte i / 8, padded to a multiple of 8 bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.row.to_bytes()
     }
 
-    /// Writes what [`to_bytes`](Self::to_bytes) gives, without the first `start` bytes of it, and without
-    /// memory for all of it.
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) without the first `start` bytes, and without allocating
+    /// memory for all of them.
     ///
     /// # Errors
     ///
@@ -164,7 +162,7 @@ impl BloomFilter {
         self.row.write_from(start, &mut out)
     }
 
-    /// The filter whose bits [`to_bytes`](Self::to_bytes) gave.
+    /// Reads the bits that [`to_bytes`](Self::to_bytes) returned.
     ///
     /// # Errors
     ///

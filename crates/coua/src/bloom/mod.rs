@@ -1,16 +1,16 @@
 //! Bloom filters: sets of bits that answer "certainly absent" or "probably present".
 //!
-//! A key sets k bits of m, chosen by its hash; a key is taken for present if all its k bits are
-//! set, so inserted keys are always found and others sometimes are, when their bits were set by
-//! several others together (Bloom 1970). Nothing can be removed, for a bit may belong to many keys.
+//! A key sets k of m bits, chosen by its hash, and counts as present if all its k bits are
+//! set. So inserted keys are always found, and other keys sometimes, if several keys together have set
+//! their bits (Bloom 1970). Keys cannot be removed, because a bit may belong to many keys.
 //!
-//! | type | is for |
+//! | type | use |
 //! |---|---|
 //! | [`BloomFilter`] | any size and rate, shared by threads |
 //! | [`BlockedBloomFilter`] | speed: one cache line per key; exchange with Parquet files |
-//! | [`classic`] | hash functions of one's own, and removal at four times the memory: the textbooks' filters |
+//! | [`classic`] | textbook filters: custom hash functions, and removal at four times the memory |
 //!
-//! A key passes through `probe` (hash to positions) and `bits` (what is set there), or through
+//! A key passes through `probe` (hash to positions) and `bits` (the bit array), or through
 //! `burst` and `block` in the blocked filter. Sizes and rates come from [`crate::sizing::bloom`].
 
 mod batch;

@@ -1,4 +1,4 @@
-//! A Bloom filter as bytes that tell its size and its hash. `docs/format.md`, section 10, is the normative text.
+//! A Bloom filter as bytes, with its size and hash. `docs/format.md`, section 10, is the normative text.
 
 use std::io::{self, Write};
 
@@ -14,8 +14,8 @@ use crate::snapshot::{
 const HEADER_BYTES: usize = 64;
 
 impl BloomFilter {
-    /// Writes the filter with its size and its hash, as the packages for Python and JavaScript do: what
-    /// [`load`](Self::load) reads. O(bits).
+    /// Writes the filter with its size and hash, in the format of [`load`](Self::load) and of the packages for Python
+    /// and JavaScript. O(bits).
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl BloomFilter {
         out.write_all(&bits)
     }
 
-    /// Reads what [`write_to`](Self::write_to) wrote. The secret key is that of the filter's hash, if it has one.
+    /// Reads a filter that [`write_to`](Self::write_to) wrote. `secret_key` is the key of its hash, if it has one.
     /// O(bits).
     ///
     /// # Errors

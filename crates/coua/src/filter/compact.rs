@@ -1,40 +1,39 @@
-//! Giving memory back in steps, by joining segments, for filters that have become mostly empty.
+//! Frees memory in steps, by joining segments, for filters that have become mostly empty.
 
 use super::{CuckooFilter, deepest};
 use crate::error::OutOfMemory;
 use crate::hash::{Key, KeyHash};
 use crate::sizing;
 
-/// Segments join of their own accord while their items fill this part of one: its splits are far off.
+/// After a removal, segments join if their items fill at most this share of one, which is far from splitting.
 const PART_WHEN_REMOVING: f64 = 0.5;
-/// When memory is asked for, they may fill this part of what a segment is planned for.
+/// When compaction is requested, they may fill this share of what a segment is planned for.
 const PART_OF_PLANNED: f64 = 0.85;
-/// Keys in the overflow table with which two segments may join: their copies have few buckets.
+/// The most keys in the overflow table with which two segments may join: their copies have few buckets.
 const MOST_OVERFLOW_ENTRIES: usize = 64;
 
 impl CuckooFilter {
-    /// Gives memory back where a key was removed: if the segment that it lies in is so empty that it joins its
-    /// sibling, they become one. Tells whether they did. O(1), or O(slots of a segment), well under a millisecond.
+    /// Frees memory after the removal of a key: joins the key's segment with its sibling, if both are nearly empty.
+    /// Returns whether it did. O(1), or O(slots of a segment), well under a millisecond.
     ///
-    /// Whatever the order of removals, a filter of many segments that is told each removed key keeps about four
-    /// times the slots that its items need at most. It must be [resizable](Self::is_resizable).
+    /// If this is called for each removed key, a filter of many segments keeps at most about four times the slots that
+    /// its items need, whatever the order of removals. It must be [resizable](Self::is_resizable).
     pub fn compact_at<K: Key>(&mut self, key: K) -> bool {
         let segment = self.segments.segment_of(key.hash_with(self.hasher));
         let most = self.segments.geometry().segment_slots() as f64 * PART_WHEN_REMOVING;
         self.join(segment, most as u64).unwrap_or(false)
     }
 
-    /// A step of [`compact`](Self::compact) for filters that are too large to be rebuilt as a whole in the time
-    /// that there is: the segment that the hash `from` lies in joins its sibling, if both are so empty that they
-    /// should. Returns the hash from which to go on, which lies in the segment that they have become, or else in the
-    /// next one; nothing after the last. O(1), or O(slots of a segment).
+    /// A step of [`compact`](Self::compact), for filters that take too long to rebuild as a whole: joins the
+    /// segment of the hash `from` with its sibling, if both are empty enough. Returns the hash from which to continue,
+    /// in the joined segment or in the next one; `None` after the last. O(1), or O(slots of a segment).
     ///
-    /// Steps from hash 0 to the end leave up to twice the slots that a rebuilt filter would have.
+    /// After steps from hash 0 to the end, the filter has up to twice the slots of a rebuilt one.
     pub fn compact_step(&mut self, from: KeyHash) -> Option<KeyHash> {
         let geometry = self.segments.geometry();
         let load = sizing::design_load(geometry) * PART_OF_PLANNED;
         let most = (geometry.segment_slots() as f64 * load) as u64;
-        // Without memory for a segment nothing is joined.
+        // Without memory for a segment, nothing is joined.
         let has_joined = self.join(self.segments.segment_of(from), most).unwrap_or(false);
         let index = self.segments.segment_of(from);
         let (prefix, depth) = (self.segments.get(index).prefix(), self.segments.depth_of(index));
@@ -59,8 +58,8 @@ impl CuckooFilter {
         Ok(true)
     }
 
-    /// Whether these segments may become one: a level above theirs exists, their overflowed items are few, and no segment
-    /// lies deeper than so few may.
+    /// Whether these segments may become one: a level above theirs exists, their overflowed items are few, and no
+    /// segment is deeper than allowed for the remaining number of segments.
     fn may_join(&self, pair: [u32; 2]) -> bool {
         let entries = |index| self.keys_without_room(index, MOST_OVERFLOW_ENTRIES + 1);
         let can_join = self.is_resizable() && !self.shard.is_part();

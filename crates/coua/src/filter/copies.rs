@@ -1,8 +1,8 @@
-//! Further copies of keys, counted: 12 bytes a key, in the order of their hashes.
+//! Counts of further copies of keys: 12 bytes per key, in the order of their hashes.
 //!
-//! A directory leads from the first bits of a hash to a page, which has few entries, in order (extendible hashing). A
-//! page that is full becomes two. Hashes are spread evenly: so an entry lies near where its hash says. Where they are
-//! not, pages may not be divided any further, and refuse entries.
+//! A directory leads from the first bits of a hash to a page of few entries, in order (extendible hashing). A
+//! full page is divided in two. Hashes are spread evenly, so the hash predicts the approximate place of an entry. If they
+//! are not, pages cannot be divided any further, and refuse entries.
 
 use std::iter::successors;
 
@@ -11,16 +11,16 @@ use crate::table::prefetch;
 
 /// The most entries of a page.
 const PAGE: usize = 64;
-/// Bits by which the directory may exceed what as many pages need. A shard's keys share as many.
+/// Bits by which the directory may exceed what the pages need. The keys of a shard share this many bits.
 const MOST_IMBALANCE: u32 = 6;
-/// An entry mostly lies within as many of where its hash says: half the root of those of a page.
+/// Most entries are within this distance of the predicted place: half the square root of the entries of a page.
 const NEAR: usize = 4;
-/// What a page is counted as at least, in entries: a table from which most were removed keeps its pages.
+/// The fewest entries that a page is counted as: a table keeps its pages after removals.
 const LEAST_COUNTED: usize = PAGE / 16;
-/// Bytes that one more entry counts for at most.
+/// The most bytes that one more entry is counted as.
 pub(super) const MOST_BYTES_TO_INSERT: usize = LEAST_COUNTED * ENTRY_BYTES;
 
-/// The further copies of a key. Three halves of words, so that nothing lies between entries.
+/// The further copies of a key. Three half words, so that there is no padding between entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     /// Upper and lower half.
@@ -42,14 +42,14 @@ impl Entry {
 /// The entries of all hashes that begin with the same bits.
 #[derive(Clone, Debug, Default)]
 struct Page {
-    /// How many bits these are.
+    /// The number of these bits.
     depth: u32,
     /// In the order of their hashes.
     entries: Vec<Entry>,
 }
 
 impl Page {
-    /// Where an entry is if they are spread evenly.
+    /// The place of an entry if hashes are spread evenly.
     #[inline(always)]
     fn guess(&self, hash: u64) -> usize {
         ((u128::from(hash << self.depth) * self.entries.len() as u128) >> 64) as usize
@@ -84,7 +84,7 @@ pub(super) struct CopyTable {
     directory: Vec<u32>,
     bits: u32,
     entries: usize,
-    /// Pages that entries will fill which are expected.
+    /// Pages that the expected entries will fill.
     expected: usize,
 }
 
@@ -94,12 +94,12 @@ impl CopyTable {
         self.entries
     }
 
-    /// So many entries follow, in the order of their hashes: until all are in, their pages are uneven.
+    /// Announces `entries` entries, in the order of their hashes: until all are inserted, their pages are uneven.
     pub(super) fn expect(&mut self, entries: usize) {
         self.expected = (self.entries + entries) / PAGE;
     }
 
-    /// By what an entry takes on average: the same in whichever order the keys came.
+    /// Estimated from the average per entry, so that it does not depend on the order of the keys.
     pub(super) fn memory_bytes(&self) -> usize {
         self.entries.max(self.pages.len() * LEAST_COUNTED) * ENTRY_BYTES
     }
@@ -176,7 +176,7 @@ impl CopyTable {
         true
     }
 
-    /// Removes a key's entry; its copies.
+    /// Removes a key's entry, and returns its copies.
     pub(super) fn remove(&mut self, hash: u64) -> u32 {
         let Some(page) = self.page_mut(hash) else { return 0 };
         let Ok(at) = page.find(hash) else { return 0 };
@@ -188,7 +188,7 @@ impl CopyTable {
         copies
     }
 
-    /// Divides the page of a hash in two, one bit deeper; false if too few pages are as deep.
+    /// Divides the page of a hash in two, one bit deeper. Returns false if too few pages are that deep.
     fn divide(&mut self, hash: u64) -> bool {
         let number = self.directory[self.place_in_directory(hash)];
         let depth = self.pages[number as usize].depth;
@@ -218,7 +218,7 @@ impl CopyTable {
         let end = self.place_in_directory(last);
         let page_at = |place: usize| self.pages.get(*self.directory.get(place)? as usize);
         let places = successors(Some(self.place_in_directory(first)), move |&place| {
-            // A page that is less deep has several places.
+            // A less deep page has several places in the directory.
             let below = self.bits - page_at(place)?.depth;
             Some(((place >> below) + 1) << below).filter(|&next| next <= end)
         });

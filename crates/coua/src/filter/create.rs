@@ -1,4 +1,4 @@
-//! Making a filter: empty, of segments that exist, or as a copy.
+//! Creates filters: empty, from existing segments, or as a copy.
 
 use super::{CuckooFilter, OverflowTable, Policy, Shard, Thresholds};
 use crate::error::OutOfMemory;
@@ -45,7 +45,7 @@ impl CuckooFilter {
         (self.segments.into_table(), self.overflow)
     }
 
-    /// A copy in memory of its own. O(bytes); segments without items are not copied.
+    /// Copies the filter. O(bytes); segments without items are not copied.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl CuckooFilter {
         Ok(Self { segments, overflow: self.overflow.try_clone()?, ..*self })
     }
 
-    /// Makes this filter a shard, or tells a shard how many items it may hold.
+    /// Makes this filter a shard, or sets the limit of items of a shard.
     pub(crate) fn limit_shard(&mut self, shard: Shard, max_items: u64) {
         self.shard = shard;
         self.policy.max_items = max_items;

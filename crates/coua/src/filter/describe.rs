@@ -17,7 +17,7 @@ impl CuckooFilter {
         self.len() == 0
     }
 
-    /// Items the memory taken so far is planned for; a growing filter takes more when it needs it.
+    /// Items that the present memory is planned for; a growing filter allocates more when needed.
     pub fn capacity(&self) -> u64 {
         let load = sizing::design_load(self.segments.geometry());
         ((self.slots() as f64 * load) as u64).min(self.policy.max_items)
@@ -28,7 +28,7 @@ impl CuckooFilter {
         self.policy.max_items
     }
 
-    /// What happens when there is no slot for an item.
+    /// What happens when no slot is free for an item.
     pub fn when_full(&self) -> WhenFull {
         self.policy.when_full
     }
@@ -38,7 +38,7 @@ impl CuckooFilter {
         self.segments.slots()
     }
 
-    /// Segments: independent runs of buckets.
+    /// The number of segments, which are independent runs of buckets.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
@@ -75,13 +75,13 @@ impl CuckooFilter {
         self.segments.geometry().cells().log2()
     }
 
-    /// Probability that `contains` is true for a key that is absent, with the items stored now; an upper bound, as
-    /// items that share a cell are counted each. Above a tenth it matters: the probability is 1 - exp(-rate).
+    /// Probability that `contains` is true for an absent key, with the present items. An upper bound, because
+    /// items that share a cell are all counted. Above 0.1 this matters: the probability is 1 - exp(-rate).
     pub fn false_positive_rate(&self) -> f64 {
         (self.stored as f64 / self.segments.geometry().cells()).min(1.0)
     }
 
-    /// Whether the filter can be rebuilt to any size: it was made without a rate, or to grow.
+    /// Whether the filter can be rebuilt to any size: it was built without a rate, or to grow.
     pub fn is_resizable(&self) -> bool {
         matches!(self.segments.geometry().resolution, Resolution::Prefix { .. })
     }
@@ -91,8 +91,8 @@ impl CuckooFilter {
         size_of::<Self>() + self.segments.memory_bytes() + self.overflow.memory_bytes()
     }
 
-    /// The part of [`memory_bytes`](Self::memory_bytes) that the process's allocator knows nothing of:
-    /// tables of 2 MiB or more are mappings. O(number of mappings), at most some hundreds.
+    /// The part of [`memory_bytes`](Self::memory_bytes) that does not come from the allocator: tables of 2 MiB or more
+    /// are mapped. O(number of mappings), at most some hundreds.
     pub fn mapped_bytes(&self) -> usize {
         self.segments.mapped_bytes()
     }

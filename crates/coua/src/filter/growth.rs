@@ -1,36 +1,36 @@
-//! What an insert does whose buckets are full, and what growth may take.
+//! Decides what an insert does when its buckets are full, and how the filter grows.
 //!
 //! A split divides one segment into two, one bit deeper. A small filter is rebuilt instead, and so is one whose
-//! fingerprints have no bit left to give.
+//! fingerprints have no bit left.
 //!
 //! An insert whose buckets are full evicts other items. After an eviction has failed, the next such insert
 //! makes the filter grow first, unless chance explains the failure in a filter that holds no more than it
 //! was planned for. Where a segment cannot grow, items go to the overflow table once evictions have failed too often;
 //! a filter that may not grow refuses them.
 //!
-//! The decision depends on the segment, and on how many others are in its region: so the order does not matter in which
-//! regions take their keys. Only the limits of items and of memory count the whole filter, and the rebuilding
-//! of filters that are small, or short of bits.
+//! The decision depends only on the segment and on the number of segments in its region, so regions may take their keys
+//! in any order. Only the limits of items and of memory, and the rebuilding of filters that are small or short of bits,
+//! depend on the whole filter.
 
 use super::policy::{MAX_DEPTH, WhenFull, deepest};
 use crate::error::FullReason;
 use crate::kernel::{Geometry, Resolution};
 use crate::sizing::{GROWING_SEGMENT_SLOTS, OVERFLOW_ENTRY_BYTES, loads};
 
-/// A segment with less than this part of its slots in use does not split, nor does such a filter double: keys made to
-/// collide fill two buckets, not a segment, and must not buy memory.
+/// A segment with less than 1 / `LEAST_USE` of its slots in use does not split, nor does such a filter double: keys
+/// chosen to collide fill two buckets, not a segment, and must not cause growth.
 const LEAST_USE: u64 = 4;
-/// Entries of the overflow table that chance may give a segment which holds what it is planned for. With more,
+/// Entries of the overflow table that a segment may have by chance when it holds what it is planned for. With more,
 /// its keys have many copies.
 pub(super) const MOST_ENTRIES_BY_CHANCE: usize = 4;
 /// Standard deviations by which a segment exceeds its share: once in 300,000.
 const MOST_DEVIATION: f64 = 4.5;
-/// Items of a segment that go to the overflow table because their eviction failed, before that counts as full: some,
-/// and one for this many slots.
+/// A segment counts as full after this many items, and one for this many slots, have gone to the overflow table because
+/// their eviction failed.
 const FEW_OVERFLOWED: u64 = 16;
 const SLOTS_PER_OVERFLOWED: u64 = 64;
 
-/// What an insert does whose buckets are full.
+/// What an insert does when its buckets are full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Evict,
@@ -50,7 +50,7 @@ pub(super) struct Thresholds {
     split_at: u32,
     /// Slots in use below which it does not split.
     least_used: u32,
-    /// The most slots in use that chance brings about in a segment which was not split, while the filter holds
+    /// The most slots in use that chance explains in a segment which was not split, while the filter holds
     /// what it is planned for.
     most_by_chance: u32,
     /// Overflowed items of a full segment.
@@ -71,7 +71,7 @@ impl Thresholds {
     }
 }
 
-/// What is in a segment.
+/// The contents of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fill {
     /// Slots in use.
@@ -97,30 +97,30 @@ impl Fill {
     }
 }
 
-/// What is around the segment: only asked for where its fill does not decide.
+/// The surroundings of the segment, computed only if its fill does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Surroundings {
     pub(super) when_full: WhenFull,
-    /// Of the filter.
+    /// Items in the filter.
     pub(super) stored: u64,
     pub(super) capacity: u64,
     pub(super) slots: u64,
     /// The filter can be rebuilt to any size, unless it is a part of a larger one.
     pub(super) is_resizable: bool,
     pub(super) is_part: bool,
-    /// How often the segment was split: never, if it may hold what was planned.
+    /// How often the segment was split; never, if it may hold what was planned.
     pub(super) splits: u8,
     /// Entries of the overflow table for its keys, as far as they matter.
     pub(super) entries: usize,
     /// Its depth in the whole filter, and the segments of its region.
     pub(super) depth: u32,
     pub(super) region: usize,
-    /// Its fingerprints have no bit left to give.
+    /// Its fingerprints have no bit left for a split.
     pub(super) is_last_level: bool,
-    /// Segments of the filter, and as many as there would be if all were as deep as this one.
+    /// Segments of the filter, and their number if all were as deep as this one.
     pub(super) segments: u64,
     pub(super) segments_if_all_as_deep: u64,
-    /// Bytes that a split takes, that a rebuilt table takes, and that there are.
+    /// Bytes that a split takes, that a rebuilt table takes, and that are left.
     pub(super) split_bytes: u64,
     pub(super) rebuild_bytes: u64,
     pub(super) memory_left: u64,
@@ -132,13 +132,13 @@ impl Surroundings {
         self.is_resizable && !self.is_part
     }
 
-    /// Whether the whole filter is rebuilt faster than users notice, and then has larger segments.
+    /// Whether rebuilding the whole filter takes unnoticeable time, and gives larger segments.
     fn is_small(&self) -> bool {
         self.can_rebuild() && self.slots <= GROWING_SEGMENT_SLOTS
     }
 
-    /// Whether chance explains what a segment holds while the filter holds what it was planned for. A small filter is
-    /// judged as a whole.
+    /// Whether chance explains the fill of a segment while the filter holds what it was planned for. A small filter is
+    /// considered as a whole.
     fn is_as_planned(&self, thresholds: &Thresholds, fill: &Fill) -> bool {
         if self.is_small() {
             return self.stored < self.capacity;
@@ -148,8 +148,8 @@ impl Surroundings {
             && self.entries <= MOST_ENTRIES_BY_CHANCE
     }
 
-    /// Whether the fingerprints have no bit left to give, in a filter that is used and most of whose segments are as
-    /// deep: keys that share a prefix must not buy memory for all. Twice the slots then hold all items, however they
+    /// Whether the fingerprints have no bit left, in a filter that is well used and whose segments are mostly that deep:
+    /// keys that share a prefix must not make the whole filter grow. Twice the slots then hold all items, however they
     /// are spread.
     fn lacks_bits(&self) -> bool {
         self.is_last_level
@@ -201,7 +201,7 @@ fn decide_crowded(thresholds: &Thresholds, fill: &Fill, around: &Surroundings) -
     if is_crowded && around.when_full == WhenFull::Refuse {
         return Decision::Refuse(FullReason::NoRoom);
     }
-    // Beyond what its memory was planned for, an item may come to need an entry of the overflow table.
+    // Beyond the planned items, an item may need an entry of the overflow table.
     let has_memory = around.memory_left >= OVERFLOW_ENTRY_BYTES as u64;
     if !has_memory && (is_crowded || around.stored >= around.capacity) {
         return Decision::Refuse(FullReason::MemoryLimit);
@@ -209,8 +209,8 @@ fn decide_crowded(thresholds: &Thresholds, fill: &Fill, around: &Surroundings) -
     if is_crowded { Decision::Overflow } else { Decision::Evict }
 }
 
-/// Inserts, each of which may split a segment, after which no filter of this geometry that has had `segments` segments
-/// is rebuilt as a whole because its fingerprints lack bits; `stored` items are in it.
+/// The number of inserts, each of which may split a segment, for which no filter of this geometry with `segments`
+/// segments and `stored` items is rebuilt as a whole for lack of fingerprint bits.
 pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stored: u64) -> u64 {
     if !matches!(geometry.resolution, Resolution::Prefix { .. }) {
         return u64::MAX;

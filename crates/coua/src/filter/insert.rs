@@ -8,9 +8,9 @@ use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
-    /// Adds a copy of the key. O(1) expected; once in a while splits one segment, or doubles a small
-    /// filter: some 2 ms at the longest, and more where the system has to find new memory. A filter of few
-    /// hash bits, whose fingerprints have no bit left to give, is rebuilt each time it doubles: O(slots).
+    /// Adds a copy of the key. O(1) expected. Occasionally splits one segment, or doubles a small
+    /// filter, which takes up to about 2 ms, and more if the system must provide new memory. A filter of few
+    /// hash bits, whose fingerprints have no bit left for a split, is rebuilt each time it doubles: O(slots).
     ///
     /// # Errors
     ///
@@ -20,11 +20,11 @@ impl CuckooFilter {
         self.insert_one(key.hash_with(self.hasher), IfPresent::AddCopy).map(drop)
     }
 
-    /// Adds the key if it is absent, and says which. O(1) expected.
+    /// Adds the key if it is absent, and returns whether it was. O(1) expected.
     ///
-    /// Nothing is stored for a false positive, a key that is taken for another one. When the other one is
-    /// [removed](Self::remove), neither is there. So a set at a rate from which keys are removed takes each key
-    /// once, by [`insert`](Self::insert); with 64 hash bits it does not happen.
+    /// Nothing is stored for a false positive, a key that looks like another one. When the other one is
+    /// [removed](Self::remove), both are absent. So if keys are removed from a set at a rate, add each key
+    /// once, with [`insert`](Self::insert); with 64 hash bits this does not happen.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl CuckooFilter {
             }
             growth @ (Decision::Split | Decision::Rebuild) => {
                 if self.grow(growth, place.segment).is_ok() {
-                    // The key is elsewhere now, and is not refused any more: the filter has changed.
+                    // The filter has changed, so the key's place is another, and it is not refused any more.
                     self.stored += 1;
                     self.reinsert(AnyLevel, &self.segments.locate(hash));
                     return Ok(Insertion::Inserted);
@@ -96,8 +96,8 @@ impl CuckooFilter {
             }
             Decision::Refuse(reason) => reason,
         };
-        // A key that is there already is not refused. But at a limit of memory, the filter would grow with a
-        // higher one, and equal items are to make equal filters.
+        // A key that is present is not refused. But at a memory limit, the filter would grow with a
+        // higher limit, and equal items must make equal filters.
         if reason == FullReason::MemoryLimit || self.segments.copies(&place) == 0 {
             return Err(self.full(reason));
         }
@@ -111,8 +111,7 @@ impl CuckooFilter {
         EvictionChain::new(place)
     }
 
-    /// Everything that an insert does before it has to move other items; `None` if both buckets are full, and
-    /// nothing was changed yet.
+    /// The part of an insert before other items must move. Returns `None`, and changes nothing, if both buckets are full.
     #[inline(always)]
     pub(crate) fn try_place(
         &mut self,
@@ -143,7 +142,7 @@ impl CuckooFilter {
         let place = &place;
         let held = self.segments.copies(place);
         let has_slots = held >= Self::slots_for_copies(self.segments.level_of(place.segment));
-        // Most repeats are of keys with many copies: for those the overflow table need not be read.
+        // Most repeats are of keys with many copies, for which the overflow table need not be read.
         let is_in_overflow = || self.overflow_copies(place) > 0;
         if if_present == IfPresent::Skip && (held > 0 || is_in_overflow()) {
             return Ok(Some(Insertion::AlreadyPresent));
@@ -156,7 +155,7 @@ impl CuckooFilter {
             self.stored += 1;
             return Ok(Some(Insertion::Inserted));
         }
-        // A key that is there already is not refused.
+        // A key that is present is not refused.
         if !has_all_its_slots && held == 0 {
             return Err(self.full(FullReason::MaxItems));
         }
@@ -164,7 +163,7 @@ impl CuckooFilter {
         Ok(Some(Insertion::Inserted))
     }
 
-    /// Whether one more item would exceed the stated rate, and may not.
+    /// Whether one more item would exceed the stated rate, which is not allowed.
     #[inline(always)]
     fn is_at_max_items(&self) -> bool {
         self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
@@ -179,8 +178,8 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Puts a key into the free slot that its preview found; false if it found none or is stale, or items of its
-    /// segment are in no slot.
+    /// Puts a key into the free slot that its preview found. Returns false if it found none or is stale, or items of its
+    /// segment have no slot.
     #[inline(always)]
     pub(crate) fn insert_previewed(
         &mut self,

@@ -1,4 +1,4 @@
-//! What a filter knows where an insert finds both its buckets full, and how much memory it may still take.
+//! What an insert needs to know when both its buckets are full, and how much memory the filter may still take.
 
 use super::CuckooFilter;
 use super::copies::MOST_BYTES_TO_INSERT;
@@ -7,11 +7,11 @@ use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
 use crate::kernel::{Geometry, LevelGeometry};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, OVERFLOW_ENTRY_BYTES, fitted};
 
-/// Bytes of the overflow table for items that find no slot in the halves of a segment: few do.
+/// Bytes of the overflow table for the few items that find no slot in the halves of a segment.
 pub(super) const UNPLACED_BYTES: u64 = 64 * OVERFLOW_ENTRY_BYTES as u64;
 
 impl CuckooFilter {
-    /// What an insert does in a segment where both its buckets are full.
+    /// The decision for an insert in this segment when both its buckets are full.
     #[inline(always)]
     pub(crate) fn when_blocked(&self, index: u32) -> Decision {
         let fill = self.fill_of(index);
@@ -28,7 +28,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Whether that may change when other segments of its region split.
+    /// Whether this decision may change when other segments of its region split.
     #[inline(always)]
     pub(crate) fn depends_on_region(&self, level: &LevelGeometry, index: u32) -> bool {
         let (fill, thresholds) = (self.fill_of(index), &self.thresholds);
@@ -74,7 +74,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Segments of the region that a segment lies in, where it is so deep that they matter.
+    /// Segments in the region of a segment, if it is so deep that they matter.
     fn segments_in_region(&self, index: u32) -> usize {
         if self.segments.depth_of(index) + self.shard.bits < FREE_DEPTH {
             return 0;
@@ -104,13 +104,13 @@ impl CuckooFilter {
         can_rebuild && (is_small || self.segments.are_some_at_last_level())
     }
 
-    /// Limits the memory that the filter grows to, in bytes, as [`memory_bytes`](Self::memory_bytes) counts them.
+    /// Limits the memory of the filter, in bytes as counted by [`memory_bytes`](Self::memory_bytes).
     /// `None` (the default): no limit. O(1).
     ///
-    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the second copy of a key (in
-    /// slots of less than 32 bits, one beyond a bucket's slots), if it is the first that has no slot. Everything else
-    /// goes on, also in a filter that is larger already. Until the filter has grown, each item that its memory was
-    /// [planned](Self::capacity) for goes in, also the few of them that have no slot in the end; later, those whose
+    /// What would exceed the limit is refused: growth, [`reserve`](Self::reserve), and the first copy of a key that has
+    /// no slot (the second copy; in slots of less than 32 bits, one beyond a bucket's slots). Everything else
+    /// still works, even in a filter that is larger already. Until the filter has grown, it accepts all items that its
+    /// memory was [planned](Self::capacity) for, even the few that find no slot; later, those whose
     /// segments have free slots. While a filter is rebuilt, its old table is not counted. A clone has the same limit;
     /// snapshots, conversions and shared filters have none.
     ///
@@ -129,7 +129,7 @@ impl CuckooFilter {
     /// Bytes that the filter may still take; `u64::MAX` without a limit.
     pub(crate) fn memory_left(&self) -> u64 {
         match self.memory_limit {
-            // Not less: what is asked for may be as much, where it has no number.
+            // Requests of unknown size are `u64::MAX` too, and must fit.
             u64::MAX => u64::MAX,
             limit => limit.saturating_sub(self.memory_bytes() as u64),
         }
@@ -140,8 +140,8 @@ impl CuckooFilter {
         if self.memory_limit == u64::MAX {
             return true;
         }
-        // Twice: the ends of arenas may be too short for a segment. Once more what there is: the list of
-        // segments and the directory may double, or the whole filter.
+        // Twice, because the ends of arenas may be too short for a segment. And the present memory once more, because
+        // the list of segments and the directory may double, or the whole filter.
         let geometry = self.segments.geometry();
         let segment = geometry.slot_bytes() >> geometry.base_depth;
         let splits = segment.saturating_mul(2 * inserts as u64);

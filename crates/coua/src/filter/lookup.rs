@@ -7,21 +7,21 @@ use crate::segments::{Lookups, Segments};
 use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
-    /// Whether the key was inserted and not removed; true for another key with the false-positive
-    /// rate's probability. O(1): two memory accesses.
+    /// Whether the key was inserted and not removed. Also true for an absent key, with the probability of the
+    /// false-positive rate. O(1): two memory accesses.
     #[inline(always)]
     pub fn contains<K: Key>(&self, key: K) -> bool {
         self.contains_hash(key.hash_with(self.hasher))
     }
 
-    /// How many copies of the key are stored: never fewer than were inserted and not removed, more
-    /// only by the copies of a false positive. O(1), or O(log k) as said of [the type](Self).
+    /// The number of copies of the key: never fewer than were inserted and not removed, and more
+    /// only by the copies of a false positive. O(1), or O(log k) as described for [the type](Self).
     #[inline]
     pub fn count<K: Key>(&self, key: K) -> u64 {
         self.count_at(&self.segments.locate(key.hash_with(self.hasher)))
     }
 
-    /// Whether the key is there. Only the common case is inlined, so rare cases add no register pressure.
+    /// Whether the key is present. Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
         match self.segments.single().filter(|_| !self.overflow.has_overflowed()) {
@@ -37,7 +37,7 @@ impl CuckooFilter {
         with_levels!(Some(*level), |levels| self.contains_in(levels, hash))
     }
 
-    /// Whether the key is there, whose segment has this level.
+    /// Whether the key is present, if its segment has this level.
     #[inline(always)]
     fn contains_in(&self, levels: impl Levels, hash: KeyHash) -> bool {
         self.contains_at(levels, &self.segments.locate_by(levels, hash))
@@ -50,7 +50,7 @@ impl CuckooFilter {
             Some(is_held) => is_held,
             None => self.is_in_slots(*place),
         };
-        // Whether it is held is unpredictable: no branch on it, but in filters with overflowed items.
+        // The answer is unpredictable, so there is no branch on it, except in filters with overflowed items.
         if self.overflow.has_overflowed() {
             return is_held || self.is_in_overflow(*place);
         }
@@ -73,7 +73,7 @@ impl CuckooFilter {
         self.overflow_copies(place).saturating_add(u64::from(self.segments.copies(place)))
     }
 
-    /// Looks many keys up where all segments have one level, with one answer for each; false, and none, if
+    /// Looks up many keys if all segments have one level, with one answer for each. Returns false, without answers, if
     /// that is not possible.
     pub(crate) fn contains_in_vectors(&self, hashes: &[KeyHash], present: &mut [bool]) -> bool {
         let lookups = Lookups {

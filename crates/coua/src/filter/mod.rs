@@ -4,8 +4,8 @@
 //! segments, any number of buckets, a choice bit in every slot and an exact overflow table. See
 //! `docs/theory.md` for the formulas.
 //!
-//! [`Segments`] know what is in their slots. A filter adds to them what is in no slot, counts, limits, and the decision
-//! what an insert does whose buckets are full ([`growth`]).
+//! [`Segments`] hold the items in slots. A filter adds the items without a slot, counts, limits, and the decision
+//! what an insert does when its buckets are full ([`growth`]).
 
 mod compact;
 mod copies;
@@ -31,17 +31,17 @@ pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
 pub use policy::WhenFull;
 pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 
-/// A set, or multiset, of keys that answers "have I seen this before?" in a few bytes a key.
+/// A set or multiset of keys that answers "have I seen this before?" in a few bytes per key.
 ///
-/// * `contains` is never wrong about a key that was inserted and not removed. About other keys it
-///   errs with probability [`false_positive_rate`](Self::false_positive_rate).
-/// * A key may be inserted any number of times and removed as often.
-/// * Removing a key that was never inserted returns false, but with the false-positive rate's
-///   probability removes another key's copy: remove only what you inserted.
+/// * `contains` is always true for a key that was inserted and not removed. For other keys it is wrongly
+///   true with probability [`false_positive_rate`](Self::false_positive_rate).
+/// * A key may be inserted any number of times, and removed equally often.
+/// * Removing a key that was never inserted returns false, but with the probability of the false-positive
+///   rate it removes another key's copy: remove only what you inserted.
 ///
-/// All operations on one key take O(1) expected time, and O(log k) where k keys have no slot. Batches are several
-/// times faster than single calls once the table is larger than the processor's caches. Making a filter takes
-/// O(segments), and describing it O(1) unless a method says otherwise.
+/// All operations on one key take O(1) expected time, or O(log k) if k keys have no slot. Batches are several
+/// times faster than single calls once the table is larger than the processor's caches. Creating a filter takes
+/// O(segments); methods that describe it take O(1) unless they say otherwise.
 ///
 /// ```
 /// use coua::CuckooFilter;
@@ -61,14 +61,14 @@ pub struct CuckooFilter {
     stored: u64,
     policy: Policy,
     hasher: KeyHasher,
-    /// What of a larger filter this is.
+    /// The part of a larger filter that this is.
     shard: Shard,
     thresholds: Thresholds,
     /// Bytes of memory up to which it grows; `u64::MAX`: no limit.
     memory_limit: u64,
 }
 
-/// What the layers above ask.
+/// Accessors for the layers above.
 impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn as_segments(&self) -> &Segments {

@@ -42,12 +42,12 @@ pub(crate) struct Repeat {
     pub(crate) representative: KeyHash,
 }
 
-/// Copies by representative hash. Its order groups a segment's entries and makes snapshots reproducible. Each key is in
-/// one place: where it has nothing but extra copies, in a table that is small and fast; else in a tree, which no choice
+/// Copies by representative hash. The order groups a segment's entries and makes snapshots reproducible. Each key is in
+/// one place: if it has only extra copies, in a small and fast table, otherwise in a tree, which no choice
 /// of keys makes slow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverflowTable {
-    /// None of them: no table.
+    /// None if it would be empty.
     copies: Option<Box<CopyTable>>,
     tree: BTreeMap<u64, OverflowEntry>,
     overflowed: u64,
@@ -96,7 +96,7 @@ impl OverflowTable {
         self.add_to_tree(hash, entry);
     }
 
-    /// Adds extra copies of a key that has none in the table of copies; false if that has no place for them.
+    /// Adds extra copies of a key that has no entry in the table of copies. Returns false if the table refuses them.
     fn insert_extra(&mut self, hash: u64, extra: u32) -> bool {
         let is_in_tree = !self.tree.is_empty() && self.tree.contains_key(&hash);
         if extra == 0 || is_in_tree {
@@ -162,7 +162,7 @@ impl OverflowTable {
         self.copies.as_mut()?.get_mut(hash)
     }
 
-    /// Takes a key out of the table of copies; how many it had there.
+    /// Removes a key from the table of copies, and returns its number of copies there.
     fn remove_copies(&mut self, hash: u64) -> u32 {
         let Some(table) = &mut self.copies else { return 0 };
         let copies = table.remove(hash);
@@ -182,7 +182,7 @@ impl OverflowTable {
         self.overflowed
     }
 
-    /// Whether a key may be here that is in no slot. Extra copies always have a copy in a slot.
+    /// Whether there may be a key without a slot. Extra copies always have a copy in a slot.
     pub(crate) fn has_overflowed(&self) -> bool {
         self.overflowed > 0
     }
@@ -216,7 +216,7 @@ impl OverflowTable {
         })
     }
 
-    /// Those of keys that may have items without a slot.
+    /// The entries of keys that may have items without a slot.
     pub(super) fn tree_under(
         &self,
         prefix: u64,
@@ -232,7 +232,7 @@ impl OverflowTable {
     }
 }
 
-/// The table changes here alone, because each segment counts the items of its keys that are without a slot.
+/// The table changes only here, because each segment counts its items without a slot.
 impl CuckooFilter {
     /// Copies of a key that are in no slot.
     pub(crate) fn overflow_copies(&self, place: &Place) -> u64 {
@@ -250,16 +250,16 @@ impl CuckooFilter {
         self.segments.add_overflow(place.segment, entry.overflowed);
     }
 
-    /// Slots that copies of a key may take in a segment of this level; further ones are counted. Copies of a key
-    /// share two buckets, so they make evictions long, and segments split early. Where slots are wide, a count takes
+    /// Slots that copies of a key may take in a segment of this level; further copies are counted. Copies of a key
+    /// share two buckets, so they make evictions long and segments split early. With wide slots, a count takes
     /// hardly more memory than a slot.
     #[inline(always)]
     pub(crate) fn slots_for_copies(level: &LevelGeometry) -> u32 {
         if level.codec.slot_bits >= WIDE_SLOT_BITS { 1 } else { level.codec.slots }
     }
 
-    /// Keys of a segment some of whose copies found no slot; as many as `most` can tell. Where copies take one slot, that
-    /// they are counted tells nothing.
+    /// The number of keys of a segment with copies that found no slot, up to `most`. If copies take one slot, being
+    /// counted means nothing.
     pub(super) fn keys_without_room(&self, index: u32, most: usize) -> usize {
         let (segment, level) = (self.segments.get(index), self.segments.level_of(index));
         if Self::slots_for_copies(level) == 1 {
@@ -294,14 +294,14 @@ impl CuckooFilter {
         self.segments.add_overflow(place.segment, 0);
     }
 
-    /// Takes a copy of a key out of the overflow table that is in no slot; false if there is none.
+    /// Removes a copy of a key without a slot from the overflow table. Returns false if there is none.
     pub(super) fn take_overflowed(&mut self, segment: u32, representative: KeyHash) -> bool {
         let is_taken = self.overflow.take(representative, OverflowEntry::ONE_OVERFLOWED);
         self.segments.take_overflow(segment, u64::from(is_taken));
         is_taken
     }
 
-    /// Counts what the overflow table has for the keys of a segment.
+    /// Recounts the entries of the overflow table for the keys of a segment.
     pub(super) fn count_overflow(&mut self, index: u32) {
         self.segments.clear_overflow(index);
         let prefix = self.segments.get(index).prefix();
@@ -313,14 +313,14 @@ impl CuckooFilter {
         }
     }
 
-    /// So many entries follow, in the order of their hashes.
+    /// Announces `entries` entries, in the order of their hashes.
     pub(crate) fn expect_overflow(&mut self, entries: usize) {
         if entries > 0 {
             self.overflow.copies.get_or_insert_default().expect(entries);
         }
     }
 
-    /// Adds copies of a key that its segment counts already.
+    /// Adds copies of a key that its segment has already counted.
     pub(crate) fn adopt_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
         self.overflow.add(self.segments.representative_of(hash, &place), entry);

@@ -1,6 +1,6 @@
-//! Rebuilding the whole filter without the keys: reserving memory, giving it back.
+//! Rebuilds the whole filter without the keys, to reserve or free memory.
 //!
-//! A slot's cell has a representative hash. Putting it into another geometry that tells the same hashes apart
+//! A slot's cell has a representative hash. Inserting it into another geometry that distinguishes the same hashes
 //! gives the same answers.
 
 use super::{CuckooFilter, Decision, WhenFull};
@@ -10,7 +10,7 @@ use crate::kernel::{Geometry, Resolution};
 use crate::sizing::{self, OVERFLOW_ENTRY_BYTES, fitted};
 use crate::table::Segment;
 
-/// The most that a table may become by splits while it is filled.
+/// The limits of a table that may grow by splits while it is filled.
 #[derive(Clone, Copy)]
 struct Most {
     slots: u64,
@@ -18,7 +18,7 @@ struct Most {
 }
 
 impl CuckooFilter {
-    /// Grows as was decided. Places that were found before are stale.
+    /// Grows as decided. Invalidates places that were located before.
     pub(super) fn grow(&mut self, how: Decision, segment: u32) -> Result<(), OutOfMemory> {
         match how {
             Decision::Rebuild => self.move_to(self.doubled()),
@@ -33,8 +33,8 @@ impl CuckooFilter {
         Ok(hashes)
     }
 
-    /// The representative of every item, once for each copy: the smallest hash that the filter cannot tell from
-    /// the key's. A filter of as many hash bits into which they are inserted gives the same answers.
+    /// The representative of every item, once for each copy: the smallest hash that the filter cannot distinguish from
+    /// the key's. A filter with the same hash bits into which they are inserted gives the same answers.
     pub fn iter_hashes(&self) -> impl Iterator<Item = KeyHash> + '_ {
         let order = self.segments.in_hash_order();
         let in_slots = order.flat_map(|index| self.segments.representatives(index));
@@ -44,7 +44,7 @@ impl CuckooFilter {
         in_slots.chain(in_overflow)
     }
 
-    /// The geometry that fits `items` and tells the same hashes apart as this filter.
+    /// The geometry that fits `items` and distinguishes the same hashes as this filter.
     fn geometry_for(&self, items: u64) -> Geometry {
         let geometry = *self.segments.geometry();
         let Resolution::Cells { top_bits } = geometry.resolution else {
@@ -59,17 +59,17 @@ impl CuckooFilter {
         if joined.level(base_depth).is_some() { joined } else { geometry }
     }
 
-    /// Takes the memory for `additional` items at once, and no more than they need. O(slots).
+    /// Allocates the memory for `additional` items at once, and no more than they need. O(slots).
     ///
-    /// A filter that can grow, and whose keys cover only a part of all hashes (because they came in the order
-    /// of their hashes), is left to grow by itself.
+    /// Does nothing if the filter can grow, and its keys cover only a part of all hashes (because they arrived in the
+    /// order of their hashes).
     ///
-    /// A filter of fixed size has its memory already, unless it was [compacted](Self::compact); for it this
-    /// only checks the limits.
+    /// For a filter of fixed size, which has its memory unless it was [compacted](Self::compact), this only checks the
+    /// limits.
     ///
     /// # Errors
     ///
-    /// [`Full`] if `max_items` or the limit of memory would be exceeded, the size is fixed and too small,
+    /// [`Full`] if `max_items` or the memory limit would be exceeded, the size is fixed and too small,
     /// or there is not enough memory.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let items = self.stored.saturating_add(additional);
@@ -92,18 +92,18 @@ impl CuckooFilter {
         self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
     }
 
-    /// Gives memory back after removals: rebuilds the filter for the items it holds now.
+    /// Frees memory after removals: rebuilds the filter for its present items.
     ///
     /// O(slots); the old and the new table exist at the same time for a while. A filter of fixed size shrinks by
-    /// halves, others to measure. Nothing changes if there is no memory for the smaller table, if it would have
-    /// more bytes, or if the hashes are too unevenly spread to fit. Copies of a key have only two buckets: where
+    /// halves, others to the size they need. Nothing changes if there is no memory for the smaller table, if it would
+    /// take more bytes, or if the hashes are too uneven to fit. Copies of a key have only two buckets, so if
     /// most keys have several copies, the filter stays larger.
     pub fn compact(&mut self) {
         let mut last = None;
-        // In quarters of the items, for copies that need more slots.
+        // Tries 4/4 to 8/4 of the items, because copies need more slots.
         for quarters in 4..=8 {
             let geometry = self.geometry_for(self.stored.saturating_mul(quarters) / 4);
-            // Fixed sizes are halves of each other.
+            // Fixed sizes differ by halves, so a geometry may repeat.
             let is_tried = last.replace(geometry) == Some(geometry);
             // Without memory for the smaller table, or for trying it, the larger one stays.
             if !is_tried && self.gains_by(&geometry).unwrap_or(false) {
@@ -158,8 +158,8 @@ impl CuckooFilter {
         })
     }
 
-    /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as that is allowed. The
-    /// limit of memory has no say: with and without it, what is rebuilt must have the same bytes.
+    /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as allowed. Ignores the
+    /// memory limit, because a rebuilt filter must have the same bytes with and without it.
     fn split_overfull(&mut self, prefix: u64, depth: u32, most: Most) {
         let last = prefix | u64::MAX.unbounded_shr(depth);
         let mut next = Some(prefix);
@@ -178,7 +178,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Whether half as many evictions have failed in a segment as make it full, and it may be split.
+    /// Whether half the evictions that make a segment full have failed, and it may be split.
     fn must_split(&self, index: u32) -> bool {
         let segment = self.segments.get(index);
         segment.overflowed() > self.thresholds.most_overflowed / 2
@@ -196,9 +196,8 @@ impl CuckooFilter {
             && self.slots() + self.segments.geometry().segment_slots() <= most.slots
     }
 
-    /// Moves all items to a table of another geometry that tells the same hashes apart. Takes all
-    /// memory before it begins, and then cannot fail; memory before all segments that are still to be
-    /// moved is given back.
+    /// Moves all items to a table of another geometry that distinguishes the same hashes. Allocates all
+    /// memory before it begins, and then cannot fail; frees the old memory as segments are moved.
     pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let fullest = self.segments.iter().map(Segment::occupied).max();
@@ -211,7 +210,7 @@ impl CuckooFilter {
         }
         let order: Vec<u32> = self.segments.in_hash_order().collect();
         let lowest = self.segments.lowest_from(&order);
-        // A filter that shrinks stays smaller.
+        // A shrinking filter must stay smaller.
         let most = if target.slots() < self.slots() {
             Most { slots: self.slots(), bytes: self.segments.slot_bytes() }
         } else {

@@ -1,5 +1,4 @@
-//! Putting items back that are counted already, after a split or when the filter is rebuilt; and what becomes of those
-//! for which no slot is found.
+//! Reinserts items that are already counted, after a split or during a rebuild, and handles those that find no slot.
 
 use super::limits::UNPLACED_BYTES;
 use super::{CuckooFilter, OverflowEntry};
@@ -9,7 +8,7 @@ use crate::kernel::{AnyLevel, CandidateMove, Levels, Place, with_levels};
 use crate::segments::{EvictionChain, Prefetcher, Split, Step};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
-/// Overflowed items whose eviction may fail before the others are left in the overflow table.
+/// After this many failed evictions, the remaining overflowed items stay in the overflow table.
 const MOST_UNPLACED: u32 = 64;
 
 impl CuckooFilter {
@@ -20,7 +19,7 @@ impl CuckooFilter {
         }
     }
 
-    /// Lets an eviction chain move one item; whether it goes on.
+    /// Moves one item of an eviction chain. Returns whether the chain continues.
     #[inline(always)]
     pub(crate) fn step_chain(
         &mut self,
@@ -41,13 +40,13 @@ impl CuckooFilter {
     pub(crate) fn overflow_chain(&mut self, chain: EvictionChain) {
         let EvictionChain { segment, bucket, value, .. } = chain;
         self.segments.mark_overfull(segment);
-        // In a forged table it may be an item that no hash leads to. The overflow table has none of those: it
-        // becomes a copy of the item that its hash leads to.
+        // In a forged table it may be an item that no hash leads to. The overflow table must not hold such items, so it
+        // becomes a copy of the item that its representative leads to.
         let hash = self.segments.representative_in(segment, bucket, value);
         self.add_overflow(hash, OverflowEntry::ONE_OVERFLOWED);
     }
 
-    /// Splits a segment. Places that were found before are stale.
+    /// Splits a segment. Invalidates places that were located before.
     pub(super) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
         let most = match self.memory_left() {
             u64::MAX => u64::MAX,
@@ -75,7 +74,7 @@ impl CuckooFilter {
         }
         let chain = EvictionChain::new(place);
         let segment = self.segments.get(place.segment);
-        // Where many evictions have failed, one more would take all its steps and fail too.
+        // If many evictions have failed, one more would take all its steps and fail too.
         let is_hopeless =
             segment.is_overfull() && segment.overflowed() >= self.thresholds.most_overflowed;
         if is_hopeless { self.overflow_chain(chain) } else { self.finish_chain(chain) }
@@ -87,7 +86,7 @@ impl CuckooFilter {
     }
 
     /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
-    /// forged snapshot may have millions of them, and each would take all its steps.
+    /// forged snapshot may have millions of copies, and each would take all its steps.
     pub(super) fn reinsert_overflowed(&mut self, prefix: u64, depth: u32) {
         let overflowed: Vec<_> = self
             .overflow
@@ -110,7 +109,7 @@ impl CuckooFilter {
     }
 }
 
-/// A batch of items to be put into slots.
+/// A batch of items to put into slots.
 struct Reinsert<'a> {
     filter: &'a mut CuckooFilter,
     hashes: &'a [KeyHash],

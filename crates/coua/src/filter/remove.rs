@@ -1,4 +1,4 @@
-//! Taking a copy of a key away.
+//! Removes a copy of a key.
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{Key, KeyHash};
@@ -7,17 +7,17 @@ use crate::segments::{KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
-    /// Removes one copy of the key; false if there is none. O(1).
+    /// Removes one copy of the key. Returns false if there is none. O(1).
     ///
-    /// With the false-positive rate's probability, a key that was never inserted is taken for another one, whose
-    /// copy is then removed. So is a key that [`insert_unique`](Self::insert_unique) took for another one: then both
-    /// are gone.
+    /// A key that was never inserted may, with the probability of the false-positive rate, look like another one, whose
+    /// copy is then removed. The same holds for a key that looked present to [`insert_unique`](Self::insert_unique):
+    /// then both are gone.
     #[inline]
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         self.remove_one(key.hash_with(self.hasher))
     }
 
-    /// Removes all items. Memory stays as it is; [`compact`](Self::compact) gives it back. O(bytes).
+    /// Removes all items, but keeps the memory, which [`compact`](Self::compact) frees. O(bytes).
     pub fn clear(&mut self) {
         self.segments.clear();
         self.overflow = OverflowTable::default();
@@ -47,7 +47,7 @@ impl CuckooFilter {
         self.remove_at(levels, &place)
     }
 
-    /// Takes one copy away, from the overflow table first: slots are the cheaper place.
+    /// Removes one copy, from the overflow table first, because slots are cheaper.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, levels: impl Levels, place: &Place) -> bool {
         if self.segments.get(place.segment).has_overflow() {
@@ -61,8 +61,8 @@ impl CuckooFilter {
         is_taken
     }
 
-    /// Takes a copy away whose slot was found by a preview; `None` if the preview is stale, or the copy may be in
-    /// the overflow table.
+    /// Removes a copy from the slot that its preview found. Returns `None` if the preview is stale, or the copy may be
+    /// in the overflow table.
     #[inline(always)]
     pub(crate) fn remove_previewed(
         &mut self,
@@ -78,7 +78,7 @@ impl CuckooFilter {
         Some(is_taken)
     }
 
-    /// A mapped file may have said that fewer items are stored.
+    /// Subtracts removed items. A mapped file may have stated a smaller count.
     #[inline(always)]
     fn count_removed(&mut self, items: u64) {
         self.stored = self.stored.saturating_sub(items);
@@ -92,7 +92,7 @@ impl CuckooFilter {
             return false;
         }
         let hash = self.segments.representative(&place);
-        // Most keys have no entry: they are looked up once.
+        // Most keys have no entry, which takes one lookup.
         let held = self.overflow.of(hash);
         if held.extra > 0 {
             return self.overflow.take(hash, OverflowEntry::ONE_EXTRA);

@@ -1,4 +1,4 @@
-//! [`Key`]: what can be hashed. [`KeyPart`]: what has bytes of its own.
+//! [`Key`]: types that can be hashed. [`KeyPart`]: types that have bytes.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,23 +13,23 @@ use std::{
 
 use super::{KeyHash, KeyHasher};
 
-/// What filters take as keys: bytes, what has one stable form as bytes, and hashes made elsewhere.
+/// A key of a filter: bytes, a type with one stable form as bytes, or a hash computed elsewhere.
 ///
 /// | type | hashed as |
 /// |---|---|
 /// | strings, slices, arrays and vectors of bytes | their bytes |
 /// | integers of up to 64 bits, `bool` | eight bytes, little endian, whatever the type: `7_u8` and `7_i64` are one key; negative numbers are sign-extended |
-/// | `u128`, `i128` | sixteen bytes, little endian |
+/// | `u128`, `i128` | 16 bytes, little endian |
 /// | arrays of other integers, such as `[u32; 4]` | their elements' bytes, little endian, each as wide as its type |
 /// | `char` | its UTF-8 bytes, as the string of this one character |
 /// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | 4 or 16 bytes in network order |
 /// | `Path`, `OsStr` (Unix) | their bytes, not normalized |
 /// | `Uuid` (feature `uuid`) | its 16 bytes |
 /// | tuples of two to six of these | each part after its length, eight bytes, little endian: `("ab", "c")` is not `("a", "bc")` |
-/// | [`KeyHash`] | taken as it is |
+/// | [`KeyHash`] | used unchanged |
 ///
-/// The hash is part of what a filter stores, so it must be the same in every version and on every
-/// platform. An implementation for another type hands bytes, an integer or a tuple on to the hasher:
+/// Filters store the hash, so it must be the same in every version and on every
+/// platform. An implementation for another type passes bytes, an integer or a tuple to the hasher:
 ///
 /// ```
 /// use coua::{CuckooFilter, Key, KeyHash, KeyHasher};
@@ -55,14 +55,14 @@ use super::{KeyHash, KeyHasher};
     message = "`{Self}` cannot be a key of a filter",
     label = "has no bytes or hash that are the same everywhere",
     note = "keys are bytes and strings, integers, `bool`, `char`, addresses, tuples of these, and `KeyHash`",
-    note = "for another type give what identifies the value, such as `(&value.name, value.number)` or \
+    note = "for another type, use what identifies the value, such as `(&value.name, value.number)` or \
             `value.to_bits()`, or implement `coua::Key`"
 )]
 pub trait Key {
     /// The hash of this key.
     fn hash_with(&self, hasher: KeyHasher) -> KeyHash;
 
-    /// The hashes of many keys, in order. `space` may be used for them.
+    /// The hashes of many keys, in order. `space` may hold them.
     #[inline]
     fn hash_all<'a>(
         keys: &'a [Self],
@@ -78,12 +78,12 @@ pub trait Key {
     }
 }
 
-/// A key with bytes of its own, which can be a part of a tuple: every [`Key`] of this crate but tuples and
+/// A key that has bytes, so that it can be a part of a tuple: every [`Key`] of this crate except tuples and
 /// [`KeyHash`]es.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a key",
     label = "has no bytes that are the same everywhere",
-    note = "implement `coua::KeyPart` for it, or give its bytes"
+    note = "implement `coua::KeyPart` for it, or use its bytes"
 )]
 pub trait KeyPart {
     /// Calls `use_bytes` with the bytes.
@@ -125,7 +125,7 @@ macro_rules! keys {
 keys!(|key, bytes| bytes(key) => [] [u8], [] Vec<u8>, [const N: usize] [u8; N]);
 keys!(|key, bytes| bytes(key.as_bytes()) => [] str, [] String);
 
-// Narrower integers as the wider ones of the same value.
+// Narrower integers hash like wider ones of the same value.
 keys!(|key, bytes| bytes(&key.to_le_bytes()) => [] u64, [] i64, [] u128, [] i128);
 keys!(|key, bytes| u64::from(*key).with_bytes(bytes) => [] u8, [] u16, [] u32, [] bool);
 keys!(|key, bytes| i64::from(*key).with_bytes(bytes) => [] i8, [] i16, [] i32);
@@ -211,7 +211,7 @@ impl KeyHasher {
         key.hash_with(self)
     }
 
-    /// Hashes keys that are not in a slice, for a batch.
+    /// Hashes keys from an iterator, for a batch.
     ///
     /// ```
     /// let mut seen = coua::CuckooFilter::new();

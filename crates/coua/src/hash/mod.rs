@@ -1,4 +1,4 @@
-//! From key bytes to 64 hash bits.
+//! Hashes key bytes to 64 bits.
 //!
 //! The hash is part of every filter's meaning: it is specified outside this project, seeded, the
 //! same on every platform and in every language, and written into snapshots. Two algorithms:
@@ -17,16 +17,16 @@ pub use key::{Key, KeyPart};
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The 64-bit hash of a key. A filter sees nothing else of it.
+/// The 64-bit hash of a key. A filter uses nothing else of the key.
 ///
-/// Filters take the *most significant* bits as the place and the bits after them as the
-/// fingerprint, so a `KeyHash` made by hand must be uniform in all 64 bits.
+/// Filters use the *most significant* bits for the place and the bits after them for the
+/// fingerprint, so a `KeyHash` from another source must be uniform in all 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct KeyHash(u64);
 
 impl KeyHash {
-    /// Makes a hash from 64 bits that are uniform already.
+    /// Makes a hash from 64 uniform bits.
     #[inline]
     pub const fn from_u64(bits: u64) -> Self {
         Self(bits)
@@ -38,11 +38,11 @@ impl KeyHash {
         self.0
     }
 
-    /// Which of `shares` equal shares of all keys this one belongs to, from 0: how keys are divided among
-    /// files, runs and machines.
+    /// The number (from 0) of the share of this key, if all keys are divided into `shares` equal shares, such as
+    /// files, runs or machines.
     ///
-    /// A filter places keys by the first bits of their hashes, and those of one share must not be alike there:
-    /// so the last byte counts most here. The division is the same in every version and on every machine.
+    /// A filter places keys by the first bits of their hashes, which must differ within a share, so
+    /// the last byte counts most here. The division is the same in every version and on every machine.
     ///
     /// ```
     /// use coua::KeyHasher;
@@ -89,7 +89,7 @@ impl fmt::Debug for HashAlgorithm {
     }
 }
 
-/// Hashes keys for a filter. Small and `Copy`; filters with equal hashers agree about every key.
+/// Hashes keys for a filter. Small and `Copy`. Filters with equal hashers compute the same hash for every key.
 ///
 /// ```
 /// use coua::{HashAlgorithm, KeyHasher};
@@ -127,7 +127,7 @@ impl KeyHasher {
         self.algorithm
     }
 
-    /// Short keys are hashed inline: then the hash of the next key overlaps with the memory accesses of this one.
+    /// Hashes short keys inline, so that the hash of the next key overlaps with the memory accesses of this one.
     #[inline(always)]
     fn hash_bytes(self, key: &[u8]) -> KeyHash {
         match self.algorithm {

@@ -1,7 +1,7 @@
-//! Looking into a filter by its snapshot: its segments, buckets and slots, and where a key lies.
+//! Inspects a filter by its snapshot: segments, buckets, slots, and the place of a key.
 //!
-//! For debuggers, for pages that draw a filter, and for teaching. The snapshot lies in a file, of which only what
-//! is asked for is read, so that one of gigabytes opens at once; or in memory, where
+//! For debuggers, visualizations and teaching. The snapshot is in a file, of which only the requested parts
+//! are read, so that gigabytes open at once; or in memory, where
 //! [`write_to`](crate::CuckooFilter::write_to) wrote it.
 //!
 //! ```
@@ -34,21 +34,21 @@ use crate::window::{TEMPLATE, Window, window_of};
 
 pub use table::{Choice, Overflow, Parameters, Place, SegmentInfo, Slot, TableView};
 
-/// The filters that a snapshot holds: one, or those of the generations of a window.
+/// The filters in a snapshot: one, or the generations of a window.
 #[non_exhaustive]
 pub struct Contents {
-    /// How long items are remembered, if the filter forgets.
+    /// The window, if the filter has one.
     pub window: Option<Window>,
-    /// The time of a filter that forgets: when its present generation begins, or the items inserted so far.
+    /// The clock of a filter with a window: the beginning of its present generation, or the items inserted so far.
     pub time: u64,
     /// The filters. With a window: first the template, then the generations, oldest first.
     pub tables: Vec<TableView>,
-    /// Where the snapshot ends, in bytes. Others may follow.
+    /// The end of the snapshot, in bytes. Other bytes may follow.
     pub end: u64,
 }
 
 impl Contents {
-    /// Reads all but the segments of a snapshot that begins at offset 0. O(segments + overflow table).
+    /// Reads a snapshot that begins at offset 0, without its segments. O(segments + overflow table).
     ///
     /// # Errors
     ///

@@ -9,8 +9,7 @@ use crate::kernel::{ALTERNATE, Layout, Resolution};
 use crate::snapshot::{Header, LoadError, PartFront};
 use crate::table::Table;
 
-/// The table of a filter in a snapshot: all but the segments is read and checked at once, and a segment when
-/// it is asked for.
+/// The table of a filter in a snapshot. Segments are read and checked on request, everything else at once.
 pub struct TableView {
     header: Header,
     part: PartFront,
@@ -19,11 +18,11 @@ pub struct TableView {
     overflow: Vec<Overflow>,
 }
 
-/// What a filter was made with, and how many items it holds.
+/// The parameters of a filter, and its number of items.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// How keys are hashed; `None` if that takes a secret key.
+    /// How keys are hashed; `None` if that needs a secret key.
     pub hasher: Option<KeyHasher>,
     /// Disjoint or overlapping buckets.
     pub layout: Layout,
@@ -37,7 +36,7 @@ pub struct Parameters {
     pub hash_bits: f64,
     /// Whether the filter can be rebuilt to any size.
     pub is_resizable: bool,
-    /// What happens when there is no slot for an item.
+    /// What happens when no slot is free for an item.
     pub when_full: WhenFull,
     /// Steps after which an eviction chain gives up.
     pub max_evictions: u32,
@@ -67,7 +66,7 @@ pub struct SegmentInfo {
     pub bytes: Range<u64>,
 }
 
-/// Which of its two buckets an item lies in.
+/// Which of its two buckets an item is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The one that follows from the hash.
@@ -90,11 +89,11 @@ pub struct Slot {
     pub choice: Choice,
     /// The other bucket of the item, to which it may be moved.
     pub other_bucket: u64,
-    /// The smallest hash that would be stored like this: all that is known of the key.
+    /// The smallest hash that would be stored like this; nothing else is known of the key.
     pub representative: KeyHash,
 }
 
-/// Where a key lies, if it is there.
+/// The place of a key, if it is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -104,17 +103,17 @@ pub struct Place {
     pub primary: u64,
     /// The bucket that follows from the primary one and the fingerprint.
     pub alternate: u64,
-    /// What is stored of the hash, besides its place.
+    /// The stored part of the hash, besides its place.
     pub fingerprint: u64,
     /// The smallest hash that would be stored like this.
     pub representative: KeyHash,
 }
 
-/// An entry of the overflow table: exact counts of copies that have no slot.
+/// An entry of the overflow table: exact counts of copies without a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overflow {
-    /// What is known of the key.
+    /// The smallest hash that would be stored like this.
     pub representative: KeyHash,
     /// Copies of an item that has slots.
     pub extra: u64,
@@ -123,7 +122,7 @@ pub struct Overflow {
 }
 
 impl TableView {
-    /// The table of a part of a snapshot, with its entries of the overflow table.
+    /// The table of a part of a snapshot, with its overflow entries.
     pub(super) fn new(
         header: Header,
         part: PartFront,
@@ -157,12 +156,12 @@ impl TableView {
         }
     }
 
-    /// The number of the generation; `None` for a filter that is no generation.
+    /// The number of the generation; `None` for a filter that is not a generation.
     pub fn generation(&self) -> Option<u64> {
         self.generation
     }
 
-    /// What the filter was made with, and how many items it holds.
+    /// The parameters of the filter, and its number of items.
     pub fn parameters(&self) -> Parameters {
         let (policy, row) = (&self.header.policy, &self.part.row);
         let geometry = &row.geometry;
@@ -182,7 +181,7 @@ impl TableView {
         }
     }
 
-    /// How keys are hashed, with the secret key if that takes one.
+    /// How keys are hashed, with the secret key if one is needed.
     ///
     /// # Errors
     ///
@@ -201,7 +200,7 @@ impl TableView {
         &self.overflow
     }
 
-    /// Where the key with this hash lies, if it is there. O(log segments).
+    /// The place of the key with this hash, if it is present. O(log segments).
     pub fn locate(&self, hash: KeyHash) -> Place {
         // The first one begins with hash 0.
         let segment = self.part.segments.partition_point(|row| row.prefix <= hash.to_u64()) - 1;
@@ -217,15 +216,15 @@ impl TableView {
         }
     }
 
-    /// The slots in use of a segment, in their order. O(slots of a segment).
+    /// The used slots of a segment, in order. O(slots of a segment).
     ///
     /// # Errors
     ///
-    /// [`LoadError`]: the segment is damaged.
+    /// [`LoadError`] if the segment is damaged.
     ///
     /// # Panics
     ///
-    /// If there is no such segment.
+    /// If the segment does not exist.
     pub fn slots<R: Read + Seek>(
         &self,
         input: &mut R,
@@ -255,12 +254,12 @@ impl TableView {
         Ok(table)
     }
 
-    /// Checks all segments, one in memory at a time, and that the overflow table and the numbers of items fit them.
-    /// O(bytes).
+    /// Checks all segments, with one in memory at a time, and that the overflow table and the numbers of items match
+    /// them. O(bytes).
     ///
     /// # Errors
     ///
-    /// [`LoadError`] for what is damaged or cannot be.
+    /// [`LoadError`] for anything damaged or impossible.
     pub fn check<R: Read + Seek>(&self, input: &mut R) -> Result<(), LoadError> {
         let (mut stored, mut extra, mut last) = (0_u64, 0_u64, None);
         for (number, segment) in self.segments.iter().enumerate() {

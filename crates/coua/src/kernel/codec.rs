@@ -1,7 +1,7 @@
 //! How slots are encoded in words. [`LevelVectors`](super::LevelVectors) read and write them.
 //!
 //! A slot value is `fingerprint << tag_bits | position | choice`; 0 is an empty slot. Disjoint buckets
-//! need no position. Where buckets overlap, the slot alone does not tell which bucket its item belongs to,
+//! need no position. Where buckets overlap, the slot alone does not determine the bucket of its item,
 //! so it stores its position in that bucket: one bit, for buckets of two.
 //!
 //! A bucket that fits into one 8-byte load is `b` values side by side. A wider one begins with the low
@@ -13,7 +13,7 @@
 //! wide     low 0 | low 1 | low 2 | low 3 | rest 0 | rest 1 | rest 2 | rest 3 | zeros
 //! ```
 //!
-//! What one load holds of a slot is its *lane*. All lanes of a bucket are compared at once
+//! The part of a slot in one load is its *lane*. All lanes of a bucket are compared at once
 //! ([`LevelVectors::lookup`](super::LevelVectors::lookup)); a rest is read only where its lane fits. The low bits of a value are
 //! never all 0, so empty slots show in the lanes alone. Wide buckets that overlap cannot be laid out like
 //! that: they take one load a slot.
@@ -182,7 +182,7 @@ impl SlotCodec {
         Self { tag_bits, tag_factor, encoding, ..self }
     }
 
-    /// The same, with what the compiler knows of buckets with [`quads`](Self::quads).
+    /// The same, with the compile-time properties of buckets with [`quads`](Self::quads).
     #[inline(always)]
     pub(super) fn with_quads(self) -> Self {
         let known = Self { slots: 4, lane_bits: 16, lane_of_bit: 1 << 12, ..self };
@@ -217,7 +217,7 @@ impl SlotCodec {
         }
     }
 
-    /// Whether items of another bucket may lie in a bucket's slots.
+    /// Whether a bucket's slots may hold items of another bucket.
     pub(crate) fn overlap(&self) -> bool {
         self.tag_bits == 2
     }

@@ -1,4 +1,4 @@
-//! Which hashes a filter tells apart, and how its segments look at each depth.
+//! Which hashes a filter distinguishes, and the layout of its segments at each depth.
 //!
 //! Pure arithmetic. A [`LevelGeometry`] is what the operations work with; a [`Geometry`] makes one for
 //! each depth.
@@ -9,7 +9,7 @@ use super::level::LevelGeometry;
 /// Buckets of a segment stay below this, so that the alternate bucket takes two short multiplications.
 pub(crate) const MAX_BUCKETS: u64 = 1 << 32;
 
-/// What stays the same in a filter until it is rebuilt. Plain numbers; also the snapshot's header.
+/// The properties that a filter keeps until it is rebuilt. Plain numbers; also the snapshot's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) layout: Layout,
@@ -23,7 +23,7 @@ pub(crate) struct Geometry {
     pub(crate) resolution: Resolution,
 }
 
-/// Which hashes a filter tells apart.
+/// Which hashes a filter distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolution {
     /// The first `bits` bits of the hash, whatever the geometry: may be rebuilt to any size.
@@ -40,7 +40,7 @@ impl Geometry {
         Self { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits: LOW_BITS, resolution }
     }
 
-    /// Number of hashes told apart; the false-positive rate with n items is n / cells.
+    /// The number of hashes that a filter distinguishes; the false-positive rate with n items is n / cells.
     pub(crate) fn cells(&self) -> f64 {
         match self.resolution {
             Resolution::Prefix { bits } => f64::from(bits).exp2(),
@@ -71,7 +71,7 @@ impl Geometry {
         u64::try_from(u128::from(segment) << self.base_depth).unwrap_or(u64::MAX)
     }
 
-    /// Top bits of the fingerprint at `depth`, or `None` where the fingerprint has none to give.
+    /// Top bits of the fingerprint at `depth`, or `None` if the fingerprint has none left.
     fn top_bits(&self, depth: u32) -> Option<u32> {
         match self.resolution {
             Resolution::Cells { top_bits } => (self.base_depth + top_bits).checked_sub(depth),
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// With C cells, a hash h lies in cell floor(h C / 2^64): the law is exact.
+    /// With C cells, a hash h is in cell floor(h C / 2^64): the law is exact.
     #[test]
     fn all_cells_have_the_same_size() {
         for (geometry, levels) in all() {

@@ -7,7 +7,7 @@
 //! r * m  bucket . ttttt | lllll            t: top bits of the fingerprint, l: scaled to 2^g - 1
 //! ```
 //!
-//! Every step preserves order, so a slot stands for one *cell*, an interval of hashes. The smallest hash
+//! Every step preserves order, so a slot represents one *cell*, an interval of hashes. The smallest hash
 //! of that interval, its [`LevelGeometry::representative`], finds the same cell again. All rebuilding
 //! (compaction, merging, conversion) is "take the representative, insert it"; a split does the same on the
 //! cell's number.
@@ -23,7 +23,7 @@ use super::codec::{Encoding, SlotCodec};
 /// Choice bit of a slot value: 0 in the primary bucket, 1 in the alternate bucket.
 pub(crate) const ALTERNATE: u64 = 1;
 
-/// Where a key lies, and the slot value that stands for it there.
+/// The place of a key, and the slot value that represents it there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
@@ -40,7 +40,7 @@ pub(crate) struct LevelGeometry {
     pub(crate) buckets: u64,
     /// Bits of the hash that choose a segment.
     pub(crate) depth: u32,
-    /// The bits of a hash after the segment's prefix, as far as the filter tells them apart.
+    /// The bits of a hash after the segment's prefix, as far as the filter distinguishes them.
     pub(crate) suffix_mask: u64,
     /// `buckets`, as many places higher as the suffix lies below the top of a word.
     pub(super) scaled_buckets: u64,

@@ -1,4 +1,4 @@
-//! What is known of levels before a loop over keys begins.
+//! Properties of levels that are known before a loop over keys begins.
 //!
 //! A loop that finds the geometry of each key's segment anew, and asks at every step whether buckets are
 //! narrow or wide, takes a quarter more instructions than one that knows.
@@ -7,12 +7,12 @@ use super::codec::Encoding;
 use super::level::LevelGeometry;
 use crate::simd::Quads;
 
-/// What is known of the levels of all segments that a loop touches.
+/// The known properties of the levels of all segments that a loop touches.
 pub(crate) trait Levels: Copy {
     /// The one level of all segments, or what the segment's own level is.
     fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry;
 
-    /// What compares single keys with whole buckets, where that is known.
+    /// The comparison of single keys with whole buckets, if known.
     #[inline(always)]
     fn quads(self) -> Option<&'static Quads> {
         None

@@ -1,4 +1,4 @@
-//! What slots mean: a key is located, compared and written here, all slots of a bucket at once.
+//! The meaning of slots: a key is located, compared and written here, all slots of a bucket at once.
 //!
 //! A key's hash becomes a [`Place`] by the [`LevelGeometry`] of its segment. A [`SlotCodec`](codec::SlotCodec) says how the
 //! slots of a bucket lie in words. The arithmetic on them is written once, on vectors of buckets ([`LevelVectors`]): single

@@ -18,7 +18,7 @@ const MOST_MOVES: usize = 8;
 pub(crate) struct CandidateMove {
     /// The item's position in the full bucket.
     pub(crate) position: u32,
-    /// The bucket that it goes to, and its value there.
+    /// The target bucket, and its value there.
     pub(crate) bucket: u64,
     pub(crate) value: u64,
     /// Whether that bucket has a free slot; if not, one of its items is evicted in turn.

@@ -1,6 +1,6 @@
 //! Whole buckets written one after the other.
 //!
-//! Putting a value into its slot reads and changes up to three words. Where all values are known
+//! Putting a value into its slot reads and changes up to three words. If all values are known
 //! beforehand, every bit is written once, in its order, and none is read.
 
 use super::codec::{Encoding, LOAD_BITS, SlotCodec};

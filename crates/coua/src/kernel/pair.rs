@@ -191,7 +191,7 @@ impl LevelVectors<Words> {
         self.read(segment, self.first_bits(Words.splat(number)))
     }
 
-    /// What is stored at a position of a bucket.
+    /// The value stored at a position of a bucket.
     #[inline(always)]
     pub(crate) fn stored_at(
         &self,

@@ -57,7 +57,7 @@ impl LevelGeometry {
         first + self.on_words().alternate_of(in_child, fingerprint).number()
     }
 
-    /// The smallest hash of the cell that `value` in `bucket` stands for; `prefix` is the segment's
+    /// The smallest hash of the cell that `value` in `bucket` represents; `prefix` is the segment's
     /// hash prefix, in the most significant bits.
     pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
         let primary = if value & ALTERNATE == 0 {

@@ -73,7 +73,7 @@ impl Parent<'_> {
         with_vectors(Divide { parent: self, slots, moved });
     }
 
-    /// Moves the items that lie in their primary bucket to their primary buckets in the children, side by side.
+    /// Moves the items that are in their primary bucket to their primary buckets in the children, side by side.
     /// `values`, with space for a vector after the last slot, gets what the slots store, and `items` the number
     /// of items of each bucket. For disjoint buckets.
     pub(crate) fn keep(&self, values: &mut [u64], items: &mut [u8]) {
@@ -107,7 +107,7 @@ impl<'a, I: Isa> SegmentSlots<'a, I> {
         Self { level: LevelVectors::new(isa, level), segment }
     }
 
-    /// What is in the slots from `first` on; the value of a free slot is 0, and so is that of one at `end` or after.
+    /// The values of the slots from `first` on; 0 for a free slot, and at `end` or after.
     #[inline(always)]
     fn items(&self, first: u64, end: u64) -> Items<I::Vector> {
         let Self { level, segment } = self;

@@ -9,7 +9,7 @@ use super::level::LevelGeometry;
 use crate::simd::{Isa, Vector, Word, Words};
 use crate::table::Segment;
 
-/// The segments that buckets lie in.
+/// The segments of the buckets.
 pub(crate) trait Source<V>: Copy {
     /// Eight bytes of each segment, from this byte on, as little-endian numbers. Panics if they are not all there.
     fn load(self, at: V) -> V;
@@ -76,7 +76,7 @@ pub(crate) struct LookupResult<V: Vector> {
     pub(crate) marks: V,
 }
 
-/// What a change of one slot of each bucket writes.
+/// The bytes that a change of one slot of each bucket writes.
 pub(crate) struct SlotChange<V> {
     /// The byte of the segment where the bucket's word begins, and the word as it becomes.
     pub(crate) at: V,
@@ -126,7 +126,7 @@ impl<I: Isa> LevelVectors<I> {
     }
 }
 
-/// Where keys lie.
+/// The places of keys.
 impl<I: Isa> LevelVectors<I> {
     /// [`LevelGeometry::locate`], by products of halves.
     #[inline(always)]
@@ -193,7 +193,7 @@ impl<I: Isa> LevelVectors<I> {
     }
 }
 
-/// What is in buckets.
+/// The content of buckets.
 impl<I: Isa> LevelVectors<I> {
     /// Reads the buckets that begin at these bits of their segments.
     #[inline(always)]
@@ -433,7 +433,7 @@ impl<I: Isa> LevelVectors<I> {
             & self.splat(self.codec().high)
     }
 
-    /// Marks the slots whose lanes have none of these bits.
+    /// Marks the slots whose lanes have these bits clear.
     #[inline(always)]
     pub(crate) fn lanes_without(&self, bucket: &Buckets<I::Vector>, bits: u64) -> I::Vector {
         self.zero_lanes(bucket.lanes() & self.splat(self.codec().ones * bits))
@@ -466,7 +466,7 @@ impl<I: Isa> LevelVectors<I> {
         first_bits.multiply(self.splat(ones)) & self.splat(last_lane)
     }
 
-    /// The position of the first mark; some position where there is none.
+    /// The position of the first mark; any position if there is none.
     #[inline(always)]
     pub(crate) fn first_position(&self, marks: I::Vector) -> I::Vector {
         let &SlotCodec { high, lane_bits, slots, lane_of_bit, .. } = self.codec();
@@ -527,7 +527,7 @@ mod tests {
         .collect()
     }
 
-    /// The positions of a bucket that store what a function says of each.
+    /// The positions of a bucket whose values satisfy a predicate.
     type Find<'a> = dyn Fn(&dyn Fn(u32) -> u64) -> Vec<u64> + 'a;
 
     /// What is read of a bucket at once, beside the positions that a function finds in the plain slots.

@@ -40,7 +40,7 @@ impl EvictionChain {
     }
 }
 
-/// What came of a chain's step.
+/// The result of a chain's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Continues,

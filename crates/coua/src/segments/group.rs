@@ -6,7 +6,7 @@ use crate::hash::KeyHash;
 use crate::kernel::{CandidateMove, GroupMoves, Levels, Place};
 
 impl Segments {
-    /// Looks many keys up, with one answer for each; false, and none, if that cannot be done in vectors.
+    /// Looks up many keys, with one answer each. Returns false, without answers, if vectors are not possible.
     pub(crate) fn contains_in_vectors<F: Fn(KeyHash) -> bool>(
         &self,
         lookups: &Lookups<'_, F>,
@@ -25,7 +25,7 @@ impl Segments {
         })
     }
 
-    /// Locates a key by what a loop knows of all levels, and prefetches its buckets.
+    /// Locates a key with the levels known in a loop, and prefetches its buckets.
     #[inline(always)]
     pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Place {
         let place = self.locate_by(levels, hash);

@@ -1,8 +1,8 @@
 //! Joining segments: the inverse of a [`split`](super::split), for filters that have become mostly empty.
 //!
 //! Two segments whose prefixes differ in the last bit become one, a level up, where fingerprints have one bit
-//! more. Their items are told by their representatives, as in a rebuild, but only these items move: so a large
-//! filter gives memory back in steps. What a step does follows from the slots alone, so equal filters stay equal.
+//! more. Their items are identified by their representatives, as in a rebuild, but only these items move, so a
+//! large filter frees memory in steps. A step depends only on the slots, so equal filters stay equal.
 
 use super::Segments;
 use crate::error::{OutOfMemory, reserve};

@@ -1,8 +1,8 @@
-//! The segments of a filter: where a key lies, and what is in its two buckets.
+//! The segments of a filter: the place of a key, and the content of its two buckets.
 //!
 //! [`Segments`] locate a key, put it into a slot, take it out, evict, split and join. They know no limit, no count of
-//! items and no overflow table: an eviction chain that fails returns its item, and segments split when they are told.
-//! What an insert does is decided above, in the filter.
+//! items and no overflow table: an eviction chain that fails returns its item, and segments split on request.
+//! The filter decides what an insert does.
 
 mod evict;
 mod group;
@@ -25,7 +25,7 @@ pub(crate) use split::Split;
 use uniform::UniformTable;
 pub(crate) use uniform::{KeyGroup, Lookups, Preview, Wanted, has};
 
-/// What came of placing a key that may be there already.
+/// The result of placing a key that may be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     Placed,
@@ -37,7 +37,7 @@ pub(crate) enum Attempt {
     Unclear,
 }
 
-/// What to do with a key that is in no slot.
+/// What to do with a key that has no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfAbsent {
     Place,
@@ -81,7 +81,7 @@ impl Segments {
         Ok(segments)
     }
 
-    /// The table, without what leads to its segments.
+    /// The table, without the directory.
     pub(crate) fn into_table(self) -> Table {
         self.table
     }
@@ -104,14 +104,14 @@ impl Segments {
     }
 }
 
-/// Where a key lies.
+/// The place of a key.
 impl Segments {
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash) -> Place {
         self.level_for(hash).locate(hash, self.directory.segment_of(hash))
     }
 
-    /// Locates a key by what a loop knows of all levels.
+    /// Locates a key with the levels known in a loop.
     #[inline(always)]
     pub(crate) fn locate_by(&self, levels: impl Levels, hash: KeyHash) -> Place {
         let segment = self.directory.segment_of(hash);
@@ -146,7 +146,7 @@ impl Segments {
         &self.levels[usize::from(self.table.segment(segment).level())]
     }
 
-    /// The level of a segment, by what a loop knows of all levels.
+    /// The level of a segment, with the levels known in a loop.
     #[inline(always)]
     pub(crate) fn level_in(&self, levels: impl Levels, segment: u32) -> LevelGeometry {
         levels.uniform_or(|| *self.level_of(segment))
@@ -192,7 +192,7 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn representative_of(&self, hash: KeyHash, place: &Place) -> KeyHash {
         match self.geometry.resolution {
-            // Each of the hashes that are told apart has a cell of its own.
+            // Each distinguished hash has its own cell.
             Resolution::Prefix { bits } => {
                 let first_bits = KeyHash::from_u64(hash.to_u64() & !u64::MAX.unbounded_shr(bits));
                 debug_assert_eq!(first_bits, self.representative(place));
@@ -202,7 +202,7 @@ impl Segments {
         }
     }
 
-    /// The smallest hash of the cell that a value in a bucket stands for.
+    /// The smallest hash of the cell that a value in a bucket represents.
     pub(crate) fn representative_in(&self, segment: u32, bucket: u64, value: u64) -> KeyHash {
         let prefix = self.table.segment(segment).prefix();
         self.level_of(segment).representative(prefix, bucket, value)
@@ -416,7 +416,7 @@ impl Segments {
         self.table.memory_bytes() + self.directory.memory_bytes()
     }
 
-    /// Bytes of them that do not come from the heap. O(number of mappings).
+    /// Bytes of memory not from the heap. O(number of mappings).
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.table.mapped_bytes()
     }
@@ -426,13 +426,13 @@ impl Segments {
         self.table.lowest_from(order)
     }
 
-    /// Gives back the memory before an address, in the arena that it lies in: no segment there may be used any more.
+    /// Frees the memory before an address in its arena: no segment there may be used any more.
     pub(crate) fn discard_before(&mut self, address: *const u8) {
         self.table.discard_before(address);
     }
 }
 
-/// What is noted of a segment's items outside of its slots.
+/// Records about a segment's items outside of its slots.
 impl Segments {
     /// An eviction failed there.
     pub(crate) fn mark_overfull(&mut self, index: u32) {

@@ -146,7 +146,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which keys were refused; all others were inserted.
+    /// [`BatchRefused`] lists the refused keys; all others were inserted.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
         self.insert_groups(keys, |shard, group, from| shard.insert_batch(&group.hashes[from..]))
     }
@@ -157,8 +157,8 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which absent keys were refused; all others were processed. To learn their
-    /// answers then, call [`insert_unique_batch_into`](Self::insert_unique_batch_into).
+    /// [`BatchRefused`] lists the absent keys that were refused; all others were processed. To get their
+    /// answers, use [`insert_unique_batch_into`](Self::insert_unique_batch_into).
     ///
     /// ```
     /// use coua::Insertion::{AlreadyPresent, Inserted};
@@ -177,7 +177,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] tells which absent keys were refused: their answer is [`Insertion::Refused`].
+    /// [`BatchRefused`] lists the absent keys that were refused: their answer is [`Insertion::Refused`].
     pub fn insert_unique_batch_into<K: Key>(
         &self,
         keys: &[K],

@@ -28,9 +28,8 @@ use crate::shards::{ShardPlan, Shards};
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
-/// The promises are those of [`CuckooFilter`], for every interleaving of threads. Operations on one
-/// key happen one after the other; a batch is not one step but many, in the order of its keys where
-/// they are equal.
+/// The guarantees are those of [`CuckooFilter`], for every interleaving of threads. Operations on one
+/// key happen one after the other. A batch is not one step but many; equal keys keep their order.
 ///
 /// The filter is split into shards, four for each processor and up to 64, each with a lock. Batches take a lock
 /// once for many keys: where speed matters, use batches of thousands of keys. A filter that
@@ -40,16 +39,16 @@ use crate::shards::{ShardPlan, Shards};
 /// Shards grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter takes 40 bytes
 /// for each that finds no slot, unless it was made with the `capacity`.
 ///
-/// Operations on one key take O(1) expected time, as those of [`CuckooFilter`] do, and wait while another
+/// Operations on one key take O(1) expected time, as in [`CuckooFilter`], and wait while another
 /// thread changes the key's shard; changes also wait for lookups there.
 ///
 /// In asynchronous code: no lock outlives a call, so none is held across an `await`. A call for one key waits for
-/// others' work on some thousand keys of its shard, microseconds to a millisecond, and when it grows for one split.
-/// Batches, [`snapshot`](Self::snapshot), [`clear`](Self::clear) and what describes all shards take time with their
-/// keys or bytes: give those to a thread that may block. While a snapshot is copied, all changes wait.
+/// others' work on some thousand keys of its shard, microseconds to a millisecond, or for one split if the shard grows.
+/// The time of batches, [`snapshot`](Self::snapshot), [`clear`](Self::clear) and descriptions of all shards grows with
+/// their keys or bytes: run them on a thread that may block. While a snapshot is copied, all changes wait.
 ///
-/// Making a filter takes O(segments). What
-/// describes it takes O(1); a sum visits one shard after the other, and waits while that is changed.
+/// Creating a filter takes O(segments). Methods that describe it take O(1); a sum visits one shard after the other, and
+/// waits while that is changed.
 ///
 /// ```
 /// use coua::{CuckooFilter, Insertion, SharedCuckooFilter};

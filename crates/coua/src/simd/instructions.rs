@@ -17,7 +17,7 @@ use super::{avx2, avx512};
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "x86-64 only"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum InstructionSet {
-    /// What every processor of the architecture has.
+    /// Instructions that every processor of the architecture has.
     Portable,
     /// Counting and finding bits in one instruction: x86-64-v2 and BMI.
     Bits,

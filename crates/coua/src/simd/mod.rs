@@ -1,6 +1,6 @@
 //! Vectors of 64-bit numbers, as wide as the processor has them.
 //!
-//! [`Vector`] is what the arithmetic on keys and buckets needs, and no more. Its instances are a word, AVX2 and
+//! [`Vector`] has the operations that the arithmetic on keys and buckets needs, and no more. Its instances are a word, AVX2 and
 //! AVX-512. Processors of other kinds take the word: NEON multiplies no 64-bit numbers.
 //!
 //! A [`Vector`] or an [`Isa`] is the proof that the processor has the instructions: an `Isa` is
@@ -75,7 +75,7 @@ pub(crate) trait Isa: Copy {
     /// The first numbers of a slice.
     fn load(self, values: &[u64]) -> Self::Vector;
 
-    /// What a function returns for each lane.
+    /// The result of a function for each lane.
     #[inline(always)]
     fn collect(self, mut number: impl FnMut(usize) -> u64) -> Self::Vector {
         let mut numbers = [0; MOST_LANES];
@@ -123,7 +123,7 @@ pub(crate) trait Vector:
     /// Shifts each number by its own number of bits, fewer than a word has.
     fn shl_each(self, bits: Self) -> Self;
 
-    /// The same, but what is shifted by more than a word is 0.
+    /// The same, but a shift by a word or more gives 0.
     #[inline(always)]
     fn shl_far(self, bits: Self) -> Self {
         self.shl_each(bits)
@@ -163,7 +163,7 @@ pub(crate) trait Vector:
     /// The smaller ones; all are below 2^63.
     fn min(self, other: Self) -> Self;
 
-    /// The number of zero bits below the lowest bit that is set, where an instruction tells it.
+    /// The number of zero bits below the lowest bit that is set, if there is an instruction for it.
     #[inline(always)]
     fn trailing_zeros(self) -> Option<Self> {
         None

@@ -9,21 +9,21 @@ use crate::kernel::{
 use crate::sizing::{COPIES_ENTRY_BYTES, HASH_VALUES};
 use crate::table::Segment;
 
-/// Segments of a filter of fixed size have at most this many slots. Larger ones reach no higher load;
-/// smaller ones vary more in the number of items that fall to them.
+/// The most slots in a segment of a filter of fixed size. Larger segments reach no higher load;
+/// smaller ones vary more in their number of items.
 const FIXED_SEGMENT_SLOTS: u64 = 1 << 16;
-/// Segments of a growing filter have at most this many slots. Their larger variation does little
-/// harm there, because a full one splits. A split takes a quarter of the time, and a batch has four times
+/// The most slots in a segment of a growing filter. Their larger variation does little
+/// harm, because a full one splits. A split takes a quarter of the time, and a batch has four times
 /// as many segments to work in.
 pub(crate) const GROWING_SEGMENT_SLOTS: u64 = 1 << 14;
 
-/// How full (items / slots) a filter is meant to become.
+/// Planned loads (items / slots).
 pub(crate) struct Loads {
     /// The whole filter, if its size is fixed. Safe for segments of 2^15 and more slots, the spread
     /// of items over segments included; a few items may end in the overflow table.
     pub(crate) fixed: f64,
-    /// The whole filter, if it grows: so much lower than `split` that the spread of items over
-    /// segments (about 1 %) splits next to none of them before the capacity is reached.
+    /// The whole filter, if it grows: so far below `split` that the spread of items over
+    /// segments (about 1 %) splits almost none of them before the capacity is reached.
     pub(crate) growing: f64,
     /// A segment of a growing filter, before it splits.
     pub(crate) split: f64,
@@ -76,7 +76,7 @@ fn sized(like: Geometry, items: u64, depths: RangeInclusive<u32>) -> Geometry {
         Resolution::Cells { .. } => FIXED_SEGMENT_SLOTS,
         Resolution::Prefix { .. } => GROWING_SEGMENT_SLOTS,
     };
-    // One bucket more than the load asks for: with few items chance weighs more.
+    // One bucket more than the load needs: with few items chance matters more.
     let slots = (items.max(1) as f64 / load).ceil() + f64::from(slots_per_bucket);
     let depth = (slots / most_slots as f64).max(1.0).log2().ceil() as u32;
     let depth = depth.clamp(*depths.start(), *depths.end());
@@ -122,11 +122,11 @@ pub(crate) fn too_small(rate: f64, items: u64, most: f64) -> BuildError {
     if smallest < 1.0 {
         return BuildError::RateTooSmall { rate, smallest };
     }
-    // Not even the coarsest filter can be that large.
+    // Even the coarsest filter would be too large.
     BuildError::OutOfMemory(OutOfMemory { bytes: u64::MAX })
 }
 
-/// `like` for `items` items of which `bits` bits of the hash are remembered; it can grow.
+/// `like` for `items` items, with `bits` remembered bits of the hash; it can grow.
 pub(crate) fn prefix(like: Geometry, items: u64, bits: u32) -> Result<Geometry, BuildError> {
     check_hash_bits(bits)?;
     let geometry = fitted(Geometry { resolution: Resolution::Prefix { bits }, ..like }, items);
@@ -141,7 +141,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     };
     // A representative has at most 63 bits after the prefix.
     let sized = sized(like, items, bits.saturating_sub(63)..=bits);
-    // What the widest slot cannot hold of the hash must be told by the place.
+    // The bits that the widest slot cannot hold must follow from the place.
     let top_bits = max_fingerprint_bits(like.layout, like.slots_per_bucket) - LOW_BITS;
     let widest = u128::from((1u64 << LOW_BITS) - 1) << top_bits;
     let least = (1u128 << (bits - sized.base_depth)).div_ceil(widest) as u64;
@@ -154,7 +154,7 @@ pub(crate) fn table_bytes(geometry: &Geometry) -> u64 {
     geometry.slot_bytes().saturating_add(lists)
 }
 
-/// Cells in which more items are expected to meet than a bucket has slots: with n items in C cells a
+/// The expected number of cells with more items than a bucket has slots: with n items in C cells a
 /// cell holds k of them with the Poisson probability of mean n / C. Each takes an entry of the overflow
 /// table.
 fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
@@ -168,7 +168,7 @@ fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
     for copies in 1..=geometry.slots_per_bucket {
         exactly *= mean / f64::from(copies);
     }
-    // The sum of the terms beyond, because one minus the others would cancel all digits.
+    // Sums the terms beyond, because one minus the others would cancel all digits.
     let mut crowded = 0.0;
     for copies in geometry.slots_per_bucket + 1.. {
         exactly *= mean / f64::from(copies);
@@ -180,17 +180,17 @@ fn crowded_cells(geometry: &Geometry, items: u64) -> f64 {
     cells * crowded
 }
 
-/// What a cuckoo filter comes to, before it is built: see
+/// The size and rate of a cuckoo filter before it is built; returned by
 /// [`CuckooFilterBuilder::plan`](crate::CuckooFilterBuilder::plan).
 ///
-/// A segment to which chance gave far more than its share splits before the others; a table of more than 2 MiB
-/// takes memory for it in steps of 2 MiB.
+/// A segment that gets far more than its share by chance splits before the others; a table of more than 2 MiB
+/// allocates memory for it in steps of 2 MiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CuckooPlan {
     /// Items at the stated rate.
     pub items: u64,
-    /// False-positive rate with that many items, 0..=1, at most what was asked for.
+    /// False-positive rate with these items, 0..=1, at most the requested one.
     pub rate: f64,
     /// Bits of the hash remembered: the rate with n items is n / 2^`hash_bits`.
     pub hash_bits: f64,
@@ -200,11 +200,11 @@ pub struct CuckooPlan {
     pub slots: u64,
     /// Independent segments.
     pub segments: u64,
-    /// Memory of the filter with that many items, the overflow table included.
+    /// Memory of the filter with these items, including the overflow table.
     pub bytes: u64,
-    /// The part of `bytes` that the exact overflow table is expected to take: 16 bytes for each group of
-    /// items beyond a bucket's slots that cannot be told apart. Next to nothing unless the rate is
-    /// coarse and a bucket has one or two slots.
+    /// The part of `bytes` for the expected overflow table: 16 bytes for each group of more
+    /// indistinguishable items than a bucket has slots. Almost nothing unless the rate is
+    /// high and a bucket has one or two slots.
     pub overflow_bytes: u64,
 }
 

@@ -11,8 +11,8 @@ pub fn quotient(items: u64, rate: f64) -> Option<u64> {
     fits.then_some((slots as f64 * (remainder + 2.125) / 8.0) as u64)
 }
 
-/// 3-wise binary fuse filter (Graf, Lemire 2022): 1.125 fingerprints of whole bits an item. `None` if they
-/// have more than 64.
+/// 3-wise binary fuse filter (Graf, Lemire 2022): 1.125 fingerprints of whole bits per item. `None` if they
+/// need more than 64 bits.
 pub fn binary_fuse(items: u64, rate: f64) -> Option<u64> {
     let bits = (-rate.log2()).ceil();
     (bits <= 64.0).then_some((items as f64 * 1.125 * bits / 8.0) as u64)

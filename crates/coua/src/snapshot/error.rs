@@ -1,4 +1,4 @@
-//! Why a snapshot cannot be loaded.
+//! Errors of loading snapshots.
 
 use std::fmt;
 use std::io;
@@ -10,14 +10,14 @@ use crate::error::OutOfMemory;
 /// The version of the format: the only one.
 pub(crate) const VERSION: u16 = 1;
 
-/// A snapshot cannot be loaded. Nothing of it was used.
+/// A snapshot cannot be loaded. No part of it was used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// Reading failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The bytes do not begin like a filter.
+    /// The bytes do not begin with a filter.
     #[error("not a Coua filter")]
     NotAFilter,
     /// A filter of another kind.
@@ -25,12 +25,12 @@ pub enum LoadError {
     Kind {
         /// What was found: `cuckoo` or `Bloom`.
         found: &'static str,
-        /// What was to be read.
+        /// The kind that was expected.
         expected: &'static str,
     },
     /// Written by a later version of the format.
     #[error(
-        "filter format version {found} is not known (version {VERSION} is): it was written by a newer coua, or is \
+        "unknown filter format version {found} (expected {VERSION}): written by a newer coua, or \
          damaged"
     )]
     Version {
@@ -38,20 +38,18 @@ pub enum LoadError {
         found: u16,
     },
     /// The filter uses features of the format that this version does not know.
-    #[error(
-        "filter uses features of its format that are not known ({found:#x}): it was written by a newer coua"
-    )]
+    #[error("unknown filter format features {found:#x}: written by a newer coua")]
     Features {
         /// The features found, a bit each.
         found: u32,
     },
-    /// The filter forgets: read it as [`Generations`](crate::window::Generations).
-    #[error("filter has a window: it must be read as generations")]
+    /// The filter has a window: read it as [`Generations`](crate::window::Generations).
+    #[error("filter has a window, and must be read as generations")]
     Window,
     /// The bytes end too early, or continue after the end.
     #[error("{}", wrong_length(*expected, *found))]
     Length {
-        /// Bytes that the header announces, at least.
+        /// The fewest bytes, according to the header.
         expected: u64,
         /// Bytes found.
         found: u64,
@@ -71,10 +69,10 @@ pub enum LoadError {
         found: u64,
     },
     /// The filter uses a secret hash key: read it with that key.
-    #[error("filter needs its secret hash key to be read")]
+    #[error("filter cannot be read without its secret hash key")]
     KeyNeeded,
-    /// The secret hash key is not the one that the filter was built with.
-    #[error("the secret hash key is not the one of this filter")]
+    /// The filter was built with another secret hash key.
+    #[error("wrong secret hash key for this filter")]
     WrongKey,
     /// There is not enough memory for the filter.
     #[error("{0}")]

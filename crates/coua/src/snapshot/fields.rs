@@ -1,4 +1,4 @@
-//! Little-endian fields and checksums: what a snapshot's header, tables and trailer are made of.
+//! Little-endian fields and checksums of a snapshot's header, tables and trailer.
 
 use std::io::Read;
 
@@ -24,7 +24,7 @@ pub(crate) fn expect(
     if found == wanted { Ok(()) } else { wrong(name, found) }
 }
 
-/// Refuses a part that is not what was written.
+/// Refuses a part that differs from what was written.
 pub(crate) fn intact<T: PartialEq>(found: &T, written: &T, part: Part) -> Result<(), LoadError> {
     if found == written { Ok(()) } else { Err(LoadError::Checksum { part }) }
 }
@@ -41,7 +41,7 @@ pub(crate) fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
-/// Reads `bytes` bytes. Memory is taken only for those that are there.
+/// Reads `bytes` bytes. Allocates memory only for bytes that exist.
 pub(super) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     let mut data = Vec::new();
     let read = input.take(bytes).read_to_end(&mut data)? as u64;

@@ -1,4 +1,4 @@
-//! All that stands before the segments of a snapshot, read and checked by the rules of [`read`](super::read).
+//! The bytes before the segments of a snapshot, read and checked by the rules of [`read`](super::read).
 
 use std::io::Read;
 
@@ -20,7 +20,7 @@ pub(crate) struct SegmentRow {
     /// The smallest hash of the segment.
     pub(crate) prefix: u64,
     pub(crate) depth: u32,
-    /// The number of its level: the depth less the base depth.
+    /// The number of its level: the depth minus the base depth.
     pub(crate) level: u8,
     /// Where the segment begins in the snapshot, and its length.
     pub(crate) offset: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Front {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) bytes: u64,
-    /// Whether the snapshot is all of them; otherwise other bytes may follow.
+    /// Whether the snapshot takes all bytes; otherwise other bytes may follow.
     pub(crate) is_whole: bool,
 }
 
@@ -96,7 +96,7 @@ impl Front {
         self.parts.iter().fold(0, |sum, part| sum.saturating_add(of(&part.row)))
     }
 
-    /// Reads the overflow table and the trailer, from an input that stands after the segments.
+    /// Reads the overflow table and the trailer, from an input positioned after the segments.
     pub(crate) fn overflow_bytes(&self, input: &mut impl Read) -> Result<Vec<u8>, LoadError> {
         let overflow = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
         let found = read_exactly(input, TRAILER_BYTES)?;
@@ -112,8 +112,8 @@ impl PartFront {
         Self { row, levels, segments: Vec::new(), first: 0 }
     }
 
-    /// Reads the rows of the segment table, and returns where the segments end that begin at `offset`. Each row is
-    /// checked as it comes, so that a file which is long but holds nothing (a sparse one) ends here.
+    /// Reads the rows of the segment table, and returns the end of the segments that begin at `offset`. Checks each row at
+    /// once, so that a long but empty (sparse) file is refused early.
     fn read_rows(
         &mut self,
         input: &mut impl Read,
@@ -169,7 +169,7 @@ impl PartFront {
         &self.levels[usize::from(row.level)]
     }
 
-    /// What a segment of this part is called in errors.
+    /// The name of a segment of this part in errors.
     pub(super) fn name_of(&self, segment: usize) -> Part {
         Part::Segment(self.first + segment as u64)
     }

@@ -1,5 +1,5 @@
 //! The header of a snapshot and the rows of its part table: fixed little-endian fields, checked before anything
-//! else is believed.
+//! else is used.
 //!
 //! `docs/format.md` is the normative description.
 
@@ -43,7 +43,7 @@ const WHEN_FULL: [(u32, WhenFull); 3] =
 /// The secret key of a filter, if it has one.
 pub(crate) type SecretKey = Option<[u8; 16]>;
 
-/// The hash as a snapshot stores it: a secret key is not stored, only how to recognize it.
+/// The hash as a snapshot stores it: instead of a secret key, a value that recognizes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredHash {
     algorithm: u32,
@@ -85,11 +85,10 @@ impl StoredHash {
     }
 }
 
-/// The window of a filter that forgets, as a snapshot stores it. [`window`](crate::window) knows what the numbers
-/// mean, and checks them.
+/// The window of a filter, as a snapshot stores it. [`window`](crate::window) interprets and checks the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct StoredWindow {
-    /// Not 0, which is the clock of a filter that never forgets: there all is 0.
+    /// Not 0; in a filter without a window, all fields are 0.
     pub(crate) clock: u32,
     pub(crate) generations: u32,
     pub(crate) length: u64,
@@ -115,10 +114,10 @@ pub(crate) struct Header {
     pub(crate) overflow: u64,
 }
 
-/// What a snapshot says of one filter besides its segments and its copies without a slot.
+/// The data of one filter in a snapshot, besides its segments and its copies without a slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PartRow {
-    /// Of the generation; 0 for a filter that never forgets.
+    /// The number of the generation; 0 for a filter without a window.
     pub(crate) number: u64,
     pub(crate) geometry: Geometry,
     pub(super) segments: u64,
@@ -129,7 +128,7 @@ pub(crate) struct PartRow {
 }
 
 impl Header {
-    /// Of filters like the first, with these rows and `data` bytes of segments.
+    /// The header of filters like the first, with these rows and `data` bytes of segments.
     pub(super) fn of(
         first: &CuckooFilter,
         window: Option<StoredWindow>,
@@ -163,7 +162,7 @@ impl Header {
         self.tables_end().div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT)
     }
 
-    /// The length of the whole.
+    /// The length of the snapshot.
     pub(crate) fn length(&self) -> u64 {
         let entries = self.overflow_entries.saturating_mul(ENTRY_BYTES);
         self.overflow.saturating_add(entries).saturating_add(TRAILER_BYTES)
@@ -296,7 +295,7 @@ impl PartRow {
         Ok(Self { number, geometry, segments, overflow_entries, len, stored })
     }
 
-    /// Depth that no segment exceeds.
+    /// The maximum depth of a segment.
     pub(super) fn deepest(&self) -> u32 {
         deepest(self.segments as usize)
     }

@@ -18,9 +18,9 @@ use crate::snapshot::read::{Snapshot, read, read_in_place};
 use crate::table::Table;
 
 /// Reads a snapshot as a [`CuckooFilter`](crate::CuckooFilter), or as
-/// [`Generations`](crate::window::Generations), which also take the snapshot of a filter that never forgets.
+/// [`Generations`](crate::window::Generations), which also accept the snapshot of a plain filter.
 ///
-/// Every byte is checked, before memory is taken for it, unless the snapshot is used in place: from a file that is
+/// Every byte is checked, before memory is allocated for it, unless the snapshot is used in place: in a file that is
 /// [mapped](Self::map), or [over](Self::over) bytes in memory.
 ///
 /// ```
@@ -48,7 +48,7 @@ pub struct Load {
 }
 
 impl fmt::Debug for Load {
-    /// Keeps the secret key to itself.
+    /// Hides the secret key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { begin, end, .. } = self;
         f.debug_struct("Load").field("begin", begin).field("end", end).finish_non_exhaustive()
@@ -66,7 +66,7 @@ impl Load {
         self.file(&File::open(path)?)
     }
 
-    /// Reads snapshots of filters without a secret key.
+    /// Reads whole snapshots of filters without a secret key.
     pub fn new() -> Self {
         Self::default()
     }
@@ -76,10 +76,10 @@ impl Load {
         Self { key: key.into(), ..self }
     }
 
-    /// The snapshot lies in these bytes of what is read: it begins with the first one. If the range has an end, the
+    /// Reads a snapshot from these bytes of the input: it begins with the first one. If the range has an end, the
     /// snapshot must end there too. If not, it ends where its header says, and other bytes may follow.
     ///
-    /// Without a part, the snapshot is all that is read.
+    /// Without a part, the snapshot is the whole input.
     ///
     /// ```
     /// use coua::{CuckooFilter, Load};
@@ -114,7 +114,7 @@ impl Load {
         Self { begin, end, is_open: end.is_none(), ..self }
     }
 
-    /// Reads a file that is open already: a regular one from its beginning, whatever its position.
+    /// Reads an open file; a regular file from its beginning, whatever its position.
     ///
     /// # Errors
     ///
@@ -136,8 +136,8 @@ impl Load {
         read(&bytes[self.begin as usize..], extent, self.key)
     }
 
-    /// Reads a snapshot from a stream: to its end, or, of an open [part](Self::part), up to the snapshot's last byte
-    /// and no further. O(bytes), which are held in memory in addition to the filter meanwhile.
+    /// Reads a snapshot from a stream: to its end, or, for a [part](Self::part) without an end, exactly up to the
+    /// snapshot's last byte. O(bytes), which are also held in memory meanwhile.
     ///
     /// # Errors
     ///
@@ -146,30 +146,30 @@ impl Load {
         let mut input = input.take(self.end.unwrap_or(u64::MAX));
         io::copy(&mut input.by_ref().take(self.begin), &mut io::sink())?;
         let (header, mut bytes) = read_header(&mut input)?;
-        // One byte more, to find what is appended. Grows with what arrives, not with what is announced.
+        // One byte more, to detect appended bytes. Grows with what arrives, not with what the header states.
         let rest = header.length() - bytes.len() as u64 + u64::from(!self.is_open);
         input.take(rest).read_to_end(&mut bytes)?;
         let whole = Extent { bytes: bytes.len() as u64, is_whole: true };
         read(&bytes[..], whole, self.key)
     }
 
-    /// Opens a snapshot without reading it: the file is mapped, and only what an operation touches
-    /// comes into memory. O(segments + overflow tables), under a millisecond for a million items.
+    /// Opens a snapshot without reading it: the file is mapped, and only the pages that an operation touches
+    /// are loaded. O(segments + overflow tables), under a millisecond for a million items.
     ///
     /// Changes stay in memory, on private copies of the pages they touch; the file is never written.
     /// Growth takes ordinary memory.
     ///
-    /// Everything but the segments is checked as in [`open`](Self::open). Damage in a segment gives wrong
-    /// answers, and a wrong number of items, where `open` would give an error; no access leaves the
-    /// mapping, and no operation does unbounded work. [Verify](crate::window::Generations::verify) a file
-    /// of doubtful origin first.
+    /// Everything except the segments is checked as in [`open`](Self::open). Damage in a segment leads to wrong
+    /// answers and a wrong number of items, where `open` would return an error; no access leaves the
+    /// mapping, and no operation does unbounded work. [Verify](crate::window::Generations::verify) files
+    /// that you do not trust first.
     ///
     /// The file must not be changed or truncated while the filter exists; replacing it, as
     /// [`save_atomically`](crate::CuckooFilter::save_atomically) does, is safe: this filter keeps
     /// the old one.
     ///
-    /// Where mapping is not possible (a pipe, a file system or platform without it, overlapping
-    /// buckets) the file is read.
+    /// If mapping is not possible (a pipe, a file system or platform without it, overlapping
+    /// buckets), the file is read.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl Load {
         self.map_file(&File::open(path)?)
     }
 
-    /// [`map`](Self::map) for a file that is open already; it may be closed afterwards. A [part](Self::part) of it may
+    /// [`map`](Self::map) for an open file, which may be closed afterwards. A [part](Self::part) of it may
     /// begin at any byte; a multiple of 64 is fastest.
     ///
     /// # Errors
@@ -208,14 +208,14 @@ impl Load {
     }
 
     /// Opens a snapshot in bytes that the caller holds or maps, such as `Arc<[u8]>` or `memmap2::Mmap`, and uses them
-    /// where they lie: checked as by [`map`](Self::map), and as fast. The bytes live as long as the filter, which can
-    /// only be asked; a [clone](Clone) of it has memory of its own, and can be changed.
+    /// in place: checked as by [`map`](Self::map), and equally fast. The filter owns the bytes, and is
+    /// read-only; a [clone](Clone) of it has its own memory, and can be changed.
     ///
-    /// The snapshot may begin at any address; a multiple of 64 is fastest. One of overlapping buckets is read.
+    /// The snapshot may begin at any address; a multiple of 64 is fastest. One with overlapping buckets is copied.
     ///
     /// # Errors
     ///
-    /// As [`bytes`](Self::bytes), but for damage in a segment.
+    /// As [`bytes`](Self::bytes), except for damage in a segment.
     ///
     /// ```
     /// use coua::{CuckooFilter, Load};
@@ -244,7 +244,7 @@ impl Load {
         read_in_place(Cursor::new(bytes), self.begin, extent, self.key, table).map(ReadOnly)
     }
 
-    /// Where the snapshot may lie in an input of `length` bytes.
+    /// The extent of the snapshot in an input of `length` bytes.
     fn extent(self, length: u64) -> Result<Extent, LoadError> {
         let end = self.end.map_or(length, |end| end.min(length));
         match end.saturating_sub(self.begin) {
@@ -253,7 +253,7 @@ impl Load {
         }
     }
 
-    /// Where it may lie in a regular file.
+    /// The extent of the snapshot in a regular file.
     #[cfg(feature = "file")]
     fn extent_of(self, file: &File) -> Result<Option<Extent>, LoadError> {
         let metadata = file.metadata()?;
@@ -261,7 +261,7 @@ impl Load {
     }
 }
 
-/// A filter over bytes that belong to another owner, made by [`Load::over`]: it can be asked, and not changed.
+/// A read-only filter over bytes that the caller provided, created by [`Load::over`].
 #[derive(Debug)]
 pub struct ReadOnly<F>(F);
 

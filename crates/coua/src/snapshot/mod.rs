@@ -4,8 +4,8 @@
 //! header | part table | segment table | padding | segments | overflow table | trailer
 //! ```
 //!
-//! A part is one filter: a snapshot holds one, or the generations of a filter that forgets.
-//! Every byte is covered by a checksum or checked to be zero. Segments lie in hash order, each
+//! A part is one filter: a snapshot holds one, or the generations of a filter with a window.
+//! Every byte is covered by a checksum or checked to be zero. Segments are in hash order, each
 //! aligned to 64 bytes and padded for loads of whole words, so that they can be used in place.
 //! `docs/format.md` is the normative description.
 

@@ -1,15 +1,15 @@
-//! From a snapshot to filters. The bytes are hostile until checked.
+//! Reads filters from a snapshot. The bytes are hostile until checked.
 //!
-//! Nothing is allocated that the length of the input does not justify, and everything that the
+//! No allocation exceeds what the length of the input justifies, and everything that the
 //! operations rely on is verified: counts against the slots, places against the geometry. Bytes that
-//! are consistent but wrong can only make a filter that answers wrongly.
+//! are consistent but wrong can only produce a filter with wrong answers.
 //!
-//! A snapshot used *in place* opens at once, and only what is touched is read. All but the segments is read and
-//! checked as ever, so that places, counts and the overflow table agree with each other. The segments are not
+//! A snapshot used *in place* opens at once, and only what is touched is read. Everything except the segments is read
+//! and checked as always, so that places, counts and the overflow table agree with each other. The segments are not
 //! read, so no operation may rely on the value of a slot. The bounds hold by geometry:
 //! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint
-//! bucket lie in the segment. In overlapping buckets a value's position bit could point out of the segment, so
-//! snapshots with those are read instead.
+//! bucket are in the segment. In overlapping buckets a value's position bit could point out of the segment, so
+//! snapshots with them are read instead.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -24,30 +24,30 @@ use crate::snapshot::header::{ENTRY_BYTES, SecretKey, StoredWindow};
 use crate::snapshot::slots;
 use crate::table::{SegmentMut, Table};
 
-/// Overflowed copies that a key may have. Filters have no more than twice as many as a bucket has slots.
+/// The most overflowed copies of a key that are accepted. Filters have at most twice the slots of a bucket.
 const MOST_OVERFLOWED: u64 = 1024;
 /// From this many slots on, a forged count of slots in use could overflow.
 const MOST_SLOTS_IN_PLACE: u64 = 1 << 31;
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Debug)]
 pub struct Loaded {
     pub(crate) window: Option<StoredWindow>,
-    /// With their numbers, at least one.
+    /// The filters with their numbers, at least one.
     pub(crate) filters: Vec<(u64, CuckooFilter)>,
 }
 
-/// What a snapshot can be read as. Only types of this library can: the others cannot name what they would be made of.
+/// A type that a snapshot can be read as. Implemented only in this library, because others cannot name its parameter.
 pub trait Snapshot: Sized {
     /// Whether a snapshot with this window, or without one, may be read at all.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// [`LoadError`] if it may not.
     #[doc(hidden)]
     fn check(window: Option<StoredWindow>) -> Result<(), LoadError>;
 
-    /// Of all that was read.
+    /// Creates the filter from the contents.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ pub(super) fn read<F: Snapshot>(
     F::of(loaded)
 }
 
-/// Opens the snapshot that begins at `begin` of the input, whose segments are used where they lie: `table` makes an
-/// empty table of these bytes of the input. If that is not possible, the snapshot is read.
+/// Opens the snapshot at `begin` of the input, whose segments are used in place: `table` makes an
+/// empty table over these bytes of the input. If that is not possible, the snapshot is read.
 pub(super) fn read_in_place<F: Snapshot>(
     mut input: impl Read + Seek,
     begin: u64,
@@ -120,7 +120,7 @@ pub(super) fn read_in_place<F: Snapshot>(
     front.finish(&mut input, hasher, tables).and_then(F::of)
 }
 
-/// Checks every byte of a snapshot without making a filter of it.
+/// Checks every byte of a snapshot without creating a filter.
 #[cfg(feature = "file")]
 pub(crate) fn verify(mut input: impl Read, extent: Extent) -> Result<(), LoadError> {
     /// Bytes that are read at a time.
@@ -142,7 +142,7 @@ pub(crate) fn verify(mut input: impl Read, extent: Extent) -> Result<(), LoadErr
     front.overflow_bytes(&mut input).map(drop)
 }
 
-/// Refuses extra copies of a key that is in no slot.
+/// Refuses extra copies of a key without a slot.
 fn check_extra_copies(filter: &CuckooFilter) -> Result<(), LoadError> {
     let segments = filter.as_segments();
     let without_item = filter.overflow().iter().find(|&(hash, entry)| {
@@ -152,7 +152,7 @@ fn check_extra_copies(filter: &CuckooFilter) -> Result<(), LoadError> {
 }
 
 impl Front {
-    /// Reads what follows the segments, puts the filters together, and checks the parts against each other.
+    /// Reads the bytes after the segments, assembles the filters, and checks the parts against each other.
     fn finish(
         self,
         input: &mut impl Read,
@@ -179,7 +179,7 @@ impl Front {
     }
 }
 
-/// Adds the entries of an overflow table, which are checked.
+/// Checks the entries of an overflow table, and adds them.
 fn restore_overflow(
     filter: &mut CuckooFilter,
     entries: impl Iterator<Item = (KeyHash, OverflowEntry)>,
@@ -209,7 +209,7 @@ pub(crate) fn entries(table: &[u8]) -> impl Iterator<Item = (KeyHash, OverflowEn
 }
 
 impl PartFront {
-    /// Where its segments lie in the snapshot.
+    /// The range of its segments in the snapshot.
     pub(crate) fn place(&self) -> Range<u64> {
         let end = |row: &SegmentRow| row.offset + row.bytes;
         let (first, last) = (self.segments.first(), self.segments.last());
@@ -221,13 +221,13 @@ impl PartFront {
         geometry.layout != Layout::Overlapping && geometry.segment_slots() < MOST_SLOTS_IN_PLACE
     }
 
-    /// Adds the segments of all rows to a table; `check` gets the number of each, and may fill it.
+    /// Adds the segments of all rows to a table; `check` is called with the number of each, and may fill it.
     fn add_segments(
         &self,
         table: &mut Table,
         mut check: impl FnMut(usize, &mut SegmentMut<'_>) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
-        // All rows have been read, so their number is no empty announcement.
+        // All rows have been read, so their number is real.
         table.reserve_segments(self.segments.len())?;
         for (number, row) in self.segments.iter().enumerate() {
             let index = table.add_segment(row.bytes, row.prefix, row.level)?;
@@ -241,7 +241,7 @@ impl PartFront {
         Ok(())
     }
 
-    /// Reads the segment of this number, where the input stands, and checks it.
+    /// Reads the segment with this number at the position of the input, and checks it.
     pub(crate) fn read_segment(
         &self,
         input: &mut impl Read,
@@ -253,11 +253,11 @@ impl PartFront {
         input.read_exact(segment.bytes_mut(bytes))?;
         let found = checksum_of(segment.bytes(bytes));
         intact(&found, &row.checksum, self.name_of(number))?;
-        // If they are not sound, no number of slots is right.
+        // If slots are invalid, no count can match.
         let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
         expect("slots in use", used, row.occupied)?;
         if used == 0 {
-            // Bits of no slot may be set. A segment without items is all zero.
+            // Padding bits might be set. A segment without items is all zero.
             segment.bytes_mut(bytes).fill(0);
         }
         Ok(())

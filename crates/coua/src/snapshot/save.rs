@@ -1,4 +1,4 @@
-//! A file replaced by a snapshot in one step: where its name leads, and how a change of names becomes durable.
+//! Replaces a file by a snapshot in one step: follows its name, and makes the change durable.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use crate::filter::CuckooFilter;
 
 impl CuckooFilter {
-    /// Writes the snapshot to `path` so that at every moment, also after a crash, `path` is the old
-    /// file or the new one, whole: a temporary file in the same folder is written, synced and renamed.
-    /// O(bytes), and waits until they are on the disk.
+    /// Writes the snapshot to `path` so that at every moment, even after a crash, `path` is either the complete old
+    /// file or the complete new one: a temporary file in the same folder is written, synced and renamed.
+    /// O(bytes), and waits until they are on disk.
     ///
-    /// A symbolic link is followed. A file that is there keeps its permissions.
+    /// Follows symbolic links. An existing file keeps its permissions.
     ///
     /// # Errors
     ///
-    /// Those of the file system. The old file is then unchanged, with one exception: if the last step fails, the
-    /// sync of the folder, the new file is in place but may not survive a power cut. `path` must be a regular file
+    /// Those of the file system. The old file is then unchanged, with one exception: if the last step, the sync of the
+    /// folder, fails, the new file is in place but may not survive a power cut. `path` must be a regular file
     /// or absent, in a folder that can be opened.
     pub fn save_atomically(&self, path: impl AsRef<Path>) -> io::Result<()> {
         replace_file(path.as_ref(), |file| self.write_to(file))
@@ -40,12 +40,12 @@ pub fn replace_file(
     };
     let target = follow_links(path)?;
     let folder = Folder::of(&target)?;
-    // As private as can be, until it has the permissions of the file that it replaces.
+    // Private until it has the permissions of the file that it replaces.
     let mut builder = tempfile::Builder::new();
     builder.prefix(".coua-").suffix(".tmp");
     #[cfg(unix)]
     if existing.is_none() {
-        // As any new file, less the umask.
+        // The permissions of any new file, minus the umask.
         builder.permissions(PermissionsExt::from_mode(0o666));
     }
     let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
@@ -58,12 +58,12 @@ pub fn replace_file(
     folder.sync()
 }
 
-/// Symbolic links that a path may lead through, as in Linux.
+/// The most symbolic links that are followed, as in Linux.
 const MOST_LINKS: usize = 40;
 
 /// The open folder of a file, for programs that replace files as
-/// [`save_atomically`](crate::CuckooFilter::save_atomically) does: renamed, new and removed names are durable once
-/// it is synced. It is opened before any change, so that nothing is changed in a folder that cannot be opened.
+/// [`save_atomically`](crate::CuckooFilter::save_atomically) does: renamed, new and removed names are durable after
+/// it is synced. Open it before any change, so that nothing changes in a folder that cannot be opened.
 ///
 /// ```
 /// use coua::snapshot::Folder;
@@ -90,7 +90,7 @@ impl Folder {
     pub fn of(path: &Path) -> io::Result<Self> {
         let folder = Self::path_of(path);
         if cfg!(unix) {
-            // `path/.` is there for folders only: opening a pipe would wait for a writer.
+            // `path/.` exists only for folders: opening a pipe would wait for a writer.
             let file = File::open(folder.join("."))?;
             Ok(Self { file: Some(Arc::new(file)) })
         } else {
@@ -106,7 +106,7 @@ impl Folder {
         }
     }
 
-    /// Syncs its names. File systems that have no such call are accepted: there is no other way.
+    /// Syncs its names. Does nothing on file systems that do not support this.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ fn is_unknown(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported)
 }
 
-/// Where symbolic links lead, also to a file that does not exist yet.
+/// The target of symbolic links, which need not exist.
 ///
 /// # Errors
 ///

@@ -4,8 +4,8 @@ use crate::kernel::{LevelGeometry, Levels, with_levels};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 use crate::table::Segment;
 
-/// Slots of a segment that are in use; `None` if one names a bucket that does not exist, or the low part
-/// of a fingerprint is 0. Only forged bytes do that.
+/// The number of slots of a segment in use; `None` if a slot names a bucket that does not exist, or the low part
+/// of a fingerprint is 0, which happens only in forged bytes.
 pub(crate) fn in_use(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
     with_bit_instructions(Check { level, segment })
 }

@@ -1,4 +1,4 @@
-//! From filters to a snapshot.
+//! Writes filters as a snapshot.
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
@@ -22,8 +22,8 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Of these filters with their numbers, at least one. All have the same hash, layout, slots per bucket, kind of
-    /// resolution and policy.
+    /// A writer of these filters with their numbers, at least one. All have the same hash, layout, slots per bucket,
+    /// kind of resolution and policy.
     pub(crate) fn new(
         window: Option<StoredWindow>,
         parts: impl Iterator<Item = (u64, &'a CuckooFilter)>,
@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
         rest.flush()
     }
 
-    /// What can be told without looking at a slot.
+    /// The header and the part table, which do not depend on slots.
     fn header_and_parts(&self) -> Vec<u8> {
         let mut bytes = self.header.encode();
         for row in &self.rows {
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
         bytes
     }
 
-    /// Writes the overflow tables, a piece at a time; their checksum.
+    /// Writes the overflow tables, a piece at a time, and returns their checksum.
     fn write_overflow(&self, out: &mut impl Write) -> io::Result<u64> {
         let (mut piece, mut sum) = (Vec::new(), Xxh3::new());
         let all = self.filters.iter().flat_map(|filter| filter.overflow().iter());
@@ -113,7 +113,7 @@ impl CuckooFilter {
     /// Writes the snapshot. The bytes depend only on the filter's history of operations, not on the
     /// machine. O(bytes); `out` need not be buffered.
     ///
-    /// A SipHash key is not written, only a value to recognize it by.
+    /// A SipHash key is not written, only a value that recognizes it.
     ///
     /// # Errors
     ///
@@ -122,9 +122,9 @@ impl CuckooFilter {
         self.write_from(0, out)
     }
 
-    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for callers that
+    /// Writes the bytes of [`write_to`](Self::write_to) without the first `start` bytes, for callers that
     /// send a snapshot in pieces, with an `out` that ends after each. A piece within the segments takes time
-    /// in proportion to itself; for the first and the last bytes, all segments are read.
+    /// in proportion to its length; for the first and the last bytes, all segments are read.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl CuckooFilter {
 }
 
 impl PartialEq for CuckooFilter {
-    /// Whether the snapshots of both would be equal: the same parameters, and the same items in the same
+    /// Whether the snapshots of both are equal: the same parameters, and the same items in the same
     /// slots. The same keys in another order usually make an unequal filter with the same answers. O(bytes).
     fn eq(&self, other: &Self) -> bool {
         let [mine, theirs] = [self, other].map(Self::as_segments);
@@ -156,15 +156,15 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// An output that leaves out the first bytes.
+/// An output that skips the first bytes.
 struct Rest<W> {
     out: W,
-    /// Bytes still to be left out.
+    /// Bytes still to skip.
     skip: u64,
 }
 
 impl<W> Rest<W> {
-    /// Skips the next `length` bytes if all of them are to be left out; whether it did.
+    /// Skips the next `length` bytes if all of them must be skipped. Returns whether it did.
     fn skips(&mut self, length: u64) -> bool {
         let is_left_out = self.skip >= length;
         if is_left_out {

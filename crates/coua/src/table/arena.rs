@@ -22,9 +22,9 @@ use crate::error::OutOfMemory;
 
 /// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
-/// Arenas from the heap have as many bytes, or a multiple.
+/// Arenas from the heap have this many bytes, or a multiple.
 pub(super) const CACHE_LINE: usize = 64;
-/// Memory before a segment is given back in pieces of this size.
+/// Memory before a segment is freed in pieces of this size.
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 
 /// Files are mapped from a multiple of this on: the largest page size in use, and the mapping unit of Windows.
@@ -36,7 +36,7 @@ const FILE_STEP: u64 = 64 << 10;
 #[cfg(all(unix, feature = "mmap"))]
 const LARGEST_PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// Whether mapped arenas ask for huge pages.
+/// Whether mapped arenas request huge pages.
 #[cfg(feature = "mmap")]
 static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
 
@@ -75,7 +75,7 @@ enum Backing {
     Lent(#[expect(dead_code, reason = "it only keeps them")] Lender),
 }
 
-/// What holds the bytes of an arena that belongs to another owner.
+/// The owner of an arena's bytes, if it is not the arena.
 struct Lender(
     #[expect(dead_code, reason = "it only keeps them")] Arc<dyn AsRef<[u8]> + Send + Sync>,
 );
@@ -166,7 +166,7 @@ impl Arena {
         Ok(Self::of_mapping(map.into(), mapped - len, len))
     }
 
-    /// These bytes of another owner, if there are as many.
+    /// These bytes of another owner, if there are enough.
     pub(super) fn over(
         holder: &Arc<dyn AsRef<[u8]> + Send + Sync>,
         bytes: &Range<u64>,
@@ -220,13 +220,13 @@ impl Arena {
         0
     }
 
-    /// Where an address lies in this arena.
+    /// The offset of an address in this arena.
     fn offset_of(&self, address: *const u8) -> Option<usize> {
         let offset = (address as usize).wrapping_sub(self.start.as_ptr() as usize);
         (offset < self.len).then_some(offset)
     }
 
-    /// Whether an address lies in this arena.
+    /// Whether an address is in this arena.
     pub(super) fn holds(&self, address: *const u8) -> bool {
         self.offset_of(address).is_some()
     }
@@ -238,7 +238,7 @@ impl Arena {
         unsafe { self.start.add(offset) }
     }
 
-    /// Bytes that do not come from the heap.
+    /// Bytes not from the heap.
     pub(super) fn mapped_bytes(&self) -> usize {
         if matches!(self.memory, Backing::Heap(_)) { 0 } else { self.len }
     }
@@ -261,7 +261,7 @@ fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
     map_with_room(bytes)
 }
 
-/// [`map_aligned`] wherever the mapping comes to lie.
+/// [`map_aligned`] for any position of the mapping.
 #[cfg(feature = "mmap")]
 fn map_with_room(bytes: usize) -> Option<(MmapRaw, usize)> {
     let map = MmapRaw::from(MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?);

@@ -24,7 +24,7 @@ pub(super) struct Pool {
     /// Unused bytes at the end of the last arena.
     free: usize,
     holes: Vec<Hole>,
-    /// Bytes of the arenas, or of a part's segments, without what was given back.
+    /// Bytes of the arenas, or of a part's segments, without freed memory.
     total: usize,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Pool {
 struct Hole {
     base: NonNull<u8>,
     bytes: usize,
-    /// Of them, those of pages that were given back.
+    /// Bytes of those pages that were freed.
     discarded: usize,
 }
 
@@ -83,7 +83,7 @@ impl Pool {
         if let Some(place) = self.hole_for(bytes) {
             let Hole { base, bytes: all, discarded } = self.holes.swap_remove(place);
             self.total += discarded;
-            // The list has space for what is left.
+            // The list has space for the rest.
             self.add_hole(base, bytes..all);
             return (base, true);
         }
@@ -98,7 +98,7 @@ impl Pool {
     pub(super) fn give_back(&mut self, segment: &Segment, others: &[Segment]) {
         let holder = self.arenas.iter().position(|arena| arena.holds(segment.address()));
         let Some(holder) = holder else { return };
-        // Other parts of a table that was split may lie in the same arena.
+        // Other parts of a divided table may be in the same arena.
         let Some(arena) = Arc::get_mut(&mut self.arenas[holder]) else { return };
         if others.iter().any(|other| arena.holds(other.address())) {
             // Without memory for the list it is lost until its arena goes.
@@ -158,7 +158,7 @@ impl Pool {
         self.total += other.total;
     }
 
-    /// Gives back the memory before an address, in the arena that it lies in, as far as that is mapped.
+    /// Frees the memory before an address in its arena, if mapped.
     pub(super) fn discard_before(&mut self, address: *const u8) {
         for arena in self.arenas.iter_mut().filter_map(Arc::get_mut) {
             arena.discard_before(address);
@@ -169,7 +169,7 @@ impl Pool {
         self.total
     }
 
-    /// Bytes of arenas that do not come from the heap. O(arenas).
+    /// Bytes of arenas not from the heap. O(arenas).
     pub(super) fn mapped_bytes(&self) -> usize {
         let mapped: usize = self.arenas.iter().map(|arena| arena.mapped_bytes()).sum();
         mapped - self.holes.iter().map(|hole| hole.discarded).sum::<usize>()

@@ -1,4 +1,4 @@
-//! The memory of segments, which lie in a few large [arenas](arena).
+//! The memory of segments, in a few large [arenas](arena).
 //!
 //! A [`Segment`] points into memory that its table owns, so it never leaves the table: others borrow it, as
 //! `&Segment` or as [`SegmentMut`].
@@ -21,7 +21,7 @@ pub(crate) use directory::Directory;
 use memory::Pool;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
 
-/// The segments of a filter and the memory they lie in.
+/// The segments of a filter and their memory.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     segments: Vec<Segment>,
@@ -29,11 +29,11 @@ pub(crate) struct Table {
     spacing: Option<Spacing>,
     /// No segment has fewer bytes.
     least_bytes: usize,
-    /// Whether its segments lie in memory that must not be written.
+    /// Whether its segments are in read-only memory.
     is_lent: bool,
 }
 
-/// Segments that lie in memory in the order of their list, at equal distances.
+/// Segments in memory in the order of their list, at equal distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
     /// The address of the first one's memory.
@@ -71,14 +71,14 @@ impl Table {
         Ok(Self::in_arena(Arena::new(bytes)?))
     }
 
-    /// No segments yet; those to be added lie one after the other in these bytes of a file.
+    /// No segments yet; those added will be consecutive in these bytes of a file.
     #[cfg(feature = "mmap")]
     pub(crate) fn map_file(file: &File, bytes: &Range<u64>) -> io::Result<Self> {
         Ok(Self::in_arena(Arena::of_file(file, bytes)?))
     }
 
-    /// No segments yet; those to be added lie one after the other in these bytes of another owner, and cannot be
-    /// written. None if there are not as many bytes.
+    /// No segments yet; those added will be consecutive in these bytes of another owner, and read-only. `None` if
+    /// there are too few bytes.
     pub(crate) fn over(
         holder: &Arc<dyn AsRef<[u8]> + Send + Sync>,
         bytes: Range<u64>,
@@ -153,7 +153,7 @@ impl Table {
     }
 
     /// Takes memory for one more segment of `bytes` bytes and for those after it, unless there is some: at most
-    /// `most` bytes, or what the one takes if that is more.
+    /// `most` bytes, or the size of the segment if larger.
     pub(crate) fn reserve_segment(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
         let refused = OutOfMemory { bytes };
         let wanted = usize::try_from(bytes).map_err(|_| refused)?;
@@ -194,7 +194,7 @@ impl Table {
         self.memory.give_back(&segment, &self.segments);
     }
 
-    /// Determines whether the segments lie at equal distances; they must keep their order from then on.
+    /// Determines whether the segments are at equal distances; they must keep their order from then on.
     /// O(segments).
     pub(crate) fn detect_spacing(&mut self) {
         let address = |segment: &Segment| segment.address() as u64;
@@ -271,7 +271,7 @@ impl Table {
         self.memory.bytes() + self.segments.capacity() * size_of::<Segment>()
     }
 
-    /// Bytes of arenas that do not come from the heap. O(arenas).
+    /// Bytes of arenas not from the heap. O(arenas).
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.memory.mapped_bytes()
     }

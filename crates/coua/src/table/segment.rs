@@ -1,4 +1,4 @@
-//! One segment: its memory as words at any bit, and what is known about all of it.
+//! One segment: its memory as words at any bit, and its properties.
 
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 /// Bytes of one load.
 pub(crate) const WORD: usize = 8;
 
-/// An independent run of buckets: both buckets of a key lie in one segment.
+/// An independent run of buckets: both buckets of a key are in one segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
     base: NonNull<u8>,
@@ -81,7 +81,7 @@ impl Segment {
         self.level
     }
 
-    /// Copies of its keys that are without a slot; as many as a `u32` can tell.
+    /// Copies of its keys without a slot, up to the maximum of a `u32`.
     #[inline(always)]
     pub(crate) fn overflowed(&self) -> u32 {
         self.overflowed
@@ -160,13 +160,13 @@ impl Deref for SegmentMut<'_> {
 }
 
 impl SegmentMut<'_> {
-    /// Writes what [`word`](Segment::word) reads.
+    /// Writes the bits that [`word`](Segment::word) reads.
     #[inline(always)]
     pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
         self.set_word_at(bit >> 3, word);
     }
 
-    /// Writes what [`word_at`](Segment::word_at) reads.
+    /// Writes the bits that [`word_at`](Segment::word_at) reads.
     #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn set_word_at(&mut self, byte: u64, word: u64) {

@@ -1,11 +1,11 @@
-//! Asking all generations.
+//! Lookups in all generations.
 
 use crate::hash::{Key, KeyHash};
 use crate::window::Generations;
 use crate::window::generations::Live;
 
 impl Generations {
-    /// Whether the key is remembered; true for another key with the false-positive rate's probability.
+    /// Whether the key is remembered. Also true for an absent key, with the probability of the false-positive rate.
     pub fn contains<K: Key>(&self, key: K) -> bool {
         if let Some(plain) = self.unbounded() {
             return plain.contains(key);
@@ -14,14 +14,14 @@ impl Generations {
         self.filters().any(|filter| filter.contains(hash))
     }
 
-    /// How many copies of the key are remembered, in all generations.
+    /// The number of copies of the key, in all generations.
     pub fn count<K: Key>(&self, key: K) -> u64 {
         let hash = key.hash_with(self.hasher());
         self.sum(|filter| filter.count(hash))
     }
 
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys *
-    /// generations): each key until one has it.
+    /// generations); the search for a key ends when one has it.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.hasher(), &mut space);

@@ -1,4 +1,4 @@
-//! Changing generations, and noting the changes in a log.
+//! Changes of generations, with or without a log.
 
 use crate::error::BatchFull;
 use crate::filter::{CuckooFilter, WhenFull};
@@ -6,24 +6,23 @@ use crate::hash::{Key, KeyHash};
 use crate::window::generations::Live;
 use crate::window::{AgeFrom, Clock, Generations, Moment, Window};
 
-/// What was done with a key's hash.
+/// A change of a key's copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A copy was added.
     Insert,
-    /// A copy was taken away.
+    /// A copy was removed.
     Remove,
 }
 
-/// Receives what changed, in an order in which [`Generations::set_clock`] and [`Generations::replay`] can
-/// repeat it. `()` ignores it.
+/// Receives changes, in an order in which [`Generations::set_clock`] and [`Generations::replay`] can
+/// repeat them. `()` ignores them.
 pub trait ChangeLog {
-    /// The clock was set to this.
+    /// The clock was set.
     fn clock_set(&mut self, clock: u64);
-    /// A key's hash was put into a generation, or taken out of it.
+    /// A key's hash was inserted into a generation, or removed from it.
     fn changed(&mut self, change: Change, generation: u64, hash: KeyHash);
-    /// The window has left these filters. Dropping them, which gives much memory back and takes a while, may be done
-    /// elsewhere.
+    /// The window has left these filters. They free much memory, which takes a while, so they may be dropped elsewhere.
     fn forgotten(&mut self, filters: Vec<CuckooFilter>) {
         drop(filters);
     }
@@ -34,21 +33,21 @@ impl ChangeLog for () {
     fn changed(&mut self, _change: Change, _generation: u64, _hash: KeyHash) {}
 }
 
-/// Generations whose changes are noted in a log, made by [`Generations::logged`].
+/// Generations whose changes go to a log, created by [`Generations::logged`].
 pub struct LoggedGenerations<'a, L> {
     pub(super) filter: &'a mut Generations,
     pub(super) log: &'a mut L,
 }
 
 impl Generations {
-    /// Advances to a time. Generations that the window has left are dropped, and their memory is given back. An
-    /// earlier time changes nothing; nor does any time where items are the clock. O(generations); O(slots) for those
-    /// that items have [left](AgeFrom::LastSeen) by three quarters.
+    /// Advances the clock to a time. Drops generations that the window has left. Does nothing if the time is earlier
+    /// than the clock, or if items are the clock. O(generations), and O(slots) for generations of which three quarters
+    /// of the items have [moved on](AgeFrom::LastSeen).
     pub fn advance(&mut self, time: impl Into<Moment>) {
         self.logged(&mut ()).advance(time);
     }
 
-    /// Removes one copy of the key, the oldest; false if there is none. As with
+    /// Removes one copy of the key, the oldest. Returns false if there is none. As with
     /// [`CuckooFilter::remove`], remove only what was inserted.
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
         match self.unbounded_mut() {
@@ -57,19 +56,19 @@ impl Generations {
         }
     }
 
-    /// Removes the oldest copy of each key, so that another key of the same cell is remembered as long as
-    /// before. One answer for each key, in order. O(keys * generations).
+    /// Removes the oldest copy of each key, so that another key of the same cell is not forgotten
+    /// earlier. One answer for each key, in order. O(keys * generations).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
         self.logged(&mut ()).remove_batch(keys)
     }
 
-    /// Changes from here on are noted in `log`.
+    /// Writes further changes to `log`.
     #[doc(hidden)]
     pub fn logged<'a, L: ChangeLog>(&'a mut self, log: &'a mut L) -> LoggedGenerations<'a, L> {
         LoggedGenerations { filter: self, log }
     }
 
-    /// Whether this clock may come next in a [`ChangeLog`].
+    /// Whether this clock may follow in a [`ChangeLog`].
     #[doc(hidden)]
     pub fn can_set_clock(&self, clock: u64) -> bool {
         let is_place =
@@ -77,7 +76,7 @@ impl Generations {
         clock >= self.clock() && self.window().is_some_and(is_place)
     }
 
-    /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation. It never goes back.
+    /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation; never backwards.
     /// O(generations).
     #[doc(hidden)]
     pub fn set_clock(&mut self, clock: u64) {
@@ -104,8 +103,8 @@ impl Generations {
         filters
     }
 
-    /// Gives back most memory of generations whose items have moved on. This is done where a generation ends, so that
-    /// the repetition of a log does it at the same place.
+    /// Frees most memory of generations whose items have moved on. This happens when a generation ends, so that
+    /// the replay of a log does it at the same place.
     fn compact_emptied(&mut self) {
         let is_resizable = self.template().policy().when_full != WhenFull::Refuse;
         for Live { filter, .. } in self.live.iter_mut().filter(|_| is_resizable) {
@@ -125,12 +124,12 @@ impl Generations {
         })
     }
 
-    /// Repeats what a [`ChangeLog`] contains. Changes of generations that the window has left are skipped.
+    /// Replays changes from a [`ChangeLog`]. Skips changes of generations that the window has left.
     /// O(keys) expected.
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] if a generation refuses. One that took the same keys before does not.
+    /// [`BatchFull`] if a generation refuses a key. One that took the same keys before does not.
     #[doc(hidden)]
     pub fn replay(
         &mut self,

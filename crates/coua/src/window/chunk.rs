@@ -16,7 +16,7 @@ pub(super) struct Chunk<'a, 'b, L> {
     pub(super) if_present: IfPresent,
     /// One for each item; at first all count as repeats.
     pub(super) outcomes: &'a mut [Insertion],
-    /// The newest generation in which each item was found; none of items that are inserted in any case.
+    /// The newest generation in which each item was found; none for items that are inserted in any case.
     pub(super) found: Vec<Option<u64>>,
     /// Generations into which some of these items went.
     pub(super) changed: Vec<u64>,
@@ -30,7 +30,8 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             IfPresent::Skip => self.into.filter.newest(self.hashes),
             IfPresent::AddCopy => vec![None; self.hashes.len()],
         };
-        // What is not wanted now is not wanted later: in a chunk items only come, and become younger.
+        // An item that is not wanted now is not wanted later: in a chunk, items are only added, or move to newer
+        // generations.
         let wanted = (0..self.hashes.len()).filter(|&at| self.is_wanted(at));
         let wanted: Vec<usize> = wanted.collect();
         let mut next = 0;
@@ -60,7 +61,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         })
     }
 
-    /// The items of a run that earlier runs have left to do. Generation `but` is not asked.
+    /// The items of a run that earlier runs have left to do. Skips generation `but`.
     fn still_wanted<'r>(&mut self, run: &'r [usize], but: Option<u64>) -> Cow<'r, [usize]> {
         let mut places = Cow::Borrowed(run);
         for live in &self.into.filter.live {
@@ -90,7 +91,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     fn insert_run(&mut self, number: u64, run: &[usize], room: usize) -> Result<usize, BatchFull> {
         let places = self.still_wanted(run, (room > 0).then_some(number));
         let Some(&first) = places.first() else { return Ok(0) };
-        // What moves leaves as much room as it takes.
+        // An item that moves frees as much room as it takes.
         if room == 0 && self.found[first].is_none() {
             let full = self.into.filter.full(FullReason::MaxItems);
             return Err(BatchFull { done: first, full });
@@ -141,7 +142,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
 }
 
 impl<L: ChangeLog> LoggedGenerations<'_, L> {
-    /// Counts items that were inserted or moved, where they are the clock; whether a generation has ended.
+    /// Counts inserted or moved items, if they are the clock. Returns whether a generation has ended.
     pub(super) fn count(&mut self, inserted: usize) -> bool {
         let Some(window) = self.filter.counting() else { return false };
         let before = self.filter.clock();
@@ -163,7 +164,7 @@ impl Generations {
         Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
     }
 
-    /// Items that may be inserted before the clock must be checked again.
+    /// The number of items that may be inserted before the clock must be checked again.
     pub(super) fn room(&self) -> usize {
         let left = self.template().policy().limit().saturating_sub(self.len());
         let in_generation = |window: Window| window.step() - self.clock() % window.step();

@@ -6,17 +6,17 @@ use crate::summary::summary;
 use crate::window::Generations;
 
 impl Generations {
-    /// Items forgotten since this value was made or loaded.
+    /// Items forgotten since this value was created or loaded.
     pub fn forgotten(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.forgotten)
     }
 
-    /// Items that were too old to be remembered since this value was made or loaded.
+    /// Items that were too old to be inserted, since this value was created or loaded.
     pub fn outdated(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.outdated)
     }
 
-    /// Items that the memory taken so far is planned for.
+    /// Items that the present memory is planned for.
     pub fn capacity(&self) -> u64 {
         self.sum(CuckooFilter::capacity)
     }
@@ -48,18 +48,18 @@ impl Generations {
         used / self.slots().max(1) as f64
     }
 
-    /// Bits of every key's hash that are remembered. A lookup meets all generations: the
+    /// Bits of every key's hash that are remembered. A lookup searches all generations, so the
     /// false-positive rate with n items in them together is n / 2^`hash_bits`.
     pub fn hash_bits(&self) -> f64 {
         self.template().hash_bits()
     }
 
-    /// Probability that `contains` is true for a key that is absent, with the items there are now.
+    /// Probability that `contains` is true for an absent key, with the present items.
     pub fn false_positive_rate(&self) -> f64 {
         sum(self.filters().map(CuckooFilter::false_positive_rate)).min(1.0)
     }
 
-    /// Bytes of memory, those of the template included.
+    /// Bytes of memory, including the template.
     pub fn memory_bytes(&self) -> usize {
         let template = self.aging.as_ref().map_or(0, |aging| aging.template.memory_bytes());
         template + self.filters().map(CuckooFilter::memory_bytes).sum::<usize>()
@@ -68,7 +68,7 @@ impl Generations {
 
 summary!(Generations: window, clock, len, template);
 
-/// The sum of no numbers is 0 here; the standard library gives -0.
+/// The sum; 0 for no numbers, where the standard library returns -0.
 fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
     numbers.fold(0.0, |sum, number| sum + number)
 }

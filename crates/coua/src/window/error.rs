@@ -1,28 +1,28 @@
-//! What a window cannot be.
+//! The error of an impossible window.
 
 use thiserror::Error;
 
-/// A window cannot be as described.
+/// A window is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WindowError {
     /// No generation, or too many.
-    #[error("a window of {found} generations is not possible: 1 to {most} are")]
+    #[error("a window of {found} generations is not possible; use 1 to {most}")]
     Generations {
-        /// The number asked for.
+        /// The requested number.
         found: u32,
         /// The most that are possible.
         most: u32,
     },
     /// Too short to be divided into generations, or too long.
     #[error(
-        "a window of length {found} cannot be divided into {generations} generations: it must be at least as long \
-         as there are generations, and shorter than 2^62"
+        "a window of length {found} cannot be divided into {generations} generations; its length must be at least \
+         the number of generations, and below 2^62"
     )]
     Length {
-        /// The length asked for.
+        /// The requested length.
         found: u64,
-        /// The generations asked for.
+        /// The requested generations.
         generations: u32,
     },
 }

@@ -1,5 +1,5 @@
-//! Generations as bytes: the parts of one snapshot, the template first. A filter that never forgets is written as its
-//! snapshot alone. `docs/format.md`, section 7, is the normative text.
+//! Generations as bytes: the parts of one snapshot, the template first. A filter without a window is written as its
+//! plain snapshot. `docs/format.md`, section 7, is the normative text.
 
 #[cfg(feature = "file")]
 use std::fs::File;
@@ -20,7 +20,7 @@ const CLOCKS: [(u32, Clock); 3] = [(1, Clock::Arrival), (2, Clock::Given), (3, C
 pub(crate) const TEMPLATE: u64 = u64::MAX;
 
 impl Generations {
-    /// Writes the snapshot; one that never forgets as [`CuckooFilter::write_to`] does. The bytes depend
+    /// Writes the snapshot; without a window, as [`CuckooFilter::write_to`] does. The bytes depend
     /// only on the history of operations. O(bytes).
     ///
     /// # Errors
@@ -30,8 +30,8 @@ impl Generations {
         self.write_from(0, out)
     }
 
-    /// What [`write_to`](Self::write_to) writes, without its first `start` bytes: for callers that send a
-    /// snapshot in pieces, as [`CuckooFilter::write_from`].
+    /// Writes the bytes of [`write_to`](Self::write_to) without the first `start` bytes, for callers that send a
+    /// snapshot in pieces, like [`CuckooFilter::write_from`].
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Generations {
         self.writer().length()
     }
 
-    /// Bytes of the snapshot with which a regular file begins; a log may follow it (docs/format.md,
-    /// section 9). Reads the header alone.
+    /// Bytes of the snapshot at the beginning of a regular file; a log may follow it (docs/format.md,
+    /// section 9). Reads only the header.
     ///
     /// # Errors
     ///
@@ -60,12 +60,12 @@ impl Generations {
         read_header(&mut file).map(|(header, _)| header.length())
     }
 
-    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, in little memory
-    /// besides that of the tables, and without the key. O(bytes).
+    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, without the key, and in little
+    /// memory beside that of the tables. O(bytes).
     ///
     /// # Errors
     ///
-    /// [`LoadError`] for what is damaged; not for what was forged.
+    /// [`LoadError`] for damage, but not for forgery.
     #[cfg(feature = "file")]
     pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
         file.rewind()?;
@@ -85,7 +85,7 @@ impl Generations {
         Writer::new(window, template.chain(live))
     }
 
-    /// Whether a filter remembers what the template would.
+    /// Whether a filter remembers the same bits as the template.
     fn is_like_template(&self, filter: &CuckooFilter) -> bool {
         let template = self.template();
         let resolves = |finer: &CuckooFilter, coarser: &CuckooFilter| {

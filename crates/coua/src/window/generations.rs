@@ -1,18 +1,18 @@
-//! The fields of a filter that forgets.
+//! A filter that forgets.
 
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason};
 use crate::filter::CuckooFilter;
 use crate::window::{AgeFrom, Clock, Window};
 
-/// A filter that forgets by age; or one that never forgets, a [`CuckooFilter`] with the same interface, so
-/// that a program need not care which it has.
+/// A filter that forgets by age, or one without a window, which is a [`CuckooFilter`] with the same interface, so
+/// that a program can handle both alike.
 ///
-/// It has no clock: the caller [advances](Self::advance) it to the present, which never goes back.
+/// It does not read the system's clock: the caller [advances](Self::advance) it to the present, which never goes back.
 ///
 /// With g generations (at most one more than the window has; one without a window), an operation takes
-/// O(g) expected time for each key. The first item of a generation copies the template, O(segments). What
-/// describes the filter takes O(g), unless it says otherwise.
+/// O(g) expected time for each key. The first item of a generation copies the template, O(segments). Methods
+/// that describe the filter take O(g), unless they say otherwise.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -40,19 +40,19 @@ pub(super) struct Live {
     pub(super) filter: CuckooFilter,
 }
 
-/// What makes a filter forget.
+/// The window of a filter, and its state.
 pub(super) struct Aging {
     pub(super) window: Window,
     /// The beginning of the generation of the latest time, or the exact count of items.
     pub(super) clock: u64,
-    /// Empty; every generation begins as a copy.
+    /// An empty filter; every generation begins as a copy of it.
     pub(super) template: CuckooFilter,
-    /// Items forgotten, and items too old to be remembered, since this value was made.
+    /// Items forgotten, and items too old to be inserted, since this value was created.
     pub(super) forgotten: u64,
     pub(super) outdated: u64,
 }
 
-/// One generation, for a description.
+/// A description of one generation.
 #[derive(Clone, Copy, Debug)]
 pub struct Generation<'a> {
     /// Its number: its times divided by the length of a generation.
@@ -61,28 +61,28 @@ pub struct Generation<'a> {
     pub from: u64,
     /// The first time after it.
     pub until: u64,
-    /// What it holds.
+    /// Its items.
     pub filter: &'a CuckooFilter,
 }
 
 impl Generations {
-    /// A filter that forgets, keeps all 64 bits of every key's hash and grows without limit, as
-    /// [`CuckooFilter::new`] does.
+    /// A filter with a window that keeps all 64 bits of every key's hash and grows without limit, like
+    /// [`CuckooFilter::new`].
     ///
     /// # Panics
     ///
-    /// If there is no memory for a small filter.
+    /// If there is not enough memory for a small filter.
     pub fn new(window: Window) -> Self {
         Self::from_template(window, CuckooFilter::new())
     }
 
-    /// Describes the generations together; finish with [`CuckooFilterBuilder::build_window`].
+    /// Returns a builder for all generations together; finish with [`CuckooFilterBuilder::build_window`].
     pub fn builder() -> CuckooFilterBuilder {
         CuckooFilter::builder()
     }
 
-    /// Every generation begins as a copy of `template`, an empty filter; its `max_items` are the items of all
-    /// generations together.
+    /// Creates a filter whose generations begin as copies of `template`, an empty filter. Its `max_items` limits the
+    /// items of all generations together.
     ///
     /// # Panics
     ///
@@ -94,12 +94,12 @@ impl Generations {
         Self { live: Vec::new(), aging: Some(aging) }
     }
 
-    /// The window; none if it never forgets.
+    /// The window, if it has one.
     pub fn window(&self) -> Option<Window> {
         self.aging.as_ref().map(|aging| aging.window)
     }
 
-    /// The latest time so far; where items have times, the beginning of its generation.
+    /// The latest time so far; if items have times, the beginning of its generation.
     pub fn clock(&self) -> u64 {
         self.aging.as_ref().map_or(0, |aging| aging.clock)
     }
@@ -109,12 +109,12 @@ impl Generations {
         self.window().filter(|window| window.clock() == Clock::Count)
     }
 
-    /// Whether repeats make items younger.
+    /// Whether repeats renew items.
     pub(super) fn renews(&self) -> bool {
         self.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen)
     }
 
-    /// What is remembered, by age, the oldest first. A generation without items may be missing.
+    /// The remembered generations, the oldest first. One without items may be missing.
     pub fn generations(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
         let step = self.window().map_or(u64::MAX, |window| window.step());
         self.live.iter().map(move |Live { number, filter }| {
@@ -123,28 +123,28 @@ impl Generations {
         })
     }
 
-    /// The empty filter of which every generation begins as a copy.
+    /// The empty filter from which every generation is copied.
     pub fn template(&self) -> &CuckooFilter {
         self.aging.as_ref().map_or_else(|| &self.live[0].filter, |aging| &aging.template)
     }
 
-    /// The filter, if it never forgets.
+    /// The plain filter, if there is no window.
     pub fn unbounded(&self) -> Option<&CuckooFilter> {
         if self.aging.is_some() { None } else { Some(&self.live[0].filter) }
     }
 
-    /// As [`unbounded`](Self::unbounded), to be changed.
+    /// Mutable [`unbounded`](Self::unbounded).
     pub fn unbounded_mut(&mut self) -> Option<&mut CuckooFilter> {
         if self.aging.is_some() { None } else { Some(&mut self.live[0].filter) }
     }
 
-    /// The filter of a generation that the window reaches, which may have to be made. Without a window it is there.
+    /// The filter of a generation in the window, created if needed. Without a window it exists.
     pub(super) fn generation(&mut self, number: u64) -> Result<&mut CuckooFilter, Full> {
         let found = self.live.binary_search_by_key(&number, |live| live.number);
         if let Err(place) = found {
             let copy = self.template().try_clone();
             let filter = copy.map_err(|_| self.full(FullReason::OutOfMemory))?;
-            // There are few, which move seldom, and none is small.
+            // There are few of them, they seldom move, and they are not small.
             self.live.reserve_exact(1);
             self.live.insert(place, Live { number, filter });
         }
@@ -170,7 +170,7 @@ impl Generations {
         self.len() == 0
     }
 
-    /// Items up to which the stated rate holds, in all generations together; `u64::MAX` if there is no
+    /// Items up to which the stated rate holds, in all generations together; `u64::MAX` without a
     /// limit.
     pub fn max_items(&self) -> u64 {
         self.template().max_items()
@@ -183,9 +183,9 @@ impl Generations {
 }
 
 impl CuckooFilterBuilder {
-    /// Builds a filter that forgets. The builder describes its generations together: each has room for its share
-    /// of the capacity, and a rate holds for the items of all of them. Without `max_items` these are the items of a
-    /// window that counts, or the capacity.
+    /// Builds a filter with a window. The options apply to all generations together: each has room for its share
+    /// of the capacity, and a rate holds for the items of all of them. The default of `max_items` is the number of
+    /// items in a window that counts items, otherwise the capacity.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl CuckooFilterBuilder {
 }
 
 impl From<CuckooFilter> for Generations {
-    /// A filter that never forgets.
+    /// A filter without a window.
     fn from(filter: CuckooFilter) -> Self {
         Self { live: vec![Live { number: 0, filter }], aging: None }
     }

@@ -1,7 +1,7 @@
-//! Inserting many items, each into the generation of its time.
+//! Inserts many items, each into the generation of its time.
 //!
-//! A batch is divided into *chunks* in which nothing is forgotten, so that all generations can be asked
-//! about a whole chunk at once. The new items of a chunk are divided into *runs* for one generation, which
+//! A batch is divided into *chunks* in which nothing is forgotten, so that a whole chunk can be looked up in all
+//! generations at once. The new items of a chunk are divided into *runs* for one generation, which
 //! takes them as a batch. The answers equal those of single calls.
 
 use std::ops::Range;
@@ -13,11 +13,11 @@ use crate::window::change::{Change, ChangeLog, LoggedGenerations};
 use crate::window::chunk::Chunk;
 use crate::window::{Clock, Generations, Moment, When};
 
-/// Fewer items are not worth asking all generations at once.
+/// Shorter chunks are not worth looking up in all generations at once.
 const SHORTEST_CHUNK: usize = 16;
 
 impl Generations {
-    /// Adds a copy of the key at present.
+    /// Adds a copy of the key at the present time.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl Generations {
         }
     }
 
-    /// Adds the key at present if it is not remembered, and says which. As with
+    /// Adds the key at the present time if it is not remembered, and returns whether it was added. As with
     /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique), nothing is stored for a false positive.
     ///
     /// # Errors
@@ -42,8 +42,8 @@ impl Generations {
         self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
-    /// [`insert_unique`](Self::insert_unique) of an item that brings its own time, where the clock is
-    /// [`Clock::Given`]. A later time than all before is the present from then on.
+    /// [`insert_unique`](Self::insert_unique) of an item with its own time, if the clock is
+    /// [`Clock::Given`]. A time later than all before becomes the present.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Generations {
         done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
     }
 
-    /// [`insert_batch_at`](Self::insert_batch_at) at present.
+    /// [`insert_batch_at`](Self::insert_batch_at) at the present time.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Generations {
         self.insert_batch_at(keys, When::Now)
     }
 
-    /// [`insert_unique_batch_at`](Self::insert_unique_batch_at) at present: one answer for each key, in order.
+    /// [`insert_unique_batch_at`](Self::insert_unique_batch_at) at the present time: one answer for each key, in order.
     ///
     /// # Errors
     ///
@@ -77,8 +77,8 @@ impl Generations {
         self.insert_unique_batch_at(keys, When::Now, &mut outcomes).map(|()| outcomes)
     }
 
-    /// Adds a copy of each key, except of those too old for the window. O(keys) expected, and
-    /// O(generations) wherever an item goes to another generation than the one before.
+    /// Adds a copy of each key, except keys too old for the window. O(keys) expected, and
+    /// O(generations) whenever an item goes to another generation than the one before.
     ///
     /// # Errors
     ///
@@ -92,20 +92,20 @@ impl Generations {
     }
 
     /// Adds each key that is not remembered. `outcomes` is cleared and then holds one answer for each key, in
-    /// order, also if the batch is refused.
+    /// order, even if the batch is refused.
     ///
     /// A repeat changes nothing, unless the age of items counts from when they were
-    /// [last seen](crate::window::AgeFrom::LastSeen): then it moves to the generation of its time, if that is newer. An
-    /// unknown item that is too old for the window is not inserted, but
-    /// answered as [`Insertion::Inserted`].
+    /// [last seen](crate::window::AgeFrom::LastSeen): then it moves to the generation of its time, if that is newer.
+    /// For an unknown item that is too old for the window, nothing is inserted, but the answer is
+    /// [`Insertion::Inserted`].
     ///
-    /// O(keys * generations) expected, if the items come in the order of their times. If not, each item of
+    /// O(keys * generations) expected, if the items are in the order of their times. Otherwise each item of
     /// another generation than the one before may cost O(generations^2).
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room, or the first repeat without room to be moved, which stays
-    /// where it is: from there on all answers are [`Insertion::Refused`].
+    /// [`BatchFull`] at the first absent key without room, or at the first repeat without room to move, which stays
+    /// in its generation: from there on all answers are [`Insertion::Refused`].
     ///
     /// # Panics
     ///
@@ -164,7 +164,7 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
         self.insert_all(keys, when, IfPresent::AddCopy, &mut outcomes)
     }
 
-    /// Inserts items and notes which of them were inserted in `outcomes`, where at first all count as repeats.
+    /// Inserts items and records which were inserted in `outcomes`, where at first all count as repeats.
     fn insert_all<K: Key>(
         &mut self,
         keys: &[K],
@@ -197,7 +197,7 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
     }
 
     /// Advances to the time of the first item, and returns the index of the first item of a later generation.
-    /// Where items are the clock, that is not known yet: then it returns an index soon after, and the caller asks
+    /// If items are the clock, that is not known yet: then it returns an index soon after, and the caller calls
     /// again.
     fn end_of_chunk(&mut self, items: Range<usize>, when: When<'_>) -> usize {
         let Some(window) = self.filter.window() else { return items.end };

@@ -1,4 +1,4 @@
-//! Copies, unions, and memory: its limit, and how it comes back.
+//! Copies, unions, and the memory limit.
 
 use crate::error::{FullReason, MergeError, OutOfMemory};
 use crate::filter::CuckooFilter;
@@ -6,19 +6,19 @@ use crate::window::Generations;
 use crate::window::generations::{Aging, Live};
 
 impl Generations {
-    /// Gives memory back after removals, in every generation. O(slots).
+    /// Frees memory after removals, in every generation. O(slots).
     pub fn compact(&mut self) {
         self.live.iter_mut().for_each(|live| live.filter.compact());
     }
 
-    /// The filters of all generations that are not forgotten, by their numbers, to be compacted one by one.
+    /// The filters of all remembered generations, with their numbers, for compacting them one by one.
     pub fn filters_mut(&mut self) -> impl Iterator<Item = (u64, &mut CuckooFilter)> {
         self.live.iter_mut().map(|live| (live.number, &mut live.filter))
     }
 
-    /// Limits the [memory](Self::memory_bytes) as
-    /// [`CuckooFilter::set_memory_limit`](crate::CuckooFilter::set_memory_limit) does. A new generation takes the memory
-    /// of the template in any case. O(generations).
+    /// Limits the [memory](Self::memory_bytes) like
+    /// [`CuckooFilter::set_memory_limit`](crate::CuckooFilter::set_memory_limit). A new generation takes the memory
+    /// of the template even beyond the limit. O(generations).
     pub fn set_memory_limit(&mut self, limit: Option<u64>) {
         let all = self.memory_bytes() as u64;
         let left_for = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));
@@ -30,7 +30,7 @@ impl Generations {
         }
     }
 
-    /// A copy in memory of its own. O(bytes).
+    /// Copies the filter. O(bytes).
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Generations {
         Ok(Self { live: self.live.iter().map(copied).collect::<Result<_, _>>()?, aging })
     }
 
-    /// Adds all items of `other`, each to the generation of its time; the later clock counts. O(slots
+    /// Adds all items of `other`, each to the generation of its time, and sets the later clock. O(slots
     /// of both).
     ///
     /// # Errors

@@ -1,15 +1,15 @@
 //! Filters that forget by age.
 //!
-//! A [`Window`] is divided into *generations*: periods of equal length, numbered from time 0. Each has a
-//! filter of its own. An item lies in the generation of its own time; a lookup asks all generations that
-//! the window still reaches; a generation that the window has left is dropped whole.
+//! A [`Window`] is divided into *generations*: periods of equal length, numbered from time 0. Each has its
+//! own filter. An item is in the generation of its time; a lookup searches all generations in
+//! the window; a generation that the window has left is dropped as a whole.
 //!
 //! ```text
 //!  forgotten | c - 3 | c - 2 | c - 1 |   c     c: the generation of the clock; here 3 in a window
 //!            |<------- window ------>|
 //! ```
 //!
-//! So an item is remembered for at least the window, and for at most one generation more. Where ages count from when
+//! So an item is remembered for at least the window, and for at most one generation more. If ages count from when
 //! an item was last seen, a repeat moves it into the generation of its time.
 //! `docs/decisions/0010-windows.md` has the reasons.
 
@@ -32,13 +32,13 @@ pub use generations::{Generation, Generations};
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// Generations of a window at most: a lookup asks them all.
+/// The most generations of a window: a lookup searches all of them.
 const MOST_GENERATIONS: u32 = 1000;
 
-/// What a filter takes as the time.
+/// The clock of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Milliseconds since 1970. An item's time is the clock's at its arrival.
+    /// Milliseconds since 1970. An item's time is the clock at its arrival.
     Arrival,
     /// Milliseconds since 1970. Every item brings its own time, and the latest so far is the present.
     Given,
@@ -46,18 +46,18 @@ pub enum Clock {
     Count,
 }
 
-/// From when the age of an item counts.
+/// When the age of an item begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AgeFrom {
-    /// From its insertion: a repeat changes nothing.
+    /// When it was inserted: a repeat changes nothing.
     #[default]
     FirstSeen,
-    /// From when it was last inserted, or found by `insert_unique`: a repeat that is found in an older generation than
-    /// that of its own time is moved there. Where items are the clock, each move counts as an item.
+    /// When it was last inserted, or found by `insert_unique`: a repeat moves it to the generation of the repeat's
+    /// time, if that is newer. If items are the clock, each move counts as an item.
     LastSeen,
 }
 
-/// A time, as a filter's [`Clock`] counts it: milliseconds since 1970, or items. Made from such a number, or from
+/// A time of a filter's [`Clock`]: milliseconds since 1970, or a number of items. Converted from such a number, or from
 /// a [`SystemTime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
@@ -85,7 +85,7 @@ impl From<Moment> for u64 {
 /// The times of a batch's items.
 #[derive(Clone, Copy, Debug)]
 pub enum When<'a> {
-    /// At present.
+    /// The present, for all items.
     Now,
     /// A time for each item, as a [`Moment`] counts. With a clock other than [`Clock::Given`] this is the same as `Now`.
     Each(&'a [u64]),
@@ -105,10 +105,10 @@ impl When<'_> {
     }
 }
 
-/// How long items are remembered, and how exactly. Everything about it takes O(1).
+/// How long items are remembered, and how exactly. All methods take O(1).
 ///
 /// Items are forgotten at an age between the length of the window and one generation more. The age counts from when
-/// an item was first seen, unless [`counted_from`](Self::counted_from) says otherwise.
+/// an item was first seen, unless set by [`counted_from`](Self::counted_from).
 ///
 /// ```
 /// use std::time::Duration;
@@ -128,7 +128,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window of time, where an item's time is that of its arrival ([`Clock::Arrival`]).
+    /// A window of time, with the time of arrival of each item ([`Clock::Arrival`]).
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl Window {
         Self::new(Clock::Arrival, milliseconds(length), generations)
     }
 
-    /// A window of time, where every item brings its own time ([`Clock::Given`]).
+    /// A window of time, with a given time for each item ([`Clock::Given`]).
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Window {
         Self::new(Clock::Given, milliseconds(length), generations)
     }
 
-    /// A window of the last `items` that were inserted ([`Clock::Count`]).
+    /// A window of the last `items` inserted items ([`Clock::Count`]).
     ///
     /// # Errors
     ///
@@ -155,11 +155,11 @@ impl Window {
         Self::new(Clock::Count, items, generations)
     }
 
-    /// A window of `length` milliseconds or items, as `clock` counts, rounded up to a multiple of `generations`.
+    /// A window of `length` milliseconds or items, depending on `clock`, rounded up to a multiple of `generations`.
     ///
     /// # Errors
     ///
-    /// [`WindowError`] unless 1 <= `generations` <= 1000 and `generations` <= `length`, and rounded up it
+    /// [`WindowError`] unless 1 <= `generations` <= 1000, `generations` <= `length`, and the rounded length
     /// is below 2^62.
     pub fn new(clock: Clock, length: u64, generations: u32) -> Result<Self, WindowError> {
         if !(1..=MOST_GENERATIONS).contains(&generations) {
@@ -173,7 +173,7 @@ impl Window {
         Ok(Self { clock, step, generations, age_from: AgeFrom::FirstSeen })
     }
 
-    /// The same window, in which ages count from another time.
+    /// The same window with another beginning of ages.
     ///
     /// ```
     /// use std::time::Duration;
@@ -193,12 +193,12 @@ impl Window {
         Self { age_from, ..self }
     }
 
-    /// What the time is.
+    /// The clock.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// How long items are remembered at least, in milliseconds or items.
+    /// The shortest time for which items are remembered, in milliseconds or items.
     pub fn length(&self) -> u64 {
         self.step * u64::from(self.generations)
     }
@@ -213,7 +213,7 @@ impl Window {
         self.generations
     }
 
-    /// From when the age of an item counts.
+    /// When the age of an item begins.
     pub fn age_from(&self) -> AgeFrom {
         self.age_from
     }

@@ -206,7 +206,7 @@ fn other_readers_say_what_it_is() {
     let mut later = bytes;
     later[8] = 2;
     let message = Load::new().bytes::<Generations>(&later).unwrap_err().to_string();
-    assert!(message.contains("version 2 is not known (version 1 is)"), "{message}");
+    assert!(message.contains("unknown filter format version 2 (expected 1)"), "{message}");
 }
 
 #[test]

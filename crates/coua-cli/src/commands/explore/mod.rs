@@ -7,16 +7,16 @@ use crate::args::{Quiet, value};
 use crate::terminal::Result;
 use std::path::PathBuf;
 
-/// Show in the browser how a cuckoo filter works, and look into a filter
+/// Show in the browser how a cuckoo filter works, and what a filter contains
 ///
 /// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
-/// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
-/// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
-/// file only slices are read, and nothing is changed or sent anywhere. A filter on a server is pulled into memory
-/// first, as by `coua pull`; the page gets the secret key of its hash.
+/// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows the contents of that
+/// file: parameters, the load of each segment, buckets, overflow table, generations, log; and the slots of a key. Of a
+/// large file only slices are read, and nothing is changed or sent anywhere. A filter on a server is first copied into
+/// memory, as by `coua pull`; the page gets the secret key of its hash.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
-    /// Filter to look into: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
+    /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     filter: Option<PathBuf>,
 
@@ -24,11 +24,11 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "N", value_parser = value::between(0_u16, u16::MAX))]
     port: Option<u16>,
 
-    /// Write the page to FILE instead of serving it; any static host can serve it
+    /// Write the page to FILE instead of serving it, for any static host
     #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "port"])]
     write: Option<PathBuf>,
 
-    /// Print the address, and do not open the browser
+    /// Print the address without opening the browser
     #[arg(long)]
     no_open: bool,
 
@@ -55,7 +55,7 @@ impl ExploreArgs {
         let url = site.url();
         crate::terminal::print(&format!("{url}\n"))?;
         if !self.no_open && open::that_detached(&url).is_err() {
-            crate::terminal::say(format_args!("no browser could be opened: visit {url}"));
+            crate::terminal::say(format_args!("could not open a browser; visit {url}"));
         }
         site.serve();
         Ok(())

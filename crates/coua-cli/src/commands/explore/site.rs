@@ -1,4 +1,4 @@
-//! The page of `coua explore`, served to this machine alone.
+//! The page of `coua explore`, served to this machine only.
 
 use crate::filter::Location;
 #[cfg(feature = "server")]
@@ -15,11 +15,11 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use tiny_http::{Header, Method, Request, Response, Server};
 
-/// The page: one HTML file that makes no request to any server. The library is in it as WebAssembly. It is empty if it
-/// had not been made when this program was built.
+/// The page: one HTML file that makes no request to any server. It contains the library as WebAssembly. It is empty if
+/// the page had not been built before this program.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/explore.html"));
 
-/// A slice of a filter at most; the page asks for no more than a frame of a log at a time.
+/// The largest slice of a filter; the page requests no more than a frame of a log at a time.
 const MOST_SLICE: u64 = 80 << 20;
 
 /// Writes the page to a file.
@@ -34,7 +34,7 @@ fn check_made() -> Result<()> {
     if !PAGE.is_empty() {
         return Ok(());
     }
-    let reason = "this program was built without the page; in its sources, give this command: \
+    let reason = "this program was built without the page; in its source tree, run: \
                   scripts/build-web && cargo run --release -- explore";
     Err(Failure::at("explore", reason))
 }
@@ -50,15 +50,15 @@ fn open(path: &Path) -> Result<File> {
 
 type Answer = Response<Cursor<Vec<u8>>>;
 
-/// What the page is to look into.
+/// The filter that the page shows.
 struct Subject {
     name: String,
-    /// The secret key of its hash in digits, if a server has told it.
+    /// The secret key of its hash in hexadecimal digits, if it comes from a server.
     key: String,
-    /// Where it is, unless it is the filter of a server as it was.
+    /// Its file; none if it is a copy of a filter on a server.
     path: Option<PathBuf>,
-    /// Of a file as it was when the page was asked for: a new snapshot replaces the file as a whole, and slices of two
-    /// do not fit together.
+    /// The file as it was when the page was requested: a new snapshot replaces the whole file, and slices of two
+    /// snapshots do not fit together.
     content: Box<dyn Content>,
 }
 
@@ -96,7 +96,7 @@ impl Subject {
     }
 }
 
-/// What is served.
+/// The HTTP server of the page.
 pub(super) struct Site {
     server: Server,
     port: u16,
@@ -104,7 +104,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// The page, with a filter if one is named, on this port or (0) on a free one.
+    /// Serves the page, with a filter if one is named, on this port or (0) on a free one.
     pub(super) fn open(filter: Option<&Path>, verbosity: Verbosity, port: u16) -> Result<Self> {
         let subject = filter.map(|filter| Subject::of(filter, verbosity)).transpose()?;
         check_made()?;
@@ -123,14 +123,14 @@ impl Site {
     pub(super) fn serve(mut self) {
         while let Ok(request) = self.server.recv() {
             let answer = self.answer(&request);
-            // A browser that has gone away misses nothing.
+            // If the browser has gone away, the response is not needed.
             request.respond(answer).ok();
         }
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
         if !self.is_asked_for(request) {
-            return text(403, "this page is for this machine alone");
+            return text(403, "this page is for this machine only");
         }
         match (request.method(), request.url()) {
             (Method::Get, "/") => self.page(),
@@ -139,7 +139,7 @@ impl Site {
         }
     }
 
-    /// Whether the browser was sent here by our address: another site whose name leads here must not read the file.
+    /// Whether the browser used our address: another site whose name resolves to this machine must not read the file.
     fn is_asked_for(&self, request: &Request) -> bool {
         let ours = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
         value_of(request, "Host").is_some_and(|host| ours.iter().any(|own| own == host))
@@ -153,7 +153,7 @@ impl Site {
         }
     }
 
-    /// The page, and the file that it is about.
+    /// The page, with the attributes of its filter.
     fn made(&mut self) -> Result<String, String> {
         let Some(Subject { name, key, path, content }) = &mut self.subject else {
             return Ok(PAGE.to_owned());
@@ -168,7 +168,7 @@ impl Site {
 
     fn slice(&mut self, request: &Request) -> Answer {
         let Some((first, last)) = value_of(request, "Range").and_then(range) else {
-            return text(416, "a range of bytes is needed");
+            return text(416, "a byte range is required");
         };
         let Some(subject) = &mut self.subject else { return text(404, "no filter was named") };
         match read(&mut subject.content, first, last) {
@@ -180,7 +180,7 @@ impl Site {
     }
 }
 
-/// What the page is told of the filter that is served beside it. The key is that of its hash, in digits.
+/// Attributes that describe the filter to the page. The key is that of its hash, in hexadecimal digits.
 fn attributes(name: &str, bytes: u64, key: &str) -> String {
     let name = name.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
     format!(r#"data-file="{name}" data-size="{bytes}" data-key="{key}""#)

@@ -1,4 +1,4 @@
-//! What other structures would need for as many items at the same rate.
+//! The memory of other structures for the same number of items at the same rate.
 
 use crate::terminal::size;
 use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
@@ -6,16 +6,16 @@ use coua::sizing::peers::{binary_fuse, hash_set, quotient};
 use coua::{CuckooFilter, Layout};
 use serde::Serialize;
 
-/// Another structure. The names of the fields are part of the interface.
+/// Another structure. The field names are part of the interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    /// None: it cannot reach the rate.
+    /// None if it cannot reach the rate.
     bytes: Option<u64>,
     pub(super) bits_per_item: Option<f64>,
     removes: bool,
     grows: bool,
-    /// Never wrong, but for equal 64-bit hashes where only these are kept.
+    /// It has no false positives, except equal 64-bit hashes where only hashes are stored.
     pub(super) exact: bool,
 }
 
@@ -24,9 +24,9 @@ const REMOVES_AND_GROWS: [bool; 2] = [true, true];
 const REMOVES: [bool; 2] = [true, false];
 const NEITHER: [bool; 2] = [false, false];
 
-/// The structures people choose between.
+/// The structures to compare with.
 pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
-    // At the last bits of the hash only a filter that can grow reaches the rate.
+    // With nearly all bits of the hash, only a filter that can grow reaches the rate.
     let hash_bits = (items.max(1) as f64 / rate).log2().ceil() as u32;
     let cuckoo = |layout, slots| {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
@@ -53,7 +53,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
         filter("quotient", quotient(items, rate), REMOVES_AND_GROWS),
         filter("binary fuse", binary_fuse(items, rate), NEITHER),
         set("set of 64-bit hashes", hash_set(items, 8)),
-        // A vector's three words, and the record in a heap block of its own.
+        // Three words of a vector, and the record in its own heap block.
         set("set of records", hash_set(items, 24).saturating_add(of_records)),
     ]
 }

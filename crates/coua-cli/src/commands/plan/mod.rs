@@ -30,21 +30,21 @@ use std::path::PathBuf;
 
 /// Show how much memory a filter needs, and how other methods compare
 ///
-/// Give two of items, rate and memory, and the third follows. With the items alone, the plan is for all 64 bits
-/// of every hash: what `dedup` needs without options.
+/// Give two of items, rate and memory; the third is computed. With the items alone, the plan is for all 64 bits
+/// of every hash, the default of `dedup`.
 ///
-/// With --rate the filter has a fixed size. With hash bits it can grow, and the memory is that of a filter made
+/// With --rate the filter has a fixed size. With --hash-bits it can grow, and the memory is that of a filter created
 /// for this number of items. A filter that has grown to it takes up to 2.1 times that, plus 2 MiB (see --growing),
-/// because all its segments fill, and split in two, around the same number of items. `coua compact` gives back
+/// because all its segments fill, and split in two, at about the same number of items. `coua compact` frees
 /// the excess.
 ///
 /// With a window, the items are those of all generations together: of the window, and of the generation that is
-/// being filled. The plan is for a filter made with as many as its --capacity. With --window-by last, repeats may bring
+/// being filled. The plan is for a filter created with this --capacity. With --window-by last, repeats may move
 /// all items into one generation: it grows, and the memory may be up to 2.1 times as much until the next one begins.
 ///
-/// With --memory-per-node, the keys are divided among several machines by their hashes: as few as have the memory. Each
-/// takes a shard (--shard of `dedup`). How long they take, and what travels between them, is said for records that are
-/// read by all nodes, and for records that are sent to the node of their key. docs/scale.md has more.
+/// With --memory-per-node, the keys are divided by their hashes among the fewest machines with enough memory. Each
+/// takes a shard (--shard of `dedup`). The plan shows time and traffic if all nodes read all records, and if each record
+/// is sent to the node of its key. docs/scale.md has more.
 ///
 /// docs/json.md describes the fields of the JSON object.
 #[derive(clap::Args, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = value::count)]
     items: Option<u64>,
 
-    /// False-positive rate with that many items, such as 0.001 or 0.1%
+    /// False-positive rate with these items, such as 0.001 or 0.1%
     #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
     rate: Option<f64>,
 
@@ -63,7 +63,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
-    /// Memory that the filter may take, such as 512MiB
+    /// Memory of the filter at most, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
     memory: Option<u64>,
 
@@ -71,12 +71,12 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = value::between(1_u32, 8))]
     slots_per_bucket: Option<u32>,
 
-    /// Disjoint buckets, or `overlapping` ones
+    /// Disjoint `buckets`, or `overlapping` ones
     #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets",
           value_parser = value::word(&LAYOUTS))]
     layout: Layout,
 
-    /// Plan a filter that forgets all but the last 7d, or last 1M-items
+    /// Plan a filter with a window, such as 7d or 1M-items
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     window: Option<WindowLength>,
 
@@ -88,12 +88,12 @@ pub(crate) struct PlanArgs {
     #[arg(long, conflicts_with_all = ["rate", "window"])]
     growing: bool,
 
-    /// Plan several machines, with so much memory for the filter of each
+    /// Plan several machines, each with BYTES of memory for its filter
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, requires = "items",
           conflicts_with_all = ["memory", "window", "growing", "plot"])]
     memory_per_node: Option<u64>,
 
-    /// Records that each of them de-duplicates in a second
+    /// Records that each machine de-duplicates per second
     #[arg(long, value_name = "N", value_parser = value::count, default_value = "20M")]
     records_per_second: u64,
 
@@ -105,21 +105,21 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     json: bool,
 
-    /// Also write a picture of the comparison over all rates to FILE (SVG)
+    /// Also write a chart of the comparison over all rates to FILE (SVG)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
 
 impl PlanArgs {
-    /// Prints how much memory the filter needs, and what others would need.
+    /// Prints how much memory the filter needs, and how much others would need.
     pub(crate) fn run(&self) -> Result<()> {
         if self.growing && self.items.is_some() && self.memory.is_some() {
             let reason =
-                "with --items and --memory the filter has a rate, and with that a fixed size";
+                "cannot be used with --items and --memory, which set a rate and so a fixed size";
             return Err(Failure::at("--growing", reason));
         }
         if self.items.is_some() && matches!(self.window, Some(WindowLength::Items(_))) {
-            let reason = "cannot be used with a --window of items, which says how many there are";
+            let reason = "cannot be used with a --window of items, which sets their number";
             return Err(Failure::at("--items", reason));
         }
         if let Some(path) = &self.plot {
@@ -156,7 +156,7 @@ impl PlanArgs {
         shape: Shape,
     ) -> Result<()> {
         if self.records_per_second == 0 {
-            return Err(Failure::at("--records-per-second", "is 0: expected a number from 1"));
+            return Err(Failure::at("--records-per-second", "is 0; expected at least 1"));
         }
         let node = Machine { memory, records_per_second: self.records_per_second };
         let cluster = MachinesPlan::plan(items, exactness.unwrap_or(ALL_BITS), shape, node)?;
@@ -189,7 +189,7 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[P
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
     let dropped = collisions::in_stream(plan.items, plan.hash_bits);
-    let name = "records a dedup would wrongly drop";
+    let name = "records dedup would wrongly drop";
     report.measure("expected_wrongly_dropped", name, dropped, significant);
     report.bytes("bytes", "memory", plan.bytes);
     report.field("overflow_bytes", plan.overflow_bytes);

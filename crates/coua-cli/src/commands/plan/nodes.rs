@@ -1,4 +1,4 @@
-//! A filter on several machines, each of which has a shard of the keys: `docs/scale.md`.
+//! A filter on several machines, each with a shard of the keys: `docs/scale.md`.
 
 use super::shape::{Exactness, Shape};
 use crate::filter::collisions;
@@ -6,23 +6,23 @@ use crate::terminal::{Failure, Report, Result, counted, grouped, significant, si
 use coua::sizing::CuckooPlan;
 use serde_json::json;
 
-/// Standard deviations by which the fullest shard may exceed the mean. Not one of a billion shards does.
+/// Standard deviations by which the fullest shard may exceed the mean. Not one of a billion shards exceeds this.
 const SPREAD: f64 = 6.0;
 
-/// A record of another shard costs a node this part of the time of one of its own: a URL is read and hashed, and no
-/// more (`docs/scale.md`).
+/// Cost of a record of another shard, as a fraction of one of the node's own: a URL is only read and hashed
+/// (`docs/scale.md`).
 const PASSED_OVER: f64 = 0.35;
 
-/// What a node is.
+/// A node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Machine {
-    /// For its filter.
+    /// Memory for its filter.
     pub(super) memory: u64,
     /// Records of its own that it de-duplicates.
     pub(super) records_per_second: u64,
 }
 
-/// What several nodes come to.
+/// The plan for several nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MachinesPlan {
     items: u64,
@@ -40,7 +40,7 @@ impl MachinesPlan {
         shape: Shape,
         node: Machine,
     ) -> Result<Self> {
-        // Says what is wrong with the rate or the number of items, whatever the number of nodes.
+        // Returns an error of the rate or the number of items, whatever the number of nodes.
         shape.plan(Some(items), Some(exactness), None)?;
         let filter = |nodes| shape.plan(Some(fullest_shard(items, nodes)), Some(exactness), None);
         let fits = |nodes| filter(nodes).map(|filter| filter.whole.bytes <= node.memory);
@@ -55,8 +55,8 @@ impl MachinesPlan {
         Ok(Self { items, nodes: low, node, filter: filter(low)?.whole })
     }
 
-    /// Bits that tell keys apart: the number of the shard tells more than its filter remembers, but no more than the
-    /// hash has.
+    /// Bits that distinguish keys: the number of the shard adds bits to those that its filter remembers, up to those of
+    /// the hash.
     fn bits_told_apart(&self) -> f64 {
         (self.filter.hash_bits + f64::from(self.nodes).log2()).min(64.0)
     }
@@ -70,14 +70,14 @@ impl MachinesPlan {
         collisions::in_stream(self.items, self.bits_told_apart())
     }
 
-    /// Each record is sent to the node of its shard.
+    /// If each record is sent to the node of its shard.
     fn by_key(&self, record_bytes: u64) -> Travel {
         let elsewhere = 1.0 - 1.0 / f64::from(self.nodes);
         let own = self.items as f64 / f64::from(self.nodes);
         Travel::new(record_bytes as f64 * elsewhere, own, self.node)
     }
 
-    /// Each node reads all records, and takes those of its shard.
+    /// If each node reads all records, and takes those of its shard.
     fn all_read(&self, record_bytes: u64) -> Travel {
         let own = self.items as f64 / f64::from(self.nodes);
         let records = own + PASSED_OVER * (self.items as f64 - own);
@@ -91,13 +91,13 @@ impl MachinesPlan {
         let rate = self.items as f64 / self.bits_told_apart().exp2();
         report.measure("rate", "false-positive rate", rate, significant);
         let dropped = self.expected_wrongly_dropped();
-        let name = "records a dedup would wrongly drop";
+        let name = "records dedup would wrongly drop";
         report.measure("expected_wrongly_dropped", name, dropped, significant);
         report.number("nodes", "nodes", self.nodes.into());
-        report.number("shards", "shards, one a node", self.nodes.into());
-        report.number("node_items", "items in the fullest (--capacity)", filter.items);
+        report.number("shards", "shards, one per node", self.nodes.into());
+        report.number("node_items", "items in the fullest shard (--capacity)", filter.items);
         report.bytes("node_bytes", "memory of its filter", filter.bytes);
-        report.bytes("bytes", "memory of all", filter.bytes.saturating_mul(self.nodes.into()));
+        report.bytes("bytes", "total memory", filter.bytes.saturating_mul(self.nodes.into()));
         let bits = |number: f64| format!("{number:.2}");
         report.measure("bits_per_item", "bits per item", filter.bits_per_item(), bits);
         report.measure("hash_bits", "hash bits", filter.hash_bits, bits);
@@ -106,21 +106,21 @@ impl MachinesPlan {
         all_read.write("all_read", "each node reads all (--shard)", &mut report);
         let asked = on_a_server(record_bytes);
         report.field("on_a_server", json!({"wire_bytes": asked}));
-        report.row("asked of servers", format!("{asked} bytes a record"));
+        report.row("queried on servers", format!("{asked} bytes per record"));
         report
     }
 }
 
-/// How records come to nodes.
+/// Traffic and time of a way to distribute records.
 #[derive(Clone, Copy, Debug)]
 struct Travel {
-    /// That travel for a record.
+    /// Bytes sent per record.
     wire_bytes: f64,
     hours: f64,
 }
 
 impl Travel {
-    /// For a node that is busy with `records` records of its own.
+    /// For a node that processes `records` records.
     fn new(wire_bytes: f64, records: f64, node: Machine) -> Self {
         Self { wire_bytes, hours: records / node.records_per_second as f64 / 3600.0 }
     }
@@ -129,18 +129,17 @@ impl Travel {
         let Self { wire_bytes, hours } = self;
         report.field(field, json!({"wire_bytes": wire_bytes, "hours": hours}));
         let [bytes, hours] = [wire_bytes, hours].map(significant);
-        report.row(name, format!("{bytes} bytes a record, {hours} hours"));
+        report.row(name, format!("{bytes} bytes per record, {hours} hours"));
     }
 }
 
-/// The items of the fullest of as many shards as nodes.
+/// The items of the fullest shard, with one shard per node.
 fn fullest_shard(items: u64, nodes: u32) -> u64 {
     let mean = items as f64 / f64::from(nodes);
     items.min(items.div_ceil(nodes.into()).saturating_add((SPREAD * mean.sqrt()).ceil() as u64))
 }
 
-/// Bytes that travel for a record which is its own key: as an argument of a command, with its length before it, and the
-/// answer.
+/// Bytes sent for a record which is its own key: as an argument of a command, with its length before it, and the reply.
 fn on_a_server(record_bytes: u64) -> u64 {
     let ends = 4;
     let digits = u64::from(record_bytes.checked_ilog10().unwrap_or(0)) + 1;
@@ -148,12 +147,12 @@ fn on_a_server(record_bytes: u64) -> u64 {
     record_bytes.saturating_add(1 + digits + ends + answer)
 }
 
-/// The warning about 64 bits, if they are too few to tell `items` items apart.
+/// The warning if 64 bits are too few to distinguish `items` items.
 pub(super) fn too_few_bits(items: u64, hash_bits: f64) -> Option<String> {
     let dropped = collisions::in_stream(items, hash_bits);
     (hash_bits >= 64.0 && dropped >= 1.0).then(|| {
         format!(
-            "64 bits of a hash are too few to tell {} apart: expect {} of them to be wrongly dropped",
+            "64 hash bits are too few to distinguish {}: expect {} of them to be wrongly dropped",
             counted(items, "item"),
             significant(dropped)
         )
@@ -163,7 +162,7 @@ pub(super) fn too_few_bits(items: u64, hash_bits: f64) -> Option<String> {
 fn too_small(items: u64, least: u64, memory: u64) -> Failure {
     let (items, nodes) = (counted(items, "item"), grouped(u32::MAX.into()));
     let reason = format!(
-        "{} is too little: {items} on {nodes} nodes, the most there can be, need {} each",
+        "{} is too little: {items} on {nodes} nodes, the maximum, need {} each",
         size(memory),
         size(least)
     );
@@ -204,7 +203,7 @@ mod tests {
         assert_eq!(plan(1_000_000, ALL_BITS, 64 << 30).nodes, 1);
     }
 
-    /// Which two keys a cluster takes for one: those of one shard whose hashes begin alike.
+    /// A cluster confuses two keys only if they are in one shard and their hashes begin with the same bits.
     #[test]
     fn a_shard_tells_more_keys_apart_than_its_filter_has_bits() {
         let (items, bits, shares) = (1_u64 << 16, 20, 16);
@@ -280,6 +279,9 @@ mod tests {
         assert_eq!(too_few_bits(6_000_000_000, 64.0), None);
         assert_eq!(too_few_bits(1_000_000_000_000, 60.0), None, "as it was asked for");
         let text = too_few_bits(1_000_000_000_000, 64.0).unwrap();
-        assert!(text.contains("1,000,000,000,000 items apart: expect 27105 of them"), "{text}");
+        assert!(
+            text.contains("distinguish 1,000,000,000,000 items: expect 27105 of them"),
+            "{text}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The comparison as a picture: bits an item over the false-positive rate.
+//! The comparison as a chart: bits per item over the false-positive rate.
 
 use super::compare;
 use crate::terminal::{Failure, Result, counted};
@@ -13,7 +13,7 @@ const EXPONENTS: std::ops::Range<f64> = 1.0..9.0;
 const STEPS: u32 = 160;
 const MOST_BITS: f64 = 64.0;
 
-/// Writes the picture for as many items as planned, with the plan as a dot.
+/// Writes the chart for the planned number of items, with the plan as a dot.
 pub(super) fn write(path: &Path, plan: &CuckooPlan) -> Result<()> {
     let mut picture = String::new();
     draw(&mut picture, plan).map_err(|error| Failure::at(path.display(), error))?;
@@ -27,7 +27,7 @@ fn draw(picture: &mut String, plan: &CuckooPlan) -> Drawn {
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .margin(20)
-        .caption(format!("Bits an item, {}", counted(plan.items, "item")), ("sans-serif", 20))
+        .caption(format!("Bits per item, {}", counted(plan.items, "item")), ("sans-serif", 20))
         .x_label_area_size(45)
         .y_label_area_size(45)
         .build_cartesian_2d(EXPONENTS, 0.0..MOST_BITS)?;
@@ -35,7 +35,7 @@ fn draw(picture: &mut String, plan: &CuckooPlan) -> Drawn {
         .configure_mesh()
         .x_desc("false-positive rate")
         .x_label_formatter(&|exponent| format!("1e-{exponent:.0}"))
-        .y_desc("bits an item")
+        .y_desc("bits per item")
         .light_line_style(TRANSPARENT)
         .draw()?;
     for (number, (name, points)) in lines(plan.items).into_iter().enumerate() {
@@ -60,7 +60,7 @@ fn plot_error(error: impl Display) -> Box<dyn std::error::Error> {
     error.to_string().into()
 }
 
-/// The filters' names and their points; sets, which have no rate, are left out.
+/// The filters' names and their points, without sets, which have no rate.
 fn lines(items: u64) -> Vec<(&'static str, Vec<(f64, f64)>)> {
     let mut lines: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     for step in 0..=STEPS {

@@ -1,11 +1,11 @@
-//! From items, rate and memory, of which two are given, to a plan.
+//! A plan from two of items, rate and memory.
 
 use crate::terminal::{Failure, Result, counted, grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
 
-/// How a filter lies in memory.
+/// The layout of a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) layout: Layout,
@@ -20,7 +20,7 @@ pub(super) enum Exactness {
     HashBits(u32),
 }
 
-/// What a filter remembers unless told otherwise.
+/// What a filter remembers by default.
 pub(super) const ALL_BITS: Exactness = Exactness::HashBits(64);
 
 impl Shape {
@@ -40,7 +40,7 @@ impl Shape {
             (None, Some(exactness), Some(memory)) => self.most_items(exactness, memory),
             (Some(_), Some(_), Some(_)) => Err(Failure::at(
                 "plan",
-                "--items, --rate (or --hash-bits) and --memory: give two of them, the third follows",
+                "--items, --rate (or --hash-bits) and --memory cannot all be given; drop one",
             )),
             (None, ..) => Err(Failure::at(
                 "plan",
@@ -61,9 +61,9 @@ impl Shape {
         }
     }
 
-    /// The lowest rate that `items` items can have in so much memory.
+    /// The lowest rate that `items` items can have in `memory` bytes.
     fn best_rate(self, items: u64, memory: u64) -> Result<Planned> {
-        // Halves the range of exponents: rate = 2^-bits. The finest is a rate that no 64-bit hash allows quite.
+        // Halves the range of exponents: rate = 2^-bits. The finest rate is slightly below what a 64-bit hash allows.
         let finest = items.max(1) as f64 / 64_f64.exp2();
         let (mut fits, mut low, mut high) = (None, 0.0, -finest.log2());
         for _ in 0..50 {
@@ -83,7 +83,7 @@ impl Shape {
         })
     }
 
-    /// The most items that can be remembered so exactly in so much memory.
+    /// The most items that fit in `memory` bytes at this exactness.
     fn most_items(self, exactness: Exactness, memory: u64) -> Result<Planned> {
         let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
         while low < high {
@@ -99,16 +99,14 @@ impl Shape {
                 Err(error) => return Err(Failure::at("plan", error)),
             }
         }
-        fits.ok_or_else(|| {
-            Failure::at("plan", format_args!("no filter fits into {}", size(memory)))
-        })
+        fits.ok_or_else(|| Failure::at("plan", format_args!("no filter fits in {}", size(memory))))
     }
 }
 
-/// The failure to say about a filter that cannot be.
+/// The failure for a filter that is impossible.
 fn unplanned(items: u64, error: BuildError) -> Failure {
     match error {
-        // A plan takes no memory.
+        // A plan allocates no memory, so the filter itself is too large.
         BuildError::OutOfMemory(_) => {
             let items = grouped(items);
             Failure::at("plan", format_args!("{items} items are more than any filter can hold"))
@@ -117,25 +115,25 @@ fn unplanned(items: u64, error: BuildError) -> Failure {
     }
 }
 
-/// What a filter comes to.
+/// A planned filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub(super) whole: CuckooPlan,
-    /// If it forgets.
+    /// Its generations, if it has a window.
     pub(super) generations: Option<Generations>,
 }
 
-/// What its generations come to.
+/// The generations of a planned filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Generations {
     pub(super) window: Window,
-    /// The most there are at a time: those of the window, and the one that is being filled.
+    /// The most that exist at a time: those of the window, and the one that is being filled.
     pub(super) alive: u64,
     pub(super) each: CuckooPlan,
 }
 
-/// What `--capacity` and `--rate` come to with a window: every generation has room for its share, and
-/// remembers as much as the rate needs for the items of all.
+/// The plan of `--capacity` and `--rate` with a window: every generation has room for its share, and
+/// remembers as many bits as the rate needs for the items of all.
 fn of_generations(
     builder: CuckooFilterBuilder,
     items: u64,
@@ -159,14 +157,14 @@ fn of_generations(
     Ok(Planned { whole, generations: Some(Generations { window, alive, each }) })
 }
 
-/// The most that a grown filter takes, in memory of one planned for its items. All segments fill, and split in
-/// two, around the same number of items: just after that they are half as full as planned. The tenth is for
+/// The most memory that a grown filter takes, relative to one planned for its items. All segments fill, and split in
+/// two, at about the same number of items: just after that they are half as full as planned. The tenth is for
 /// chance, and for lists of segments that double.
 const MOST: f64 = 2.1;
-/// Memory is taken in pieces of this size, the last of which is not full.
+/// Memory is allocated in pieces of this size, the last of which is not full.
 const PIECE: u64 = 2 << 20;
 
-/// The least and the most bytes that a filter takes that has grown to as many items as a plan has.
+/// The least and the most bytes of a filter that has grown to the items of a plan.
 pub(super) fn after_growth(plan: &CuckooPlan) -> [u64; 2] {
     [plan.bytes, ((plan.bytes as f64 * MOST) as u64).saturating_add(PIECE)]
 }
@@ -183,7 +181,7 @@ mod tests {
         KeyHash::from_u64(second ^ (second >> 33))
     }
 
-    /// From a hundred thousand items on: small filters are as large as their first table.
+    /// Only for a hundred thousand items or more: small filters are as large as their first table.
     #[test]
     fn a_growing_filter_stays_within_the_range() {
         for (hash_bits, layout, slots) in [

@@ -67,14 +67,14 @@ impl Address {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if has_at_after_host(text) {
             return Err(format!(
-                "has an @ after the host: in a password / is written %2F, ? %3F, # %23 and @ %40, and in \
-                 a name @ too; expected {FORM}"
+                "has an @ after the host; in a password write / as %2F, ? as %3F, # as %23 and @ as %40, \
+                 and in a name @ as %40; expected {FORM}"
             ));
         }
         let url = Url::parse(text).map_err(|error| {
-            format!("is not the address of a filter ({error}): expected {FORM}")
+            format!("is not the address of a filter ({error}); expected {FORM}")
         })?;
-        let missing = |what: &str| format!("names no {what}: expected {FORM}");
+        let missing = |what: &str| format!("names no {what}; expected {FORM}");
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
         let host = decoded(host, "host")?;
         // An IPv6 address.
@@ -85,13 +85,12 @@ impl Address {
         }
         if name.contains(['{', '}']) {
             return Err(
-                "has a brace in the filter's name: braces say how a cluster spreads keys, and \
-                        are put around the name"
+                "has a brace in the filter's name; coua itself puts braces around the name for clusters"
                     .to_owned(),
             );
         }
         if url.fragment().is_some() {
-            return Err(format!("has a part after #: expected {FORM}"));
+            return Err(format!("has a part after #; expected {FORM}"));
         }
         let given =
             |text: &str, what| Some(text).filter(|t| !t.is_empty()).map(|t| decoded(t, what));
@@ -109,7 +108,7 @@ impl Address {
         let mut given = Vec::new();
         for (name, value) in url.query_pairs() {
             if given.contains(&name) {
-                return Err(format!("says {name} twice: give one of them"));
+                return Err(format!("has {name} twice; drop one"));
             }
             address.take(&name, &value)?;
             given.push(name);
@@ -121,17 +120,17 @@ impl Address {
         let number = |least: u32, most: u32| {
             let number = value.parse().ok().filter(|number| (least..=most).contains(number));
             number.ok_or_else(|| {
-                format!("says {name}={value}: expected a number from {least} to {most}")
+                format!("has {name}={value}; expected a number from {least} to {most}")
             })
         };
         match name {
             "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
             "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
             "retry" => {
-                let wrong = |reason| format!("says retry={value}: it {reason}");
+                let wrong = |reason| format!("has retry={value}; {reason}");
                 self.patience = clock::seconds(value).map_err(wrong)?;
             }
-            _ => return Err(format!("says {name}={value}: expected shards, db or retry")),
+            _ => return Err(format!("has {name}={value}; expected shards, db or retry")),
         }
         Ok(())
     }
@@ -205,7 +204,7 @@ mod tests {
             ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
             ("valkey://h/a?db=-1", "expected a number from 0"),
             ("valkey://h/a?shard=2", "expected shards, db or retry"),
-            ("valkey://h/a?shards=2&db=1&shards=3", "says shards twice"),
+            ("valkey://h/a?shards=2&db=1&shards=3", "has shards twice"),
             ("valkey://h?shards=2/x", "names no filter"),
             ("valkey://h/%ff", "not UTF-8"),
         ] {

@@ -74,7 +74,7 @@ impl Nodes {
     /// Asks a cluster again who has what. The first answer is believed.
     pub(super) fn learn(&mut self) -> Result<(), LinkError> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
-        let mut last = LinkError::NotNow("no node of the cluster answers".to_owned());
+        let mut last = LinkError::NotNow("no node of the cluster replies".to_owned());
         for node in cluster.known.clone() {
             match self.connection(&node).and_then(|connection| {
                 let command = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
@@ -91,7 +91,7 @@ impl Nodes {
     }
 
     fn record_slots(&mut self, slots: &Value, told_by: &Node) -> Result<(), LinkError> {
-        let wrong = || LinkError::Refused("CLUSTER SLOTS is not answered as expected".to_owned());
+        let wrong = || LinkError::Refused("unexpected reply to CLUSTER SLOTS".to_owned());
         let Some(cluster) = &mut self.cluster else { return Ok(()) };
         let Value::Array(ranges) = slots else { return Err(wrong()) };
         cluster.ranges.clear();

@@ -160,7 +160,7 @@ fn is_wait(error: &io::Error) -> bool {
 impl Read for BoundedSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
-            return Err(io::Error::other("it sends more than the answer to what was asked"));
+            return Err(io::Error::other("the server sends more than the reply to the command"));
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.in_turns(|mut socket| socket.read(&mut buffer[..most]))?;
@@ -199,14 +199,14 @@ fn connect(node: &Node) -> io::Result<TcpStream> {
 /// Encryption, with the certificates that the system trusts.
 fn tls(node: &Node) -> io::Result<ClientConnection> {
     let name = ServerName::try_from(node.host.clone());
-    let name = name.map_err(|_| io::Error::other("its name cannot stand in a certificate"))?;
+    let name = name.map_err(|_| io::Error::other("the host name is not valid in a certificate"))?;
     let mut roots = RootCertStore::empty();
     // What cannot be read is not trusted; nor is what is no certificate.
     let (trusted, _) =
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if trusted == 0 {
         return Err(io::Error::other(
-            "the system has no certificates to trust: SSL_CERT_FILE names a file with some",
+            "the system has no trusted certificates; set SSL_CERT_FILE to a file of them",
         ));
     }
     let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
@@ -219,7 +219,7 @@ const OWN_COMMAND: &str = "CF.MDEL";
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule coua-valkey.so";
 
-const NO_REPLY: &str = "it sent something that is not a reply of Valkey or Redis";
+const NO_REPLY: &str = "the server sent something that is not a Valkey or Redis reply";
 
 /// Bytes of a reply. Those about keys and filters have a few kB.
 pub(super) const MOST_BYTES: u64 = 64 << 10;

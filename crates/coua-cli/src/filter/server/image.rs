@@ -57,7 +57,7 @@ impl RemoteFilter {
         let reply = self.run(vec![dump])?.pop().and_then(|request| request.reply);
         let Some(Ok(Value::Array(chunks))) = reply else {
             let reason = reply.and_then(Result::err).unwrap_or_default();
-            return Err(self.failure(&format!("{key} is not sent: {reason}")));
+            return Err(self.failure(&format!("the server did not send {key}: {reason}")));
         };
         let mut bytes = Vec::new();
         for chunk in chunks {
@@ -72,10 +72,10 @@ impl RemoteFilter {
 /// Bytes of a command: servers may be set to refuse longer ones than 1 MiB.
 const CHUNK: usize = 512 << 10;
 
-const LAST_SEEN: &str = "does not take a filter with --window-by last: on a server a record's age counts from when it was \
+const LAST_SEEN: &str = "cannot hold a filter with --window-by last: on a server a record's age counts from when it was \
                          first seen";
-const NO_SHARDS: &str = "a filter cannot be spread over shards: it has the hashes of its items, and not the \
-                         items; leave ?shards=N out";
+const NO_SHARDS: &str = "a filter file cannot be spread over shards, because it holds hashes, not items; drop \
+                         ?shards=N";
 
 /// Creates the key. Other clients get errors about it until all of it is there.
 pub(crate) fn push(
@@ -111,9 +111,9 @@ pub(crate) fn push(
     Ok(())
 }
 
-const PERHAPS: &str = "the connection was lost at the first chunk, which may be there: delete the key (DEL), \
-                       and push again";
-const THERE: &str = "there is a filter of this name already: name another one, or delete it (DEL)";
+const PERHAPS: &str = "the connection was lost at the first chunk, which may exist; delete the key (DEL), and push \
+                       again";
+const THERE: &str = "the key exists already; use another name, or delete it (DEL)";
 
 /// Why a chunk was not taken.
 struct ChunkError {
@@ -126,7 +126,7 @@ impl fmt::Display for ChunkError {
         match self.reason.as_str() {
             "item exists" if self.in_doubt => f.write_str(PERHAPS),
             "item exists" => f.write_str(THERE),
-            reason => write!(f, "the server does not take the filter: {reason}"),
+            reason => write!(f, "the server refused the filter: {reason}"),
         }
     }
 }
@@ -170,8 +170,8 @@ const MOST_NOTES: usize = 4096;
 /// Bytes before the hashes of few items.
 const FEW_FRONT: usize = 16;
 
-const OF_REDISBLOOM: &str = "it has the layout of RedisBloom, which forgets the hashes of its items: only \
-                             filters made by the module coua can be pulled";
+const OF_REDISBLOOM: &str = "the filter has RedisBloom's layout, which does not store whole hashes; only filters \
+                             created by Coua's module can be pulled";
 const NO_IMAGE: &str = "the server sent a filter in a format that this version does not know";
 
 /// The filter in an image.
@@ -245,7 +245,7 @@ fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
 fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
     let notes = keys.map_or_else(Vec::new, |keys| note(KeySpec::NOTE.as_bytes(), &keys.to_note()));
     if notes.len() > MOST_NOTES {
-        let reason = "the options that find its keys are longer than a server remembers";
+        let reason = "the options that select its keys are too long for a server";
         return Err(io::Error::other(reason));
     }
     let kind = if filter.window().is_some() { WINDOW } else { FILTER };

@@ -36,7 +36,7 @@ impl RemoteFilter {
         match filter.describe()? {
             Some(description) => Ok((filter, description)),
             None => {
-                Err(filter.failure("there is no such filter: coua dedup or coua add creates it"))
+                Err(filter.failure("no such filter; create it with `coua dedup` or `coua add`"))
             }
         }
     }
@@ -89,15 +89,14 @@ impl RemoteFilter {
         if let Some(missing) = found.iter().position(Option::is_none) {
             let key = &self.shards.keys()[missing];
             let reason = format!(
-                "the server lacks {key}: the filter is spread over fewer shards than \
-                                  the address says, or has lost this one"
+                "the server has no key {key}: the filter has fewer shards than the address says, or lost this one"
             );
             return Err(self.failure(&reason));
         }
         let found: Vec<Value> = found.into_iter().flatten().collect();
         self.refuse_other_windows(&found)?;
         let described = Description::of(&found);
-        described.map(Some).ok_or_else(|| self.failure("CF.INFO is not answered as expected"))
+        described.map(Some).ok_or_else(|| self.failure("unexpected reply to CF.INFO"))
     }
 
     /// Returns an error if the shards do not all forget alike.
@@ -106,8 +105,8 @@ impl RemoteFilter {
         let Some(other) = found.iter().position(differs) else { return Ok(()) };
         let [first, other] = [0, other].map(|shard| &self.shards.keys()[shard]);
         let reason = format!(
-            "{other} has another window than {first} (CF.INFO key FULL tells): all shards of a filter need the same; \
-             rename or delete what does not belong to it"
+            "{other} and {first} have different windows (see CF.INFO key FULL), but belong to one filter; rename or \
+             delete what does not belong to it"
         );
         Err(self.failure(&reason))
     }
@@ -152,19 +151,15 @@ impl RemoteFilter {
         let reason = if has_single && has_shards {
             let shard = key(name, 0);
             format!(
-                "the server has both {name} and {shard}, a filter of a single key and one of shards: \
-                 rename or delete one of them"
+                "the server has both {name}, a filter without shards, and {shard}, one with shards; rename or \
+                 delete one of them"
             )
         } else if has_single && shards.is_some() {
-            format!(
-                "the server has {name}: the filter is this single key, and its address is without \
-                 ?shards=N"
-            )
+            format!("the filter is the single key {name}; drop ?shards=N from its address")
         } else if has(beyond) {
             let beyond = key(name, shards.unwrap_or(0));
             format!(
-                "the server has {beyond}: the filter is spread over more shards than the address says \
-                 (?shards=N)"
+                "the server has the key {beyond}: the filter has more shards than the address says (?shards=N)"
             )
         } else {
             return Ok(());
@@ -202,7 +197,7 @@ impl RemoteFilter {
         let Pending { operation, batches, keys, is_too_long } = asked;
         let mut answers = vec![KeyAnswer::default(); keys];
         if is_too_long {
-            let reason = "a key of more than 512 MiB is more than servers take";
+            let reason = "servers accept no key longer than 512 MiB";
             return (answers, Err(self.failure(reason)));
         }
         let (requests, result) = self.queue.take(batches.len());
@@ -244,7 +239,7 @@ fn is_not_ours(refusal: &str) -> bool {
 }
 
 pub(super) const GONE: &str =
-    "the filter has gone from the server: it was removed, or was lost with it";
+    "the filter is gone from the server: it was deleted, or the server lost its data";
 
 /// The numbers of a reply; none if there was no reply.
 fn numbers(
@@ -252,7 +247,7 @@ fn numbers(
     operation: Operation,
     wanted: usize,
 ) -> Result<Vec<i64>, String> {
-    let strange = || "it sent an answer that does not fit the command".to_owned();
+    let strange = || "the server sent a reply that does not fit the command".to_owned();
     let Some(reply) = reply else { return Ok(Vec::new()) };
     let Value::Array(numbers) = reply? else { return Err(strange()) };
     let number = |number| match number {
@@ -336,8 +331,9 @@ impl RemoteFilter {
     fn seed(&self) -> Result<String> {
         let mut key = [0; 16];
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
-        filled
-            .map_err(|_| self.failure("the system has no random numbers for the filter's key"))?;
+        filled.map_err(|_| {
+            self.failure("the system has no random numbers for the filter's secret key")
+        })?;
         Ok(hexadecimal(key))
     }
 }

@@ -268,7 +268,7 @@ impl RequestQueue {
                 }
             }
             Err(LinkError::Ask(_) | LinkError::Moved) if !self.nodes.are_a_cluster() => {
-                let text = "it redirects to another server, though it is none of a cluster";
+                let text = "the server redirects to another one, but is not part of a cluster";
                 request.reply = Some(Err(text.to_owned()));
             }
             Err(error) => {

@@ -34,7 +34,7 @@ impl<'a> ReserveOptions<'a> {
             return Err(rate_without_items());
         }
         if when_full == Some(WhenFull::Grow) && has_items {
-            let reason = "is not available on a server, where no filter stops at --max-items: use exceed \
+            let reason = "is not available on a server, where filters do not stop at --max-items; use exceed \
                           (the default there) or error";
             return Err(Failure::at("--when-full=grow", reason));
         }
@@ -45,11 +45,11 @@ impl<'a> ReserveOptions<'a> {
         let window = spec.window.window()?;
         if window.is_some() && when_full == Some(WhenFull::Refuse) {
             let reason =
-                "is not available with a window on a server: a filter with a window always grows";
+                "is not available with a window on a server, where such a filter always grows";
             return Err(Failure::at("--when-full=error", reason));
         }
         if max_items.is_some() && rate.is_none() {
-            let reason = "needs --rate for a filter on a server";
+            let reason = "needs --rate on a server";
             return Err(Failure::at("--max-items", reason));
         }
         Ok(Self { wanted, window })
@@ -71,14 +71,14 @@ impl<'a> ReserveOptions<'a> {
         let is_fixed = self.is_fixed() == Some(true);
         let capacity = match capacity {
             None if is_fixed => {
-                let reason = "needs --capacity for a new filter on a server";
+                let reason = "needs --capacity on a server";
                 return Err(Failure::at("--when-full=error", reason));
             }
             None => FEW,
             Some(all) => self.share(all, shards),
         };
         if capacity > MOST_CAPACITY {
-            let reason = "is more than 2^30 items in a shard: give the address more shards \
+            let reason = "is more than 2^30 items in a shard; use more shards \
                           (?shards=N), or drop --capacity";
             return Err(Failure::at("--capacity", reason));
         }
@@ -130,12 +130,11 @@ impl<'a> ReserveOptions<'a> {
             return Ok(());
         }
         let found = found.window.map_or_else(
-            || "never forgets".to_owned(),
+            || "has no window".to_owned(),
             |window| format!("has the window {}", window_text(window)),
         );
         let reason = format!(
-            "the filter exists, and {found}, not what the options say: leave them out, or name another \
-             filter"
+            "the existing filter {found}, unlike the options; drop them, or use another filter"
         );
         Err(Failure::at(name, reason))
     }

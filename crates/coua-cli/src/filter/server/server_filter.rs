@@ -31,7 +31,7 @@ const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
 const MOST_UNSYNCED: usize = 32 << 20;
 
 /// What is said of a filter that another module has made.
-const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` tells the rate); for \
+const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` shows the rate); for \
      fewer, use a filter that coua creates";
 
 /// The filter, and the questions on their way to it.
@@ -110,7 +110,7 @@ impl ServerFilter {
         let KeySpec { normalize, .. } = spec;
         if !normalize.does_nothing() {
             self.verbosity.say(format_args!(
-                "{}: does not remember that its keys are made with {normalize} ({reason}): give that to every command",
+                "{}: does not store the key options {normalize} ({reason}); give them to every command",
                 self.filter.name()
             ));
         }
@@ -265,7 +265,7 @@ impl RunFilter for ServerFilter {
         let Some(nth) = full else { return Ok(()) };
         self.ended = Some(Ended::Full);
         self.record_after_full(keys, &given, nth);
-        let remedy = "make room (`coua remove`), then give the records from that one on";
+        let remedy = "make room with `coua remove`, then continue from that record";
         Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
     }
 
@@ -299,7 +299,7 @@ impl RunFilter for ServerFilter {
             let (name, left) = (self.filter.name(), counted(left as u64, "record"));
             let reason = failure.reason();
             message::say(format_args!(
-                "{name}: still recorded, and perhaps not in the output: {left}: {reason}"
+                "{name}: {left} may be in the filter, but not in the output: {reason}"
             ));
         }
     }
@@ -312,17 +312,17 @@ impl RunFilter for ServerFilter {
     /// Reports lost connections, and what they may have done.
     fn report_doubts(&self, op: Op, verbosity: Verbosity) {
         let consequence = match op {
-            Op::Dedup => "and printed whether seen before or not",
-            Op::Add => "each of which may have got a copy more than it should",
+            Op::Dedup => "which were printed whether seen before or not",
+            Op::Add => "each of which may have one copy too many",
             Op::AddNew => "which are in the filter",
-            Op::Remove => "each of which may have lost two copies; they count as answered last",
+            Op::Remove => "each of which may have lost two copies; the last reply counts",
             Op::Check | Op::Count => return,
         };
         if self.filter.in_doubt() > 0 {
             let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
             let records = grouped(self.filter.in_doubt());
             verbosity.say(format_args!(
-                "{name}: connections lost: {losses}; records sent again because the answer was lost: \
+                "{name}: connections lost: {losses}; records sent again because the reply was lost: \
                  {records}, {consequence}"
             ));
         }
@@ -330,7 +330,7 @@ impl RunFilter for ServerFilter {
 
     fn exceptions(&self) -> Option<&'static str> {
         let is_certain = self.filter.in_doubt() == 0;
-        Some(if is_certain { "" } else { ", but for some whose answer was lost" })
+        Some(if is_certain { "" } else { ", except some whose reply was lost" })
     }
 
     fn summary(&mut self, request: SummaryRequest) -> Summary {

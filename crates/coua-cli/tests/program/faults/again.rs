@@ -115,12 +115,12 @@ fn check_words(before: Before, run: &Run, what: &str) {
     match run.code {
         Some(0) => {}
         Some(2) => {
-            let is_as_before = run.stderr.contains("as it was before");
+            let is_as_before = run.stderr.contains("as before");
             assert!(!is_as_before || before != Before::Nothing, "{what}");
         }
         code => {
             assert_eq!(code, Some(4), "{what}");
-            assert!(run.stderr.contains("seen: written, but it is not certain that"), "{what}");
+            assert!(run.stderr.contains("seen: written, but fsync failed, so"), "{what}");
         }
     }
 }
@@ -156,7 +156,7 @@ fn folders_that_cannot_be_opened_are_refused_first_needs_cc() {
             place.run_at_once(args, &faults)
         };
         let refused = run("0");
-        let words = "its folder cannot be opened, as is needed to bring its name to the disk";
+        let words = "its folder cannot be opened, which is needed to sync its name";
         let message = format!("coua: seen: {words}: Input/output error\n");
         refused.failed(2, &message);
         assert!(place.results() == was, "{args:?}");
@@ -184,7 +184,7 @@ fn a_run_is_resumed_from_a_checkpoint_that_may_not_last_needs_cc() {
         let at = at.to_string();
         let faults = [("COUA_FAULT_CALL", "d"), ("COUA_FAULT_AT", &*at)];
         let run = place.run(args, &faults);
-        let words = "seen: saved up to here, to be resumed by --resume, but it is not certain";
+        let words = "seen: saved up to here (continue with --resume), but a power cut may undo it";
         told += usize::from(run.stderr.contains(words));
         assert!(!run.stderr.contains(words) || run.code == Some(2), "{}", run.stderr);
         if run.code == Some(2) {
@@ -207,7 +207,7 @@ fn a_full_filter_that_may_not_last_is_told_needs_cc() {
     for at in ["0", "1", "2"] {
         place.begin(Before::Nothing);
         let run = place.run_at_once(&args, &[("COUA_FAULT_CALL", "d"), ("COUA_FAULT_AT", at)]);
-        if run.stderr.starts_with("coua: seen: written, but it is not certain") {
+        if run.stderr.starts_with("coua: seen: written, but fsync failed") {
             assert_eq!(run.code, Some(3), "{}", run.stderr);
             assert!(run.stderr.contains("stopped at many: record "), "{}", run.stderr);
             told += 1;

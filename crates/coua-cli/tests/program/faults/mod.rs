@@ -139,7 +139,7 @@ fn every_step_fails(args: &[&str], errors: &[u32], stride: usize) {
                 // A file that was to be removed, or half a write, is no failure.
                 Some(0) => assert_eq!(run.stderr, "", "{what}"),
                 code => {
-                    let is_written = run.stderr.contains("seen: written, but it is not certain");
+                    let is_written = run.stderr.contains("seen: written, but fsync failed");
                     assert_eq!(code, Some(if is_written { 4 } else { 2 }), "{what}");
                     assert_eq!(run.stderr.lines().count(), 1, "{what}: {}", run.stderr);
                     assert!(run.stderr.starts_with("coua: "), "{what}: {}", run.stderr);
@@ -268,19 +268,19 @@ fn what_the_disk_says_is_told_needs_cc() {
     let before = place.folder.read("seen");
     for (call, name, error, words) in [
         ("l", "seen", ENOLCK, ": No locks available"),
-        ("s", "seen", EDQUOT, ": not saved; the file is as it was before: Disk quota exceeded"),
-        ("w", "seen", EROFS, ": not saved; the file is as it was before: Read-only file system"),
+        ("s", "seen", EDQUOT, ": not saved; the file is as before the run: Disk quota exceeded"),
+        ("w", "seen", EROFS, ": not saved; the file is as before the run: Read-only file system"),
         (
             "w",
             ".tmp",
             ENOSPC,
-            ": not saved; the file is as it was at the last checkpoint: No space left on device",
+            ": not saved; the file is as at the last checkpoint: No space left on device",
         ),
         (
             "r",
             "seen",
             EIO,
-            ": not saved; the file is as it was at the last checkpoint: Input/output error",
+            ": not saved; the file is as at the last checkpoint: Input/output error",
         ),
     ] {
         let error = error.to_string();
@@ -308,7 +308,8 @@ fn a_filter_is_told_to_be_as_at_its_last_checkpoint_needs_cc() {
     for args in [DEDUP, ADD, REMOVE] {
         let place = Place::new(args);
         let is_told = |run: Run| {
-            let words = "seen: not saved; the file is as it was at the last checkpoint: No space left on device\n";
+            let words = "seen: not saved; the file is as at the last checkpoint: No space left on \
+                         device\n";
             assert!(run.code == Some(2) && run.stderr.ends_with(words), "{}", run.stderr);
         };
         let faults = [

@@ -87,8 +87,9 @@ fn an_interrupted_run_is_not_done_again() {
         let folder = interrupted(args);
         let first = folder.join("first");
         let message = format!(
-            "coua: seen: an interrupted `coua {command}` of {first} and 1 more has done 3 records, which would \
-             count twice: resume it with --resume, or begin again with --overwrite, so that the filter keeps what was done\n"
+            "coua: seen: an interrupted `coua {command}` of {first} and 1 more has done 3 records, \
+             which would count twice; continue with --resume, or start over with --overwrite, \
+             which keeps what the run has done to the filter\n"
         );
         let before = (counts(&folder), folder.read("seen"));
         run_in(&folder, args).failed(2, &message);
@@ -107,8 +108,8 @@ fn an_interrupted_run_can_be_begun_again() {
     for (args, command) in [(ADD, "add"), (REMOVE, "remove")] {
         let folder = interrupted(args);
         let refused = run_in(&folder, &with(args, &["--restart"]));
-        let words = format!("what `coua {command}` of ");
-        let reason = "has done cannot be undone: no output holds the records that it changed; with --overwrite";
+        let words = format!("cannot undo `coua {command}` of ");
+        let reason = ": no output holds the records that it changed; --overwrite starts over";
         assert!(refused.code == Some(2) && refused.stderr.contains(&words), "{}", refused.stderr);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
     }
@@ -140,16 +141,16 @@ fn only_the_same_run_is_resumed() {
     let resume = |more: &[&'static str]| with(&["add", "seen", "--resume"], more);
     refused(&resume(&["first", "-"]), "--resume: every input must be a named file");
     for option in ["--unique", "--null", "--no-decompress", "--crlf", "-k1", "--on-missing=drop"] {
-        let words = " is not as it was in the interrupted `coua add` of ";
+        let words = " differs from the interrupted `coua add` of ";
         refused(&resume(&[option, "first", "second"]), words);
     }
-    refused(&resume(&["--csv=1", "first", "second"]), "--resume: --csv is not as it was");
+    refused(&resume(&["--csv=1", "first", "second"]), "--resume: --csv differs from");
     let first = folder.join("first");
     for (content, words) in [
-        ("a\nx\na\n", "/first: --resume: begins differently than"),
+        ("a\nx\na\n", "/first: --resume: its beginning has changed"),
         (
             "a\n",
-            "/first: --resume: is 2 bytes long, but 6 bytes of it were done; put it back as it was, or",
+            "/first: --resume: is 2 bytes long, but 6 bytes were already processed; restore it, or",
         ),
     ] {
         fs::write(&first, content).unwrap();
@@ -173,7 +174,7 @@ fn inputs_with_fewer_records_are_noticed() {
     let joined = [&text[..5_499], "x", &text[5_500..]].concat();
     fs::write(folder.join("first"), joined).unwrap();
     let run = run_in(&folder, &["add", "seen", "first", "--resume"]);
-    let words = "/first: --resume: has changed: it has 999 records (expected at least 1,000, which are done); ";
+    let words = "/first: --resume: has 999 records, fewer than the 1,000 already processed; ";
     assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
 }
 
@@ -195,8 +196,9 @@ fn a_report_is_resumed_in_a_file_alone() {
     assert_eq!(folder.read("out"), b"a\nb\na\n");
     // It holds what is not in the filter any more.
     let message = format!(
-        "coua: {}: holds what an interrupted `coua remove` of {} and 1 more found in 3 records, which the \
-         filter remembers: resume it with --resume, name another output, or begin again with --overwrite, so that the filter keeps what was done\n",
+        "coua: {}: holds the output of an interrupted `coua remove` of {} and 1 more for 3 \
+         records, which the filter remembers; continue with --resume, choose another output, or \
+         start over with --overwrite, which keeps what the run has done to the filter\n",
         folder.join("out"),
         folder.join("first")
     );
@@ -224,7 +226,7 @@ fn nothing_is_counted_twice_in_a_full_filter() {
     for _ in 0..2 {
         let again = run_in(&folder, &[&add[..], &["--resume"]].concat());
         assert_eq!(again.code, Some(3));
-        assert!(again.stderr.contains("stopped at many: record 101: "), "{}", again.stderr);
+        assert!(again.stderr.contains("stopped at many: record 101 ("), "{}", again.stderr);
         assert_eq!(held("many"), b"100\n");
     }
     run_in(&folder, &["remove", "seen", "some"]).good();

@@ -19,7 +19,8 @@ fn a_full_run_goes_on_where_it_stopped() {
             let limits = ["--rate=0.0001", "--max-items=60"];
             run_in(&folder, &[&["add", "seen", "old"], &limits[..], window].concat()).good();
             let first = run_in(&folder, command);
-            let remedy = "; make room (`coua remove`), then give the same command with --resume\n";
+            let remedy =
+                "; make room with `coua remove`, then run the same command with --resume\n";
             assert_eq!(first.code, Some(3), "{command:?} {window:?}: {}", first.stderr);
             assert!(first.stderr.ends_with(remedy), "{}", first.stderr);
             let resume = [command, &["--resume"]].concat();
@@ -50,7 +51,7 @@ fn a_full_run_goes_on_where_it_stopped() {
 fn a_full_run_that_cannot_be_resumed_says_how_to_go_on() {
     let folder = Folder::new();
     let (filter, limits) = (folder.join("seen"), ["--rate=0.0001", "--max-items=10"]);
-    let remedy = "; make room (`coua remove`), then give the records from that one on\n";
+    let remedy = "; make room with `coua remove`, then continue from that record\n";
     for command in [&["add", &filter][..], &["dedup", "--filter", &filter]] {
         let run = run_with(numbers(0..1_000).as_bytes(), [command, &limits].concat());
         assert_eq!(run.code, Some(3), "{}", run.stderr);

@@ -53,12 +53,12 @@ fn a_run_whose_input_was_replaced_is_not_resumed() {
         );
         let refused = run_in(&folder, &RESUME);
         assert!(
-            refused.stderr.contains("/many: --resume: begins differently"),
+            refused.stderr.contains("/many: --resume: its beginning has changed"),
             "{}",
             refused.stderr
         );
         let refused = run_in(&folder, &DEDUP);
-        assert!(refused.stderr.contains("/out: holds what"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("/out: holds the output of"), "{}", refused.stderr);
         // A new run prints what is not in the first one's output.
         run_in(&folder, &["dedup", "--filter", "seen.coua", "-o", "rest", "many"]).good();
         let both = [folder.read("out"), folder.read("rest")].concat();
@@ -134,8 +134,8 @@ fn what_others_append_to_an_output_is_not_cut_off() {
     append("out", b"mine\n");
     let before = folder.read("out");
     let refused = run_in(&folder, &RESUME);
-    let reason = "/out: --resume: has 5 bytes more than the finished run left in it, and they would be \
-                  cut off: name another output\n";
+    let reason = "/out: --resume: has 5 bytes more than the finished run wrote, which would be \
+                  lost; choose another output\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
     assert_eq!(folder.read("out"), before);
     // Without them what was appended to the input is done, also if that is interrupted.
@@ -162,7 +162,7 @@ fn an_interrupted_run_outlives_merging_and_converting() {
         run_in(folder, &["add", "other", "one"]).good();
         shell(folder.path(), &format!("$COUA {command}")).good();
         let again = run_in(folder, &DEDUP);
-        let refused = "/out: holds what an interrupted `coua dedup` of ";
+        let refused = "/out: holds the output of an interrupted `coua dedup` of ";
         assert!(again.stderr.contains(refused), "{command}: {}", again.stderr);
         run_in(folder, &RESUME).good();
         assert!(folder.read("out") == expected(&folder.read("many")), "{command}");

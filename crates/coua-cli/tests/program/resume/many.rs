@@ -18,13 +18,13 @@ fn a_run_of_too_many_inputs_is_not_recorded() {
         let mut command = coua(["add", "--unique", &filter, option]);
         run_as_is(command.args(vec!["a"; 20_000]).current_dir(&deep))
     };
-    let reason = "how far a run is in 20,000 inputs takes up to ";
+    let reason = "the positions and names of 20,000 inputs take up to ";
     let refused = with("--resume");
     assert!(refused.code == Some(2), "{}", refused.stderr);
     assert!(refused.stderr.starts_with(&format!("coua: --resume: {reason}")), "{}", refused.stderr);
     assert!(!folder.has("seen"));
     let told = with("--crlf");
-    let words = format!("coua: this run cannot be resumed if it is interrupted: {reason}");
+    let words = format!("coua: this run cannot be resumed after an interruption: {reason}");
     assert!(told.code == Some(0) && told.stderr.starts_with(&words), "{}", told.stderr);
     assert_eq!(told.stderr.lines().count(), 1);
     with("--quiet").good();
@@ -44,7 +44,7 @@ fn more_files_than_a_filter_has_notes_for_are_refused() {
     let mut command = coua(["add", "--unique", &filter, "--resume", "--files-from", "names"]);
     let refused = run_as_is(command.current_dir(folder.path()));
     let reason =
-        "coua: --resume: 524,289 files are too many, of 524,288 whose positions are kept: ";
+        "coua: --resume: a run records the positions of at most 524,288 files, not of 524,289; ";
     assert!(refused.code == Some(2) && refused.stderr.starts_with(reason), "{}", refused.stderr);
     assert!(!folder.has("seen"));
 }

@@ -38,7 +38,10 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
         let again = trial.start(&[]).wait_with_output().unwrap();
         assert_eq!(again.status.code(), Some(2));
         let said = String::from_utf8(again.stderr).unwrap();
-        assert!(said.contains("/out: holds what an interrupted `coua dedup` of "), "{said}");
+        assert!(
+            said.contains("/out: holds the output of an interrupted `coua dedup` of "),
+            "{said}"
+        );
         trial.end(&["--resume"]);
         assert!(trial.results() == reference.results(), "{}", kind.name);
     }

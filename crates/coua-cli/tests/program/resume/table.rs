@@ -48,7 +48,10 @@ fn an_output_is_not_emptied_because_another_run_made_room() {
     ] {
         let folder = full();
         run_in(&folder, make_room).good();
-        refused(&run_in(&folder, FULL), "/out: holds what an interrupted `coua dedup` of ");
+        refused(
+            &run_in(&folder, FULL),
+            "/out: holds the output of an interrupted `coua dedup` of ",
+        );
         assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
         run_in(&folder, &["remove", "-q", "seen", "old"]).good();
         assert_eq!(run_in(&folder, &[FULL, &["--resume"]].concat()).code, Some(3));
@@ -80,7 +83,10 @@ fn an_output_is_known_by_its_content_too() {
     let folder = full();
     fs::rename(folder.join("out"), folder.join("moved")).unwrap();
     let other = ["dedup", "--filter", "seen", "-o", "moved", "old"];
-    refused(&run_in(&folder, &other), "/moved: holds what an interrupted `coua dedup` of ");
+    refused(
+        &run_in(&folder, &other),
+        "/moved: holds the output of an interrupted `coua dedup` of ",
+    );
     assert_eq!(folder.read("moved"), numbers(0..20).as_bytes());
     // What was done is not lost either: another output gets the rest.
     run_in(&folder, &["remove", "-q", "seen", "old"]).good();
@@ -152,7 +158,7 @@ fn merging_tells_which_notes_of_other_programs_the_result_lacks() {
         store.finish().unwrap();
     }
     let told = |path: &str| {
-        format!("coua: {path}: the result does not have its notes: app/done, app/source\n")
+        format!("coua: {path}: the result does not include its notes: app/done, app/source\n")
     };
     run_in(&folder, &["merge", "-o", "one", "x"]).good();
     run_in(&folder, &["merge", "-o", "both", "x", "y"]).failed(0, &[told("x"), told("y")].concat());
@@ -179,7 +185,7 @@ fn copies_remember_the_runs_of_their_one_source() {
     }
     let told = |path: &str, input: &str| {
         let input = folder.join(input);
-        format!("coua: {path}: the result does not remember its runs: `coua add` of {input}\n")
+        format!("coua: {path}: the result does not include its runs: `coua add` of {input}\n")
     };
     run_in(&folder, &["merge", "-o", "both", "x", "y"])
         .failed(0, &[told("x", "u"), told("y", "v")].concat());
@@ -221,7 +227,7 @@ fn files_are_known_by_their_content() {
     for (script, words) in [
         (
             "sort -r -o v v",
-            "/v: --resume: begins differently than when the run was interrupted; put",
+            "/v: --resume: its beginning has changed since the run was interrupted; restore",
         ),
         ("echo short >v", "/v: --resume: is 6 bytes long, but "),
         ("sed '$d' copy >v; echo else >>v", "/v: --resume: was changed before byte "),
@@ -231,7 +237,7 @@ fn files_are_known_by_their_content() {
             let run = run_in(&folder, &[&["add", "x", "v", "--resume"], quiet].concat());
             refused(&run, words);
             assert!(
-                run.stderr.ends_with("so that the filter keeps what was done\n"),
+                run.stderr.ends_with("which keeps what the run has done to the filter\n"),
                 "{}",
                 run.stderr
             );
@@ -269,7 +275,7 @@ fn an_output_that_was_changed_is_refused() {
     let out = folder.read("out");
     for (script, words) in [
         ("echo short >out", "/out: --resume: is 6 bytes long, but "),
-        ("sort -r -o out out", "/out: --resume: begins differently"),
+        ("sort -r -o out out", "/out: --resume: its beginning has changed"),
         ("rm out", "/out: --resume: No such file or directory"),
     ] {
         shell(folder.path(), script).good();
@@ -300,7 +306,7 @@ fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
     run_in(&folder, &["add", "x", "in0", "--resume"]).good();
     let told = add(64, &[]);
     let words = format!(
-        "forgotten, and its records would count twice if it were done again: `coua add` of {}\n",
+        "forgot the oldest; do not repeat it, because its records would count twice: `coua add` of {}\n",
         folder.join("in1")
     );
     assert!(told.code == Some(0) && told.stderr.ends_with(&words), "{}", told.stderr);

@@ -28,7 +28,7 @@ fn a_damaged_input_is_not_resumed_with_a_good_one() {
             folder.file("in", &whole);
             let second = run(&["--resume"]);
             if second.code != Some(0) {
-                let reason = "its compressed bytes are not those that were read";
+                let reason = "its compressed bytes have changed since they were read";
                 assert!(second.stderr.contains(reason), "{name} {part}: {}", second.stderr);
                 refused += 1;
                 run(&["--restart"]).good();
@@ -67,7 +67,8 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     // It has ended, and may still be undone; without the option it is not done twice.
     let twice = with(&folder, &[]);
     assert!(
-        twice.code == Some(2) && twice.stderr.contains("/out: holds what `coua dedup` of "),
+        twice.code == Some(2)
+            && twice.stderr.contains("/out: holds the output of `coua dedup` of "),
         "{}",
         twice.stderr
     );
@@ -81,12 +82,12 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
         (
             &["--restart", "--crlf"][..],
             (|_| ()) as fn(&Folder),
-            "cannot be undone: it had other options; with --overwrite",
+            ": it had other options; --overwrite",
         ),
         (
             &["--restart"],
             changed,
-            "/out is 40 bytes long, but 50 bytes of it were done; with --overwrite",
+            "/out: is 40 bytes long, but 50 bytes were already processed; --overwrite",
         ),
     ] {
         let folder = started();
@@ -115,7 +116,7 @@ fn repeats_are_not_taken_out_of_the_filter() {
     run_in(&folder, &dedup).good();
     folder.file("out", "c\nmine\n");
     let refused = run_in(&folder, &[&dedup[..], &["--restart"]].concat());
-    let words = "/out has 5 bytes more than it wrote; with --overwrite";
+    let words = "/out has 5 bytes more than the run wrote; --overwrite";
     assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
     assert_eq!(folder.read("out"), b"c\nmine\n");
     // Only the first occurrences were added, and they are in no output.

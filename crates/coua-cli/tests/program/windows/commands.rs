@@ -85,14 +85,11 @@ fn other_commands_know_windows() {
     assert!(run_in(&folder, &["compact", "f.coua"]).text().contains("f.coua"));
     assert_eq!(run_with(b"a\nb\nc\nd\n", ["count", &folder.join("f.coua")]).text(), counts);
     let refused = run_in(&folder, &["convert", "f.coua", "-o", "g.coua", "--hash-bits", "32"]);
-    refused.failed(
-        2,
-        "coua: f.coua: has a window (--window): only filters that never forget can be converted\n",
-    );
+    refused.failed(2, "coua: f.coua: has a window; only filters without one can be converted\n");
     run_with(b"a\n", ["add", &folder.join("plain.coua")]).good();
     let refused = run_in(&folder, &["merge", "-o", "g.coua", "f.coua", "plain.coua"]);
     assert!(
-        refused.stderr.contains("plain.coua: the filters forget differently"),
+        refused.stderr.contains("plain.coua: cannot merge filters with different windows"),
         "{}",
         refused.stderr
     );

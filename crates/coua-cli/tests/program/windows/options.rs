@@ -6,26 +6,26 @@ use crate::support::{Folder, run, run_with};
 #[test]
 fn windows_that_cannot_be() {
     for (options, message) in [
-        (&["--window", "0s"][..], "is not a length of time such as 7d"),
-        (&["--window", "1 month"], "is not a length of time"),
+        (&["--window", "0s"][..], "expected a duration such as 7d"),
+        (&["--window", "1 month"], "expected a duration"),
         (&["--window", "5ms"], "--window: 5ms cannot be divided into 8 generations"),
         (&["--window", "5-items"], "--window: 5-items cannot be divided"),
-        (&["--window", "7d", "--generations", "0"], "is not a whole number from 1 to 1000"),
-        (&["--window", "7d", "--generations", "1001"], "is not a whole number from 1 to 1000"),
-        (&["--window", "1x-items"], "its number of items is not a whole number below 2^64"),
-        (&["--window=-items"], "its number of items is not"),
-        (&["--window", "1M"], "or a number of items, such as 1M-items"),
+        (&["--window", "7d", "--generations", "0"], "expected a whole number from 1 to 1000"),
+        (&["--window", "7d", "--generations", "1001"], "expected a whole number from 1 to 1000"),
+        (&["--window", "1x-items"], "for a number of items, expected a whole number below 2^64"),
+        (&["--window=-items"], "for a number of items, expected"),
+        (&["--window", "1M"], "or a number of items such as 1M-items"),
         (&["--generations", "9"], "--generations: needs --window"),
         (&["--time-field", "1"], "--time-field: needs --window"),
         (&["--window-by", "last"], "--window-by: needs --window"),
         (&["--window", "1h", "--window-by", "newest"], "[possible values: first, last]"),
         (&["--window", "9-items", "--time-field", "1"], "cannot be used with a --window of items"),
-        (&["--window", "1h", "--time-field", "x"], "--time-field x: is neither a list of fields"),
-        (&["--window", "1h", "--time-field", "0"], "--time-field 0: is neither a list of fields"),
-        (&["--window", "1h", "--time-field", "1", "--time-format", "iso"], "is not rfc3339"),
+        (&["--window", "1h", "--time-field", "x"], "--time-field x: expected a list of fields"),
+        (&["--window", "1h", "--time-field", "0"], "--time-field 0: expected a list of fields"),
+        (&["--window", "1h", "--time-field", "1", "--time-format", "iso"], "expected rfc3339"),
         (&["--window", "1h", "--time-format", "seconds"], "required"),
-        (&["--window", "1h", "COUA_NOW", "today"], "COUA_NOW: is not a time such as"),
-        (&["--window", "1h", "--rate", "0.1"], "--rate: needs the number of items"),
+        (&["--window", "1h", "COUA_NOW", "today"], "COUA_NOW: expected a time such as"),
+        (&["--window", "1h", "--rate", "0.1"], "--rate: needs a number of items"),
     ] {
         let run = run_with(b"a\n", [&["dedup"], options].concat());
         assert_eq!((run.code, run.stdout.as_slice()), (Some(2), &b""[..]), "{options:?}");
@@ -46,7 +46,10 @@ fn options_must_agree_with_the_filter() {
         [&["--window", "2h"][..], &["--generations", "9"], &["--window", "3600000-items"]]
     {
         let message = refused(options);
-        assert!(message.contains("its window is 1h in 8 generations, not what"), "{message}");
+        assert!(
+            message.contains("the existing filter has the window 1h in 8 generations, not that of"),
+            "{message}"
+        );
     }
     assert!(refused(&["--time-field", "1"]).contains("drop --time-field"));
     dedup(&folder, "a\n", &["--window", "60m", "--generations", "8", "COUA_NOW", "0"]).good();
@@ -56,10 +59,10 @@ fn options_must_agree_with_the_filter() {
     )
     .good();
     let message = run_with(b"a\n", ["add", &folder.join("t.coua")]).stderr;
-    assert!(message.contains("say by --time-field where they are"), "{message}");
+    assert!(message.contains("add --time-field"), "{message}");
     run_with(b"a\n", ["add", &folder.join("p.coua")]).good();
     let message = run_with(b"a\n", ["add", &folder.join("p.coua"), "--window", "1h"]).stderr;
-    assert!(message.contains("never forgets"), "{message}");
+    assert!(message.contains("has no window"), "{message}");
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn a_secret_key_hides_in_every_generation() {
     assert!(
         dedup(&folder, "a\n", &["COUA_NOW", "1", "--secret", &other])
             .stderr
-            .contains("not the one")
+            .contains("wrong secret hash key")
     );
     assert!(dedup(&folder, "a\n", &["COUA_NOW", "1"]).stderr.contains("--secret"));
 }
@@ -89,6 +92,7 @@ fn the_help_states_how_exact_it_is() {
 #[test]
 fn a_window_that_is_too_short_is_told_with_its_unit() {
     let run = run_with(b"", ["dedup", "--window", "1ms"]);
-    let words = "coua: --window: 1ms cannot be divided into 8 generations: give a longer one, or fewer --generations\n";
+    let words = "coua: --window: 1ms cannot be divided into 8 generations; use a longer window, or \
+                 fewer --generations\n";
     run.failed(2, words);
 }

@@ -84,7 +84,10 @@ fn windows_that_cannot_be_planned() {
         (&["--window", "1h"], "plan: needs --items, or --memory together with"),
         (&["--window", "9-items", "--items", "9"], "cannot be used with"),
         (&["--window", "9-items", "--window", "1h"], "cannot be used multiple times"),
-        (&["--window", "9-items", "--rate", "0.1", "--memory", "1G"], "give two of them"),
+        (
+            &["--window", "9-items", "--rate", "0.1", "--memory", "1G"],
+            "cannot all be given; drop one",
+        ),
         (&["--window", "5M-items", "--memory", "1MB"], "no filter of 1.0 MB holds 5,625,000 items"),
     ] {
         let run = run([&["plan"], options].concat());

@@ -61,6 +61,6 @@ fn a_full_window_has_room_again() {
     };
     let full = dedup(&folder, "a\nb\na\nc\nd\ne\nf\n", &options("0"));
     assert_eq!((full.code, full.stdout.as_slice()), (Some(3), &b"a\nb\nc\nd\n"[..]));
-    assert!(full.stderr.contains("holds 4 items and was made for at most 4"), "{}", full.stderr);
+    assert!(full.stderr.contains("holds 4 items, and its limit is 4"), "{}", full.stderr);
     assert_eq!(dedup(&folder, "e\na\n", &options("4500")).text(), "e\na\n");
 }

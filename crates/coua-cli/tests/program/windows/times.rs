@@ -51,7 +51,7 @@ fn the_records_own_times() {
     let named = |time: &str, key: &str| format!("[{} Jan 26 +0100] {key}\n", &time[11..19]);
     let without_day = ["--time-field", "1-4", "--time-format", "[%H:%M:%S %b %y %z]", "-k5"];
     let run = run_with(each(EVENTS, named).as_bytes(), [&window[..], &without_day].concat());
-    assert!(run.stderr.contains("no time in 8 records can be used"), "{}", run.stderr);
+    assert!(run.stderr.contains("no usable time in 8 records"), "{}", run.stderr);
     let dated = |time: &str, key: &str| format!("[{} 1 Jan 26 +0100] {key}\n", &time[11..19]);
     let day =
         ["--time-field", "1-5", "--time-format", "[%H:%M:%S %d %b %y %z]", "--regex", "\\] (.)"];
@@ -73,7 +73,15 @@ fn times_that_cannot_be() {
         keep.text(),
         "1767261600 a\n1767261660 b\n1767261600 x\n9999-01-01T00:00:00Z y\nsoon z\n1969-01-01T00:00:00Z u\nv\n"
     );
-    assert!(with("keep").stderr.starts_with("coua: 4 records without a time that can be used passed through: first standard input: record 5: its time \"9999-01-01T00:00:00Z\" has not come yet"), "{}", with("keep").stderr);
+    assert!(
+        with("keep").stderr.starts_with(
+            "coua: 4 records without a usable time passed through \
+                                             (first: standard input: record 5: its time \
+                                             \"9999-01-01T00:00:00Z\" is in the future"
+        ),
+        "{}",
+        with("keep").stderr
+    );
     assert_eq!(with("drop").text(), "1767261600 a\n1767261660 b\n1767261600 x\n");
     let error = with("error");
     assert_eq!(
@@ -81,7 +89,7 @@ fn times_that_cannot_be() {
         (Some(2), &b"1767261600 a\n1767261660 b\n1767261600 x\n"[..])
     );
     assert!(
-        error.stderr.contains("record 5: its time \"9999-01-01T00:00:00Z\" has not come yet"),
+        error.stderr.contains("record 5: its time \"9999-01-01T00:00:00Z\" is in the future"),
         "{}",
         error.stderr
     );
@@ -116,7 +124,7 @@ fn records_older_than_the_window_pass_and_are_not_remembered() {
     let run = dedup(&folder, text, &options);
     assert_eq!(run.stdout, b"1767261600 a\n1767250000 b\n1767250000 b\n");
     assert!(
-        run.stderr.contains("coua: not remembered, because older than the window: 2 records\n"),
+        run.stderr.contains("coua: older than the window, so not remembered: 2 records\n"),
         "{}",
         run.stderr
     );
@@ -147,8 +155,8 @@ fn one_record_far_ahead_forgets_nothing() {
         for kept in [&[][..], &["--filter", &folder.join(threads)]] {
             let run = run([&["dedup", "-j", threads, &file], kept, &BY_HOUR].concat());
             let words = format!(
-                "coua: {file}: record 2: dated more than a window after the records around it; \
-                 not remembered: 2 records\n"
+                "coua: {file}: record 2: dated more than a window after its neighbors; not \
+                 remembered: 2 records\n"
             );
             assert_eq!((run.stderr.clone().as_str(), run.text()), (words.as_str(), unique.clone()));
         }

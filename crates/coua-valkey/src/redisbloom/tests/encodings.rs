@@ -102,7 +102,7 @@ fn encodings_that_are_not_known_are_refused() {
     assert_eq!(bloom(&[], 0).unwrap_err(), refused(0, 1));
     assert_eq!(
         refused(0, 1).to_string(),
-        "encoding 0 of a RedisBloom filter is not known, 1 to 5 are; dump it with a version that \
+        "unknown encoding 0 of a RedisBloom filter (expected 1 to 5); dump it with a version that \
          writes one of these"
     );
 }
@@ -147,7 +147,7 @@ fn bloom_filters_that_round_have_a_power_of_two_of_bits() {
     parts.extend([Number(10), Fraction(0.01), Number(7), Fraction(BITS_PER_ENTRY)]);
     parts.extend([Number(95), Number(0), Bytes(&[0; 12]), Number(0)]);
     let said = bloom(&parts, 4).unwrap_err().to_string();
-    assert!(said.starts_with("logarithm of the bits is 0 and should be 1 to 63"), "{said}");
+    assert!(said.starts_with("logarithm of the bits is 0, expected 1 to 63"), "{said}");
 }
 
 /// A chain that was read goes on with filters of its own kind, and loses nothing.

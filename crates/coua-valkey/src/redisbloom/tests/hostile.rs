@@ -147,19 +147,23 @@ fn header_with(at: usize, field: &[u8]) -> Result<PeerCuckoo, LoadError> {
 #[test]
 fn headers_of_cuckoo_filters_say_what_is_wrong() {
     let cases: [(usize, &[u8], &str); 13] = [
-        (0, &[0xff; 8], "number of items is 18446744073709551615 and should be at most the number"),
-        (8, &[0; 8], "number of buckets is 0 and should be a power of two"),
-        (8, &3_u64.to_le_bytes(), "number of buckets is 3 and should be a power of two"),
+        (0, &[0xff; 8], "number of items is 18446744073709551615, expected at most the number"),
+        (8, &[0; 8], "number of buckets is 0, expected a power of two"),
+        (8, &3_u64.to_le_bytes(), "number of buckets is 3, expected a power of two"),
         (8, &(1_u64 << 62).to_le_bytes(), "none has more than 2^32 slots"),
-        (8, &(1_u64 << 30).to_le_bytes(), "the filter would take 2147483648 bytes, and 65536 are"),
-        (24, &[0; 8], "number of sub-filters is 0 and should be 1 to 65535"),
-        (24, &[0xff, 0xff, 1, 0, 0, 0, 0, 0], "number of sub-filters is 131071 and should be 1 to"),
+        (
+            8,
+            &(1_u64 << 30).to_le_bytes(),
+            "the filter would take 2147483648 bytes, but the limit is 65536",
+        ),
+        (24, &[0; 8], "number of sub-filters is 0, expected 1 to 65535"),
+        (24, &[0xff, 0xff, 1, 0, 0, 0, 0, 0], "number of sub-filters is 131071, expected 1 to"),
         (24, &[200, 0, 0, 0, 0, 0, 0, 0], "the filter would take"),
-        (24, &[1, 0, 0, 0, 0, 0, 0, 0x80], "the header is 38 bytes long and should be 46"),
-        (32, &[0, 0], "bucket size is 0 and should be 1 to 255"),
-        (34, &[0, 0], "max iterations is 0 and should be 1 to 65535"),
-        (36, &[3, 0], "expansion is 3 and should be 0, or a power of two up to 32768"),
-        (36, &[0, 0], "number of sub-filters is 4 and should be 1, as the filter does not grow"),
+        (24, &[1, 0, 0, 0, 0, 0, 0, 0x80], "the header is 38 bytes long, expected 46"),
+        (32, &[0, 0], "bucket size is 0, expected 1 to 255"),
+        (34, &[0, 0], "max iterations is 0, expected 1 to 65535"),
+        (36, &[3, 0], "expansion is 3, expected 0, or a power of two up to 32768"),
+        (36, &[0, 0], "number of sub-filters is 4, expected 1, as the filter does not grow"),
     ];
     for (at, field, expected) in cases {
         let said = header_with(at, field).unwrap_err().to_string();
@@ -179,22 +183,22 @@ fn bloom_with(at: usize, field: &[u8]) -> Result<PeerBloom, LoadError> {
 fn headers_of_bloom_filters_say_what_is_wrong() {
     let many = 1_000_000_000_u32.to_le_bytes();
     let cases: [(usize, &[u8], &str); 16] = [
-        (0, &[0xff; 8], "number of items is 18446744073709551615 and should be the sum"),
-        (8, &[0; 4], "number of filters is 0 and should be 1 to 1100"),
-        (8, &many, "number of filters is 1000000000 and should be 1 to 1100"),
-        (8, &[9, 0, 0, 0], "the header is 179 bytes long and should be 497"),
-        (12, &[16, 0, 0, 0], "options is 16 and should be a sum of 1, 2, 4 and 8"),
-        (12, &[5, 0, 0, 0x80], "the header is 179 bytes long and should be 187"),
-        (16, &[0; 4], "growth is 0 and should be at least 1"),
+        (0, &[0xff; 8], "number of items is 18446744073709551615, expected the sum"),
+        (8, &[0; 4], "number of filters is 0, expected 1 to 1100"),
+        (8, &many, "number of filters is 1000000000, expected 1 to 1100"),
+        (8, &[9, 0, 0, 0], "the header is 179 bytes long, expected 497"),
+        (12, &[16, 0, 0, 0], "options is 16, expected a sum of 1, 2, 4 and 8"),
+        (12, &[5, 0, 0, 0x80], "the header is 179 bytes long, expected 187"),
+        (16, &[0; 4], "growth is 0, expected at least 1"),
         (20, &[0xff; 8], "the filter would take 18446744073709551615 bytes"),
-        (20, &[0; 8], "number of bits is 256 and should be that of the array"),
-        (28, &[0; 8], "number of bits is 0 and should be that of the array"),
-        (36, &[0xff; 8], "items of a filter is 18446744073709551615 and should be at most its"),
-        (44, &0_f64.to_le_bytes(), "error rate is 0 and should be more than 0 and less than 1"),
-        (44, &f64::NAN.to_le_bytes(), "error rate is NaN and should be more than 0"),
-        (52, &f64::INFINITY.to_le_bytes(), "bits per entry is inf and should be such that"),
-        (60, &[0xff; 4], "and should be such that its ln 2 rounded up is the number of hashes"),
-        (72, &[64], "logarithm of the bits is 64 and should be at most 63"),
+        (20, &[0; 8], "number of bits is 256, expected that of the array"),
+        (28, &[0; 8], "number of bits is 0, expected that of the array"),
+        (36, &[0xff; 8], "items of a filter is 18446744073709551615, expected at most its"),
+        (44, &0_f64.to_le_bytes(), "error rate is 0, expected more than 0 and less than 1"),
+        (44, &f64::NAN.to_le_bytes(), "error rate is NaN, expected more than 0"),
+        (52, &f64::INFINITY.to_le_bytes(), "bits per entry is inf, expected such that"),
+        (60, &[0xff; 4], "expected such that its ln 2 rounded up is the number of hashes"),
+        (72, &[64], "logarithm of the bits is 64, expected at most 63"),
     ];
     for (at, field, expected) in cases {
         let said = bloom_with(at, field).unwrap_err().to_string();
@@ -239,14 +243,14 @@ fn a_filter_keeps_to_its_limits_when_it_grows() {
     let refused = (0..).find_map(|item| filter.insert(&text(item), &limits).err()).unwrap();
     assert_eq!(
         refused.to_string(),
-        "the filter would take 320 bytes, and 300 are allowed; raise the limit"
+        "the filter would take 320 bytes, but the limit is 300; raise the limit"
     );
     assert_eq!(filter.sub_filters(), 4);
     let limits = Limits { bytes: 1 << 20, sub_filters: 6 };
     let refused = (0..).find_map(|item| filter.insert(&text(item), &limits).err()).unwrap();
     assert_eq!(
         refused.to_string(),
-        "the filter has 6 sub-filters and may have 6; raise the limit, or make a larger filter"
+        "the filter has 6 sub-filters, and the limit is 6; raise it, or create a larger filter"
     );
     let mut filter = bloom();
     let limits = Limits { bytes: 1000, ..limits };

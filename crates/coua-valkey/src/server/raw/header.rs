@@ -90,7 +90,7 @@ fn functions_of(header: &str) -> HashMap<String, (String, String)> {
     found
 }
 
-/// What `stringify!` makes of arguments: spaces and line breaks are not told.
+/// Arguments as `stringify!` shows them, without its spaces and line breaks.
 fn plain(arguments: &str) -> String {
     let inner = arguments.trim_start_matches('(').trim_end_matches(')');
     let spaced = inner.split_whitespace().collect::<Vec<_>>().join(" ").replace("* ", "*");

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub(super) use constants::*;
 pub(super) use types::*;
 
-/// A function of the server, which is there once the module is initialized.
+/// A function of the server, available after the module is initialized.
 pub(super) struct Function<F> {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
@@ -27,7 +27,7 @@ pub(super) struct Function<F> {
 }
 
 impl<F: Copy> Function<F> {
-    /// Called by `functions!` alone: `F` is the type of the server's function of this name.
+    /// Only for `functions!`: `F` is the type of the server's function of this name.
     const fn new(name: &'static CStr) -> Self {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         Self { name, address: AtomicPtr::new(null_mut()), signature: PhantomData }
@@ -198,12 +198,12 @@ functions! {
     ValkeyModule_GetModuleOptionsAll: fn() -> c_int;
 }
 
-/// Asks the server for its functions, and gives it the module's name and version. Whether it has no
-/// module of this name.
+/// Gets the server's functions, and passes it the module's name and version. Returns whether it has no
+/// other module of this name.
 ///
 /// # Safety
 ///
-/// `context` is what the server has called `RedisModule_OnLoad` with.
+/// `context` is the context of the server's call of `RedisModule_OnLoad`.
 pub(super) unsafe fn initialize(
     context: *mut RedisModuleCtx,
     name: &'static CStr,

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_longlong, c_uint, c_void};
 /// A timer's number.
 pub(in crate::server) type RedisModuleTimerID = u64;
 
-/// Declares types of which only the server knows the contents.
+/// Declares types whose contents only the server knows.
 macro_rules! opaque {
     ($($name:ident)+) => {
         $(
@@ -94,7 +94,7 @@ macro_rules! structures {
 }
 
 structures! {
-    /// What the server asks of values of a type.
+    /// The server's callbacks for values of a type.
     RedisModuleTypeMethods {
         version: u64,
         rdb_load: RedisModuleTypeLoadFunc,
@@ -145,7 +145,7 @@ structures! {
         sizeof_arg: usize,
     }
 
-    /// What the server tells about a command.
+    /// The description of a command.
     RedisModuleCommandInfo {
         version: *const RedisModuleCommandInfoVersion,
         summary: *const c_char,

@@ -11,9 +11,9 @@ use crate::table::SegmentMut;
 
 /// Both halves, a word for each slot. They begin empty and only gain items.
 pub(super) struct Halves {
-    /// What will be stored: the slots of the lower half, then those of the upper, then [`PADDING`].
+    /// The values to store: the slots of the lower half, then those of the upper, then [`PADDING`].
     values: Vec<u64>,
-    /// How many items each bucket has; they lie side by side from its first slot on. Not of overlapping
+    /// How many items each bucket has; they are adjacent, from its first slot on. Not of overlapping
     /// buckets, which share slots.
     items: Vec<u8>,
     level: LevelGeometry,

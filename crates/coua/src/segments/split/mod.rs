@@ -1,7 +1,7 @@
 //! Splitting a segment in two.
 //!
-//! An item's place in the halves follows from its slot alone. Each bucket becomes two that lie side by side,
-//! where its own items always fit: those that lie in their primary bucket stay there. So the segment is read
+//! An item's place in the halves depends only on its slot. Each bucket becomes two adjacent ones, where its
+//! own items always fit: those in their primary bucket stay there. So the segment is read
 //! in order, and its [`Halves`] are written in order. Then come the items that lie in their alternate
 //! bucket: they may go to either of their new buckets. Overlapping buckets share slots, and may be too small
 //! for all their own items: there all items move.
@@ -15,7 +15,7 @@ use halves::Halves;
 
 /// A segment that was split.
 pub(crate) struct Split {
-    /// What its keys have in common: the first `depth` bits of this.
+    /// The common prefix of its keys: the first `depth` bits of this.
     pub(crate) prefix: u64,
     pub(crate) depth: u32,
     /// The numbers of its halves, the lower one first.
@@ -26,7 +26,7 @@ pub(crate) struct Split {
 
 impl Segments {
     /// Splits a segment in two, in at most `most` bytes more if that is possible. O(slots of a segment), well under a
-    /// millisecond. Takes all memory first. What was noted of its overflow must be noted of the halves.
+    /// millisecond. Allocates all memory first. Records of its overflow must be moved to the halves.
     pub(crate) fn split(&mut self, index: u32, most: u64) -> Result<Split, OutOfMemory> {
         self.add_level_below(self.table.segment(index).level() + 1)?;
         let parent = self.parent(index).expect("a segment of the last level does not split");
@@ -34,7 +34,7 @@ impl Segments {
         let (depth, child) = (parent.level.depth, parent.child);
         let upper = prefix | (1 << (63 - depth));
         let bytes = child.bytes();
-        // All memory is taken first: where there is none, each insert that needs it tries again.
+        // All memory is allocated first: without memory, each insert that needs it tries again.
         let most = most.saturating_sub(self.directory.bytes_to_split(depth));
         self.table.reserve_segment(bytes, most)?;
         self.directory.reserve_split(depth)?;

@@ -8,7 +8,7 @@ use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 /// Groups of keys that are prefetched: 64 keys.
 const PREFETCH_DISTANCE: usize = 4;
 /// The divisor of the number of lanes for which second lines are prefetched without counting them: usually no
-/// more of a vector's buckets lie in two cache lines.
+/// more of a vector's buckets span two cache lines.
 const USUALLY_APART: usize = 2;
 const LINE_BYTES: u64 = 64;
 /// The second line of a narrow bucket is prefetched in tables above this size. A smaller one lies in the
@@ -138,7 +138,7 @@ fn in_overflowing_segments(table: UniformTable<'_>, hashes: &[KeyHash]) -> u8 {
     has_overflow.enumerate().fold(0, |bits, (lane, bit)| bits | bit << lane)
 }
 
-/// The doubtful keys that are there.
+/// The doubtful keys that are present.
 #[cold]
 fn lookup_again(
     lookups: &Lookups<'_, impl Fn(KeyHash) -> bool>,
@@ -225,7 +225,7 @@ impl<I: Isa> Uniform<'_, I> {
         }
     }
 
-    /// Which keys of a located group are there, and which are doubtful: a bit for each.
+    /// Which keys of a located group are present, and which are doubtful: a bit for each.
     #[inline(always)]
     fn find(&self, group: &LocatedGroup, first: usize) -> (u8, u8) {
         // SAFETY: `locate_and_prefetch` has checked the buckets, in segments of the table, which is borrowed.
@@ -319,7 +319,7 @@ mod tests {
             // A shard shares the caches with the others.
             (1_000_000, 0.001, 1, false),
             (1_000_000, 0.001, 8, true),
-            // Four slots of 16 bits: no bucket lies in two lines.
+            // Four slots of 16 bits: no bucket spans two lines.
             (20_000_000, 0.000_13, 1, false),
             (100_000, 1e-9, 1, true),
         ] {

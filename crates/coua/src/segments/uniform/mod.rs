@@ -222,7 +222,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         self.isa.collect(|lane| hashes[lane].to_u64())
     }
 
-    /// The numbers of the segments that the hashes lie in, and where these begin in memory.
+    /// The numbers of the hashes' segments, and where these begin in memory.
     #[inline(always)]
     fn segments_of(&self, hash: I::Vector) -> (I::Vector, I::Vector) {
         let (bits, entries) = self.directory.entries();

@@ -83,7 +83,7 @@ mod tests {
     use crate::simd::{Kernel, with_vectors};
     use crate::{CuckooFilter, KeyHash, Layout, WhenFull};
 
-    /// Full buckets of a filter, as eviction chains that are there.
+    /// Full buckets of a filter, as eviction chains.
     fn chains(filter: &CuckooFilter) -> Vec<EvictionChain> {
         let places = (0..filter.segments() as u32).flat_map(|segment| {
             let (level, place) =

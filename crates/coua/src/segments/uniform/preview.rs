@@ -1,4 +1,4 @@
-//! Previews: what the inserts or removals of a group of keys will find.
+//! Previews of the buckets that the inserts or removals of a group of keys will use.
 //!
 //! Vectors of buckets are looked at before the first key of a group is served. Serving one key may change
 //! what the later ones find, so each first makes sure that its buckets are still as they were.

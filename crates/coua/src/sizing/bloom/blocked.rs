@@ -83,8 +83,8 @@ impl BlockedBloomPlan {
     }
 }
 
-/// The share of keys that agree in their low hash bits with one of those in their block, of which there
-/// are `mean` on average: whatever bits are set, they are not told apart.
+/// The share of keys whose low hash bits equal those of one of the `mean` keys in their block, so that they cannot be
+/// distinguished, whatever bits are set.
 pub(crate) fn rate_of_low_bits(mean: f64) -> f64 {
     mean / LOW_HASH_VALUES
 }

@@ -1,4 +1,4 @@
-//! Why a Bloom filter cannot be as described.
+//! Errors of building Bloom filters.
 
 use thiserror::Error;
 
@@ -7,13 +7,13 @@ use crate::error::OutOfMemory;
 /// Most probes per key. At 64 the rate of a well-filled filter is that of the 64-bit hash itself.
 pub(crate) const MAX_PROBES: u32 = 64;
 
-/// Why a Bloom filter could not be built, or could not grow.
+/// A Bloom filter could not be built, or could not grow.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BloomBuildError {
     /// The false-positive rate is not a number between 0 and 1.
     #[error(
-        "a false-positive rate of {rate} is not possible: give one above 0 and below 1, such as 0.01"
+        "a false-positive rate of {rate} is not possible; use one above 0 and below 1, such as 0.01"
     )]
     Rate {
         /// The rate asked for.
@@ -21,8 +21,8 @@ pub enum BloomBuildError {
     },
     /// No filter of this kind keeps the rate for these items.
     #[error(
-        "a false-positive rate of {rate:e} for {items} items is out of reach of this filter: ask for {}fewer items",
-        if *lowest < 1.0 { format!("{lowest:e} or more, or for ") } else { String::new() }
+        "a false-positive rate of {rate:e} for {items} items is too low for this filter; use {}fewer items",
+        if *lowest < 1.0 { format!("{lowest:e} or more, or ") } else { String::new() }
     )]
     OutOfReach {
         /// The items asked for.
@@ -33,26 +33,24 @@ pub enum BloomBuildError {
         lowest: f64,
     },
     /// A filter needs at least one bit.
-    #[error("a Bloom filter of 0 bits cannot be built: give 1 or more")]
+    #[error("a Bloom filter needs at least 1 bit")]
     NoBits,
     /// The number of probes, or of hash functions, is zero or too large.
-    #[error("{probes} probes per key are not possible: give between 1 and {MAX_PROBES}")]
+    #[error("{probes} probes per key are not possible; use 1 to {MAX_PROBES}")]
     Probes {
         /// The number asked for.
         probes: usize,
     },
     /// The filter has more bits than can be addressed.
     #[error(
-        "a Bloom filter of {bits:e} bits is larger than memory can address: ask for fewer items or a higher rate"
+        "a Bloom filter of {bits:e} bits is too large to address; use fewer items or a higher rate"
     )]
     TooLarge {
         /// The bits that would be needed.
         bits: f64,
     },
     /// There is not enough memory.
-    #[error(
-        "there are no {bytes} bytes of memory for a Bloom filter: ask for fewer items or a higher rate"
-    )]
+    #[error("out of memory for a Bloom filter of {bytes} bytes; use fewer items or a higher rate")]
     Allocation {
         /// The bytes asked for.
         bytes: u64,

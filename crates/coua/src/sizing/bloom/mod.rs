@@ -22,11 +22,11 @@ pub(crate) use error::MAX_PROBES;
 
 use crate::sizing::HASH_VALUES;
 
-/// [`BloomPlan::for_rate`] gives no filter smaller than one cache line: it costs the same, and the
-/// formula is a good one from there on, whatever the number of probes.
+/// [`BloomPlan::for_rate`] returns no filter smaller than one cache line: it would cost the same, and the
+/// formula is accurate only from this size on.
 const MIN_PLANNED_BITS: u64 = 512;
 
-/// Bits and probes of a Bloom filter. Everything about it takes O(1) to a few hundred steps.
+/// Bits and probes of a Bloom filter. All methods take O(1) to a few hundred steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BloomPlan {
     bits: u64,

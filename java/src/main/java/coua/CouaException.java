@@ -4,35 +4,35 @@ package coua;
 public class CouaException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** What kind of failure it is: the statuses of {@code coua.h}, in their order. */
+    /** The kind of failure: the statuses of {@code coua.h}, in their order. */
     public enum Status {
         /** Never thrown. */
         OK,
-        /** An argument has no meaning. */
+        /** An argument is invalid. */
         INVALID,
         /** The filter has no room for a key. */
         FULL,
         /** There is not enough memory. */
         OUT_OF_MEMORY,
-        /** The bytes or the file are no whole filter, or its secret key is missing or wrong. */
+        /** The bytes or the file are not a complete filter, or its secret key is missing or wrong. */
         NOT_A_FILTER,
-        /** Two filters differ, or a file has not the filter that the options describe. */
+        /** Two filters differ, or the filter in a file differs from the options. */
         MISMATCH,
-        /** The operating system refused something. */
+        /** An error of the operating system. */
         IO,
-        /** The file is being written. */
+        /** Another process or filter is writing the file. */
         BUSY,
-        /** Filters of this kind cannot do that. */
+        /** Filters of this kind do not support the call. */
         UNSUPPORTED,
         /** Never thrown. */
         TOO_SMALL,
-        /** An earlier call failed inside. */
+        /** An earlier call failed internally, so the filter is unusable. */
         POISONED,
-        /** The call failed inside. */
+        /** The call failed internally. */
         PANIC,
     }
 
-    /** What kind of failure it is. */
+    /** The kind of failure. */
     public final Status status;
 
     CouaException(int status, String message) {

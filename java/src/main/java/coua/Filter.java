@@ -17,7 +17,7 @@ import java.lang.ref.Reference;
 import java.util.Objects;
 
 /**
- * A set of keys, or a multiset, in a few bytes a key.
+ * A set or multiset of keys, in a few bytes per key.
  *
  * <p>A key is any bytes, a string (its UTF-8), or a {@code long} (the key of its eight bytes, little endian). The same key
  * has the same hash in every language, and a filter the same bytes. All calls may be made by many threads. A call that
@@ -36,40 +36,40 @@ public final class Filter implements AutoCloseable {
         this.isFile = isFile;
     }
 
-    /** Makes a filter that grows, and stores 64 bits of every key's hash. */
+    /** Creates a filter that grows, and stores 64 bits of every key's hash. */
     public Filter() {
         this(new Options());
     }
 
-    /** Makes a filter in memory. */
+    /** Creates a filter in memory. */
     public Filter(Options options) {
         this(made((arena, created) -> (int) Library.CREATE.invokeExact(options.inMemory(arena), created)), false);
     }
 
-    /** Makes a filter whose parts have a lock each, for threads that change it side by side. */
+    /** Creates a filter whose parts have a lock each, for threads that change it concurrently. */
     public static Filter shared(Options options) {
         return inMemory((arena, created) -> (int) Library.SHARED_CREATE.invokeExact(options.inMemory(arena), created));
     }
 
-    /** Opens the filter in a file, or makes a new one there. {@link #close} commits. */
+    /** Opens the filter in a file, or creates it. {@link #close} commits. */
     public static Filter open(Path path, Options options) {
         return new Filter(made((arena, created) -> (int) Library.STORE_OPEN.invokeExact(
                 Library.text(arena, path), options.inMemory(arena), 0, created)), true);
     }
 
-    /** Reads the filter in a file into memory, written by any program or package. Of the options only the key counts. */
+    /** Reads a filter file of any coua program or package into memory. Only the key of the options is used. */
     public static Filter load(Path path, Options options) {
         return inMemory((arena, created) -> (int) Library.LOAD.invokeExact(
                 Library.text(arena, path), Library.keyIn(arena, options.key), created));
     }
 
-    /** The filter in the bytes of {@link #toBytes}, or of a file. Of the options only the key counts. */
+    /** Loads a filter from the bytes of {@link #toBytes}, or of a file. Only the key of the options is used. */
     public static Filter fromBytes(byte[] bytes, Options options) {
         return inMemory((arena, created) -> (int) Library.FROM_BYTES.invokeExact(
                 arena.allocateFrom(JAVA_BYTE, bytes), (long) bytes.length, Library.keyIn(arena, options.key), created));
     }
 
-    /** Makes a copy in memory. */
+    /** Copies the filter in memory. */
     public Filter copy() {
         return use(address -> inMemory((arena, created) -> (int) Library.CLONE.invokeExact(address, created)));
     }
@@ -98,7 +98,7 @@ public final class Filter implements AutoCloseable {
         int apply(MemorySegment address) throws Throwable;
     }
 
-    /** Makes a call with the filter, which is not freed before it returns. */
+    /** Makes a call with the filter, and keeps it from being freed before the call returns. */
     private <T> T use(Use<T> call) {
         var address = handle.enter();
         try {
@@ -122,8 +122,8 @@ public final class Filter implements AutoCloseable {
     }
 
     /**
-     * Frees the memory, after it has committed what {@link #open} opened. If that fails, the filter stays open, and can be
-     * committed or closed again. Calls of other threads that are at work are finished before; later ones throw an
+     * Commits a filter that {@link #open} opened, and frees the memory. If the commit fails, the filter stays open, and
+     * can be committed or closed again. Running calls of other threads finish first; later ones throw an
      * {@link IllegalStateException}.
      */
     @Override
@@ -190,17 +190,17 @@ public final class Filter implements AutoCloseable {
         return one(Verb.INSERT_UNIQUE, key) != 0;
     }
 
-    /** Whether the key is there. For one that is not, true with the probability of the rate. */
+    /** Whether the key is present. For an absent key, true with the probability of the rate. */
     public boolean contains(byte[] key) {
         return one(Verb.CONTAINS, key) != 0;
     }
 
-    /** Whether the key is there. For one that is not, true with the probability of the rate. */
+    /** Whether the key is present. For an absent key, true with the probability of the rate. */
     public boolean contains(String key) {
         return contains(utf8(key));
     }
 
-    /** Whether the key is there. For one that is not, true with the probability of the rate. */
+    /** Whether the key is present. For an absent key, true with the probability of the rate. */
     public boolean contains(long key) {
         return one(Verb.CONTAINS, key) != 0;
     }
@@ -231,16 +231,16 @@ public final class Filter implements AutoCloseable {
     }
 
     /**
-     * {@link #insert} for many keys: true where a key is new. If keys are refused, the exception is a
-     * {@link FullException}, which has the answers and the places of the refused keys.
+     * {@link #insert} for many keys: true for each new key. If keys are refused, the exception is a
+     * {@link FullException} with the answers and the places of the refused keys.
      */
     public boolean[] insertMany(byte[][] keys) {
         return batch(Verb.INSERT_UNIQUE, keys);
     }
 
     /**
-     * {@link #insert} for many keys: true where a key is new. If keys are refused, the exception is a
-     * {@link FullException}, which has the answers and the places of the refused keys.
+     * {@link #insert} for many keys: true for each new key. If keys are refused, the exception is a
+     * {@link FullException} with the answers and the places of the refused keys.
      */
     public boolean[] insertMany(long[] keys) {
         return batch(Verb.INSERT_UNIQUE, keys);
@@ -286,7 +286,7 @@ public final class Filter implements AutoCloseable {
     private boolean[] batch(Verb verb, byte[][] keys) {
         for (int i = 0; i < keys.length; i++) {
             int place = i;
-            Objects.requireNonNull(keys[i], () -> "key " + place + " of the batch is null: nothing was done");
+            Objects.requireNonNull(keys[i], () -> "key " + place + " of the batch is null; nothing was done");
         }
         var answers = new boolean[keys.length];
         for (int from = 0; from < keys.length; from += CHUNK) {
@@ -351,12 +351,12 @@ public final class Filter implements AutoCloseable {
         });
     }
 
-    /** Makes the changes to an open file so far durable. */
+    /** Makes all changes to an open file durable. */
     public void commit() {
         check(address -> (int) Library.STORE_COMMIT.invokeExact(address));
     }
 
-    /** Writes the filter to a file, which it replaces in one step. */
+    /** Writes the filter to a file in one step. */
     public void save(Path path) {
         try (var arena = Arena.ofConfined()) {
             var text = Library.text(arena, path);
@@ -364,7 +364,7 @@ public final class Filter implements AutoCloseable {
         }
     }
 
-    /** What {@link #save} writes: the same bytes on every machine. */
+    /** The bytes that {@link #save} writes, which are the same on every machine. */
     public byte[] toBytes() {
         return written(Library.TO_BYTES);
     }
@@ -374,7 +374,7 @@ public final class Filter implements AutoCloseable {
         return new String(written(Library.DESCRIBE), StandardCharsets.UTF_8);
     }
 
-    /** Asks for the length, and again while the filter grows in between. */
+    /** Gets the length and then the bytes, and repeats this if the filter has grown in between. */
     private byte[] written(MethodHandle call) {
         final int tooSmall = CouaException.Status.TOO_SMALL.ordinal();
         for (long capacity = 0;;) {
@@ -400,7 +400,7 @@ public final class Filter implements AutoCloseable {
         return answer;
     }
 
-    /** Keys in the filter, every copy counted. */
+    /** Keys in the filter, counting every copy. */
     public long size() {
         return measured(Library.LEN).get(JAVA_LONG, 0);
     }

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.stream.IntStream;
 
-/** Keys of a batch were refused, for the filter has no room for them. All others were inserted. */
+/** Keys of a batch were refused, because the filter has no room for them. All others were inserted. */
 public final class FullException extends CouaException {
     private static final long serialVersionUID = 1L;
 
@@ -20,7 +20,7 @@ public final class FullException extends CouaException {
         this.refused = refused;
     }
 
-    /** Of a part of a batch, whose answers lie in found; what comes after it is refused too. */
+    /** The exception for a part of a batch, whose answers are in found; later keys are refused too. */
     static FullException of(CouaException full, MemorySegment found, boolean[] isNew, int from, int count) {
         var here = IntStream.range(0, count).filter(i -> found.get(ValueLayout.JAVA_BYTE, i) == REFUSED);
         var later = IntStream.range(from + count, isNew.length);
@@ -28,7 +28,7 @@ public final class FullException extends CouaException {
         return new FullException(full.getMessage(), isNew, refused);
     }
 
-    /** What the call would have returned: true where a key is new; false where it was there or was refused. */
+    /** The answers of the call: true for a new key, false for one that was present or refused. */
     public boolean[] isNew() {
         return isNew.clone();
     }

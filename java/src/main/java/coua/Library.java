@@ -123,7 +123,7 @@ final class Library {
         return key == null ? MemorySegment.NULL : arena.allocateFrom(ValueLayout.JAVA_BYTE, key);
     }
 
-    /** How the system encodes names of files. */
+    /** How the system encodes file names. */
     private static final Charset NAMES = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
 
     /** A path as the system has it. */
@@ -133,9 +133,8 @@ final class Library {
         var names = isWindows ? StandardCharsets.UTF_8 : NAMES;
         // Java has another character where it could not decode a name.
         if (text.indexOf('\ufffd') >= 0 || !names.newEncoder().canEncode(text)) {
-            throw new IllegalArgumentException("the path " + text + " cannot be written in " + names
-                    + ", in which this Java has names of files: start it in a locale of UTF-8, such as LC_ALL=C.UTF-8, or "
-                    + "rename the file");
+            throw new IllegalArgumentException("the path " + text + " cannot be encoded in " + names
+                    + ", this Java's encoding of file names; use a UTF-8 locale such as LC_ALL=C.UTF-8, or rename the file");
         }
         var bytes = text.getBytes(names);
         var memory = arena.allocate(bytes.length + 1L);

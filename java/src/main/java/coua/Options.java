@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 
-/** How a filter is to be. What is not set is left to the library. */
+/** The options of a filter. Options that are not set have the library's defaults. */
 public final class Options {
     private long capacity;
     private double rate;
@@ -19,7 +19,7 @@ public final class Options {
     private int whenFull;
     byte[] key;
 
-    /** Options of which none is set. */
+    /** Options with all defaults. */
     public Options() {}
 
     /** Keys to make room for at once. */
@@ -28,13 +28,13 @@ public final class Options {
         return this;
     }
 
-    /** The highest rate of wrong answers with as many keys as maxItems, or capacity, says. */
+    /** The highest rate of wrong answers with maxItems keys, or capacity keys if maxItems is not set. */
     public Options rate(double rate) {
         this.rate = rate;
         return this;
     }
 
-    /** Keys up to which the rate holds, and a filter grows. */
+    /** Keys up to which the rate holds and the filter grows. */
     public Options maxItems(long keys) {
         maxItems = keys;
         return this;
@@ -49,13 +49,13 @@ public final class Options {
     /** A secret key of 16 bytes instead of a seed. */
     public Options key(byte[] key) {
         if (key.length != 16) {
-            throw new IllegalArgumentException("a secret key has " + key.length + " bytes: expected 16");
+            throw new IllegalArgumentException("a secret key has " + key.length + " bytes, expected 16");
         }
         this.key = key.clone();
         return this;
     }
 
-    /** Forgets what is older, by the system's clock. */
+    /** Forgets older keys, by the system's clock. */
     public Options window(Duration length) {
         windowClock = 1;
         windowLength = length.toMillis();
@@ -69,7 +69,7 @@ public final class Options {
         return this;
     }
 
-    /** Counts the age of a key from when it was last seen: a repeat prolongs its life. */
+    /** Counts the age of a key from when it was last seen: a repeat extends its time. */
     public Options lastSeen() {
         windowBy = 1;
         return this;
@@ -93,7 +93,7 @@ public final class Options {
         return this;
     }
 
-    /** Grows beyond maxItems too, where the rate rises. */
+    /** Grows even beyond maxItems, where the rate rises. */
     public Options exceed() {
         whenFull = 2;
         return this;

@@ -169,7 +169,7 @@ class FilterTest {
     @Test
     void pathsThatCannotBeEncoded() {
         var names = System.getProperty("sun.jnu.encoding");
-        Assumptions.assumeTrue(names.equals("UTF-8"), "this Java has names of files in " + names);
+        Assumptions.assumeTrue(names.equals("UTF-8"), "this Java encodes file names in " + names);
         var path = folder.resolve("name \ufffd.coua");
         try (var filter = new Filter()) {
             var error = assertThrows(IllegalArgumentException.class, () -> filter.save(path));
@@ -216,7 +216,7 @@ class FilterTest {
         assertThrows(IllegalArgumentException.class, () -> new Options().key(new byte[3]));
         try (var filter = new Filter()) {
             var error = assertThrows(CouaException.class, filter::commit);
-            assertTrue(error.getMessage().contains("Filter.open makes one"));
+            assertTrue(error.getMessage().contains("Filter.open creates one"));
         }
     }
 
