@@ -81,7 +81,7 @@ pub enum Reason {
     #[error("{0}")]
     Load(#[source] LoadError),
     /// The log is damaged, and not just incomplete at its end, as a crash leaves it.
-    #[error("is damaged at byte {offset}: {what}; restore it from a copy")]
+    #[error("damaged at byte {offset}: {what}; restore it from a copy")]
     Damaged {
         /// Offset of the damaged part.
         offset: u64,

@@ -90,9 +90,9 @@ pub(crate) struct DedupArgs {
     /// Which of the records with one key to print [default: first]
     ///
     /// For last and none, all inputs are read twice: first to learn which keys come again. An input that can be read
-    /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Nothing is printed before the
-    /// second pass begins. With none (also -u), only records whose key occurs once are printed. Such a run
-    /// cannot be resumed: the same command begins again.
+    /// only once, such as a pipe, is copied to a temporary file (in TMPDIR) before that. Last keeps 8 bytes a record
+    /// there too. Nothing is printed before the second pass begins. With none (also -u), only records whose key occurs
+    /// once are printed. Such a run cannot be resumed: the same command begins again.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -112,7 +112,9 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'c', long, help_heading = "Which copy")]
     count: bool,
 
-    /// Fail if an input would have to be copied to be read twice
+    /// Make no temporary file: fail if an input would have to be copied to be read twice
+    ///
+    /// What --keep last would keep there, 8 bytes a record, stays in memory.
     #[arg(long, help_heading = "Which copy", hide_short_help = true)]
     no_spool: bool,
 

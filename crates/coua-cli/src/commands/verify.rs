@@ -75,7 +75,10 @@ fn summary_text(found: &Verified) -> String {
     let (transactions, log) = (counted(found.transactions, "transaction"), size(found.log_bytes));
     let rest = match found.uncommitted {
         0 => String::new(),
-        bytes => format!("; {} after that were never committed, and do not count", size(bytes)),
+        bytes => format!(
+            "; {} after that are of a write that was interrupted, and do not count",
+            size(bytes)
+        ),
     };
     format!("{items}, snapshot {snapshot}, {transactions} of {log} after it{rest}")
 }

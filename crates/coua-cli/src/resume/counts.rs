@@ -58,9 +58,9 @@ impl Counts {
         self.repeats += records;
     }
 
-    /// As many wrong answers are expected as those of a first pass over the same records.
-    pub(crate) fn expect_as(&mut self, first: &Self) {
-        self.expected_wrongly_dropped = first.expected_wrongly_dropped;
+    /// Replaces what the answers have expected.
+    pub(crate) fn expect_wrongly_dropped(&mut self, records: Expectation) {
+        self.expected_wrongly_dropped = records;
     }
 
     /// What progress shows beside the records.
