@@ -150,7 +150,7 @@ fn hashes_that_find_no_room_are_told() {
     }
     dedup("true", "none", "--no-spool").good();
     assert!(folder.read("out") == expected, "without a file");
-    dedup("true", "tmp", "--overwrite").good();
+    dedup("true", "tmp", "-j 2").good();
     assert!(folder.read("out") == expected);
     assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "nothing is left");
     for pause in (0..10).map(|nth| Duration::from_millis(20 * nth)) {
