@@ -2,7 +2,6 @@
 //! divided among threads.
 
 #![expect(unsafe_code, reason = "an allocator that refuses")]
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
