@@ -38,6 +38,15 @@ impl BloomFilter {
         Self { filter, adding: Mutex::new(()) }
     }
 
+    /// The union with an empty one: cloning has no error for a lack of memory.
+    fn copied(&self) -> PyResult<Plain> {
+        let plan = BloomPlan::new(self.filter.bits(), self.filter.probes());
+        let empty = plan.and_then(|plan| Plain::from_plan(plan, self.filter.hasher()));
+        let copy = empty.map_err(error::build_bloom)?;
+        copy.merge(&self.filter).map_err(error::value)?;
+        Ok(copy)
+    }
+
     /// Answers a batch. `work` gets some of the keys.
     fn in_chunks<'py>(
         &self,
@@ -64,9 +73,9 @@ impl BloomFilter {
         seed: Option<Whole<u64>>,
         key: Option<Secret>,
     ) -> PyResult<Self> {
-        let plan = BloomPlan::for_rate(items.0, rate).map_err(error::value)?;
+        let plan = BloomPlan::for_rate(items.0, rate).map_err(error::build_bloom)?;
         let hasher = Hashing::new(seed, key)?.hasher();
-        Plain::from_plan(plan, hasher).map(Self::of).map_err(error::value)
+        Plain::from_plan(plan, hasher).map(Self::of).map_err(error::build_bloom)
     }
 
     /// Whether the key was added. Wrongly true for other keys, with probability `false_positive_rate`.
@@ -122,28 +131,28 @@ impl BloomFilter {
     }
 
     /// An independent copy.
-    fn copy(&self) -> Self {
-        Self::of(self.filter.clone())
+    fn copy(&self) -> PyResult<Self> {
+        self.copied().map(Self::of)
     }
 
-    fn __copy__(&self) -> Self {
+    fn __copy__(&self) -> PyResult<Self> {
         self.copy()
     }
 
-    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
         self.copy()
     }
 
     /// The union of two filters, as by `|=`.
     fn __or__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
-        let union = self.copy();
+        let union = self.copy()?;
         union.__ior__(other)?;
         Ok(union)
     }
 
     /// The keys that both filters have. Finds slightly more keys than a filter with only these keys.
     fn __and__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
-        let mut both = self.filter.clone();
+        let mut both = self.copied()?;
         let merged = both.intersect(&other.get().filter);
         merged.map(|()| Self::of(both)).map_err(|error| MergeError::new_err(error.to_string()))
     }

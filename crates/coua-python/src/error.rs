@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use coua::sizing::bloom::BloomBuildError;
 use coua::{BuildError, FullReason};
 use coua_store::{Reason, StoreError};
 use numpy::PyArray1;
@@ -53,6 +54,14 @@ pub(crate) fn build(error: BuildError) -> PyErr {
     match error {
         BuildError::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
         error => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// A Bloom filter that cannot be made as described.
+pub(crate) fn build_bloom(error: BloomBuildError) -> PyErr {
+    match error {
+        BloomBuildError::Allocation { .. } => PyMemoryError::new_err(error.to_string()),
+        error => value(error),
     }
 }
 

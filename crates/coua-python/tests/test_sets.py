@@ -6,6 +6,8 @@ import os
 import pickle
 import random
 import struct
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -233,5 +235,24 @@ def test_bloom_filters() -> None:
         more |= coua.BloomFilter(10, 0.01)
     with pytest.raises(ValueError):
         coua.BloomFilter(10, 0)
+    with pytest.raises(MemoryError):
+        coua.BloomFilter(10**16, 0.01)
     with pytest.raises(TypeError, match="not a key"):
         more.add(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="/proc says how much memory a process has")
+@pytest.mark.parametrize("operation", ["words.copy()", "words | words", "words & words"])
+def test_a_bloom_filter_is_copied_with_enough_memory_only(operation: str) -> None:
+    script = f"""
+import coua, resource
+words = coua.BloomFilter(200_000_000, 0.001)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 50_000_000,) * 2)
+try:
+    {operation}
+except MemoryError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 and "bytes of memory" in done.stdout, done

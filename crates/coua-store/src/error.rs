@@ -81,7 +81,7 @@ pub enum Reason {
     #[error("{0}")]
     Load(#[source] LoadError),
     /// The log is damaged, not just incomplete at its end, as after a crash.
-    #[error("is damaged at byte {offset}: {what}; restore it from a backup")]
+    #[error("damaged at byte {offset}: {what}; restore it from a backup")]
     Damaged {
         /// Offset of the damaged part.
         offset: u64,

@@ -89,9 +89,9 @@ pub(crate) struct DedupArgs {
     /// Which of the records with the same key to print [default: first]
     ///
     /// For last and none, all inputs are read twice: first to learn which keys repeat. An input that can be read
-    /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Nothing is printed before the
-    /// second pass begins. With none (also -u), only records whose key occurs once are printed. Such a run
-    /// cannot be resumed: the same command starts over.
+    /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Last also keeps 8 bytes a record
+    /// there. Nothing is printed before the second pass begins. With none (also -u), only records whose key occurs
+    /// once are printed. Such a run cannot be resumed: the same command starts over.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -111,7 +111,9 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'c', long, help_heading = "Which copy")]
     count: bool,
 
-    /// Fail if an input must be copied to be read twice
+    /// Use no temporary files; fail if an input must be copied to be read twice
+    ///
+    /// --keep last then needs 8 bytes of memory a record.
     #[arg(long, help_heading = "Which copy", hide_short_help = true)]
     no_spool: bool,
 

@@ -75,7 +75,9 @@ fn summary_text(found: &Verified) -> String {
     let (transactions, log) = (counted(found.transactions, "transaction"), size(found.log_bytes));
     let rest = match found.uncommitted {
         0 => String::new(),
-        bytes => format!("; {} after that were never committed and are ignored", size(bytes)),
+        bytes => {
+            format!("; {} after that are from an interrupted write and are ignored", size(bytes))
+        }
     };
     format!("{items}, snapshot {snapshot}, {transactions} of {log} after it{rest}")
 }

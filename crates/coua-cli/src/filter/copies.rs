@@ -2,24 +2,39 @@
 //!
 //! The first pass puts each key into `first`, and counts in `more` the records whose key is there. So most keys take no
 //! more than `dedup` takes for them. In the second pass the first record of a key is the one that takes the key out of
-//! `first`; the last one is that for which `more` has nothing left to take; and a key that `more` never had is alone.
+//! `first`; and a key that `more` never had is alone.
+//!
+//! For the last record of each key, the first pass only keeps the hashes, shard by shard. Between the passes each shard
+//! is read backwards: there the last record of a key is the first that is not in `first`. A bit for each record tells it
+//! to the second pass. (`docs/decisions/0020-two-passes-of-records.md`)
 
+use crate::filter::collisions::{self, Answered};
 use crate::filter::estimate::Forecast;
+use crate::filter::hash_spool::{HashSpool, nothing_printed};
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::sharding::{self, HASH_BITS, ask, outcomes};
 use crate::filter::spec::FilterSpec;
 use crate::filter::tally::Tally;
-use crate::input::Survey;
-use crate::key::{Answers, BlockKeys, Group, Known};
+use crate::input::{Spooling, Survey};
+use crate::key::{Answers, BlockKeys, Expectation, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
-use crate::terminal::{FilterFigures, Result};
+use crate::terminal::{FilterFigures, Result, caught_signal};
 use coua::shards::{Division, Shards};
 use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
+use std::cmp::Reverse;
 use std::iter::zip;
+use std::mem;
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+
+/// Shards, or more, for the last records. Each thread has the filter of one at a time: that is small, and stays in the
+/// cache, and the others take no memory.
+const SHARDS_FOR_LAST: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// Which of several records with the same key is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +58,15 @@ pub(crate) struct Question {
 pub(crate) struct Copies {
     shards: Vec<Mutex<CopiesShard>>,
     division: Division,
+    threads: NonZeroUsize,
     question: Question,
-    /// After the first pass, which needs most.
+    /// After the first pass, or between the passes: then most memory is needed.
     figures: OnceLock<Figures>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
+    keys: u64,
     items: u64,
     slots: u64,
     memory_bytes: u64,
@@ -59,11 +76,42 @@ struct Figures {
 struct CopiesShard {
     first: CuckooFilter,
     more: Tally,
-    /// What is left of `more`, where that itself must stay.
-    left: Option<Tally>,
     forecast: Option<Forecast>,
     /// Keys of a block that were there.
     again: Vec<KeyHash>,
+    /// The keys of all records, if the last ones are to be found.
+    records: HashSpool,
+    last: LastRecords,
+}
+
+/// Which records of a shard are the last ones of their keys.
+#[derive(Debug, Default)]
+struct LastRecords {
+    /// A bit for each record.
+    bits: Vec<u64>,
+    /// The next record to ask about.
+    next: usize,
+}
+
+impl LastRecords {
+    fn with_room(records: u64) -> Result<Self, NoRoom> {
+        let mut bits = Vec::new();
+        let words = records.div_ceil(u64::BITS.into()) as usize;
+        bits.try_reserve_exact(words).map_err(|_| NoRoom::memory(0))?;
+        bits.resize(words, 0);
+        Ok(Self { bits, next: 0 })
+    }
+
+    fn set(&mut self, record: u64) {
+        self.bits[(record / 64) as usize] |= 1 << (record % 64);
+    }
+
+    /// Whether the next record is the last one of its key. One more than there were is new.
+    fn is_next(&mut self) -> bool {
+        let record = self.next;
+        self.next += 1;
+        self.bits.get(record / 64).is_none_or(|word| word >> (record % 64) & 1 == 1)
+    }
 }
 
 impl Copies {
@@ -73,54 +121,83 @@ impl Copies {
         inputs: &Survey,
         threads: NonZeroUsize,
         question: Question,
+        spooling: Spooling,
     ) -> Result<Self> {
-        let division = Division::for_threads(threads);
+        let is_last = question.keep == Keep::Last;
+        let fewest = if is_last { SHARDS_FOR_LAST } else { NonZeroUsize::MIN };
+        let division = Division::for_threads(threads.max(fewest));
         let filters = || spec.build_shards(division).map(Shards::into_filters);
         let shard = |(first, more)| {
             let forecast = Forecast::new(inputs.total_bytes);
-            let (more, left, again) = (Tally::new(more), None, Vec::new());
-            Mutex::new(CopiesShard { first, more, left, forecast, again })
+            let (records, last) = (HashSpool::new(spooling), LastRecords::default());
+            let (more, again) = (Tally::new(more), Vec::new());
+            Mutex::new(CopiesShard { first, more, forecast, again, records, last })
         };
         let shards = zip(filters()?, filters()?).map(shard).collect();
-        Ok(Self { shards, division, question, figures: OnceLock::new() })
+        Ok(Self { shards, division, threads, question, figures: OnceLock::new() })
     }
 
-    /// Makes ready for the second pass. What it does not need goes.
-    pub(crate) fn turn(&self) -> Result<(), NoRoom> {
-        let Question { keep, counts } = self.question;
-        let items = self.figures.get_or_init(|| self.sum()).items;
-        for number in 0..self.shards.len() {
-            let CopiesShard { first, more, left, .. } = &mut *self.shard(number);
-            if keep != Keep::First {
-                first.clear();
-            }
-            if keep == Keep::Last && counts {
-                let copy = more.copied();
-                *left = Some(copy.map_err(|_| NoRoom::memory(items))?);
+    /// Makes ready for the second pass, unless a signal ends the program. What that pass does not need goes.
+    pub(crate) fn turn(&self) -> Result<()> {
+        let (all, at_once) = if self.question.keep == Keep::Last {
+            (self.find_last()?, self.threads.get())
+        } else {
+            let shards = 0..self.shards.len();
+            (shards.map(|number| self.shard(number).figures()).collect(), usize::MAX)
+        };
+        self.figures.get_or_init(|| ShardFigures::sum(all, at_once));
+        if self.question.keep != Keep::First {
+            for number in 0..self.shards.len() {
+                self.shard(number).first.clear();
             }
         }
         Ok(())
+    }
+
+    /// Finds the last records of each shard, by all threads.
+    fn find_last(&self) -> Result<Vec<ShardFigures>> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<Vec<ShardFigures>> {
+            let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+            let numbers = numbers.take_while(|number| *number < self.shards.len());
+            numbers.map(|number| self.shard(number).find_last(self.question)).collect()
+        };
+        thread::scope(|scope| {
+            let start = |_| {
+                let thread = thread::Builder::new().name("worker".to_owned());
+                // Without it the others do its work.
+                thread.spawn_scoped(scope, work).ok()
+            };
+            let others: Vec<_> = (1..self.threads.get()).filter_map(start).collect();
+            let mut all = work();
+            for other in others {
+                let found = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+                all = all.and_then(|all| Ok([all, found?].concat()));
+            }
+            all
+        })
+    }
+
+    /// Keeps the keys of a block, which are grouped by shard.
+    fn append(&self, answers: &Answers) -> Result<()> {
+        let mut groups = answers.groups.iter().enumerate();
+        groups.try_for_each(|(number, group)| self.shard(number).records.append(&group.hashes))
     }
 
     fn shard(&self, number: usize) -> MutexGuard<'_, CopiesShard> {
         self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sum(&self) -> Figures {
-        let mut sum = Figures::default();
-        for number in 0..self.shards.len() {
-            let CopiesShard { first, more, .. } = &*self.shard(number);
-            for filter in [first].into_iter().chain(more.filters()) {
-                sum.items += filter.len();
-                sum.slots += filter.slots();
-                sum.memory_bytes += filter.memory_bytes() as u64;
-            }
-        }
-        sum
+    /// How many records are expected to have another's hash.
+    pub(crate) fn expected_wrongly_found(&self) -> Expectation {
+        let keys = self.figures.get().map_or(0, |figures| figures.keys);
+        let answered = Answered { new: keys, repeats: 0 };
+        collisions::among_repeats(answered, [0, keys], HASH_BITS)
     }
 
     fn figures(&self) -> FilterFigures {
-        let Figures { items, slots, memory_bytes } = *self.figures.get_or_init(|| self.sum());
+        let Figures { items, slots, memory_bytes, .. } =
+            self.figures.get().copied().unwrap_or_default();
         let hash_bits = HASH_BITS;
         FilterFigures {
             items,
@@ -137,6 +214,31 @@ impl Copies {
     }
 }
 
+/// What there is to say of a shard.
+#[derive(Clone, Copy, Debug)]
+struct ShardFigures {
+    keys: u64,
+    items: u64,
+    slots: u64,
+    /// Of `first`, and of all else.
+    memory_bytes: [u64; 2],
+}
+
+impl ShardFigures {
+    /// Of all shards, of which this many have their `first` at once.
+    fn sum(mut all: Vec<Self>, at_once: usize) -> Figures {
+        all.sort_unstable_by_key(|it| Reverse(it.memory_bytes[0]));
+        let sum = |figure: fn(&Self) -> u64| all.iter().map(figure).sum::<u64>();
+        let firsts = all.iter().take(at_once).map(|it| it.memory_bytes[0]).sum::<u64>();
+        Figures {
+            keys: sum(|it| it.keys),
+            items: sum(|it| it.items),
+            slots: sum(|it| it.slots),
+            memory_bytes: firsts + sum(|it| it.memory_bytes[1]),
+        }
+    }
+}
+
 impl CopiesShard {
     fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
         let Self { first, more, forecast, again, .. } = self;
@@ -147,6 +249,7 @@ impl CopiesShard {
             .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
         // Nothing of a pass that has found no room is used.
         let counted = match question.keep {
+            Keep::Last if !question.counts => Ok(()),
             Keep::None if !question.counts => more.mark(again),
             _ => more.add(again),
         };
@@ -159,18 +262,66 @@ impl CopiesShard {
         }
     }
 
+    /// Adds all records from the last to the first, and notes which are the last ones of their keys.
+    fn find_last(&mut self, question: Question) -> Result<ShardFigures> {
+        let records = mem::replace(&mut self.records, HashSpool::new(Spooling::Refused));
+        let (mut left, mut group) = (records.len(), Group::default());
+        let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
+        let (count, spooled) = (left, records.memory_bytes());
+        self.forecast = Forecast::new(Some(count));
+        records.read_backwards(|hashes| {
+            if caught_signal().is_some() {
+                return Ok(());
+            }
+            group.clear();
+            group.hashes.extend(hashes);
+            let consumed = count - left + group.hashes.len() as u64;
+            self.add(&mut group, consumed, question);
+            if let Some(stopped) = group.stopped {
+                return Err(nothing_printed(&NoRoom::of(&stopped.full)));
+            }
+            for outcome in &group.outcomes {
+                left -= 1;
+                if *outcome == Insertion::Inserted {
+                    last.set(left);
+                }
+            }
+            Ok(())
+        })?;
+        self.last = last;
+        let mut figures = self.figures();
+        figures.memory_bytes[1] += spooled as u64;
+        // Its memory goes.
+        self.first =
+            self.more.empty().map_err(|_| nothing_printed(&NoRoom::memory(figures.items)))?;
+        Ok(figures)
+    }
+
     fn ask(&mut self, group: &mut Group, question: Question) {
-        let Self { first, more, left, .. } = self;
+        let Self { first, more, last, .. } = self;
         let hashes = &group.hashes;
         if question.counts {
             group.totals.extend(more.count(hashes).into_iter().map(|again| again + 1));
         }
         let is_kept = match question.keep {
             Keep::First => first.remove_batch(hashes),
-            Keep::Last => left.as_mut().unwrap_or(more).take(hashes),
+            Keep::Last => hashes.iter().map(|_| last.is_next()).collect(),
             Keep::None => more.count(hashes).into_iter().map(|again| again == 0).collect(),
         };
         group.outcomes.extend(outcomes(is_kept.into_iter().map(|is_kept| !is_kept)));
+    }
+
+    fn figures(&self) -> ShardFigures {
+        let Self { first, more, last, .. } = self;
+        let of_first = (first.len(), first.slots(), first.memory_bytes());
+        let (mut items, mut slots, mut bytes) = (of_first.0, of_first.1, last.bits.len() * 8);
+        for filter in more.filters() {
+            items += filter.len();
+            slots += filter.slots();
+            bytes += filter.memory_bytes();
+        }
+        let memory_bytes = [of_first.2 as u64, bytes as u64];
+        ShardFigures { keys: of_first.0, items, slots, memory_bytes }
     }
 }
 
@@ -188,6 +339,11 @@ impl CopiesPass {
             Self::First(copies) | Self::Second(copies, _) => copies,
         }
     }
+
+    /// Then no shard is asked.
+    fn only_keeps_hashes(&self) -> bool {
+        matches!(self, Self::First(copies) if copies.question.keep == Keep::Last)
+    }
 }
 
 impl RunFilter for CopiesPass {
@@ -196,7 +352,12 @@ impl RunFilter for CopiesPass {
     }
 
     fn load(&self) -> Option<f64> {
-        Some(self.copies().shard(0).first.load_factor())
+        let copies = self.copies();
+        (copies.question.keep != Keep::Last).then(|| copies.shard(0).first.load_factor())
+    }
+
+    fn knows_new(&self) -> bool {
+        !self.only_keeps_hashes()
     }
 
     fn block_bytes(&self) -> usize {
@@ -209,6 +370,9 @@ impl RunFilter for CopiesPass {
 
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
+        if self.only_keeps_hashes() {
+            return self.copies().append(answers).map_err(Stop::Failed);
+        }
         let Copies { division, question, .. } = self.copies();
         let merged = sharding::merge(*division, keys, answers, HASH_BITS);
         if let Self::Second(_, known) = &*self {
@@ -232,7 +396,7 @@ impl Prefetch for CopiesPass {
     }
 
     fn shards(&self) -> usize {
-        self.copies().shards.len()
+        if self.only_keeps_hashes() { 0 } else { self.copies().shards.len() }
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {

@@ -189,6 +189,17 @@ impl FilterFile {
         }
     }
 
+    /// Says so if other names of the file may change with it: what is appended to it is in all of them.
+    pub(super) fn report_links(&self, verbosity: Verbosity) {
+        let links = fs::metadata(self.lock.target()).map_or(1, |found| platform::links(&found));
+        if links > 1 {
+            let name = &self.name;
+            verbosity.say(format_args!(
+                "{name}: has {links} hard links, and a change of it changes all of them; a backup must be a copy (`cp`)"
+            ));
+        }
+    }
+
     /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
     /// new filter as it says.
     pub(crate) fn open_or_build(

@@ -5,6 +5,7 @@ pub(crate) mod copies;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
+pub(crate) mod hash_spool;
 mod jumps;
 mod memory_filter;
 mod op;
@@ -49,11 +50,14 @@ pub(crate) fn open(
             Box::new(server::ServerFilter::open(address, op, spec, options.verbosity)?)
         }
         Some(Location::File(path)) if op.inserts() => {
-            let filter = FilterFile::lock(path, options)?.open_or_build(spec, inputs, threads)?;
+            let file = FilterFile::lock(path, options)?;
+            file.report_links(options.verbosity);
+            let filter = file.open_or_build(spec, inputs, threads)?;
             Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) if op.changes() => {
             let file = FilterFile::lock_existing(path, options)?;
+            file.report_links(options.verbosity);
             let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
             Box::new(filter.for_threads(op, threads))
         }

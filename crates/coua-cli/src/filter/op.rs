@@ -37,6 +37,8 @@ pub(crate) enum Stop {
     /// A server has left some open.
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "files answer"))]
     Lost { failure: Failure, unanswered: u64 },
+    /// Nothing of the run is of use.
+    Failed(Failure),
 }
 
 impl Stop {

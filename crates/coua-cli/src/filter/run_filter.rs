@@ -34,6 +34,11 @@ pub(crate) trait RunFilter: Debug {
     /// How full it is, if that is known without asking a server.
     fn load(&self) -> Option<f64>;
 
+    /// Whether it knows which of the records so far are new.
+    fn knows_new(&self) -> bool {
+        true
+    }
+
     /// Bytes of the blocks that it is asked about. They do not depend on the threads: where a run that stops early was
     /// is in the file.
     fn block_bytes(&self) -> usize {

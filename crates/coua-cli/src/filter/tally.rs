@@ -3,7 +3,7 @@
 //! A filter with copies would take a slot for each of the first copies. Here a key takes a slot for each bit that is set,
 //! and one more copy changes two filters on average.
 
-use coua::{BatchFull, BuildError, CuckooFilter, KeyHash};
+use coua::{BatchFull, CuckooFilter, Full, FullReason, KeyHash, OutOfMemory};
 
 /// The numbers of keys, which are 0 of nearly all.
 #[derive(Debug)]
@@ -18,8 +18,6 @@ pub(super) struct Tally {
 struct KeyRecords {
     key: KeyHash,
     records: u64,
-    /// The place of the last of them.
-    last: usize,
 }
 
 impl Tally {
@@ -32,10 +30,9 @@ impl Tally {
         self.bits.iter()
     }
 
-    pub(super) fn copied(&self) -> Result<Self, BuildError> {
-        let clone = |filter: &CuckooFilter| filter.try_clone().map_err(BuildError::from);
-        let bits = self.bits.iter().map(clone).collect::<Result<_, _>>()?;
-        Ok(Self { bits, empty: clone(&self.empty)? })
+    /// What each of its filters begins as.
+    pub(super) fn empty(&self) -> Result<CuckooFilter, OutOfMemory> {
+        self.empty.try_clone()
     }
 
     /// The number of each key.
@@ -51,7 +48,7 @@ impl Tally {
 
     /// Notes that keys have come at least once: their number is 1 from then on.
     pub(super) fn mark(&mut self, keys: &[KeyHash]) -> Result<(), BatchFull> {
-        self.filter_of(0).insert_unique_batch(keys).map(drop)
+        self.filter_of(0)?.insert_unique_batch(keys).map(drop)
     }
 
     /// Adds 1 to the number of each key, as often as it comes.
@@ -61,23 +58,6 @@ impl Tally {
         let old = self.count(&keys);
         let new = old.iter().zip(&groups).map(|(count, group)| count + group.records);
         self.change(&keys, &old, &new.collect::<Vec<_>>())
-    }
-
-    /// Takes 1 from the number of each key, as often as it comes. Says of each whether its number was 0.
-    pub(super) fn take(&mut self, keys: &[KeyHash]) -> Vec<bool> {
-        let groups = groups(keys);
-        let different: Vec<_> = groups.iter().map(|group| group.key).collect();
-        let old = self.count(&different);
-        let mut was_zero = vec![false; keys.len()];
-        let mut new = Vec::with_capacity(old.len());
-        for (count, group) in old.iter().zip(&groups) {
-            // Of more records than the number the last one has found 0.
-            was_zero[group.last] = group.records > *count;
-            new.push(count.saturating_sub(group.records));
-        }
-        // What has been inserted has room.
-        self.change(&different, &old, &new).ok();
-        was_zero
     }
 
     /// Gives keys, which are different, new numbers for the old ones.
@@ -92,31 +72,35 @@ impl Tally {
                     _ => {}
                 }
             }
-            let filter = self.filter_of(bit);
+            let filter = self.filter_of(bit)?;
             filter.remove_batch(&cleared);
             filter.insert_unique_batch(&set)?;
         }
         Ok(())
     }
 
-    fn filter_of(&mut self, bit: usize) -> &mut CuckooFilter {
+    fn filter_of(&mut self, bit: usize) -> Result<&mut CuckooFilter, BatchFull> {
         while self.bits.len() <= bit {
-            self.bits.push(self.empty.clone());
+            let empty = self.empty();
+            self.bits.push(empty.map_err(|_| self.no_memory())?);
         }
-        &mut self.bits[bit]
+        Ok(&mut self.bits[bit])
+    }
+
+    fn no_memory(&self) -> BatchFull {
+        let items = self.filters().map(CuckooFilter::len).sum();
+        let reason = FullReason::OutOfMemory;
+        BatchFull { done: 0, full: Full { items, max_items: u64::MAX, reason } }
     }
 }
 
 /// The keys of a block, each once.
 fn groups(keys: &[KeyHash]) -> Vec<KeyRecords> {
-    let mut all: Vec<(u64, usize)> = keys.iter().map(|key| key.to_u64()).zip(0..).collect();
+    let mut all: Vec<u64> = keys.iter().map(|key| key.to_u64()).collect();
     all.sort_unstable();
-    let same = all.chunk_by(|left, right| left.0 == right.0);
-    let group = |same: &[(u64, usize)]| {
-        let (key, last) = same[same.len() - 1];
-        KeyRecords { key: KeyHash::from_u64(key), records: same.len() as u64, last }
-    };
-    same.map(group).collect()
+    let group =
+        |same: &[u64]| KeyRecords { key: KeyHash::from_u64(same[0]), records: same.len() as u64 };
+    all.chunk_by(|left, right| left == right).map(group).collect()
 }
 
 #[cfg(test)]
@@ -143,21 +127,5 @@ mod tests {
             let number = |key: &KeyHash| model.get(&key.to_u64()).copied().unwrap_or(0);
             assert_eq!(tally.count(&batch), batch.iter().map(number).collect::<Vec<_>>());
         }
-        let all: u64 = model.values().sum();
-        let (mut taken, mut zero) = (0, 0);
-        let mut left: Vec<KeyHash> = model
-            .iter()
-            .flat_map(|(key, number)| vec![KeyHash::from_u64(*key); *number as usize + 1])
-            .collect();
-        left.sort_unstable_by_key(|key| key.to_u64().rotate_left(17));
-        for batch in left.chunks(333) {
-            let before = tally.count(batch);
-            for (was_zero, before) in tally.take(batch).iter().zip(before) {
-                (taken, zero) = (taken + u64::from(!was_zero), zero + u64::from(*was_zero));
-                assert!(*was_zero || before > 0);
-            }
-        }
-        assert_eq!((taken, zero), (all, model.len() as u64));
-        assert!(tally.filters().all(CuckooFilter::is_empty));
     }
 }

@@ -53,11 +53,17 @@ pub(crate) enum Until {
     FirstPrinted,
 }
 
-/// Whether inputs that can be read only once may be copied.
+/// Whether temporary files are allowed, such as copies of inputs that can be read only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spooling {
     Allowed,
     Refused,
+}
+
+/// A temporary file of `what` cannot be created, written or read.
+pub(crate) fn spool_failure(what: &str, error: &io::Error) -> Failure {
+    let reason = format!("{what}: {} (TMPDIR sets the folder)", message::reason(error));
+    Failure::at(env::temp_dir().display(), reason)
 }
 
 /// Attributes that show whether a file has changed.
@@ -124,10 +130,15 @@ impl Inputs {
         Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
     }
 
-    /// Makes all inputs readable again: what is not a regular file is copied to a temporary one.
-    pub(crate) fn make_rereadable(&mut self, spooling: Spooling) -> Result<()> {
+    /// Makes all inputs readable again: what is not a regular file is copied to a temporary one. `tell` is told what
+    /// is copied where.
+    pub(crate) fn make_rereadable(
+        &mut self,
+        spooling: Spooling,
+        tell: impl Fn(&str),
+    ) -> Result<()> {
         let mut sources = self.sources.iter_mut();
-        sources.try_for_each(|source| source.make_rereadable(spooling))
+        sources.try_for_each(|source| source.make_rereadable(spooling, &tell))
     }
 
     /// The present states of the files, to compare later.
@@ -183,7 +194,7 @@ impl Inputs {
 }
 
 impl Source {
-    fn make_rereadable(&mut self, spooling: Spooling) -> Result<()> {
+    fn make_rereadable(&mut self, spooling: Spooling, tell: &impl Fn(&str)) -> Result<()> {
         let name = self.name();
         let failed = |error: io::Error| Failure::io(&name, &error);
         let (metadata, begin) = self.look().map_err(failed)?;
@@ -204,14 +215,9 @@ impl Source {
             let reason = "can be read only once, but this run reads its inputs twice; drop --no-spool, or use a file";
             return Err(Failure::at(&name, reason));
         }
-        let folder = env::temp_dir();
-        let failed = |error: io::Error| {
-            let reason = format!(
-                "cannot copy {name} for the second pass: {} (TMPDIR sets the folder)",
-                message::reason(&error)
-            );
-            Failure::at(folder.display(), reason)
-        };
+        let what = format!("a copy of {name} for the second pass");
+        let failed = |error: io::Error| spool_failure(&what, &error);
+        tell(&format!("copying {name} to {}", env::temp_dir().display()));
         let mut spool = tempfile::tempfile().map_err(failed)?;
         io::copy(&mut file, &mut spool).map_err(failed)?;
         *self = Self::Spooled(name.clone(), Arc::new(spool), 0);

@@ -16,7 +16,7 @@ pub(crate) use portable::NoWaker as Waker;
 pub(crate) use system::create_private;
 pub(crate) use system::{
     closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened, has_less_stack, is_fifo,
-    listen, open_fifo, standard_input, standard_output,
+    links, listen, open_fifo, standard_input, standard_output,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;

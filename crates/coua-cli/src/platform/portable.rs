@@ -87,6 +87,10 @@ fn same_stream(handle: Handle) -> io::Result<File> {
     handle.as_file().try_clone()
 }
 
+pub(crate) fn links(_metadata: &Metadata) -> u64 {
+    1
+}
+
 pub(crate) fn is_fifo(_metadata: &Metadata) -> bool {
     false
 }

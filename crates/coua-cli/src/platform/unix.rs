@@ -123,6 +123,11 @@ pub(crate) fn descriptor(path: &Path) -> Option<u32> {
     None
 }
 
+/// Names of a file.
+pub(crate) fn links(metadata: &Metadata) -> u64 {
+    metadata.nlink()
+}
+
 pub(crate) fn is_fifo(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }

@@ -58,9 +58,9 @@ impl Counts {
         self.repeats += records;
     }
 
-    /// Takes over the expected wrong answers of a first pass over the same records.
-    pub(crate) fn expect_as(&mut self, first: &Self) {
-        self.expected_wrongly_dropped = first.expected_wrongly_dropped;
+    /// Replaces the expected number of wrong answers.
+    pub(crate) fn expect_wrongly_dropped(&mut self, records: Expectation) {
+        self.expected_wrongly_dropped = records;
     }
 
     /// The counter that the progress line shows beside the records.

@@ -259,7 +259,7 @@ impl Reading {
             hashing.hash(&mut batch.block, &mut batch.keys);
             batch.answers.clear();
             filter.answer(Op::Remove, &mut batch, 0).map_err(|stop| match stop {
-                Stop::Lost { failure, .. } => failure,
+                Stop::Lost { failure, .. } | Stop::Failed(failure) => failure,
                 Stop::Full { no_room, .. } => Failure::at(filter.name(), no_room.why),
             })?;
         }

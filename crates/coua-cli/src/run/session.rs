@@ -119,8 +119,15 @@ impl Session {
     }
 
     /// Shows how far the work is.
-    pub(super) fn show(&self, count: u64, load: Option<f64>) {
+    pub(super) fn show(&self, count: Option<u64>, load: Option<f64>) {
         self.counters.update(self.records, count, load);
+    }
+
+    /// Shows what is done from now on, before how far the work is.
+    pub(super) fn show_step(&self, step: &str) {
+        if let Some(progress) = &self.progress {
+            progress.next(step);
+        }
     }
 
     /// Takes the progress away and tells about records without a key. Returns an error if that was all that were

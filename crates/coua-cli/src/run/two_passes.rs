@@ -2,12 +2,12 @@
 
 use super::job::Job;
 use super::work::Pass;
-use crate::filter::NoRoom;
 use crate::filter::copies::{Copies, CopiesPass, Question};
+use crate::filter::hash_spool::nothing_printed;
 use crate::input::Spooling;
 use crate::key::Known;
 use crate::output::Destinations;
-use crate::terminal::{Exit, Failure, Result, caught_signal};
+use crate::terminal::{Exit, Progress, Result, caught_signal};
 use std::mem;
 use std::sync::Arc;
 
@@ -15,11 +15,14 @@ impl Job {
     /// Works records off in two passes.
     pub(crate) fn run_twice(mut self, question: Question, spooling: Spooling) -> Result<Exit> {
         self.to.check_open()?;
-        self.reading.inputs.make_rereadable(spooling)?;
+        let progress = Progress::on_steps(self.running.progress);
+        self.reading.inputs.make_rereadable(spooling, |step| progress.next(step))?;
+        drop(progress);
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
         let threads = self.running.threads.number(&used.inputs);
-        let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, question)?);
+        let copies =
+            Arc::new(Copies::new(&self.filter, &used.inputs, threads, question, spooling)?);
         if !self.known.is_empty() {
             self.reading.know(&self.known, copies.hasher(), &self.filter)?;
             self.known.clear();
@@ -41,27 +44,22 @@ impl Job {
             ..self
         };
         let first = Pass::tally(first, &used, Box::new(CopiesPass::First(copies.clone())))?;
-        let full = |no_room: &NoRoom| {
-            Failure::ending(
-                Exit::Full,
-                "filter",
-                format_args!("{}; nothing was printed", no_room.why),
-            )
-        };
         if let Some(no_room) = first.outcome.no_room() {
-            return Err(full(no_room));
+            return Err(nothing_printed(no_room));
         }
+        first.session.show_step("finding the last records: ");
+        copies.turn()?;
+        first.session.show_step("");
         if caught_signal().is_some() {
             return Ok(Exit::Success.or_signal());
         }
-        copies.turn().map_err(|no_room| full(&no_room))?;
         self.reading.inputs.check_states(&before)?;
-        let Pass { session, counts, .. } = first;
+        let (session, expected) = (first.session, copies.expected_wrongly_found());
         let inputs = self.reading.inputs.clone();
         let filter = Box::new(CopiesPass::Second(copies, known));
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
-        second.counts.expect_as(&counts);
+        second.counts.expect_wrongly_dropped(expected);
         second.finish(Exit::Success)
     }
 }

@@ -67,8 +67,9 @@ impl Pass {
     }
 
     /// Ends the run where a filter has stopped.
-    fn stop(&mut self, batch: &mut Batch, stop: Stop) {
+    fn stop(&mut self, batch: &mut Batch, stop: Stop) -> Result<Flow> {
         match stop {
+            Stop::Failed(failure) => return Err(failure),
             Stop::Lost { failure, unanswered } => {
                 self.session.record(batch, batch.block.len());
                 self.outcome.give_up(&failure, unanswered, &batch.block);
@@ -87,6 +88,7 @@ impl Pass {
                 }
             }
         }
+        Ok(Flow::Enough)
     }
 }
 
@@ -109,15 +111,15 @@ impl BlockHandler for Pass {
         self.counts.add_known(batch.keys.missing_keys.iter().filter(is_known).count() as u64);
         self.select(batch, over, known);
         if let Err(stop) = answered {
-            self.stop(batch, stop);
-            return Ok(Flow::Enough);
+            return self.stop(batch, stop);
         }
         if !self.recorder.as_ref().is_some_and(Recorder::may_repeat) {
             self.filter.consider_sharding(batch.keys.hashes.len());
         }
         self.session.record(batch, batch.block.len());
         self.outcome.record(0, &batch.block);
-        self.session.show(self.counts.shown(self.job.op).1, self.filter.load());
+        let count = self.filter.knows_new().then(|| self.counts.shown(self.job.op).1);
+        self.session.show(count, self.filter.load());
         // While no record has a key, it may be that the option that finds keys is wrong.
         let is_enough = self.job.reading.until == Until::FirstPrinted
             && self.printed > 0

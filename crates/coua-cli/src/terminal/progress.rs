@@ -26,9 +26,9 @@ pub(crate) struct Counters {
     pub(crate) consumed: Arc<AtomicU64>,
     /// The name of the command's counter.
     counted: &'static str,
-    /// Records that were processed, how many of them the command counts, and the filter's load: none on a
-    /// server, which is not queried all the time.
-    done: Mutex<(u64, u64, Option<f64>)>,
+    /// Records that were processed, how many of them the command counts (if that is known yet), and the filter's load:
+    /// none on a server, which is not queried all the time.
+    done: Mutex<(u64, Option<u64>, Option<f64>)>,
 }
 
 impl Counters {
@@ -37,8 +37,8 @@ impl Counters {
         Self { started, total_bytes, consumed, counted, done }
     }
 
-    /// `count` is the number of records that the command counts.
-    pub(crate) fn update(&self, records: u64, count: u64, load: Option<f64>) {
+    /// `count` is the number of records that the command counts, if that is known yet.
+    pub(crate) fn update(&self, records: u64, count: Option<u64>, load: Option<f64>) {
         *self.done.lock().unwrap_or_else(PoisonError::into_inner) = (records, count, load);
     }
 
@@ -52,11 +52,11 @@ impl Counters {
         let (records, count, load) = *self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let consumed = self.consumed.load(Ordering::Relaxed);
         let load = load.map_or_else(String::new, |load| format!("load {:.0} %, ", load * 100.0));
+        let count =
+            count.map_or_else(String::new, |it| format!("{} {}, ", grouped(it), self.counted));
         let text = format!(
-            "{}, {} {}, {}/s, {load}{}",
+            "{}, {count}{}/s, {load}{}",
             counted(records, "record"),
-            grouped(count),
-            self.counted,
             grouped((records as f64 / seconds) as u64),
             size(consumed),
         );
@@ -123,9 +123,9 @@ impl Progress {
         Self::start(mode, line)
     }
 
-    /// Shows the progress of a command.
+    /// Shows the [step](Self::next), if there is one, and the progress of a command.
     pub(crate) fn on_records(mode: ProgressMode, counters: Arc<Counters>) -> Self {
-        Self::start(mode, move |_, _| counters.line())
+        Self::start(mode, move |step, _| format!("{step}{}", counters.line()))
     }
 
     /// Shows `line` for the last step and its start.
@@ -186,13 +186,14 @@ mod tests {
     fn a_line_says_how_far() {
         let counters = Counters::new(Some(2000), "unique");
         counters.consumed.store(500, Ordering::Relaxed);
-        counters.update(1234, 1000, Some(0.5));
+        counters.update(1234, Some(1000), Some(0.5));
         let line = counters.line();
         assert!(line.starts_with("25 %, "), "{line}");
         assert!(line.contains(" s left, 1,234 records, 1,000 unique, "), "{line}");
         assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
-        counters.update(1234, 1000, None);
-        assert!(!counters.line().contains("load"), "{}", counters.line());
+        counters.update(1234, None, None);
+        let line = counters.line();
+        assert!(!line.contains("load") && !line.contains("unique"), "{line}");
         assert!(Counters::new(None, "found").line().starts_with("0 records, "));
     }
 }

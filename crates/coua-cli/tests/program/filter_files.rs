@@ -127,6 +127,12 @@ fn few_changes_of_a_large_filter_are_appended() {
     let verified = run(["verify", &filter]).text();
     assert!(verified.contains(": intact, 1,000,003 items, snapshot "), "{verified}");
     assert!(verified.contains(", 4 transactions of "), "{verified}");
+    // Fewer bytes than a frame's head are no damage: a crash leaves such.
+    let closed = folder.read("seen.coua");
+    folder.file("seen.coua", [&closed[..], &[7; 47]].concat());
+    let torn = run(["verify", &filter]).text();
+    let words = "; 47 B after that are of a write that was interrupted, and do not count\n";
+    assert!(torn.ends_with(words), "{torn}");
     run_with(b"two\n", ["remove", &filter]).good();
     let counts = run_with(b"one\ntwo\nthree\n", ["count", &filter]).good();
     assert_eq!(counts, b"1\tone\n0\ttwo\n1\tthree\n");
@@ -137,7 +143,7 @@ fn few_changes_of_a_large_filter_are_appended() {
     for args in [["verify", &filter], ["check", &filter], ["add", &filter]] {
         let run = run_with(b"x\n", args);
         assert_eq!(run.code, Some(2), "{args:?}");
-        assert!(run.stderr.contains("seen.coua: is damaged at byte"), "{}", run.stderr);
+        assert!(run.stderr.contains("seen.coua: damaged at byte"), "{}", run.stderr);
     }
     assert!(folder.read("seen.coua") == bytes);
     folder.file("seen.coua", &good);
@@ -381,6 +387,34 @@ fn secret_keys() {
         "coua: {bad}: is not a hash key (found 9 bytes, expected 16 bytes or 32 hexadecimal digits)\n"
     );
     with(&bad).failed(2, &message);
+}
+
+/// What is appended to a file has all of its names.
+#[cfg(unix)]
+#[test]
+fn a_filter_with_several_names_is_a_note() {
+    let folder = Folder::new();
+    run_with(b"a\n", ["add", &folder.join("f")]).good();
+    folder.file("in", "b\n");
+    let note = "coua: f: has 2 hard links, and a change of it changes all of them; a backup must be a copy (`cp`)\n";
+    for (words, is_noted) in [
+        ("check f in", false),
+        ("info f", false),
+        ("add -q f in", false),
+        ("add f in", true),
+        ("dedup --filter f in", true),
+        ("remove f in", true),
+        ("merge -o f f", false),
+        ("compact f", false),
+    ] {
+        let (filter, backup) = (folder.join("f"), folder.join("backup"));
+        std::fs::remove_file(&backup).ok();
+        std::fs::hard_link(filter, backup).unwrap();
+        let run = run_in(&folder, &words.split(' ').collect::<Vec<_>>());
+        let notes = run.stderr.matches("hard links").count();
+        assert_eq!(notes, usize::from(is_noted), "{words}: {}", run.stderr);
+        assert!(!is_noted || run.stderr.contains(note), "{words}: {}", run.stderr);
+    }
 }
 
 /// A segment is in memory at a time; what needs all of the filter says what to do.

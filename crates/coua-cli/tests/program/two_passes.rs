@@ -5,6 +5,9 @@ use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, coua, run_in, run_with, shell};
 use std::fs;
 use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 /// Without a key each record is alone, whatever is kept.
 #[test]
@@ -122,6 +125,58 @@ fn a_copy_that_finds_no_room_is_told() {
                  folder)\n";
     assert!(full.code == Some(2) && full.stderr.ends_with(words), "{}", full.stderr);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+}
+
+/// Many records: fewer stay in memory.
+#[test]
+fn hashes_that_find_no_room_are_told() {
+    let folder = Folder::new();
+    let lines = (0..700_000).map(|n| format!("{}\n", n % 600_000)).collect::<Vec<_>>().concat();
+    folder.file("in", lines);
+    let expected = (100_000..600_000).chain(0..100_000).map(|n| format!("{n}\n"));
+    let expected = expected.collect::<String>().into_bytes();
+    fs::create_dir(folder.join("tmp")).unwrap();
+    let dedup = |limit: &str, tmp: &str, option: &str| {
+        let script = format!(
+            "trap '' XFSZ; {limit}; TMPDIR=$PWD/{tmp} $COUA dedup --keep last {option} in -o out 3>&1"
+        );
+        shell(folder.path(), &script)
+    };
+    for (limit, tmp, reason) in
+        [("ulimit -f 8", "tmp", "File too large"), ("true", "none", "No such file or directory")]
+    {
+        for threads in ["-j 1", "-j 3"] {
+            let full = dedup(limit, tmp, threads);
+            let words =
+                format!("/{tmp}: hashes for the second pass: {reason} (TMPDIR names the folder)\n");
+            assert!(full.code == Some(2) && full.stderr.ends_with(&words), "{}", full.stderr);
+            assert!(!folder.has("out"));
+        }
+    }
+    dedup("true", "none", "--no-spool").good();
+    assert!(folder.read("out") == expected, "without a file");
+    dedup("true", "tmp", "-j 2").good();
+    assert!(folder.read("out") == expected);
+    assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "nothing is left");
+    for pause in (0..10).map(|nth| Duration::from_millis(20 * nth)) {
+        let mut command = coua(["dedup", "--keep", "last", &folder.join("in")]);
+        let mut child =
+            command.env("TMPDIR", folder.join("tmp")).stdout(Stdio::null()).spawn().unwrap();
+        thread::sleep(pause);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "after {pause:?}");
+    }
+    let few = run_in(&folder, &["dedup", "--keep", "last", "--no-spool", "--stats=json", "in"]);
+    let stats = crate::support::json(few.stderr.lines().last().unwrap());
+    // A bit of each record, and 8 bytes in place of the file.
+    let memory = stats["memory_bytes"].as_u64().unwrap();
+    assert!((700_000 * 8 + 700_000 / 8..16_000_000).contains(&memory), "{memory}");
+    let plain = run_in(&folder, &["dedup", "--stats=json", "in"]);
+    let plain = crate::support::json(plain.stderr.lines().last().unwrap());
+    for name in ["records", "unique", "repeats", "items", "expected_wrongly_dropped"] {
+        assert_eq!(stats[name], plain[name], "{name}");
+    }
 }
 
 #[test]

@@ -164,6 +164,27 @@ fn agrees_with_the_model(form: Form) {
     }
 }
 
+/// More records than are kept in memory at once, in each shard.
+#[test]
+fn the_last_of_many_lines() {
+    let (folder, mut random) = (Folder::new(), Random::new(9));
+    let lines: Vec<String> =
+        (0..1_500_000).map(|_| format!("{}\n", random.below(400_000))).collect();
+    let file = folder.file("in", lines.concat());
+    let last: HashMap<&str, usize> =
+        lines.iter().enumerate().map(|(nth, line)| (&**line, nth)).collect();
+    let expected: String = lines
+        .iter()
+        .enumerate()
+        .filter(|(nth, line)| last[&***line] == *nth)
+        .map(|(_, line)| line.as_str())
+        .collect();
+    for threads in ["1", "2", "3", "8", "40"] {
+        let ours = run(["dedup", "-j", threads, "--keep", "last", &file]).text();
+        assert!(ours == expected, "-j {threads}");
+    }
+}
+
 #[test]
 fn of_lines() {
     agrees_with_the_model(LINES);

@@ -63,7 +63,7 @@ impl Sample {
     fn damage(&self, file: &[u8]) -> (u64, Damage) {
         let error = self.error(file);
         let text = error.to_string();
-        assert!(text.contains("seen.coua: is damaged at byte"), "{text}");
+        assert!(text.contains("seen.coua: damaged at byte"), "{text}");
         match error {
             StoreError { reason: Reason::Damaged { offset, what, .. }, .. } => (offset, what),
             error => panic!("{error}"),
