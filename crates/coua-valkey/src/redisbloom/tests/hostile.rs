@@ -255,7 +255,7 @@ fn a_filter_keeps_to_its_limits_when_it_grows() {
     let mut filter = bloom();
     let limits = Limits { bytes: 1000, ..limits };
     let refused = (0..).find_map(|item| filter.insert(&text(item), &limits).err()).unwrap();
-    assert!(refused.to_string().ends_with("and 1000 are allowed; raise the limit"));
+    assert!(refused.to_string().ends_with("but the limit is 1000; raise the limit"));
 }
 
 #[test]
