@@ -17,6 +17,7 @@ use crate::collect::batch_of;
 use crate::error::{self, LoadError, MergeError};
 use crate::key;
 use crate::options::Hashing;
+use crate::signals::Signals;
 use crate::values::{FileName, Secret, Whole, buffer, rate, size};
 
 /// A Bloom filter: a set that can neither count nor forget. Where 1 % of wrong answers will do, it is about as
@@ -117,8 +118,9 @@ impl BloomFilter {
 
     /// Adds the keys of another filter of the same size, probes and seed.
     fn __ior__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
-        let other = other.get();
-        self.filter.merge(&other.filter).map_err(|error| MergeError::new_err(error.to_string()))
+        let (py, other) = (other.py(), other.get());
+        let merged = py.detach(|| self.filter.merge(&other.filter));
+        merged.map_err(|error| MergeError::new_err(error.to_string()))
     }
 
     /// A copy that does not change with this one.
@@ -143,9 +145,12 @@ impl BloomFilter {
 
     /// A filter of the keys that both have. It may find a few more keys than one into which only these were added.
     fn __and__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
-        let mut both = self.filter.clone();
-        let merged = both.intersect(&other.get().filter);
-        merged.map(|()| Self::of(both)).map_err(|error| MergeError::new_err(error.to_string()))
+        let (py, other) = (other.py(), other.get());
+        let both = py.detach(|| {
+            let mut both = self.filter.clone();
+            both.intersect(&other.filter).map(|()| both)
+        });
+        both.map(Self::of).map_err(|error| MergeError::new_err(error.to_string()))
     }
 
     /// Removes all keys. One that another thread adds meanwhile may be lost.
@@ -188,11 +193,12 @@ impl BloomFilter {
         read(bytes, key).map(Self::of)
     }
 
-    /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
+    /// Writes the filter to a file, in one step: a reader finds the old file or the new one. Ctrl-C leaves the old one.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
-        let write = |file: &mut File| self.filter.write_to(file);
+        let signals = Signals::new();
+        let write = |file: &mut File| self.filter.write_to(signals.watch(file));
         py.detach(|| replace_file(&path.0, write))
-            .map_err(|source| error::system(&path.0, &source, &source))
+            .map_err(|source| signals.or(|| error::system(&path.0, &source, &source)))
     }
 
     /// What `save` would write.

@@ -298,7 +298,7 @@ impl Filter {
 
     /// Adds the keys of another filter that are absent here: the union of sets. Both must have been made with
     /// the same capacity and rate, or hash bits, and the same seed or key (`MergeError`). Windows must be alike; their
-    /// keys keep their times, and the copies of a key that both have are added up.
+    /// keys keep their times, and the copies of a key that both have are added up. Ctrl-C leaves this filter as it was.
     ///
     /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
     /// >>> monday.add("a"), tuesday.add("a"), tuesday.add("b")
@@ -316,7 +316,7 @@ impl Filter {
     }
 
     /// Removes the keys that the other filter lacks: the intersection of sets. Both must have been made alike, as for
-    /// `|=`, and not be windows.
+    /// `|=`, and not be windows. Ctrl-C leaves this filter as it was.
     ///
     /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
     /// >>> monday.update(["a", "b"]), tuesday.update(["b", "c"])
@@ -338,9 +338,12 @@ impl Filter {
         self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))
     }
 
-    /// Gives back memory that is not needed any more after removals.
+    /// Gives back memory that is not needed any more after removals. Ctrl-C leaves the filter as it was.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, Generations::compact)
+        self.remake(py, |filter| {
+            filter.compact();
+            Ok(())
+        })
     }
 
     /// Tells a window with `clock="given"` the present, in milliseconds since 1970: what is older than its
@@ -357,7 +360,7 @@ impl Filter {
         self.shared().change(py, |state| state.advance(time.0))
     }
 
-    /// Writes the filter to a file, in one step: a reader finds the old file or the new one.
+    /// Writes the filter to a file, in one step: a reader finds the old file or the new one. Ctrl-C leaves the old one.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
         whole::save(self, py, &path.0)
     }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
 /// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows what that file holds:
 /// parameters, the load of each segment, buckets, overflow table, generations, log; and where a key lies. Of a large
-/// file only slices are read, and nothing is changed or sent anywhere. A filter on a server is pulled into memory
-/// first, as by `coua pull`; the page gets the secret key of its hash.
+/// file only slices are read, and nothing is changed or sent anywhere. A filter on a server is pulled into a temporary
+/// file first, as by `coua pull`; the page gets the secret key of its hash.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to look into: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
