@@ -74,16 +74,14 @@ fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResul
     let numbers = array.call_method1("astype", (wide, "K", "unsafe", true, false))?;
     let bits = numbers.call_method1("view", ("u8",))?;
     let bits = bits.cast::<PyArray1<u64>>()?.readonly();
-    match bits.as_slice() {
-        Ok(keys) => in_slices(array.py(), keys.len(), |slice| {
-            batch.add_integers(keys[slice].iter().copied());
-            Ok(())
-        }),
-        Err(_) => {
-            batch.add_integers(bits.as_array().iter().copied());
-            Ok(())
-        }
-    }
+    let Ok(keys) = bits.as_slice() else {
+        batch.add_integers(bits.as_array().iter().copied());
+        return Ok(());
+    };
+    in_slices(array.py(), keys.len(), |slice| {
+        batch.add_integers(keys[slice].iter().copied());
+        Ok(())
+    })
 }
 
 /// Works through keys without the interpreter, and looks at the signals on the way. `work` gets the numbers of some.

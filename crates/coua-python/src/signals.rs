@@ -51,7 +51,7 @@ struct Looks {
 
 impl Signals {
     pub(crate) fn new() -> Self {
-        let next = Instant::now();
+        let next = Instant::now() + BETWEEN_LOOKS;
         Self(Arc::new(Mutex::new(Looks { next, raised: None })))
     }
 
@@ -65,9 +65,14 @@ impl Signals {
         looks.raised.is_some()
     }
 
+    /// What the one that has ended the call raised.
+    pub(crate) fn raised(&self) -> Option<PyErr> {
+        self.0.lock().raised.take()
+    }
+
     /// The error of a call: what a signal raised, or else this one.
     pub(crate) fn or(&self, error: impl FnOnce() -> PyErr) -> PyErr {
-        self.0.lock().raised.take().unwrap_or_else(error)
+        self.raised().unwrap_or_else(error)
     }
 
     /// What is written goes to `out`, until a signal comes.
