@@ -1,5 +1,6 @@
 """Threads, signals and forks."""
 
+import math
 import operator
 import signal
 import subprocess
@@ -15,10 +16,6 @@ import pyarrow as pa
 import pytest
 
 import coua
-
-
-# Keys that a batch adds while it has the lock (`CHUNK` of src/batch.rs).
-PART = 1 << 12
 
 
 def test_two_threads_may_compare_filters_both_ways() -> None:
@@ -86,19 +83,14 @@ def test_single_calls_go_between_the_parts_of_a_batch(keys: np.ndarray | list[st
     assert len(seen) == len(keys) + calls
 
 
-@pytest.mark.parametrize("make", [coua.CuckooFilter, lambda: coua.CuckooFilter(10_000_000, 0.001)], ids=["growing", "fixed"])
-def test_a_single_call_waits_for_no_more_than_the_part_that_is_being_added(make: Callable[[], coua.CuckooFilter]) -> None:
-    seen = make()
+def test_a_batch_has_the_lock_for_a_few_thousand_keys() -> None:
+    """Longer than that no single call waits for it, whatever the machine."""
+    seen, lengths = coua.CuckooFilter(), []
     thread = threading.Thread(target=lambda: seen.add_many(np.arange(8_000_000)))
     thread.start()
-    passed = []
     while thread.is_alive():
-        before = len(seen)
-        assert "x" not in seen
-        passed.append(len(seen) - before)
-    passed = sorted(keys for keys in passed if keys)
-    # Each of the three calls may wait for a part. Where a system has other work, single ones wait longer for it.
-    assert passed[len(passed) // 2] <= 3 * PART
+        lengths.append(len(seen))
+    assert math.gcd(*(length for length in lengths if length != 8_000_000)) == 1 << 12
 
 
 def test_lookups_do_not_wait_for_each_other(tmp_path: Path) -> None:
