@@ -1,5 +1,7 @@
 //! numpy and Arrow arrays as keys.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
@@ -16,6 +18,9 @@ use pyo3::types::PyString;
 use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
+
+/// Keys that are hashed between two checks for signals.
+const SLICE: usize = 1 << 20;
 
 /// Adds the keys of a numpy array of one dimension.
 pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
@@ -69,9 +74,25 @@ fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResul
     let numbers = array.call_method1("astype", (wide, "K", "unsafe", true, false))?;
     let bits = numbers.call_method1("view", ("u8",))?;
     let bits = bits.cast::<PyArray1<u64>>()?.readonly();
-    match bits.as_slice() {
-        Ok(keys) => array.py().detach(|| batch.add_integers(keys.iter().copied())),
-        Err(_) => batch.add_integers(bits.as_array().iter().copied()),
+    let Ok(keys) = bits.as_slice() else {
+        batch.add_integers(bits.as_array().iter().copied());
+        return Ok(());
+    };
+    in_slices(array.py(), keys.len(), |slice| {
+        batch.add_integers(keys[slice].iter().copied());
+        Ok(())
+    })
+}
+
+/// Works through keys without the interpreter, and looks at the signals on the way. `work` gets the numbers of some.
+fn in_slices(
+    py: Python<'_>,
+    keys: usize,
+    mut work: impl FnMut(Range<usize>) -> PyResult<()> + Send,
+) -> PyResult<()> {
+    for begin in (0..keys).step_by(SLICE) {
+        py.detach(|| work(begin..keys.min(begin + SLICE)))?;
+        py.check_signals()?;
     }
     Ok(())
 }
@@ -86,9 +107,11 @@ fn add_fixed_width(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyRe
         contiguous.call_method1("view", ("u1",))?.call_method1("reshape", ((keys, width),))?;
     let bytes = bytes.cast::<PyArray2<u8>>()?.readonly();
     let rows = bytes.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let keys = rows.chunks_exact(width).map(|key| if is_padded { unpadded(key) } else { key });
-    array.py().detach(|| batch.add_bytes(keys));
-    Ok(())
+    in_slices(array.py(), keys, |slice| {
+        let rows = rows[slice.start * width..slice.end * width].chunks_exact(width);
+        batch.add_bytes(rows.map(|key| if is_padded { unpadded(key) } else { key }));
+        Ok(())
+    })
 }
 
 fn unpadded(key: &[u8]) -> &[u8] {
@@ -99,7 +122,16 @@ fn unpadded(key: &[u8]) -> &[u8] {
 /// The keys of an object with `__arrow_c_array__`.
 pub(crate) fn add_arrow_array(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let array = keys.extract::<PyArray>()?;
-    keys.py().detach(|| add_arrow(batch, array.array()))
+    add_in_slices(keys.py(), batch, array.array())
+}
+
+/// A dictionary is looked at as a whole, for its values would be in each slice.
+fn add_in_slices(py: Python<'_>, batch: &mut Batch, array: &ArrayRef) -> PyResult<()> {
+    if matches!(array.data_type(), DataType::Dictionary(..)) {
+        return py.detach(|| add_arrow(batch, array));
+    }
+    batch.reserve(array.len())?;
+    in_slices(py, array.len(), |slice| add_arrow(batch, &array.slice(slice.start, slice.len())))
 }
 
 /// The keys of an object with `__arrow_c_stream__`, array by array.
@@ -118,13 +150,8 @@ pub(crate) fn add_arrow_stream(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> Py
     }
     let mut arrays = stream.into_reader()?;
     loop {
-        let next = keys.py().detach(|| {
-            let Some(array) = arrays.next() else { return Ok(false) };
-            add_arrow(batch, &array.map_err(|error| broken_stream(&error))?).map(|()| true)
-        })?;
-        if !next {
-            return Ok(());
-        }
+        let Some(array) = keys.py().detach(|| arrays.next()) else { return Ok(()) };
+        add_in_slices(keys.py(), batch, &array.map_err(|error| broken_stream(&error))?)?;
         keys.py().check_signals()?;
     }
 }

@@ -7,10 +7,11 @@ use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::signals::Signals;
 use crate::{error, key};
 
-/// Keys that are worked on before signals are looked at, and other threads are let in.
-const CHUNK: usize = 1 << 15;
+/// Keys that are worked on before other threads are let in. Where a filter grows, as many take milliseconds.
+const CHUNK: usize = 1 << 12;
 /// Keys between two looks at the signals that have come.
 const BETWEEN_SIGNALS: usize = 1 << 16;
 
@@ -131,28 +132,32 @@ impl Batch {
         &self.hashes
     }
 
-    /// Works through the keys, and looks at the signals on the way. `work` gets the numbers of some keys, and puts
-    /// their answers after those that are there.
+    /// Works through the keys without the interpreter, and looks at the signals on the way. `work` gets the numbers of
+    /// some keys, and puts their answers after those that are there.
     pub(crate) fn in_chunks<A: Send>(
         &self,
         py: Python<'_>,
         work: impl Fn(Range<usize>, &mut Vec<A>) -> PyResult<Result<(), BatchFull>> + Sync,
     ) -> PyResult<Outcome<A>> {
-        let keys = self.hashes.len();
-        let mut answers = Vec::with_capacity(keys);
-        for begin in (0..keys).step_by(CHUNK) {
-            let chunk = begin..keys.min(begin + CHUNK);
-            if let Err(mut stopped) = py.detach(|| work(chunk.clone(), &mut answers))? {
-                stopped.done = self.place_of(begin + stopped.done);
-                return Ok(Outcome { answers, stopped: Some(stopped) });
+        let (keys, signals) = (self.hashes.len(), Signals::new());
+        let (mut answers, mut done) = (Vec::with_capacity(keys), 0);
+        let stopped = py.detach(|| {
+            while done < keys && !signals.end_it() {
+                let end = keys.min(done + CHUNK);
+                if let Err(mut stopped) = work(done..end, &mut answers)? {
+                    stopped.done = self.place_of(done + stopped.done);
+                    return Ok(Some(stopped));
+                }
+                done = end;
             }
-            if let Err(signal) = py.check_signals() {
-                let done = self.place_of(chunk.end);
-                signal.add_note(py, format!("(after {done} keys of the batch)")).ok();
-                return Err(signal);
-            }
+            Ok::<_, PyErr>(None)
+        })?;
+        if let Some(signal) = signals.raised() {
+            let done = self.place_of(done);
+            signal.add_note(py, format!("(after {done} keys of the batch)")).ok();
+            return Err(signal);
         }
-        Ok(Outcome { answers, stopped: None })
+        Ok(Outcome { answers, stopped })
     }
 
     /// One `bool` for each key and null, or `Full` with those that there are.

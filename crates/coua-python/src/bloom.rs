@@ -17,6 +17,7 @@ use crate::collect::batch_of;
 use crate::error::{self, LoadError, MergeError};
 use crate::key;
 use crate::options::Hashing;
+use crate::signals::Signals;
 use crate::values::{FileName, Secret, Whole, buffer, rate, size};
 
 /// A Bloom filter: a set that can neither count nor remove. At a rate of 1 % it is about as small as a cuckoo filter;
@@ -126,8 +127,9 @@ impl BloomFilter {
 
     /// Adds the keys of another filter with the same size, probes and seed.
     fn __ior__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
-        let other = other.get();
-        self.filter.merge(&other.filter).map_err(|error| MergeError::new_err(error.to_string()))
+        let (py, other) = (other.py(), other.get());
+        let merged = py.detach(|| self.filter.merge(&other.filter));
+        merged.map_err(|error| MergeError::new_err(error.to_string()))
     }
 
     /// An independent copy.
@@ -152,9 +154,13 @@ impl BloomFilter {
 
     /// The keys that both filters have. Finds slightly more keys than a filter with only these keys.
     fn __and__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
-        let mut both = self.copied()?;
-        let merged = both.intersect(&other.get().filter);
-        merged.map(|()| Self::of(both)).map_err(|error| MergeError::new_err(error.to_string()))
+        let (py, other) = (other.py(), other.get());
+        let both = py.detach(|| {
+            let mut both = self.copied()?;
+            let merged = both.intersect(&other.filter);
+            merged.map(|()| both).map_err(|error| MergeError::new_err(error.to_string()))
+        });
+        both.map(Self::of)
     }
 
     /// Removes all keys. Keys that another thread adds meanwhile may be lost.
@@ -197,11 +203,12 @@ impl BloomFilter {
         read(bytes, key).map(Self::of)
     }
 
-    /// Writes the filter to a file in one step: a reader sees the old file or the new one.
+    /// Writes the filter to a file in one step: a reader sees the old file or the new one. Ctrl-C keeps the old file.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
-        let write = |file: &mut File| self.filter.write_to(file);
+        let signals = Signals::new();
+        let write = |file: &mut File| self.filter.write_to(signals.watch(file));
         py.detach(|| replace_file(&path.0, write))
-            .map_err(|source| error::system(&path.0, &source, &source))
+            .map_err(|source| signals.or(|| error::system(&path.0, &source, &source)))
     }
 
     /// The bytes that `save` writes.

@@ -8,6 +8,7 @@ use pyo3::types::PyDict;
 use crate::error::{self, LoadError};
 use crate::filter::Filter;
 use crate::options::{Options, check_empty};
+use crate::signals::aside;
 use crate::values::{FileName, Secret, Whole, buffer};
 
 /// A set or multiset of keys, in a few bytes per key.
@@ -91,7 +92,8 @@ pub(crate) fn read(
     if let Some(key) = key {
         options = options.key(key);
     }
-    py.detach(|| options.read(path)).map_err(|error| error::store(&error))
+    let path = path.to_owned();
+    aside(py, move || options.read(path))?.map_err(|error| error::store(&error))
 }
 
 pub(crate) fn from_bytes(

@@ -1,6 +1,8 @@
 //! `Filter`: the base of all filters that count and remove, in memory or in files.
 
+use std::mem;
 use std::ops::Range;
+use std::sync::Arc;
 
 use coua::window::{Clock, Generations};
 use coua::{BatchFull, KeyHash, KeyHasher};
@@ -14,6 +16,7 @@ use crate::batch::{Batch, Nulls, Outcome};
 use crate::collect::batch_of;
 use crate::loss::Loss;
 use crate::shared::Shared;
+use crate::signals::aside;
 use crate::state::State;
 use crate::{error, times};
 
@@ -23,7 +26,8 @@ use crate::{error, times};
 /// (polars, pyarrow, pandas, DuckDB), or any iterable, and return one numpy array. A batch that contains an invalid
 /// key is refused before anything changes.
 ///
-/// All methods are thread-safe. Batches release the interpreter's lock.
+/// All methods are thread-safe. Batches release the interpreter's lock. Ctrl-C ends a batch between two keys; earlier
+/// keys stay in the filter.
 #[pyclass(module = "coua", subclass, frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Filter {
@@ -107,11 +111,45 @@ impl Filter {
 
     /// A copy as it is now.
     pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<Generations> {
-        let copy = py.detach(|| self.shared.ask_detached(&[], Generations::try_clone))?;
-        copy.map_err(|error| error::build(error.into()))
+        self.copied_at(py).map(|(copy, _)| copy)
     }
 
-    /// Changes the filter as a whole.
+    /// A copy, and the number of changes before it.
+    fn copied_at(&self, py: Python<'_>) -> PyResult<(Generations, u64)> {
+        let copy = |filter: &Generations| (filter.try_clone(), self.shared.changes());
+        let (copy, changes) = py.detach(|| self.shared.ask_detached(&[], copy))?;
+        Ok((copy.map_err(|error| error::build(error.into()))?, changes))
+    }
+
+    /// Changes the filter as a whole. A signal or an error leaves it as it was.
+    ///
+    /// A copy is changed, while others use the filter. If they have changed it then, the filter itself is changed, and
+    /// others wait.
+    pub(crate) fn remake(
+        &self,
+        py: Python<'_>,
+        change: impl Fn(&mut Generations) -> PyResult<()> + Send + Sync + 'static,
+    ) -> PyResult<()> {
+        let (mut copy, changes) = self.copied_at(py)?;
+        let change = Arc::new(change);
+        let remade = {
+            let change = change.clone();
+            aside(py, move || change(&mut copy).map(|()| copy))??
+        };
+        let replaced = self.shared.change_long(py, |state| {
+            let clock = state.filter().clock();
+            state.change(|filter| {
+                if self.shared.changes() != changes || remade.clock() != clock {
+                    return change(filter).map(|()| None);
+                }
+                Ok(Some(mem::replace(filter, remade)))
+            })
+        })??;
+        py.detach(|| drop(replaced));
+        Ok(())
+    }
+
+    /// Changes the filter as a whole, quickly.
     pub(crate) fn change<R: Send>(
         &self,
         py: Python<'_>,

@@ -30,6 +30,7 @@ mod parts;
 mod plan;
 mod shards;
 mod shared;
+mod signals;
 mod state;
 mod times;
 mod values;

@@ -297,7 +297,7 @@ impl Filter {
 
     /// Adds the keys of another filter that are absent here: the union of sets. Both must have
     /// the same capacity and rate, or hash bits, and the same seed or key (`MergeError`). Windows must be equal; their
-    /// keys keep their times, and the copies of a key in both filters add up.
+    /// keys keep their times, and the copies of a key in both filters add up. Ctrl-C leaves this filter unchanged.
     ///
     /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
     /// >>> monday.add("a"), tuesday.add("a"), tuesday.add("b")
@@ -315,7 +315,7 @@ impl Filter {
     }
 
     /// Removes the keys that are not in the other filter: the intersection of sets. Both need the same parameters, as
-    /// for `|=`, and no window.
+    /// for `|=`, and no window. Ctrl-C leaves this filter unchanged.
     ///
     /// >>> monday, tuesday = CuckooFilter(), CuckooFilter()
     /// >>> monday.update(["a", "b"]), tuesday.update(["b", "c"])
@@ -337,9 +337,12 @@ impl Filter {
         self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))
     }
 
-    /// Frees memory after removals.
+    /// Frees memory after removals. Ctrl-C leaves the filter unchanged.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, Generations::compact)
+        self.remake(py, |filter| {
+            filter.compact();
+            Ok(())
+        })
     }
 
     /// Sets the present of a window with `clock="given"`, in milliseconds since 1970: keys older than its
@@ -356,7 +359,7 @@ impl Filter {
         self.shared().change(py, |state| state.advance(time.0))
     }
 
-    /// Writes the filter to a file in one step: a reader sees the old file or the new one.
+    /// Writes the filter to a file in one step: a reader sees the old file or the new one. Ctrl-C keeps the old file.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
         whole::save(self, py, &path.0)
     }

@@ -1,7 +1,7 @@
 //! A filter that threads share: many ask it side by side, one changes it.
 
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use coua::KeyHash;
 use coua::window::{Clock, Generations};
@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     is_timed: bool,
     /// A change has panicked in the middle.
     is_broken: AtomicBool,
+    /// How often the lock was taken for a change.
+    changes: AtomicU64,
 }
 
 impl Shared {
@@ -29,7 +31,8 @@ impl Shared {
         let window = state.filter().window();
         let is_timed = window.is_some_and(|window| window.clock() == Clock::Arrival);
         let (state, process) = (RwLock::new(state), Process::this());
-        Self { state, process, is_timed, is_broken: AtomicBool::new(false) }
+        let (is_broken, changes) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { state, process, is_timed, is_broken, changes }
     }
 
     /// Asks the filter for these keys.
@@ -63,8 +66,20 @@ impl Shared {
         drop(state);
         let mut state = self.state.write();
         self.check(&state, Access::Ask)?;
+        self.count_change();
         self.tell_time(&mut state);
         Ok(work(state.asked_alone(hashes)))
+    }
+
+    /// Changes of the filter so far: while it is locked, there are none.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// The lock is held, so nobody else counts.
+    #[inline]
+    fn count_change(&self) {
+        self.changes.store(self.changes() + 1, Ordering::Relaxed);
     }
 
     /// The filter, unless it must be changed before it can answer.
@@ -140,6 +155,7 @@ impl Shared {
         let unfinished = Unfinished(&self.is_broken);
         let result = work(&mut state);
         mem::forget(unfinished);
+        self.count_change();
         RwLockWriteGuard::unlock_fair(state);
         result
     }

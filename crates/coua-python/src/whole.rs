@@ -13,6 +13,7 @@ use crate::cuckoo::CuckooFilter;
 use crate::error::{self, MergeError};
 use crate::filter::Filter;
 use crate::opened;
+use crate::signals::{Signals, aside};
 use crate::state::State;
 use crate::values::{rate, size};
 use crate::window::Window;
@@ -26,14 +27,14 @@ pub(crate) fn unite_into(filter: &Bound<'_, Filter>, other: &Bound<'_, Filter>) 
         return Ok(());
     }
     let other = other.get().copied(other.py())?;
-    filter.get().change(filter.py(), |filter| unite(filter, &other))?
+    filter.get().remake(filter.py(), move |filter| unite(filter, &other))
 }
 
 pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
     let py = other.py();
     let mut union = filter.copied(py)?;
     let other = other.get().copied(py)?;
-    py.detach(|| unite(&mut union, &other))?;
+    let union = aside(py, move || unite(&mut union, &other).map(|()| union))??;
     in_memory(py, union, &filter.notes(py)?)
 }
 
@@ -45,14 +46,14 @@ pub(crate) fn intersect_with(
         return Ok(());
     }
     let other = other.get().copied(other.py())?;
-    filter.get().change(filter.py(), |filter| intersect(filter, &other))?
+    filter.get().remake(filter.py(), move |filter| intersect(filter, &other))
 }
 
 pub(crate) fn intersection(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
     let py = other.py();
     let mut both = filter.copied(py)?;
     let other = other.get().copied(py)?;
-    py.detach(|| intersect(&mut both, &other))?;
+    let both = aside(py, move || intersect(&mut both, &other).map(|()| both))??;
     in_memory(py, both, &filter.notes(py)?)
 }
 
@@ -85,17 +86,19 @@ fn same(one: &Generations, other: &Generations) -> bool {
 pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
     opened::check(path)?;
     let (copy, notes) = (filter.copied(py)?, filter.notes(py)?);
+    let signals = Signals::new();
     let saved = py.detach(|| {
-        let lock = Lock::take(path, Wait::No)?;
-        Options::new().replace(lock, copy, notes)
+        let (lock, watch) = (Lock::take(path, Wait::No)?, signals.clone());
+        Options::new().give_up_when(move || watch.end_it()).replace(lock, copy, notes)
     });
-    saved.map_err(|error| error::store(&error))
+    saved.map_err(|error| signals.or(|| error::store(&error)))
 }
 
 pub(crate) fn bytes<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
     let copy = filter.copied(py)?;
-    let mut bytes = Vec::new();
-    py.detach(|| copy.write_to(&mut bytes))?;
+    let (mut bytes, signals) = (Vec::new(), Signals::new());
+    let written = py.detach(|| copy.write_to(signals.watch(&mut bytes)));
+    written.map_err(|error| signals.or(|| error.into()))?;
     Ok(PyBytes::new(py, &bytes))
 }
 

@@ -1,13 +1,18 @@
 """Threads, signals and forks."""
 
+import math
+import operator
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import coua
@@ -78,6 +83,16 @@ def test_single_calls_go_between_the_parts_of_a_batch(keys: np.ndarray | list[st
     assert len(seen) == len(keys) + calls
 
 
+def test_a_batch_has_the_lock_for_a_few_thousand_keys() -> None:
+    """Longer than that no single call waits for it, whatever the machine."""
+    seen, lengths = coua.CuckooFilter(), []
+    thread = threading.Thread(target=lambda: seen.add_many(np.arange(8_000_000)))
+    thread.start()
+    while thread.is_alive():
+        lengths.append(len(seen))
+    assert math.gcd(*(length for length in lengths if length != 8_000_000)) == 1 << 12
+
+
 def test_lookups_do_not_wait_for_each_other(tmp_path: Path) -> None:
     saved = tmp_path / "seen.coua"
     seen = coua.CuckooFilter()
@@ -117,6 +132,117 @@ def test_a_signal_ends_a_batch_and_what_is_in_is_told() -> None:
     if notes:
         assert notes == [f"(after {len(seen)} keys of the batch)"]
     assert seen.contains_many(keys[: len(seen)]).all()
+
+
+def ended_by_a_signal(prepare: Callable[[], tuple[Any, ...]]) -> list[Any]:
+    """Calls the function that is prepared, until a signal has ended the call itself, and not what follows it. Returns
+    the arguments."""
+
+    def alarm(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        for delay in (0.05, 0.03, 0.02, 0.01, 0.005):
+            function, *arguments = prepare()
+            ends: list[str] = []
+
+            def note(_: object, event: str, called: object) -> None:
+                if called == function:  # noqa: B023
+                    ends.append(event)  # noqa: B023
+
+            sys.setprofile(note)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                function(*arguments)
+                time.sleep(1)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            if ends == ["c_call", "c_exception"]:
+                return arguments
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    raise AssertionError("each call came to its end before the signal was looked at")
+
+
+@pytest.fixture(scope="module")
+def many() -> coua.CuckooFilter:
+    filter = coua.CuckooFilter()
+    filter.add_many(np.arange(4_000_000))
+    return filter
+
+
+def few() -> coua.CuckooFilter:
+    filter = coua.CuckooFilter()
+    filter.add_many(np.arange(-1000, 0))
+    return filter
+
+
+def test_a_signal_ends_a_union_and_the_filter_is_as_it_was(many: coua.CuckooFilter) -> None:
+    for union in (operator.ior, operator.or_):
+        seen, _ = ended_by_a_signal(lambda: (union, few(), many))
+        assert seen == few()
+    seen |= many
+    assert len(seen) == 4_001_000
+
+
+def test_a_signal_ends_an_intersection_and_the_filter_is_as_it_was(many: coua.CuckooFilter) -> None:
+    for intersection in (operator.iand, operator.and_):
+        seen, _ = ended_by_a_signal(lambda: (intersection, many.copy(), few()))
+        assert seen == many
+
+
+def test_a_signal_ends_compacting_and_the_filter_is_as_it_was(many: coua.CuckooFilter) -> None:
+    sparse = many.copy()
+    sparse.discard_many(np.arange(3_000_000))
+    copies = []
+
+    def prepare() -> tuple[Any, ...]:
+        copies.append(sparse.copy())
+        return (copies[-1].compact,)
+
+    ended_by_a_signal(prepare)
+    assert copies[-1] == sparse
+    copies[-1].compact()
+    assert copies[-1].memory_bytes < sparse.memory_bytes
+
+
+def test_a_signal_ends_a_save_and_the_old_file_stays(many: coua.CuckooFilter, tmp_path: Path) -> None:
+    path, words = tmp_path / "seen.coua", coua.BloomFilter(100_000_000, 0.01)
+    few().save(path)
+    old = path.read_bytes()
+    for save in (many.save, words.save):
+        ended_by_a_signal(lambda: (save, path))
+        assert path.read_bytes() == old
+        ended_by_a_signal(lambda: (save, tmp_path / "new.coua"))
+        assert list(tmp_path.iterdir()) == [path]
+    many.save(path)
+    assert coua.CuckooFilter.load(path) == many
+
+
+def test_a_signal_ends_loading_and_making_bytes(many: coua.CuckooFilter, tmp_path: Path) -> None:
+    path = tmp_path / "seen.coua"
+    many.save(path)
+    ended_by_a_signal(lambda: (coua.CuckooFilter.load, path))
+    ended_by_a_signal(lambda: (many.__bytes__,))
+
+
+def test_a_signal_ends_the_look_at_a_large_array() -> None:
+    for keys in (np.arange(30_000_000), np.zeros(8_000_000, dtype="V32"), pa.array(np.arange(30_000_000))):
+        ended_by_a_signal(lambda: (coua.shards, keys, 4))
+
+
+def test_a_union_with_a_filter_that_changes_meanwhile_loses_nothing(many: coua.CuckooFilter) -> None:
+    seen, added = coua.CuckooFilter(), []
+    thread = threading.Thread(target=seen.update, args=(many,))
+    thread.start()
+    while thread.is_alive():
+        added.append(seen.add(-1 - len(added)))
+    assert all(added) and len(seen) == 4_000_000 + len(added)
+    assert seen.contains_many(np.arange(-len(added), 0)).all()
 
 
 def test_a_fork_may_use_filters_in_memory() -> None:

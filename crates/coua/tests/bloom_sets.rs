@@ -369,6 +369,36 @@ fn a_saved_filter_tells_its_size_and_its_hash() {
     }
 }
 
+/// With another value in a field of the header (docs/format.md), and checksums that fit.
+fn forged(mut bytes: Vec<u8>, at: usize, value: u32) -> Vec<u8> {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    let sum = KeyHasher::default().hash(&bytes[..56]).to_u64();
+    bytes[56..64].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn fields_of_the_header_that_no_filter_has_are_refused() {
+    let bytes = saved(&BloomFilter::with_bits(700, 3).unwrap());
+    let key = Some([7; 16]);
+    for (at, name, values) in [
+        (20, "hash algorithm", &[0, 3, u32::MAX][..]),
+        (40, "probes", &[0, 65, u32::MAX]),
+        (12, "header length", &[63, 128]),
+    ] {
+        for value in values {
+            let error = BloomFilter::load(&forged(bytes.clone(), at, *value), key).unwrap_err();
+            let words =
+                format!("filter is damaged: its {name} field holds {value}, which is impossible");
+            assert_eq!(error.to_string(), words);
+        }
+    }
+    // The seed of this filter is no sign of the key.
+    let error = BloomFilter::load(&forged(bytes.clone(), 20, 2), key).unwrap_err();
+    assert_eq!(error.to_string(), "the secret hash key is not the one of this filter");
+    assert!(BloomFilter::load(&forged(bytes, 20, 1), key).is_ok());
+}
+
 #[test]
 fn damaged_and_foreign_filters_are_refused() {
     let hasher = KeyHasher::siphash13(*b"sixteen  letters");

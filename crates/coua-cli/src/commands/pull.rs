@@ -57,13 +57,18 @@ impl PullArgs {
         let (filter, keys) = server::pull(&address, options.verbosity)?;
         keep_key(&filter, key, &address)?;
         progress.next(format_args!("writing {to}"));
-        let mut notes = FilterNotes::default();
-        if let Some(keys) = keys {
-            let set = notes.set(KeySpec::NOTE, &keys.to_note());
-            set.map_err(|reason| Failure::at(&to, reason))?;
-        }
-        output.save(filter, notes)
+        save(output, filter, keys.as_ref())
     }
+}
+
+/// Writes a filter from a server to a file, with the note of how its keys are made.
+pub(super) fn save(file: FilterFile, filter: Generations, keys: Option<&KeySpec>) -> Result<()> {
+    let mut notes = FilterNotes::default();
+    if let Some(keys) = keys {
+        let set = notes.set(KeySpec::NOTE, &keys.to_note());
+        set.map_err(|reason| Failure::at(file.name(), reason))?;
+    }
+    file.save(filter, notes)
 }
 
 /// Makes sure that the secret key, if there is one, is in its file.

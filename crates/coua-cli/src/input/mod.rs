@@ -62,7 +62,8 @@ pub(crate) enum Spooling {
 
 /// A temporary file of `what` cannot be created, written or read.
 pub(crate) fn spool_failure(what: &str, error: &io::Error) -> Failure {
-    let reason = format!("cannot store {what}: {} (TMPDIR sets the folder)", message::reason(error));
+    let reason =
+        format!("cannot store {what}: {} (TMPDIR sets the folder)", message::reason(error));
     Failure::at(env::temp_dir().display(), reason)
 }
 

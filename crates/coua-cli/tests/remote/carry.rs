@@ -116,7 +116,7 @@ fn the_page_gets_what_is_pulled(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
     let at = address(&server, "seen");
-    run_with(&different(1000), ["add", &at]).good();
+    run_with(&different(1000), ["add", "-i", &at]).good();
     let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
     run(["pull", &at, &file, "--secret", &key]).good();
     let mut explore = coua(["explore", "--no-open", &at]).spawn().unwrap();
@@ -133,8 +133,9 @@ fn the_page_gets_what_is_pulled(kind: Kind) {
     let secret = fs::read_to_string(&key).unwrap();
     let told = format!("data-size=\"{}\" data-key=\"{}\"", filter.len(), secret.trim());
     assert!(String::from_utf8_lossy(&page).contains(&told), "{told}");
-    // The notes of a file are in its log.
-    assert!(fs::read(&file).unwrap().starts_with(&filter));
+    // With the note of its keys, which is in the log.
+    assert!(fs::read(&file).unwrap() == filter);
+    assert!(String::from_utf8_lossy(&filter).contains("ignore-case"));
 }
 
 /// What a server of pages answers.

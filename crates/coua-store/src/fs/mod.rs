@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 pub use coua::snapshot::Folder;
 
-pub(crate) use disk::{Disk, FileSystem};
+pub(crate) use disk::{Disk, FileSystem, GivingUp};
 #[cfg(test)]
 pub(crate) use lock::inode_of;
 pub(crate) use lock::is_at;

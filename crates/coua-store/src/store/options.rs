@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::checkpoint::{Checkpointer, Spawn, Threads};
-use crate::fs::{Disk, FileSystem, Lock, Wait};
+use crate::fs::{Disk, FileSystem, GivingUp, Lock, Wait};
 use crate::growth::Limits;
 use crate::log::Target;
 use crate::memory::{self, Access, Residence};
@@ -100,6 +100,14 @@ impl Options {
     /// there is memory for a second filter. Default: 16 MiB.
     pub fn background_from(mut self, bytes: u64) -> Self {
         self.limits.background_from = bytes;
+        self
+    }
+
+    /// Calls `is_wanted` before each step that writes, such as 2 MiB of a snapshot, and before a new snapshot
+    /// replaces the file. If it returns true, the step is not taken, and the operation returns
+    /// [`Reason::Io`](crate::Reason::Io): the file is as at the last commit. Default: never.
+    pub fn give_up_when(mut self, is_wanted: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.disk = Arc::new(GivingUp { disk: self.disk, is_wanted });
         self
     }
 

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use coua::{CuckooFilter, LoadError};
 use coua_store::{Lock, Notes, Options, Reason, Store, StoreError, Wait};
@@ -284,6 +285,36 @@ fn a_filter_replaces_whatever_is_there() {
         ));
         assert!(fs::read(&path).unwrap() == others);
     }
+}
+
+/// At each step that writes.
+#[test]
+fn a_replacement_that_is_given_up_leaves_the_old_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let save = |key: &str, steps: u32| {
+        let mut filter = CuckooFilter::new();
+        filter.insert(key).unwrap();
+        let mut notes = Notes::default();
+        notes.set("test/note", b"").unwrap();
+        let left = AtomicU32::new(steps);
+        let is_wanted = move || left.fetch_sub(1, Ordering::Relaxed) == 0;
+        let lock = Lock::take(&path, Wait::No).unwrap();
+        Options::new().give_up_when(is_wanted).replace(lock, filter, notes)
+    };
+    assert!(save("never", 0).is_err());
+    assert_eq!(names_in(folder.path()), [""; 0]);
+    save("old", u32::MAX).unwrap();
+    let mut steps = 0;
+    while let Err(error) = save("new", steps) {
+        assert!(error.to_string().ends_with("given up"), "{error}");
+        assert!(Store::read(&path).unwrap().filter.contains("old"), "{steps} steps");
+        assert_eq!(names_in(folder.path()), ["seen.coua"]);
+        steps += 1;
+    }
+    assert!(Store::read(&path).unwrap().filter.contains("new"));
+    // A new file and its space; the snapshot and the notes, each synced; the new name.
+    assert_eq!(steps, 7);
 }
 
 /// A pipe would wait for somebody to write into it.

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
 /// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows the contents of that
 /// file: parameters, the load of each segment, buckets, overflow table, generations, log; and the slots of a key. Of a
-/// large file only slices are read, and nothing is changed or sent anywhere. A filter on a server is first copied into
-/// memory, as by `coua pull`; the page gets the secret key of its hash.
+/// large file only slices are read, and nothing is changed or sent anywhere. A filter on a server is first copied to a
+/// temporary file, as by `coua pull`; the page gets the secret key of its hash.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`

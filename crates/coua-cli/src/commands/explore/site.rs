@@ -1,14 +1,18 @@
 //! The page of `coua explore`, served to this machine only.
 
+#[cfg(feature = "server")]
+use crate::commands::pull;
 use crate::filter::Location;
 #[cfg(feature = "server")]
-use crate::filter::server;
+use crate::filter::{FilterFile, WriteOptions, server};
 use crate::output::refuse_filter;
 #[cfg(feature = "server")]
 use crate::terminal::hexadecimal;
 use crate::terminal::{Failure, Result, Verbosity};
 #[cfg(feature = "server")]
 use coua::HashAlgorithm;
+#[cfg(feature = "server")]
+use coua_store::Wait;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -59,15 +63,14 @@ struct Subject {
     path: Option<PathBuf>,
     /// The file as it was when the page was requested: a new snapshot replaces the whole file, and slices of two
     /// snapshots do not fit together.
-    content: Box<dyn Content>,
+    content: File,
 }
 
-trait Content: Read + Seek {}
-
-impl<T: Read + Seek> Content for T {}
-
 impl Subject {
-    #[cfg_attr(not(feature = "server"), expect(unused_variables, reason = "a file needs no notes"))]
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(unused_variables, reason = "a file is not waited for")
+    )]
     fn of(filter: &Path, verbosity: Verbosity) -> Result<Self> {
         match Location::of(filter)? {
             Location::File(_) => Self::of_file(filter),
@@ -77,7 +80,7 @@ impl Subject {
     }
 
     fn of_file(filter: &Path) -> Result<Self> {
-        let content = Box::new(open(filter)?);
+        let content = open(filter)?;
         let name = filter.file_name().unwrap_or(filter.as_os_str()).display().to_string();
         let (key, path) = (String::new(), Some(filter.to_owned()));
         Ok(Self { name, key, path, content })
@@ -85,14 +88,21 @@ impl Subject {
 
     #[cfg(feature = "server")]
     fn on_server(address: &server::Address, verbosity: Verbosity) -> Result<Self> {
-        let (filter, _) = server::pull(address, verbosity)?;
+        let (filter, keys) = server::pull(address, verbosity)?;
         let key = match filter.hasher().algorithm() {
             HashAlgorithm::SipHash13 { key } => hexadecimal(key),
             _ => String::new(),
         };
-        let (name, mut bytes) = (address.to_string(), Vec::new());
-        filter.write_to(&mut bytes).map_err(|error| Failure::io(&name, &error))?;
-        Ok(Self { name, key, path: None, content: Box::new(Cursor::new(bytes)) })
+        let name = address.to_string();
+        let failed = |error| Failure::io(std::env::temp_dir().display(), &error);
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let path = folder.path().join("filter.coua");
+        let file = FilterFile::lock(&path, WriteOptions { verbosity, wait: Wait::No })?;
+        pull::save(file, filter, keys.as_ref())?;
+        let content = open(&path)?;
+        // The open file is there until it is closed.
+        folder.close().ok();
+        Ok(Self { name, key, path: None, content })
     }
 }
 
@@ -159,7 +169,7 @@ impl Site {
             return Ok(PAGE.to_owned());
         };
         if let Some(path) = path {
-            *content = Box::new(open(path).map_err(|failure| failure.reason().to_owned())?);
+            *content = open(path).map_err(|failure| failure.reason().to_owned())?;
         }
         let bytes = content.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
         let told = attributes(name, bytes, key);
