@@ -395,7 +395,7 @@ fn fields_of_the_header_that_no_filter_has_are_refused() {
     }
     // The seed of this filter is no sign of the key.
     let error = BloomFilter::load(&forged(bytes.clone(), 20, 2), key).unwrap_err();
-    assert_eq!(error.to_string(), "the secret hash key is not the one of this filter");
+    assert_eq!(error.to_string(), "wrong secret hash key for this filter");
     assert!(BloomFilter::load(&forged(bytes, 20, 1), key).is_ok());
 }
 

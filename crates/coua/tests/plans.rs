@@ -92,7 +92,7 @@ fn lowest(refused: &BloomBuildError) -> [f64; 2] {
         panic!("{refused}");
     };
     let text = refused.to_string();
-    let word = text.split_once("ask for ").expect("it names a rate").1;
+    let word = text.split_once("use ").expect("it names a rate").1;
     let word = word.split(' ').next().expect("the rate ends there");
     [*lowest, word.parse().expect("a number")]
 }

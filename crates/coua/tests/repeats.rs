@@ -77,6 +77,24 @@ impl Copies {
     }
 }
 
+/// A split may leave slots so narrow that copies take them: from the key that causes it on, also in a batch.
+#[test]
+fn copies_take_the_narrow_slots_that_a_split_leaves() {
+    for (seed, bits) in (0..).zip([44, 45, 46, 45, 46, 45]) {
+        let random = &mut Random::new(seed);
+        let builder = CuckooFilter::builder().layout(Layout::Overlapping).slots_per_bucket(2);
+        let builder = builder.hash_bits(bits).capacity(30_000).max_evictions(seed as u32 / 3);
+        let (mut batched, mut single) =
+            (builder.clone().build().unwrap(), builder.build().unwrap());
+        let stream = stream(random, 60_000, 60_000);
+        for chunk in stream.chunks(19_001) {
+            batched.insert_batch(chunk).unwrap();
+            chunk.iter().for_each(|key| single.insert(*key).unwrap());
+            assert!(bytes_of(&batched) == bytes_of(&single), "{bits} {batched:?}");
+        }
+    }
+}
+
 /// Whatever the order of inserts, removals, and whichever way they go in: as many copies of each key as the model has,
 /// and in batches, one by one and in shards the same bytes.
 #[test]

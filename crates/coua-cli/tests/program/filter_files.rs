@@ -131,7 +131,7 @@ fn few_changes_of_a_large_filter_are_appended() {
     let closed = folder.read("seen.coua");
     folder.file("seen.coua", [&closed[..], &[7; 47]].concat());
     let torn = run(["verify", &filter]).text();
-    let words = "; 47 B after that are of a write that was interrupted, and do not count\n";
+    let words = "; 47 B after that are from an interrupted write and are ignored\n";
     assert!(torn.ends_with(words), "{torn}");
     run_with(b"two\n", ["remove", &filter]).good();
     let counts = run_with(b"one\ntwo\nthree\n", ["count", &filter]).good();

@@ -115,14 +115,16 @@ fn a_copy_that_finds_no_room_is_told() {
     let refused = shell(folder.path(), "seq 3 | TMPDIR=$PWD/none $COUA dedup -u -o out");
     assert!(
         refused.code == Some(2)
-            && refused.stderr.contains("/none: cannot copy standard input for the second pass: ")
+            && refused
+                .stderr
+                .contains("/none: cannot store a copy of standard input for the second pass: ")
     );
     assert!(!folder.has("out"));
     // Of the size that files may have.
     let script = "trap '' XFSZ; ulimit -f 8; seq 99999 | TMPDIR=$PWD $COUA dedup -u -o out";
     let full = shell(folder.path(), script);
-    let words = ": cannot copy standard input for the second pass: File too large (TMPDIR sets the \
-                 folder)\n";
+    let words = ": cannot store a copy of standard input for the second pass: File too large (TMPDIR sets \
+                 the folder)\n";
     assert!(full.code == Some(2) && full.stderr.ends_with(words), "{}", full.stderr);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }
@@ -147,8 +149,9 @@ fn hashes_that_find_no_room_are_told() {
     {
         for threads in ["-j 1", "-j 3"] {
             let full = dedup(limit, tmp, threads);
-            let words =
-                format!("/{tmp}: hashes for the second pass: {reason} (TMPDIR names the folder)\n");
+            let words = format!(
+                "/{tmp}: cannot store hashes for the second pass: {reason} (TMPDIR sets the folder)\n"
+            );
             assert!(full.code == Some(2) && full.stderr.ends_with(&words), "{}", full.stderr);
             assert!(!folder.has("out"));
         }

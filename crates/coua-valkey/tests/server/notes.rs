@@ -87,7 +87,7 @@ fn what_is_no_note_is_refused(kind: Kind) {
         ("CF.NOTE text a 1", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
         ("CF.NOTE bloom a 1", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
         ("CF.NOTE peer a 1", "-ERR filters imported from RedisBloom do not support this command"),
-        ("CF.NOTE half a 1", "-ERR the filter is incomplete: load its remaining chunks"),
+        ("CF.NOTE half a 1", "-ERR the filter is incomplete; load its remaining chunks"),
     ] {
         assert_eq!(client.run(command).to_string(), reply, "{command}");
     }
@@ -173,7 +173,7 @@ fn a_note_is_a_change(kind: Kind) {
         client.good("CF.NOTE f a 1");
         assert!(listener.receive().unwrap().to_string().contains("cuckoo.note"));
         let next = client.run(&format!("CF.SCANDUMP f {position}")).to_string();
-        assert_eq!(next, "-ERR the filter changed during the dump: start again at 0", "{words}");
+        assert_eq!(next, "-ERR the filter changed during the dump; start again at 0", "{words}");
         let position = client.good("CF.SCANDUMP f 0").elements()[0].integer();
         let mut watcher = server.client();
         watcher.good("WATCH f");

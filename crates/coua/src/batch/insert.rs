@@ -196,13 +196,15 @@ impl InsertBatch<'_> {
             if let Some(due) = due {
                 self.filter.as_segments().prefetch_key(levels, due, number);
             }
-            if has(held, number) {
+            let segment = keys.segment(number);
+            // A split may leave slots so narrow that copies take them: behind keys that may split it, they wait.
+            let waits = is_counted && !self.can_refuse && self.deferred.is_blocked(segment);
+            if has(held, number) && !waits {
                 if is_counted {
                     self.count_repeat(&keys.place(number), first + number);
                 }
                 continue;
             }
-            let segment = keys.segment(number);
             let is_done = if self.deferred.is_blocked(segment) || has(preview.full, number) {
                 self.defer(first + number, segment)
             } else if self.filter.insert_previewed(levels, keys, number, preview) {

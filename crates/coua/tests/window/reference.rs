@@ -278,7 +278,7 @@ fn generations_merge_by_their_times() {
         filter.insert_batch_at(&hashes.map(hash), When::Each(&[5, 15])).unwrap();
     }
     let alone = bytes_of(&two);
-    assert!(two.merge(&more).unwrap_err().to_string().contains("for at most 3"));
+    assert!(two.merge(&more).unwrap_err().to_string().contains("its limit is 3"));
     assert!(bytes_of(&two) == alone);
 
     let before = bytes_of(&one);
