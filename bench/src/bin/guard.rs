@@ -2,10 +2,10 @@
 //! busy machine gives the same answer.
 //!
 //! ```text
-//! guard           compare with guard.txt; fail if a count lies more than 5 % above its record
-//! guard record    write the counts into guard.txt
+//! guard           compare with guard.txt; fail if a count is more than 5 % above its record
+//! guard record    write the counts to guard.txt
 //! guard only WORD compare the cases whose names contain the word
-//! guard play CASE do the work of one case: what runs under valgrind
+//! guard play CASE run one case: the command for valgrind
 //! ```
 //!
 //! Counts belong to a compiler: with another compiler than the recorded one, differences are printed and nothing fails.

@@ -50,7 +50,7 @@ impl Random {
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If `choices` is empty.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }

@@ -130,8 +130,8 @@ impl Session {
         }
     }
 
-    /// Removes the progress line and reports records without a key. Returns an error if no record that was `read` had
-    /// one, and no option covers such records.
+    /// Removes the progress line and reports records without a key. Returns the error of `read`, or an error if no
+    /// record had a key and no option covers such records.
     pub(super) fn end(&mut self, read: Result<()>, job: &Job) -> Result<()> {
         self.progress = None;
         if read.is_ok() {

@@ -19,7 +19,7 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The only file beside `seen.coua`.
+/// The only other file in the folder of `seen.coua`.
 fn next_in(folder: &Path) -> PathBuf {
     match &names_in(folder)[..] {
         [next, filter] if filter == "seen.coua" => {

@@ -1,4 +1,4 @@
-//! The owner of a file beside a filter: a user's files are never changed.
+//! Files in the folder of a filter: those of users are never changed.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use coua_store::{Lock, Notes, Options, Store, Wait};
 use crate::files::names_in;
 use crate::samples::{bytes_of, commit};
 
-/// Names that other programs may use beside a filter, similar to those of this one.
+/// Names that other programs may use in the folder of a filter, similar to those of this one.
 const NAMES: [&str; 8] = [
     "seen.coua.next",
     "seen.coua.lock",

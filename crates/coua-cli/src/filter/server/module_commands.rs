@@ -49,8 +49,7 @@ pub(super) const FULL: i64 = -1;
 pub(super) const ALREADY_THERE: i64 = 0;
 
 impl Operation {
-    /// The position of the first key among the arguments, if of equal keys the first one gets a 1 and the others may
-    /// not.
+    /// The position of the first key among the arguments, if equal keys may get different answers: a 1 for the first.
     pub(super) fn first_key(self) -> Option<usize> {
         let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
         goes_to_the_first.then(|| 2 + self.arguments().1.len())

@@ -218,7 +218,7 @@ fn files_are_known_by_their_content() {
     count(5_001);
     resume("v").good();
     count(5_001);
-    // A copy beside it is another file.
+    // A copy is another file.
     shell(folder.path(), "cp v copy").good();
     resume("copy").good();
     count(10_002);
