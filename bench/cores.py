@@ -1,10 +1,10 @@
 """The part `cores` of `measure`: the program with 1, 2, 4, ... threads.
 
-It runs on a machine that has Python (3.9), a shell, coreutils and gzip: `coua` and `coua-bench` are static programs in FOLDER.
-All data are in memory, if a file system there is large enough, and are deleted as soon as they are not needed.
+It needs only Python (3.9), a shell, coreutils and gzip: `coua` and `coua-bench` are static programs in FOLDER. All data are
+in memory, if a file system in memory is large enough, and are deleted as soon as they are not needed.
 
-Sizes go with the processors, the seconds and the memory that there are. Most threads come first, then one: what they took tells
-whether there is time for the others. Rounds go on while there is time; the medians count.
+Sizes depend on the processors, the seconds and the memory. The most threads come first, then one: their times show whether
+there is time for the others. Rounds continue while there is time; the medians count.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
-# Sizes for 16 processors and these seconds. Smaller budgets, and machines, take the same share of each.
+# Sizes for 16 processors and these seconds. Smaller budgets and machines scale all of them by the same factor.
 FULL = {"urls": 40_000_000, "short": 150_000_000, "packed": 49_000_000, "many": 1_000_000_000, "kept": 250_000_000, "added": 30_000_000}
 FULL_SECONDS, FULL_PROCESSORS = 450, 16
 QUICK_SECONDS = 100
-# A billion short lines, the filter of half as many, and what else is there then.
+# A billion short lines, a filter of half as many items, and everything else that is there at the same time.
 FULL_BYTES = 28e9
 SHORT_BYTES = 19
 PACKED_FILES = 8
 MOST_ROUNDS = 5
-# Fewer threads take about so many times as long, where nothing better is known.
+# The assumed slowdown with fewer threads, until a time is known.
 SLOWER = 2.3
-# In the order in which they are measured.
+# In the order of measurement.
 COLUMNS = [16, 1, 8, 4, 2]
 
 
 @dataclass
 class Job:
-    """A command line of `coua`, in which {n} is the number of threads, and what it must come to."""
+    """A command line of `coua`, with {n} for the number of threads, and the expected counts."""
 
     name: str
     command: str
     records: int
     expected: dict[str, int] = field(default_factory=dict)
-    # A file that is made anew before each run.
+    # A file that is removed before each run.
     removed: str = ""
     columns: list[int] = field(default_factory=lambda: COLUMNS)
     cells: dict[int, list[dict[str, float]]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     def seconds(self, threads: int) -> float:
-        """What a run is expected to take; 0 if nothing is known."""
+        """The expected seconds of a run; 0 if nothing is known."""
         if self.cells.get(threads):
             return statistics.median(cell["seconds"] for cell in self.cells[threads])
         fewer = [column for column in self.cells if column < threads]
@@ -61,7 +61,7 @@ class Job:
 
 @dataclass
 class Group:
-    """Jobs on the same data, and their part of the time."""
+    """Jobs on the same data, and their share of the time."""
 
     share: float
     make: Callable[[Bench], None]
@@ -90,14 +90,14 @@ class Bench:
         return self.begin + until - time.monotonic()
 
     def turn(self, job: Job, threads: int, until: float) -> None:
-        """Runs a job once, if that can be expected to end in time."""
+        """Runs a job once, if it can be expected to end in time."""
         if job.failed or self.left(until) < job.seconds(threads) or self.left(until) < 0:
             return
         for name in filter(None, ["out", job.removed]):
             (self.folder / name).unlink(missing_ok=True)
         command = job.command.format(n=threads)
         print(f"{self.left(self.seconds):4.0f} s left: {command}", file=sys.stderr)
-        # The last group may use all that there is; what takes too long ends there.
+        # The last group may use all the remaining time; a job that takes longer is ended.
         cell = measured(command, self.folder, self.environment(), self.left(self.seconds))
         (self.folder / "out").unlink(missing_ok=True)
         wrong = {name: cell.pop(name, None) for name in job.expected}
@@ -117,7 +117,7 @@ class Bench:
 
 
 def measured(command: str, folder: Path, environment: dict[str, str], limit: float) -> dict[str, Any]:
-    """What a command takes, with the counts that it prints as JSON; or its error."""
+    """The time and memory of a command, with the counts that it prints as JSON; or its error."""
     with tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
         words = ["timeout", "-k", "5", f"{max(limit, 1):.0f}", "sh", "-c", command]
@@ -135,7 +135,7 @@ def measured(command: str, folder: Path, environment: dict[str, str], limit: flo
 
 
 def processors() -> int:
-    """Those that this process may use: a container may have less than the machine."""
+    """The processors that this process may use: a container may have fewer than the machine."""
     count = len(os.sched_getaffinity(0))
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
@@ -145,7 +145,7 @@ def processors() -> int:
 
 
 def memory() -> float:
-    """Bytes that are free, or that a container still may take."""
+    """The bytes that are free, or that a container may still use."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     free = int(fields["MemAvailable"].split()[0]) * 1024
     try:
@@ -156,7 +156,7 @@ def memory() -> float:
 
 
 def scratch(wanted: float) -> tuple[Path, float]:
-    """A folder with room for so many bytes, in memory if there is one; and the bytes that may be used of it."""
+    """A folder with room for this number of bytes, in memory if possible; and the bytes that may be used of it."""
     places = [os.environ.get("TMPDIR"), "/dev/shm", "/run/shm", "/tmp", "/var/tmp"]
     free = {place: shutil.disk_usage(place).free for place in places if place and os.access(place, os.W_OK)}
     best = next((place for place, room in free.items() if room > wanted), max(free, key=lambda place: free[place]))
@@ -172,7 +172,7 @@ def make_lines(name: str, kind: str) -> Callable[[Bench], None]:
 
 
 def make_packed(bench: Bench) -> None:
-    """All files are packed side by side."""
+    """Compresses all files in parallel."""
     bench.shell("rm -f short filter")
     one = f"coua-bench lines {bench.sizes['packed']} urls $part/{PACKED_FILES} | gzip -1 > $part.gz &"
     bench.shell(f"for part in $(seq {PACKED_FILES}); do {one} done; wait")
@@ -184,7 +184,7 @@ def make_many(bench: Bench) -> None:
 
 
 def cut(name: str, size: str) -> Callable[[Bench], None]:
-    """The short lines have one length: the first ones stay."""
+    """Keeps the first lines of the file: short lines all have the same length."""
     return lambda bench: os.truncate(bench.folder / name, bench.sizes[size] * SHORT_BYTES)
 
 
@@ -197,7 +197,7 @@ def groups(sizes: dict[str, int], columns: list[int]) -> list[Group]:
     urls, short, packed, many, kept, added = (sizes[name] for name in ("urls", "short", "packed", "many", "kept", "added"))
     dedup, files = "exec coua dedup -q --stats=json -j {n}", " ".join(f"{part}.gz" for part in range(1, PACKED_FILES + 1))
     of_urls, of_packed = {"unique": urls * 7 // 10}, {"unique": packed * 7 // 10}
-    # Few threads would take minutes.
+    # With few threads it would take minutes.
     of_many = {"columns": [threads for threads in COLUMNS if 4 * threads > max(columns)]}
     half = lambda count: {"unique": count // 2}
     return [
@@ -233,7 +233,7 @@ def told(job: Job) -> dict[str, Any]:
 
 
 def measure(programs: Path, seconds: float, write: Callable[[dict[str, Any]], None]) -> None:
-    """Writes the figures after each group: what there is stays if the time is cut."""
+    """Writes the figures after each group, so that an early end loses only the last one."""
     missing = [word for word in ("sh", "cat", "gzip", "seq", "stat", "timeout") if not shutil.which(word)]
     missing += [str(programs / name) for name in ("coua", "coua-bench") if not os.access(programs / name, os.X_OK)]
     if missing:
@@ -253,7 +253,7 @@ def measure(programs: Path, seconds: float, write: Callable[[dict[str, Any]], No
 
 
 def table(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """The heads and rows of a table: seconds by threads."""
+    """The header and rows of a table: seconds by threads."""
     columns = [str(column) for column in report["columns"]]
     rows = []
     for job in report["jobs"]:
@@ -266,7 +266,7 @@ def table(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def about(report: dict[str, Any]) -> str:
-    """What the table says."""
+    """The note below the table."""
     failed = "".join(f" {job['name']} was left out ({why})." for job in report["jobs"] for why in job["failed"])
     return (
         f"Seconds with so many threads, on {report['processors']} processors; files in {report['file_system']}. Short lines have "
@@ -276,7 +276,7 @@ def about(report: dict[str, Any]) -> str:
 
 
 def text(report: dict[str, Any]) -> str:
-    """The table, in columns."""
+    """The table, in aligned columns."""
     heads, rows = table(report)
     widths = [max(map(len, column)) for column in zip(heads, *rows)]
     lines = ([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))] for row in [heads, *rows])

@@ -1,11 +1,11 @@
-"""Engines' own distinct beside Coua in them: engines.py ROWS. `measure` calls it.
+"""The distinct of dataframe engines compared with Coua inside them: engines.py ROWS. `measure` calls it.
 
-Needs the wheel, and the packages of requirements.txt. Keys are 32 characters, of which 53 % are new. Each job is a process of its own,
-on one thread, from a Parquet file to a Parquet file. The second run has half of its rows from the first, and leaves out what that has
-seen: Coua by its filter file, the engines by the rows they wrote.
+Needs the wheel, and the packages of requirements.txt. Keys have 32 characters, and 53 % of them are new. Each job is a separate
+process with one thread, and reads and writes Parquet files. Half of the rows of the second run are from the first run, and are
+dropped: Coua uses its filter file, the engines use the rows they wrote.
 
-Prints JSON, an object for each job: engine, run, way, seconds (of the processor), megabytes (the most), wrong (rows lost, or left twice;
-negative where they are lost).
+Prints JSON, an object for each job: engine, run, way, seconds (of the processor), megabytes (peak), wrong (lost rows, which are
+negative, or repeated ones).
 """
 
 import json
@@ -76,13 +76,13 @@ print(time.process_time() - begin, status.split("VmHWM:")[1].split()[0], flush=T
 
 
 def write(path: Path, numbers: np.ndarray) -> None:
-    """Rows of 32 characters."""
+    """Rows with keys of 32 characters."""
     keys = pa.array([f"{number:032x}" for number in numbers.tolist()])
     pyarrow.parquet.write_table(pa.table({"key": keys}), path, row_group_size=100_000)
 
 
 def run(engine: str, code: str, files: list[Path]) -> tuple[float, float]:
-    """Processor seconds of a job, without what it imports, and the most megabytes that its process took."""
+    """Processor seconds of a job, without its imports, and the peak megabytes of its process."""
     program = "\n".join((IMPORTS[engine], BEFORE, code, AFTER))
     environment = os.environ | {"POLARS_MAX_THREADS": "1"}
     command = [sys.executable, "-c", program, *map(str, files)]

@@ -1,12 +1,12 @@
-"""Coua beside other filters for Python: peers.py KEYS ROUNDS RUST. `measure` calls it.
+"""Coua compared with other filters for Python: peers.py KEYS ROUNDS RUST. `measure` calls it.
 
-Needs the wheel, and the packages of requirements.txt. Each round runs all contestants one after the other, so that a disturbance hits
-all; the median of the rounds counts. All are made for as many keys as are added (Coua also as a growing filter), at a rate of 0.001
-where one can be asked for. Times are processor time, with the loop that makes the calls. RUST is the program coua-bench: the same
-batches without Python.
+Needs the wheel, and the packages of requirements.txt. Each round runs all contestants in turn, so that a disturbance affects
+all of them; the median of the rounds counts. Each is built for the number of keys that are added (Coua also as a growing
+filter), at a rate of 0.001 if it can be chosen. Times are processor time, including the loop of calls. RUST is the program
+coua-bench: the same batches without Python.
 
-Prints JSON: by kind of key (u64 or str) and filter the figures: steps ("add", "in, array"; the median, in ns a key), "bytes" and
-"pickled" (bytes a key), "rate", and "lost" (keys).
+Prints JSON: the figures by kind of key (u64 or str) and filter: steps ("add", "in, array"; the median, in ns per key), "bytes"
+and "pickled" (bytes per key), "rate", and "lost" (keys).
 """
 
 import json
@@ -31,14 +31,14 @@ import zpds
 import coua
 
 RATE = 0.001
-# More keys are not given to a package in pure Python, and they are given to it once.
+# The most keys for a package in pure Python, which gets them only once.
 MOST_IF_SLOW = 1_000_000
-# Of a contestant: its times by step, each with one of each round, and other figures.
+# The results of a contestant: its times by step, one per round, and other figures.
 Sheet = dict[str, Any]
 
 
 class Keys:
-    """Keys in all forms: those that are added, and as many others."""
+    """Keys in all forms: those that are added, and the same number of others."""
 
     def __init__(self, kind: str, number: int) -> None:
         chance = random.Random(number)
@@ -52,13 +52,13 @@ class Keys:
 
     @staticmethod
     def text(bits: int) -> str:
-        """Of 30 to 80 characters."""
+        """A string of 30 to 80 characters."""
         return f"https://example.org/{bits:016x}"[: 20 + 16] + "/path/of/a/page/that/has/a/name/of/some/length"[: bits % 45]
 
 
 @dataclass
 class Contestant:
-    """What a peer calls each step; empty where it cannot do it."""
+    """The names of a peer's methods for each step; empty if it has none."""
 
     name: str
     make: Callable[[int], Any]
@@ -69,7 +69,7 @@ class Contestant:
     size: str = ""
 
     def takes(self, keys: Keys, turn: int) -> bool:
-        """cuckoopy has no integers, and is slow."""
+        """Whether the peer is measured: cuckoopy has no integers, and is slow."""
         return self.name != "cuckoopy" or (turn == 0 and keys.kind == "str" and len(keys.present) <= MOST_IF_SLOW)
 
 
@@ -107,7 +107,7 @@ def count_in(filter: Any, keys: list[Any]) -> int:
 
 def run(contestant: Contestant, keys: Keys, sheet: Sheet) -> None:
     number, times = len(keys.present), sheet.setdefault("times", {})
-    # With integers, zpds takes arrays only.
+    # For integers, zpds accepts arrays only.
     if contestant.name == "zpds" and keys.kind == "u64":
         run_batch(contestant, keys, "array", sheet)
         return

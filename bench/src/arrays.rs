@@ -1,4 +1,4 @@
-//! Batches of the keys that `peers.py` has in arrays, without Python: nanoseconds a key, by the clock.
+//! Batches of the keys in the arrays of `peers.py`, without Python: wall-clock nanoseconds per key.
 
 use std::error::Error;
 use std::fs;
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use coua::{CuckooFilter, Key};
 
-/// `u64`: a file of integers of 8 bytes, little endian; `str`: of a key a line.
+/// `u64`: a file of 8-byte integers, little endian; `str`: a file with a key per line.
 pub(crate) fn run(kind: &str, file: &str) -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(file)?;
     if kind == "u64" {
@@ -17,7 +17,7 @@ pub(crate) fn run(kind: &str, file: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The two cuckoo filters of `peers.py`, with its names for them and for what is done.
+/// The two cuckoo filters of `peers.py`, with the same names for them and their steps.
 fn measure<K: Key>(keys: &[K]) -> Result<(), Box<dyn Error>> {
     let fixed = CuckooFilter::builder().capacity(keys.len() as u64).rate(0.001).build()?;
     for (name, mut filter) in

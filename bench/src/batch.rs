@@ -1,4 +1,4 @@
-//! Time per key of the batch calls.
+//! Times per key of batch calls.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
 use coua_bench::keys::{ABSENT, Key, keys};
 use coua_bench::timing::{Table, timed};
 
-/// Keys that are asked for at most.
+/// The most keys to look up.
 const MOST_LOOKUPS: u64 = 20_000_000;
 
 pub(crate) fn run(items: u64, rounds: u64) {
@@ -40,7 +40,7 @@ fn hashed(numbers: Range<u64>, work: impl FnMut(&[KeyHash])) -> f64 {
     timed(keys(numbers), work)
 }
 
-/// Inserting into, asking and emptying one filter.
+/// Inserts into, looks up in and empties one filter.
 fn insert_and_ask(name: &str, items: u64, mut filter: CuckooFilter, table: &mut Table) {
     let mut row = |what: &str, value: f64| table.add(format!("{name}: {what}"), value);
     let first = items * 90 / 95;
@@ -70,7 +70,7 @@ fn insert_unique(name: &str, items: u64, mut filter: CuckooFilter, table: &mut T
     table.add(format!("{name}: insert_unique 57 % repeats"), stream);
 }
 
-/// The n-th of a row of hashes of which 57 in a hundred came before: repeats of any of those before.
+/// The n-th hash of a stream in which 57 % repeat an earlier one, chosen at random.
 fn hash_of_stream(n: u64) -> KeyHash {
     let chance = KeyHash::nth(ABSENT + n).to_u64();
     let number = n * 43 / 100;

@@ -1,5 +1,4 @@
-//! Filters in files: where the line lies between mapping and reading, and how long a commit stops the work while
-//! a snapshot is made.
+//! Filters in files: when mapping is faster than reading, and how long a commit blocks while a snapshot is written.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -16,9 +15,9 @@ use tempfile::TempDir;
 const PAGE: u64 = 4096;
 /// Both buckets of a key.
 const PAGES_PER_CHANGE: u64 = 2;
-/// Pages of the file for each page that the work touches, counting every touch; 0 stands for half a page.
+/// Pages of the file per page that the work touches, counting every touch; 0 means half a page.
 const WEIGHTS: [u64; 9] = [128, 64, 32, 16, 8, 4, 2, 1, 0];
-/// Rounds of work that insert or remove all items of the filter once.
+/// The number of rounds that insert or remove all items of the filter once.
 const PARTS: u64 = 200;
 
 /// Whether the file's pages are in memory before it is opened.
@@ -28,12 +27,12 @@ enum Cache {
     Cold,
 }
 
-/// A filter file, and the place where it is worked on.
+/// A filter file, and the path where it is changed.
 struct Filter {
-    /// Goes away with all files.
+    /// Deleted with all files when dropped.
     _folder: TempDir,
     original: PathBuf,
-    /// Another name of it, until a new snapshot takes it.
+    /// Another name of the original, until a new snapshot replaces it.
     path: PathBuf,
     bytes: u64,
 }
@@ -42,7 +41,7 @@ impl Filter {
     fn new(items: u64, parent: &Path) -> Self {
         let folder = tempfile::tempdir_in(parent).expect("a folder");
         let original = folder.path().join("original.coua");
-        // With some room, as most filters have that have grown: a full one grows at the first change.
+        // With some spare room, like most filters that have grown: a full one would grow at the first change.
         let sized = CuckooFilter::builder().capacity(items + items / 8);
         let mut filter = sized.build().expect("memory for the filter");
         in_blocks(hashes(0..items), |block| filter.insert_batch(block).expect("room"));
@@ -52,10 +51,10 @@ impl Filter {
         Self { _folder: folder, original, path, bytes }
     }
 
-    /// Makes the file what it was before anything was done to it.
+    /// Restores the original content of the file.
     fn restore(&self, cache: Cache) {
         fs::remove_file(&self.path).ok();
-        // What was committed to it is the log at its end.
+        // Commits were appended to it as a log.
         let original = File::options().write(true).open(&self.original).expect("the file");
         original.set_len(self.bytes).expect("a file that is cut");
         fs::hard_link(&self.original, &self.path).expect("a second name");
@@ -71,7 +70,7 @@ impl Filter {
         }
     }
 
-    /// Milliseconds in all, and those of opening, of `changes` inserts and their commit. No snapshot is written.
+    /// Milliseconds in total, and for opening only, of `changes` inserts and their commit. No snapshot is written.
     fn work(&self, access: Access, cache: Cache, changes: u64) -> (f64, f64) {
         self.restore(cache);
         let options = Options::new().access(access).expecting(changes).max_log(u64::MAX - 1);
@@ -94,13 +93,13 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// What changes with a new snapshot.
+/// Changes with each new snapshot.
 fn inode(path: &Path) -> u64 {
     std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("the file"))
 }
 
-/// Does more and more changes to one filter, mapped and read, and says above which weight mapping is faster. Work of
-/// weight w touches at most one page in w. That weight is the number in `memory/access.rs` of the store.
+/// Makes more and more changes to one filter, mapped and read, and prints the weight above which mapping is faster.
+/// Work of weight w touches at most one page in w. That weight is the number in `memory/access.rs` of the store.
 pub(crate) fn line(items: u64, rounds: u64, folder: &Path) {
     let filter = Filter::new(items, folder);
     println!("{items} items, {} bytes; medians of {rounds} rounds", filter.bytes);
@@ -136,7 +135,7 @@ pub(crate) fn line(items: u64, rounds: u64, folder: &Path) {
     }
 }
 
-/// Between the last weight at which mapping is faster and the next, on logarithmic scales.
+/// A point between the last weight at which mapping is faster and the next, on logarithmic scales.
 fn crossing(ratios: &[(f64, f64)]) -> Option<f64> {
     ratios.windows(2).rev().find_map(|pair| {
         let [(above, faster), (below, slower)] = pair else { return None };
@@ -146,8 +145,8 @@ fn crossing(ratios: &[(f64, f64)]) -> Option<f64> {
     })
 }
 
-/// Works on one filter and commits until it has got `snapshots` new ones, in the background and at once. The work is
-/// inserts and removals of the same keys, so that the filter stays as large as it is.
+/// Changes one filter and commits until `snapshots` new snapshots are written, in the background and at once. The
+/// changes insert and remove the same keys, so the filter keeps its size.
 pub(crate) fn stall(items: u64, snapshots: u64, folder: &Path) {
     let filter = Filter::new(items, folder);
     println!("{items} items, {} bytes, {snapshots} new snapshots each", filter.bytes);

@@ -1,5 +1,5 @@
-//! The n-th of a row of distinct keys. They are made anew for every block, so that they take no memory beside
-//! the filter and no time within the measurement.
+//! A sequence of distinct keys. They are generated for every block, so they take no memory beside the filter and no
+//! measured time.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -11,7 +11,7 @@ pub const ABSENT: u64 = 1 << 40;
 
 /// A kind of key.
 pub trait Key: coua::Key + Copy + Hash + Eq + 'static {
-    /// The n-th key; all differ.
+    /// The n-th key; all are distinct.
     fn nth(n: u64) -> Self;
 }
 
@@ -23,7 +23,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The keys of these numbers.
+/// The keys with these numbers.
 pub fn keys<K: Key>(numbers: Range<u64>) -> impl Iterator<Item = K> {
     numbers.map(K::nth)
 }
@@ -42,7 +42,7 @@ impl Key for KeyHash {
     }
 }
 
-/// A short string: 8 to 16 bytes, kept in place so that reading it costs no further cache miss.
+/// A short string of 8 to 16 bytes, stored inline so that reading it costs no further cache miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text {
     length: u8,

@@ -1,4 +1,4 @@
-//! What the measurements share: keys, and times of blocks of them.
+//! Keys, and times of blocks of keys, for all measurements.
 
 pub mod keys;
 pub mod timing;

@@ -1,4 +1,4 @@
-//! Lines to de-duplicate, the same on every machine, and what is wrong with the result.
+//! Lines to de-duplicate, the same on every machine, and a check of the result.
 //!
 //! Every web address carries its index, scrambled by a bijection of 40-bit
 //! numbers, as eight characters. So lines are distinct by construction, and the checker needs one bit per line
@@ -13,9 +13,9 @@ use std::thread;
 use coua_bench::keys::mix;
 
 const ID_CHARACTERS: usize = 8;
-/// As many as 64 bits need.
+/// The characters that 64 bits need.
 const SHORT_CHARACTERS: usize = 13;
-/// Lines that a thread makes at a time: some megabytes.
+/// Lines that a thread generates at a time: some megabytes.
 const BLOCK_LINES: u64 = 1 << 16;
 const ID_MASK: u64 = (1 << (5 * ID_CHARACTERS)) - 1;
 const ODD: u64 = 0x9d_5c2f_1e6b;
@@ -28,12 +28,12 @@ const WORDS: [&str; 16] = [
     "library", "market", "museum", "product", "recipe", "station", "weather",
 ];
 
-/// What lines look like.
+/// The form of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// Web addresses of about 65 bytes, of which 30 % repeat an earlier one.
+    /// Web addresses of about 65 bytes, 30 % of which repeat an earlier one.
     Urls,
-    /// 19 bytes each, of which half repeat an earlier one.
+    /// Lines of 19 bytes, half of which repeat an earlier one.
     Short,
 }
 
@@ -46,7 +46,7 @@ impl LineKind {
         }
     }
 
-    /// Distinct lines among so many.
+    /// The number of distinct lines among `count` lines.
     fn distinct(self, count: u64) -> u64 {
         match self {
             Self::Urls => count * 7 / 10,
@@ -54,8 +54,8 @@ impl LineKind {
         }
     }
 
-    /// Which line stands at this place. Those that came first are the popular ones: a repeat takes an earlier line with
-    /// a probability in proportion to 1 / rank, in steps of powers of two.
+    /// The index of the line at this place. Earlier lines are more popular: a repeat chooses an earlier line with a
+    /// probability proportional to 1 / rank, in steps of powers of two.
     fn index_at(self, place: u64) -> u64 {
         let new = self.distinct(place + 1);
         if new > self.distinct(place) || new == 0 {
@@ -78,7 +78,7 @@ impl LineKind {
     }
 }
 
-/// Writes the lines at these places. All processors make them.
+/// Writes the lines at these places, generated on all processors.
 pub(crate) fn write(kind: LineKind, places: Range<u64>, mut out: impl Write) -> io::Result<()> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut blocks = vec![Vec::new(); threads];
@@ -99,7 +99,7 @@ pub(crate) fn write(kind: LineKind, places: Range<u64>, mut out: impl Write) -> 
     Ok(())
 }
 
-/// One of the indices below `new`.
+/// An index below `new`, with small ones more likely.
 fn earlier(line: u64, new: u64) -> u64 {
     let steps = u64::from(new.ilog2()) + 1;
     let floor = 1 << (mix(line) % steps);
@@ -120,7 +120,7 @@ fn append(index: u64, out: &mut Vec<u8>) {
     for text in [word(0), b"/", word(4), b"-", word(8)] {
         out.extend_from_slice(text);
     }
-    // One to three words: articles are named after what they are about.
+    // One to three words, like the titles of articles.
     for place in 0..(bits >> 60) % 3 {
         out.push(b'-');
         out.extend_from_slice(word(12 + 4 * place as u32));
@@ -130,12 +130,12 @@ fn append(index: u64, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// The low bits, five to a character.
+/// The low bits, five per character.
 fn append_digits(value: u64, characters: usize, out: &mut Vec<u8>) {
     out.extend((0..characters).map(|place| DIGITS[(value >> (5 * place)) as usize % DIGITS.len()]));
 }
 
-/// The index of a line without its line break, if there is such a line.
+/// The index of a line without its line break; `None` if there is no such line.
 fn index_of(line: &[u8], expected: &mut Vec<u8>) -> Option<u64> {
     let id = line.rsplit(|&byte| byte == b'/').next().filter(|id| id.len() == ID_CHARACTERS)?;
     let value = id.iter().rev().try_fold(0, |value, byte| {
@@ -147,7 +147,7 @@ fn index_of(line: &[u8], expected: &mut Vec<u8>) -> Option<u64> {
     (expected.strip_suffix(b"\n") == Some(line)).then_some(index)
 }
 
-/// A bijection of 40-bit numbers: two rounds of odd factor and shift.
+/// A bijection of 40-bit numbers: two rounds of an odd factor and a shift.
 fn scramble(index: u64) -> u64 {
     let round = |value: u64| {
         let value = value.wrapping_mul(ODD) & ID_MASK;
@@ -161,7 +161,7 @@ fn unscramble(value: u64) -> u64 {
     round(round(value))
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's method: each turn doubles the right bits.
+/// The inverse of an odd number modulo 2^64, by Newton's method: each round doubles the correct bits.
 const fn inverse(odd: u64) -> u64 {
     let mut result = odd;
     let mut turn = 0;
@@ -172,19 +172,19 @@ const fn inverse(odd: u64) -> u64 {
     result
 }
 
-/// What is wrong with an output.
+/// The errors of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// Distinct lines of the input that the output lacks.
     lost: u64,
-    /// Lines that the output has once more than it should.
+    /// Lines that the output repeats.
     left_over: u64,
-    /// Lines that the input does not have.
+    /// Lines that are not in the input.
     strange: u64,
 }
 
 impl Verdict {
-    /// Reads an output that should have every distinct line of `count` lines once, in any order.
+    /// Reads an output that should contain each distinct line of `count` lines once, in any order.
     pub(crate) fn of(count: u64, mut output: impl BufRead) -> io::Result<Self> {
         let lines = LineKind::Urls.distinct(count);
         let mut verdict = Self { lost: lines, left_over: 0, strange: 0 };

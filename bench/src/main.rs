@@ -14,11 +14,11 @@
 //! coua-bench arrays KEYS FILE             batches of the keys in a file, for `peers.py`
 //! ```
 //!
-//! By default there are 10,000,000 items and 5 rounds. FOLDER must lie on the disk that is measured. A turn prints
-//! `name value` lines: nanoseconds a key of each step, bytes, and the counts of lost, refused and not removed keys. Each turn is a
-//! process of its own: no contestant finds the memory that another one left.
+//! The defaults are 10,000,000 items and 5 rounds. FOLDER must be on the disk to measure. A turn prints `name value`
+//! lines: nanoseconds per key of each step, bytes, and the counts of lost, refused and not removed keys. Each turn is a
+//! separate process, so that no contestant reuses the memory of another.
 //!
-//! The environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits` or `avx2`) forbids the filters all further
+//! The environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits` or `avx2`) limits the filters to these
 //! instructions of the processor.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
@@ -108,7 +108,7 @@ fn time(job: &str, rest: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The places of part I of N of so many lines.
+/// The places of part I of N of `count` lines.
 fn places(count: u64, part: &str) -> Result<Range<u64>, String> {
     let (place, of) = part.split_once('/').unwrap_or((part, ""));
     let (place, of): (u64, u64) = (number(place)?, number(of)?);

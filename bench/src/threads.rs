@@ -1,5 +1,5 @@
-//! What further threads bring: filters built from all their keys at once, and batches on one
-//! `SharedCuckooFilter`, by 1, 2, 4, ... threads.
+//! The gain from more threads: filters built from all their keys at once, and batches on one `SharedCuckooFilter`, with
+//! 1, 2, 4, ... threads.
 
 use std::hint::black_box;
 use std::thread;
@@ -9,10 +9,10 @@ use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Layout, SharedCuckooFilte
 use coua_bench::keys::keys;
 use coua_bench::timing::{BLOCK, Table};
 
-/// Keys of a batch for a filter that threads share.
+/// Keys per batch for a filter that threads share.
 const SHARED_BATCH: usize = 1 << 16;
 
-/// Adds nanoseconds by the clock for each of `keys` keys.
+/// Adds wall-clock nanoseconds for each of `keys` keys.
 fn time<T>(table: &mut Table, name: String, keys: usize, work: impl FnOnce() -> T) {
     let start = Instant::now();
     black_box(work());
@@ -25,7 +25,7 @@ fn numbers_of_threads() -> impl Iterator<Item = usize> {
     (0..).map(|power| 1 << power).take_while(move |&threads| threads <= processors)
 }
 
-/// From nothing to the full filter.
+/// Builds the full filter from nothing.
 pub(crate) fn build(items: u64, rounds: u64) {
     let hashes: Vec<KeyHash> = keys(0..items).collect();
     Table::of_rounds(&format!("{items} items, ns per key"), rounds, |table| {
@@ -38,7 +38,7 @@ pub(crate) fn build(items: u64, rounds: u64) {
     });
 }
 
-/// Filters of one kind, built in all ways.
+/// Builds filters of one kind in all ways.
 fn build_one(name: &str, builder: &CuckooFilterBuilder, hashes: &[KeyHash], table: &mut Table) {
     let items = hashes.len();
     time(table, format!("{name}: insert in batches"), items, || {
@@ -58,7 +58,7 @@ fn build_one(name: &str, builder: &CuckooFilterBuilder, hashes: &[KeyHash], tabl
     }
 }
 
-/// Batches on one filter, beside the plain filter, which takes no lock.
+/// Batches on one filter, compared with the plain filter, which takes no lock.
 pub(crate) fn shared(items: u64, rounds: u64) {
     let hashes: Vec<KeyHash> = keys(0..2 * items).collect();
     let stored = &hashes[..hashes.len() / 2];
@@ -73,7 +73,7 @@ pub(crate) fn shared(items: u64, rounds: u64) {
         row("lookup", &hashes, &mut |part| drop(black_box(plain.contains_batch(part))));
         row("remove", stored, &mut |part| drop(black_box(plain.remove_batch(part))));
         for threads in numbers_of_threads() {
-            // A filter at its very limit asks for every key whether it is new.
+            // A filter close to its limit checks for every key whether it is new.
             let capacity = items + 2 * (SHARED_BATCH * threads) as u64;
             let builder = CuckooFilter::builder().capacity(capacity).rate(1e-4);
             let builder = builder.when_full(WhenFull::Refuse);
@@ -92,7 +92,7 @@ pub(crate) fn shared(items: u64, rounds: u64) {
     });
 }
 
-/// Cuts the hashes into batches, and deals them out to the threads.
+/// Cuts the hashes into batches, and distributes them among the threads.
 fn dealt_out(hashes: &[KeyHash], threads: usize, work: &(dyn Fn(&[KeyHash]) + Sync)) {
     thread::scope(|scope| {
         for number in 0..threads {

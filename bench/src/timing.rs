@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Keys that a filter is given at a time: few enough for the caches, many enough for a batch.
+/// Keys given to a filter at a time: few enough for the caches, enough for a batch.
 pub const BLOCK: usize = 4096;
 
-/// Nanoseconds of processor time a key that `work` takes for these keys, block by block. Making the keys is not
+/// Nanoseconds of processor time per key that `work` takes for these keys, in blocks. Generating the keys is not
 /// counted, nor is time in which another process had the processor.
 pub fn timed<K>(keys: impl Iterator<Item = K>, mut work: impl FnMut(&[K])) -> f64 {
     let mut spent = Duration::ZERO;
@@ -22,7 +22,7 @@ pub fn timed<K>(keys: impl Iterator<Item = K>, mut work: impl FnMut(&[K])) -> f6
     spent.as_secs_f64() * 1e9 / f64::max(count as f64, 1.0)
 }
 
-/// Gives `work` one block of the keys after the other.
+/// Passes the keys to `work`, one block at a time.
 pub fn in_blocks<K>(mut keys: impl Iterator<Item = K>, mut work: impl FnMut(&[K])) {
     let mut block = Vec::with_capacity(BLOCK);
     loop {
@@ -35,25 +35,25 @@ pub fn in_blocks<K>(mut keys: impl Iterator<Item = K>, mut work: impl FnMut(&[K]
     }
 }
 
-/// Processor time that this thread has had.
+/// The processor time of this thread so far.
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The value in the middle.
+/// The median.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Rows of values, one of each round.
+/// Rows of values, one value per round.
 #[derive(Debug, Default)]
 pub struct Table(Vec<(String, Vec<f64>)>);
 
 impl Table {
-    /// Runs the rounds, and prints the median of each row with the least and the most of its values. A round has
-    /// all measurements, so that a disturbance hits all.
+    /// Runs the rounds, and prints the median of each row with its lowest and highest value. Each round has all
+    /// measurements, so that a disturbance affects all of them.
     #[expect(clippy::print_stdout, reason = "a benchmark prints its table")]
     pub fn of_rounds(title: &str, rounds: u64, mut round: impl FnMut(&mut Self)) {
         let mut table = Self::default();

@@ -1,4 +1,4 @@
-//! One contestant's life: it is filled to its capacity, asked, emptied.
+//! The turn of one contestant: it is filled to its capacity, looked up and emptied.
 
 use std::alloc::System;
 use std::fmt;
@@ -9,14 +9,14 @@ use coua_bench::timing::{thread_time, timed};
 
 use crate::peers::{Contestant, Plan};
 
-/// Counts what the contestants allocate. Mappings are not among it.
+/// Counts the allocations of the contestants, without mappings.
 #[global_allocator]
 static ALLOCATED: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Enough strangers for a rate of 0.001 within a hundredth, and no more.
+/// Enough strangers to measure a rate of 0.001 to a hundredth.
 const MOST_STRANGERS: u64 = 10_000_000;
 
-/// What a turn yields, by name.
+/// The results of a turn, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Turn(Vec<(&'static str, f64)>);
 
@@ -27,7 +27,7 @@ impl fmt::Display for Turn {
 }
 
 impl Turn {
-    /// Plays it.
+    /// Plays a turn.
     pub(crate) fn play<K: Key>(filter: &mut dyn Contestant<K>, plan: Plan) -> Self {
         let mut turn = Self::default();
         let refused = turn.fill(filter, plan);
@@ -43,7 +43,7 @@ impl Turn {
         turn
     }
 
-    /// Inserts all keys; those that were refused come back.
+    /// Inserts all keys; returns the refused ones.
     fn fill<K: Key>(&mut self, filter: &mut dyn Contestant<K>, plan: Plan) -> Vec<K> {
         let mut refused = Vec::new();
         let insert = timed(keys(0..plan.items), |block| filter.insert(block, &mut refused));
@@ -55,7 +55,7 @@ impl Turn {
         refused
     }
 
-    /// Looks up members and strangers; how many members were found.
+    /// Looks up members and strangers; returns the number of members found.
     fn ask<K: Key>(&mut self, filter: &dyn Contestant<K>, plan: Plan) -> u64 {
         let mut look_up = |name, numbers| {
             let mut found = 0;
@@ -75,7 +75,7 @@ impl Turn {
             return;
         }
         let mut removed = 0;
-        // As many removals as members; those of keys that it never had would take strangers away.
+        // Only removals of members: removing keys that were never added would remove others.
         let time = timed(keys(0..members), |block| {
             removed += filter.remove(block).unwrap_or(0);
         });

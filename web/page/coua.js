@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 let wasm;
-/** Its functions by prefix: `functions.bloom.load` is `bloom_load`. */
+/** The library's functions by prefix: `functions.bloom.load` is `bloom_load`. */
 const functions = { filter: {}, bloom: {}, file: {} };
 
 function ready(instance) {
@@ -17,13 +17,13 @@ function ready(instance) {
   }
 }
 
-/** Initializes the library: `bytes` are those of coua.wasm, or a compiled module. */
+/** Initializes the library: `bytes` are the contents of coua.wasm, or a compiled module. */
 export async function initialize(bytes) {
   const made = await WebAssembly.instantiate(bytes, {});
   ready(made.instance ?? made);
 }
 
-/** The same synchronously, which browsers refuse for large modules. */
+/** The same synchronously; browsers refuse this for large modules. */
 export function initializeNow(bytes) {
   ready(new WebAssembly.Instance(new WebAssembly.Module(bytes)));
 }
@@ -43,7 +43,7 @@ function kindOf(value) {
   return typeof value === "object" ? (value.constructor?.name ?? "object") : typeof value;
 }
 
-/** The bytes of a value; none if it has no bytes. */
+/** The bytes of a value; undefined if it has none. */
 function viewOf(value) {
   if (value instanceof Uint8Array) return value;
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
@@ -54,7 +54,7 @@ function viewOf(value) {
 
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** A string that can be UTF-8. Others would all become the same key. */
+/** A string that is valid in UTF-8. Invalid ones would all become the same key. */
 function wellFormed(text) {
   if (text.isWellFormed?.() ?? !loneSurrogate.test(text)) return text;
   throw new TypeError(`a key has half a surrogate pair, which UTF-8 cannot encode: ${JSON.stringify(text)}`);
@@ -94,8 +94,8 @@ function checked(number, code = "FAILED") {
   return number;
 }
 
-/** Keys, each with its length (4 bytes) before it. As with one key, strings are encoded where they are to lie. Returns
- * how many there are. */
+/** Writes keys, each preceded by its length (4 bytes). Strings are encoded in place, as for a single key. Returns the
+ * number of keys. */
 function giveKeys(iterable) {
   // The characters of a string, or the bytes of one key, are surely a mistake.
   if (typeof iterable?.[Symbol.iterator] !== "function" || typeof iterable === "string" || viewOf(iterable)) {
@@ -118,7 +118,7 @@ function giveKeys(iterable) {
   return keys.length;
 }
 
-/** The output as an answer for each key. */
+/** The output as one answer per key. */
 const outputAnswers = () => Array.from(output(), (answer) => answer === 1);
 
 const freed = new FinalizationRegistry(({ free, number }) => free(number));
@@ -127,7 +127,7 @@ const freed = new FinalizationRegistry(({ free, number }) => free(number));
 const ARRIVAL = 1;
 const GIVEN = 2;
 
-/** A value in the module's memory, which is freed with the object that refers to it. `on` are its functions. */
+/** A value in the module's memory, freed with the object that refers to it. `on` are its functions. */
 class Held {
   #number;
   constructor(on, number) {
@@ -167,7 +167,7 @@ function seedOf(seed) {
   throw new TypeError("seed must be a whole number from 0 to 2^64 - 1, and a bigint above 2^53");
 }
 
-// The options, beside the seed, in the order in which the module reads them.
+// The options except the seed, in the order in which the module reads them.
 const CUCKOO_OPTIONS = {
   capacity: whole, rate: fraction, maxItems: whole, hashBits: whole, slotsPerBucket: whole, overlapping: (value) => Number(Boolean(value)),
   whenFull: oneOf("grow", "refuse", "exceed-rate"),
@@ -188,7 +188,7 @@ function giveOptions(known, [first = {}, rate, rest = {}, ...more]) {
   const view = new DataView(new ArrayBuffer(8 * (names.length + 1)));
   view.setBigUint64(0, seedOf(options.seed ?? 0n), true);
   names.forEach((name, at) => {
-    // The library chooses what is not a number.
+    // The library chooses values that are not numbers.
     const value = options[name] === undefined ? NaN : known[name](options[name], name);
     view.setFloat64(8 + 8 * at, value, true);
   });
@@ -213,11 +213,11 @@ class Filter {
     } else {
       giveOptions(known, options);
       const found = on.new();
-      // The library's name of an option, in its only message that has one.
+      // The library's name of an option, used in the only message that has one.
       if (found < 0) throw new CouaError("BAD_OPTIONS", outputText().replace("max_items", "maxItems"));
       this[HELD] = new Held(on, found);
     }
-    // A property of its own: a filter cannot be sent to another thread, and so structuredClone says so.
+    // An own property: a filter cannot be sent to another thread, and structuredClone reports this.
     this.free = () => this[HELD].free();
   }
 
@@ -294,14 +294,14 @@ class Filter {
     return `${this.constructor.name} ${inspect(this.describe(), options)}`;
   }
 }
-// As `using filter = new CuckooFilter()` wants it.
+// For `using filter = new CuckooFilter()`.
 if (Symbol.dispose) {
   Filter.prototype[Symbol.dispose] = function () {
     this.free();
   };
 }
 
-/** Loads the bytes of `save`. */
+/** Loads the bytes written by `save`. */
 function loaded(on, bytes) {
   const view = viewOf(bytes);
   if (!view) throw new TypeError(`load needs bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
@@ -367,7 +367,7 @@ export class CuckooFilter extends Filter {
     return outputJson();
   }
 
-  /** The segments, with their slots if these are wanted, and the overflow table. */
+  /** The segments, with their slots if requested, and the overflow table. */
   table({ slots = true } = {}) {
     const { on, number } = this[HELD];
     checked(on.table(number, Number(slots)));
@@ -384,7 +384,7 @@ export class BloomFilter extends Filter {
     return new BloomFilter(loaded(functions.bloom, bytes));
   }
 
-  /** The bits alone. */
+  /** The bits only. */
   bytes() {
     const { on, number } = this[HELD];
     on.bits(number);
@@ -398,7 +398,7 @@ export function plan(items, rate) {
   return outputJson();
 }
 
-/** Inspects the file of a filter: `read(offset, length)` returns bytes of its `size`. */
+/** Inspects the file of a filter: `read(offset, length)` returns some of its `size` bytes. */
 export class FilterFile {
   #held;
   #read;
@@ -433,12 +433,12 @@ export class FilterFile {
     checked(wasm.file_key(this.#held.number));
   }
 
-  /** The contents of the log; `reading` is called with the place in the file from time to time. */
+  /** The contents of the log; `reading` is called regularly with the position in the file. */
   log(reading) {
     return this.#ask(() => wasm.file_log(this.#held.number), reading);
   }
 
-  /** Copies of a key that the log inserts and removes. */
+  /** The copies of a key that the log inserts and removes. */
   logged(table, key, reading) {
     return this.#ask(() => {
       giveKey(key);

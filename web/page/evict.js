@@ -1,11 +1,11 @@
-// Part 3: chains of evictions, and what happens when there is no room.
+// Part 3: chains of evictions, and inserts without room.
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, checkAll, stateOf, within } from "./state.js";
 import { TextbookFilter } from "./textbook.js";
 import { arrows, bucketTable, button, chart, el, field, fly, hex, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
 
-/** It refuses rather than grows, and has no limit but its slots: 16 buckets of 4. */
+/** Refuses instead of growing, with no limit but its slots: 16 buckets of 4. */
 const FULL = { capacity: 55, hashBits: 12, whenFull: "refuse" };
 const LARGE = { capacity: 467, hashBits: 24, whenFull: "refuse" };
 const SLOTS = 64;
@@ -14,7 +14,7 @@ const keyOf = (n) => BIRDS[n] ?? `bird-${n}`;
 
 const slotsOf = (table) => new Map((table.segments[0].slots ?? []).map((slot) => [slot.n, slot]));
 
-/** The moves of an insertion, the new item's last: each item that left its slot, as the tables before and after tell. */
+/** The moves of an insert, the new item last: each item that left its slot, from the tables before and after. */
 export function movesBetween(before, after) {
   const [old, now] = [slotsOf(before), slotsOf(after)];
   const changed = [...now.values()].filter((slot) => old.get(slot.n)?.r !== slot.r);
@@ -40,7 +40,7 @@ export function movesBetween(before, after) {
   return { moves: ordered, newcomer };
 }
 
-/** Tables after 0, 1, 2 ... insertions, as far as the filter takes them. */
+/** Tables after 0, 1, 2 ... inserts, until the filter is full. */
 function tablesOf(options, most) {
   const filter = new CuckooFilter(options);
   const tables = [filter.table()];
@@ -50,7 +50,7 @@ function tablesOf(options, most) {
       tables.push(filter.table());
     }
   } catch {
-    // Full: what was refused has changed nothing.
+    // Full: a refused insert has changed nothing.
   }
   return tables;
 }
@@ -131,7 +131,7 @@ export function evict(root, save) {
   compare(fight, slotCount);
 }
 
-/** Measured once, whatever the language. */
+/** Measured once for both languages. */
 let measured;
 
 async function measureChains() {

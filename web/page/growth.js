@@ -1,4 +1,4 @@
-// Part 6: a filter that grows by splitting, beside a chain of filters.
+// Part 6: a filter that grows by splitting, compared with a chain of filters.
 
 import { CuckooFilter } from "./coua.js";
 import { checkAll, stateOf, within } from "./state.js";
@@ -10,10 +10,10 @@ const GROW_STEP = 25_000;
 const GROW_MOST = 400_000;
 const STRANGERS = 20_000;
 const GROW_STEPS = GROW_MOST / GROW_STEP;
-/** It is in none of the filters: where it would lie is shown. */
+/** In none of the filters; the page shows where it would be. */
 const GROW_KEY = "kestrel";
 
-/** Both ways to grow, measured step by step; once, whatever the language. */
+/** Both ways to grow, measured step by step, once for both languages. */
 const records = [];
 let work;
 

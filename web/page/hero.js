@@ -1,4 +1,4 @@
-// The picture to begin with: a coua, and a filter that fills while one reads.
+// The opening picture: a coua, and a filter that fills while one reads.
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check } from "./state.js";
@@ -20,7 +20,7 @@ const COUA = [
   ["circle", "eye", { cx: 141, cy: 48, r: 4 }],
 ];
 
-/** The state of the filling outlives a change of the language. */
+/** The filling continues when the language changes. */
 const hero = { filter: undefined, stored: 0, timer: undefined };
 
 export function heroPicture() {

@@ -6,7 +6,7 @@ import { bucketTable, button, el, field, hex, live, number, paragraph, pause, pe
 
 const MOST_MAPPED = 1 << 17;
 
-/** Reads slices of a file that was chosen. */
+/** Reads slices of a chosen file. */
 const ofBlob = (blob) => ({
   name: blob.name ?? "sample.coua", size: blob.size,
   read: async (offset, length) => new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()),
@@ -31,7 +31,7 @@ function sample(isDamaged) {
   return new File([bytes], isDamaged ? "damaged.coua" : "sample.coua");
 }
 
-/** What was opened outlives a change of the language. */
+/** The opened file stays open when the language changes. */
 let source;
 
 export function look(root, save) {
@@ -105,7 +105,7 @@ function filterParts(context) {
   return [about, chooser, details].filter(Boolean);
 }
 
-/** What concerns the whole file. */
+/** Facts about the whole file. */
 function fileRows({ window, tables }) {
   const rows = [];
   if (window) {
@@ -120,7 +120,7 @@ function fileRows({ window, tables }) {
   return rows;
 }
 
-/** What follows the snapshot. The log may be long: it is read slice by slice while the rest is shown. */
+/** The parts after the snapshot. The log may be long: it is read in slices while the rest is shown. */
 async function showLog(about, file, { bytes, snapshotBytes }) {
   const rows = (...made) => {
     about.querySelectorAll(".log").forEach((old) => old.remove());
@@ -134,7 +134,7 @@ async function showLog(about, file, { bytes, snapshotBytes }) {
   }
 }
 
-/** Notes of a program that are named. */
+/** The most notes of a program to list. */
 const MOST_NOTES = 10;
 
 function logRows({ transactions, inserted, removed, bytes, uncommitted, notes }) {
@@ -203,7 +203,7 @@ function tableParts(context) {
     el("div", { class: "controls" }, field("lookSegment", choose), check), checked, segment, ...keyParts(context)];
 }
 
-/** Damaged segments that are named. */
+/** The most damaged segments to list. */
 const MOST_DAMAGED = 20;
 
 /** Reads every segment, as `coua verify` does, and marks those whose checksum does not match. */
@@ -214,7 +214,7 @@ async function checkSegments({ file, found, table }, map, status) {
     try {
       await file.segment(table, n);
     } catch (error) {
-      // The file cannot be read any more.
+      // The file can no longer be read.
       if (!(error instanceof CouaError)) {
         status.textContent = error.message;
         return;
@@ -253,7 +253,7 @@ function segmentMap(segments, slots, onpick) {
     context.fillStyle = damaged.has(n) ? "#e0103a" : `hsl(${215 - 190 * loads[n]} 70% ${30 + 30 * loads[n]}%)`;
     context.fillRect((n % columns) * scale, Math.floor(n / columns) * scale, scale - (scale > 2), scale - (scale > 2));
     if (!marked) return;
-    // Seen on every color, light and dark.
+    // Visible on every color, light and dark.
     for (const [color, inset] of [["#000", 1], ["#fff", 3]]) {
       context.strokeStyle = color;
       context.lineWidth = 2;

@@ -37,7 +37,7 @@ function show() {
   } }, t("language"));
   document.querySelector("header").replaceChildren(language, el("h1", {}, t("title")), heroPicture(), el("p", {}, ...rich(t("subtitle"))));
   const links = PARTS.map(([name], n) => el("li", {}, el("a", { href: `#${name}`, onclick: (event) => {
-    // The link in the address keeps the state of the page.
+    // The link in the address stores the state of the page.
     event.preventDefault();
     document.getElementById(name).scrollIntoView();
     document.getElementById(name).focus({ preventScroll: true });
@@ -65,6 +65,6 @@ proof.show = showProof;
 await initialize(await globalThis.unpacked("wasm"));
 page.language = (readLink().get("lang") ?? navigator.language).startsWith("zh") ? 1 : 0;
 show();
-// Another link that is pasted into the address of this page.
+// Another link was pasted into the address of this page.
 addEventListener("hashchange", () => location.reload());
 document.body.dataset.ready = "yes";

@@ -8,7 +8,7 @@ const STORED = 45;
 const ITEMS = 1000;
 const [FEWEST_BITS, MOST_BITS] = [5, 20];
 
-/** The small filter, the birds in it, and a stranger whose place is that of one of them. */
+/** The small filter, the birds in it, and a stranger at the place of one of them. */
 export function strangerIn() {
   const filter = new CuckooFilter(SMALL);
   const stored = BIRDS.slice(0, STORED);
@@ -23,7 +23,7 @@ export function strangerIn() {
   throw new Error("no stranger was found");
 }
 
-/** 1000 items in slots of so many bits, asked for strangers: enough of them to see some wrong answers. */
+/** 1000 items in slots of this many bits, and lookups of enough strangers for some wrong answers. */
 function measure(bits) {
   const filter = new CuckooFilter({ capacity: ITEMS, rate: Math.min(0.99, 8 / 2 ** bits) });
   filter.addMany(Array.from({ length: ITEMS }, (_, n) => `item-${n}`));
@@ -62,7 +62,7 @@ export function positives(root, save) {
       wrong: number(now.wrong), measured: percent(now.rate),
     });
     const law = Array.from({ length: MOST_BITS - FEWEST_BITS + 1 }, (_, n) => n + FEWEST_BITS);
-    // At the same load a bit more halves the rate.
+    // At the same load, one more bit halves the rate.
     const points = law.map((bits) => [bits, now.law * 2 ** (now.bits - bits)]);
     figure.replaceChildren(chart({
       label: `${t("fpCurve")}. ${text.textContent}`,

@@ -1,4 +1,4 @@
-// Part 5: removing what was never inserted, and the ninth copy.
+// Part 5: removing an item that was never inserted, and the ninth copy.
 
 import { CuckooFilter } from "./coua.js";
 import { strangerIn } from "./positives.js";

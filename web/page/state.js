@@ -1,9 +1,9 @@
-// What a part of the page shows is kept in the link, and each answer is checked against the truth.
+// The link stores what a part of the page shows, and each answer is checked against the truth.
 
 const parts = new Map();
 let given = new URLSearchParams();
 
-/** The state of a part: its fields begin as the link says, or as `defaults`. */
+/** The state of a part: its fields start with the values of the link, or of `defaults`. */
 export function stateOf(name, defaults) {
   const fields = { ...defaults };
   for (const field of Object.keys(defaults)) {
@@ -25,7 +25,7 @@ export function readLink() {
   return given;
 }
 
-/** Writes what differs from the beginning into the link. */
+/** Writes the changes from the defaults into the link. */
 export function saveLink(language) {
   const link = new URLSearchParams();
   if (language) link.set("lang", "zh");
@@ -38,10 +38,10 @@ export function saveLink(language) {
   history.replaceState(null, "", anchor ? `#${anchor}` : location.pathname + location.search);
 }
 
-/** How many answers were compared with the exact set, and how they came out. */
+/** The number of answers that were compared with the exact set, and the results. */
 export const proof = { asked: 0, falsePositives: 0, falseNegatives: 0, made: 0, show: () => {} };
 
-/** Notes an answer beside the truth. `onPurpose`: it is wrong because the page made it so. */
+/** Counts an answer against the truth. `onPurpose`: it is wrong because the page made it so. */
 export function check(answer, truth, onPurpose = false) {
   proof.asked += 1;
   if (answer && !truth) proof.falsePositives += 1;
@@ -54,7 +54,7 @@ export function check(answer, truth, onPurpose = false) {
   return answer;
 }
 
-/** Notes many answers. */
+/** Counts many answers. */
 export function checkAll(answers, truths) {
   const show = proof.show;
   proof.show = () => {};
@@ -69,5 +69,5 @@ export const BIRDS = ("kestrel merlin hobby osprey kite harrier owl wren robin s
   "wagtail warbler wheatear whimbrel wigeon wryneck avocet bittern brambling bunting buzzard chough corncrake " +
   "curlew dipper dunlin eider fulmar gannet godwit").split(" ");
 
-/** The filter of parts 2, 4 and 5: small enough to be seen whole. */
+/** The filter of parts 2, 4 and 5: small enough to show completely. */
 export const SMALL = { capacity: 49, rate: 0.03, whenFull: "refuse" };

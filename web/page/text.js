@@ -1,5 +1,5 @@
-// All words of the page: [English, Chinese]. [[name|words]] links words to the cells of that name;
-// **words** are stressed; {name} stands for a value.
+// All texts of the page: [English, Chinese]. [[name|words]] links words to the cells with that name; **words** are
+// emphasized; {name} is replaced by a value.
 
 export const TEXT = {
   title: ["How a cuckoo filter works", "布谷鸟过滤器如何工作"],

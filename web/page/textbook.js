@@ -1,11 +1,11 @@
-// The cuckoo filter of the textbooks, to be compared with: 8-bit fingerprints, XOR, and 500 evictions.
+// The cuckoo filter of the textbooks, for comparison: 8-bit fingerprints, XOR, and 500 evictions.
 
 const MOST_KICKS = 500;
 
 export const TEXTBOOK_BITS = 8;
 
 export class TextbookFilter {
-  /** `buckets` is a power of two, as XOR needs it. */
+  /** `buckets` is a power of two, as XOR requires. */
   constructor(buckets, slots = 4) {
     this.buckets = buckets;
     this.table = Array.from({ length: buckets }, () => Array(slots).fill(0));
@@ -28,7 +28,7 @@ export class TextbookFilter {
     return this.table[first].includes(fingerprint) || this.table[second].includes(fingerprint);
   }
 
-  /** Whether the insertion succeeded, and after how many evictions. A failed one loses what it evicted last. */
+  /** Whether the insert succeeded, and after how many evictions. A failed one loses the last evicted item. */
   insert(hash) {
     const { fingerprint, first, second } = this.place(hash);
     for (const bucket of [first, second]) {

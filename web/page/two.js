@@ -1,4 +1,4 @@
-// Part 2: where a key lies, step by step.
+// Part 2: the place of a key, step by step.
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, stateOf, within } from "./state.js";
@@ -6,7 +6,7 @@ import { bucketTable, el, field, fill, fly, hex, live, number, paragraph, rich, 
 
 const TWO_STEPS = 6;
 
-/** The slot that one more insertion has filled. */
+/** The slot that the next insert fills. */
 function newSlot(before, after) {
   const old = new Map((before.segments[0].slots ?? []).map((slot) => [slot.n, slot.r]));
   return after.segments[0].slots.find((slot) => old.get(slot.n) !== slot.r);
@@ -24,7 +24,7 @@ export function two(root, save) {
   const figure = el("div", { class: "figure" });
   const story = live();
 
-  /** The filter with the key in it. */
+  /** The filter with the key inserted. */
   function inserted() {
     const copy = CuckooFilter.load(filter.save());
     copy.addCopy(state.key);

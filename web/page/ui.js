@@ -1,4 +1,4 @@
-// What the parts of the page are made of.
+// The building blocks of the page.
 
 import { TEXT } from "./text.js";
 
@@ -28,7 +28,7 @@ export function percent(share) {
   return `${(100 * share).toFixed(digits)} %`;
 }
 
-/** A fingerprint in hexadecimal digits, with all its zeros. */
+/** A fingerprint in hexadecimal digits, with leading zeros. */
 export const hex = (fingerprint, bits) => fingerprint.toString(16).padStart(Math.ceil(bits / 4), "0");
 
 /** For the ticks of an axis. */
@@ -78,7 +78,7 @@ export function rich(text) {
 
 export const paragraph = (name, values) => el("p", {}, ...rich(t(name, values)));
 
-/** Marks all that has the same name in a part of the page while one of them is pointed at or focused. */
+/** Highlights everything with the same name in a part of the page while one of them is pointed at or focused. */
 export function linkCells(part) {
   const mark = (event) => {
     const names = event.target.closest?.("[data-link]")?.dataset.link.split(" ") ?? [];
@@ -97,7 +97,7 @@ export function button(name, onclick, values) {
   return el("button", { type: "button", onclick }, t(name, values));
 }
 
-/** A labelled control, and what belongs to it. */
+/** A labeled control, and its related elements. */
 export function field(name, control, ...beside) {
   control.id ||= `c${(field.last = (field.last ?? 0) + 1)}`;
   return el("span", { class: "field" }, el("label", { for: control.id }, t(name)), control, ...beside);
@@ -122,7 +122,7 @@ export function slider({ min, max, step = 1, value, text = number, oninput }) {
   return { control, shown, show };
 }
 
-/** Steps forwards and backwards. */
+/** Buttons to step forwards and backwards. */
 export function stepper(steps, get, set) {
   const place = el("span", { class: "place" });
   const move = (by) => () => {
@@ -133,7 +133,7 @@ export function stepper(steps, get, set) {
   const next = el("button", { type: "button", onclick: move(1) }, `${t("next")} ▶`);
   function show() {
     place.textContent = t("stepOf", { step: get() + 1, steps: steps() });
-    // Disabling would take the focus away.
+    // Disabling it would take the focus away.
     back.setAttribute("aria-disabled", get() === 0);
     next.setAttribute("aria-disabled", get() >= steps() - 1);
   }
@@ -141,7 +141,7 @@ export function stepper(steps, get, set) {
   return { node: el("div", { class: "controls" }, back, place, next), show };
 }
 
-/** A slot. `key` is what it holds: the same has the same color wherever it is. The text is above arrows. */
+/** A slot. `key` is its content, which has the same color everywhere. The text is above arrows. */
 export function slotCell({ text, kind, key }, attributes = {}) {
   const color = key === undefined ? {} : { class: `slot keyed ${kind}`, style: `--hue:${(key * 137) % 360}` };
   return el("span", { class: `slot ${kind}`, ...attributes, ...color }, el("b", {}, text));
@@ -172,7 +172,7 @@ export function bucketTable({ buckets, slots, label, cell, heading = (n) => ({ t
   return el("div", { class: "table", role: "img", "aria-label": label }, ...columns);
 }
 
-/** Arrows from slots of a table to others, which begin and end at their edges: what is in them stays readable. */
+/** Arrows between slots of tables, which begin and end at their edges so that the contents stay readable. */
 export function arrows(table, moves) {
   table.querySelector("svg")?.remove();
   if (moves.length === 0) return;
@@ -201,7 +201,7 @@ export function arrows(table, moves) {
 
 /** Lines and points. `x` and `y` have min, max, log, text. */
 export function chart({ label, x, y, series }) {
-  // On a phone it is drawn narrower, so that its letters are not.
+  // Narrower on a phone, so that the letters keep their size.
   const [width, height, left, right, bottom] = [Math.min(560, Math.max(300, innerWidth - 32)), 240, 64, 28, 34];
   const scale = (axis, from, to) => {
     const f = axis.log ? Math.log10 : (v) => v;
@@ -221,7 +221,7 @@ export function chart({ label, x, y, series }) {
     // A line that is still short has no room for its name.
     if (name && (dots || px(points.at(-1)?.[0] ?? x.max) > width / 2)) {
       const [[, before], [a, b]] = [points.at(-2) ?? [x.max, y.max], points.at(-1) ?? [x.max, y.max]];
-      // Of a point: above and to the right, where there is room.
+      // The label of a point: above and to the right, if there is room.
       const isRight = dots && px(a) < width * 0.7;
       const isBelow = dots || b < before;
       const [nameX, nameY] = isRight ? [px(a) + 10, py(b) - 6] : [px(a) - 4, py(b) + (isBelow ? 18 : -10)];
@@ -231,10 +231,10 @@ export function chart({ label, x, y, series }) {
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);
 }
 
-/** What a screen reader is told when it changes. */
+/** A text that a screen reader reads out when it changes. */
 export const live = () => el("p", { class: "live", role: "status" });
 
-/** Begins long work when the part that shows it comes near. */
+/** Begins long work when its part comes into view. */
 export function whenNear(node, work) {
   const watcher = new IntersectionObserver((seen) => {
     if (!seen.some((entry) => entry.isIntersecting)) return;
@@ -244,5 +244,5 @@ export function whenNear(node, work) {
   watcher.observe(node);
 }
 
-/** Lets the page breathe during long work. */
+/** Lets the page respond during long work. */
 export const pause = () => new Promise((done) => setTimeout(done));

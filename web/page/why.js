@@ -8,7 +8,7 @@ const FIRST = BIRDS.slice(0, 8).join(" ");
 const BLOOM_BITS = 128;
 const CUCKOO = { capacity: 16, rate: 0.03, whenFull: "refuse" };
 
-/** Memory of a set of strings: a table with slots for 8/7 of them, a power of two, and the texts. */
+/** The memory of a set of strings: a table of slots for 8/7 of them, rounded up to a power of two, and the texts. */
 function setBytes(all) {
   const slots = 2 ** Math.ceil(Math.log2(Math.max(4, (all.size * 8) / 7)));
   return slots * 25 + [...all].reduce((sum, word) => sum + word.length + 16, 0);
@@ -22,7 +22,7 @@ export function why(root, save) {
   const status = live();
   const word = () => input.value.trim().replace(/\s+/g, "-");
 
-  /** All three, as the words of the state make them. A removed word stays in the Bloom filter. */
+  /** All three, built from the words of the state. A removed word stays in the Bloom filter. */
   function made() {
     const bloom = new BloomFilter({ bits: BLOOM_BITS, probes: 5 });
     const cuckoo = new CuckooFilter(CUCKOO);
@@ -30,7 +30,7 @@ export function why(root, save) {
     split(state.gone).forEach((gone) => bloom.add(gone));
     for (const each of split(state.words)) {
       bloom.add(each);
-      // Also a word that looks like another one.
+      // Includes a word that looks like another one.
       cuckoo.addCopy(each);
       set.add(each);
     }

@@ -1,15 +1,15 @@
-//! Have the filter's calls become more expensive? Instructions are counted, not time, so that a busy machine
-//! gives the same answer.
+//! Checks whether the filter's calls have become more expensive. Instructions are counted instead of time, so that a
+//! busy machine gives the same answer.
 //!
 //! ```text
-//! guard           compare with guard.txt; fail if a count lies more than 5 % above its record
-//! guard record    write the counts into guard.txt
+//! guard           compare with guard.txt; fail if a count is more than 5 % above its record
+//! guard record    write the counts to guard.txt
 //! guard only WORD compare the cases whose names contain the word
-//! guard play CASE do the work of one case: what runs under valgrind
+//! guard play CASE run one case: the command for valgrind
 //! ```
 //!
-//! Counts belong to a compiler: with another one than that of the record, differences are printed and nothing fails.
-//! With `CARGO_INCREMENTAL=1` the compiler inlines less, and single calls count up to 15 % more.
+//! Counts belong to a compiler: with another compiler than the recorded one, differences are printed and nothing fails.
+//! With `CARGO_INCREMENTAL=1` the compiler inlines less, and single calls take up to 15 % more instructions.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
 
@@ -26,21 +26,20 @@ use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Key, KeyHash, Layout, 
 use coua_bench::keys::{ABSENT, keys, mix};
 use coua_bench::timing::BLOCK;
 
-/// Where the counts are recorded.
+/// The file of recorded counts.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guard.txt");
-/// The part of its record by which a count may exceed it.
+/// The largest share by which a count may exceed its record.
 const SLACK: f64 = 0.05;
-/// The function within which callgrind counts, as it prints names.
+/// The function in which callgrind counts, as callgrind prints its name.
 const SYMBOL: &str = "*guard::counted*";
-/// Items in the filter. So many that the filters have 8 segments and more, for interleaved
-/// eviction chains have nothing to do in one.
+/// Items in the filter: enough for at least 8 segments, because interleaved eviction chains need several.
 const ITEMS: u64 = 300_000;
-/// Items in the filter at 90 % load, where all of them make 95 %.
+/// Items in the filter at 90 % load, if all items make 95 %.
 const BEFORE_THE_STRETCH: u64 = ITEMS * 90 / 95;
-/// Keys of a stream with 57 repeats in a hundred.
+/// Keys of a stream with 57 % repeats.
 const STREAM: u64 = ITEMS * 100 / 43;
 
-/// Counts by the names of their cases.
+/// Counts by case name.
 type Counts = BTreeMap<String, f64>;
 
 fn main() -> ExitCode {
@@ -92,7 +91,7 @@ fn check(word: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Replaces all but the comment at the head of the file.
+/// Replaces everything except the comment at the start of the file.
 fn record() -> Result<(), String> {
     let (text, compiler) = (read()?, compiler()?);
     let head = text.split_inclusive('\n').take_while(|line| line.starts_with('#'));
@@ -102,7 +101,7 @@ fn record() -> Result<(), String> {
     fs::write(FILE, text).map_err(|why| format!("{FILE}: {why}"))
 }
 
-/// The compiler and the counts of the file's text.
+/// Parses the text of the file into the compiler and the counts.
 fn parse(text: &str) -> Result<(String, Counts), String> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let mut fields = lines.map(|line| line.rsplit_once('\t').ok_or(line));
@@ -118,11 +117,11 @@ fn parse(text: &str) -> Result<(String, Counts), String> {
     Ok((compiler.to_owned(), counts?))
 }
 
-/// What a count says beside its record.
+/// A count compared with its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Same,
-    /// Record it, or a later loss hides.
+    /// Must be recorded, or it would hide a later loss.
     Fewer,
     More,
     NotRecorded,
@@ -137,7 +136,7 @@ fn verdict(known: f64, count: f64) -> Verdict {
     }
 }
 
-/// Compiler and target, as `rustc` tells them.
+/// The compiler and target that `rustc` reports.
 fn compiler() -> Result<String, String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let done = Command::new(rustc).args(["--version", "--verbose"]).output();
@@ -147,7 +146,7 @@ fn compiler() -> Result<String, String> {
     Ok(format!("rustc {} for {}", field("release: "), field("host: ")))
 }
 
-/// Counts the cases whose names contain the word, as many at once as there are processors.
+/// Counts the cases whose names contain the word, one per processor at a time.
 fn count(word: &str) -> Result<Counts, String> {
     let cases: Vec<Case> = Case::all().filter(|case| case.to_string().contains(word)).collect();
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -166,7 +165,7 @@ fn count(word: &str) -> Result<Counts, String> {
     Ok(counts?.into_iter().flatten().collect())
 }
 
-/// Instructions a key: this program plays the case under callgrind.
+/// Instructions per key: this program runs the case under callgrind.
 fn instructions(case: Case) -> io::Result<f64> {
     let file = tempfile::NamedTempFile::new()?;
     let mut valgrind = Command::new("valgrind");
@@ -191,18 +190,18 @@ fn instructions(case: Case) -> io::Result<f64> {
     }
 }
 
-/// What filter it is.
+/// The kind of filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// Buckets of 4, the bits of a rate of 0.001, planned for 95 % load.
+    /// Buckets of 4, the bits for a rate of 0.001, planned for 95 % load.
     Narrow,
-    /// Buckets of 4 that keep all 64 bits of the hash: slots too wide for two in a word.
+    /// Buckets of 4 with all 64 bits of the hash: two slots do not fit into a word.
     Wide,
-    /// Overlapping buckets of 2, the bits of a rate of 0.001.
+    /// Overlapping buckets of 2, the bits for a rate of 0.001.
     Overlapping,
 }
 
-/// What is done with it.
+/// The measured operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     InsertBatch,
@@ -236,12 +235,12 @@ const CALLS: [(Call, &str); 13] = [
     (Call::CopiesBatch, "insert in batches while growing, 57 % repeats"),
 ];
 
-/// A piece of work.
+/// A measured case.
 #[derive(Clone, Copy)]
 struct Case {
     shape: Shape,
     call: (Call, &'static str),
-    /// With the instructions of every processor alone, as other processors than x86 run it.
+    /// With only the instructions that every processor has, as on processors other than x86.
     is_portable: bool,
 }
 
@@ -254,7 +253,7 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// All of them.
+    /// All cases.
     fn all() -> impl Iterator<Item = Self> {
         let of_shapes = |is_portable| {
             let case = move |shape, call| Self { shape, call, is_portable };
@@ -268,7 +267,7 @@ impl Case {
         of_shapes(false).chain(of_shapes(true).filter(has_portable))
     }
 
-    /// Keys that [`play`](Self::play) counts.
+    /// The number of keys for which [`play`](Self::play) counts.
     fn keys(self) -> u64 {
         match self.call.0 {
             Call::LastStretch => ITEMS - BEFORE_THE_STRETCH,
@@ -277,7 +276,7 @@ impl Case {
         }
     }
 
-    /// Does the work; what belongs to the count runs within [`counted`].
+    /// Runs the case; the counted part runs within [`counted`].
     fn play(self) -> Result<(), BuildError> {
         let call = self.call.0;
         let mut filter = builder(self.shape, call).build()?;
@@ -335,8 +334,7 @@ impl Case {
     }
 }
 
-/// Starts small if it is growing; else has room for all items from the start, and for no more where that is
-/// allowed to be said.
+/// A growing filter starts small; any other has room for exactly all items, or for more if that cannot be chosen.
 fn builder(shape: Shape, call: Call) -> CuckooFilterBuilder {
     let is_growing = matches!(call, Call::Growing | Call::CopiesBatch);
     let builder = CuckooFilter::builder().capacity(if is_growing { 0 } else { ITEMS });
@@ -349,11 +347,11 @@ fn builder(shape: Shape, call: Call) -> CuckooFilterBuilder {
     if is_growing { builder.max_items(most) } else { builder.when_full(WhenFull::Refuse) }
 }
 
-/// Callgrind counts between entry and return of this function, which it finds by its name.
+/// Callgrind counts between entry and return of this function, which it finds by name.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();
-    // Something after the call, so that it is no jump, and the function is left after the work.
+    // A statement after the call, which prevents a tail call: the function returns after the work.
     black_box(());
 }
 
@@ -363,7 +361,7 @@ fn insert(filter: &mut CuckooFilter, keys: &[KeyHash]) {
     }
 }
 
-/// Every key has its first occurrence, and between these are repeats of earlier ones.
+/// First occurrences of all keys, with repeats of earlier ones in between.
 fn with_repeats() -> Vec<KeyHash> {
     let number = |n: u64| {
         let new = n * ITEMS / STREAM;
@@ -382,7 +380,7 @@ fn insert_unique(filter: &mut CuckooFilter) {
     });
 }
 
-/// Inserts all keys, and asks for some of which half are there.
+/// Inserts all keys, and looks up keys of which half are present.
 fn look_up<K: Key>(filter: &mut CuckooFilter, key: impl Fn(u64) -> K) {
     for n in 0..ITEMS {
         black_box(filter.insert(key(mix(n))).is_ok());
@@ -395,12 +393,12 @@ fn look_up<K: Key>(filter: &mut CuckooFilter, key: impl Fn(u64) -> K) {
     });
 }
 
-/// Keys of which half are there, in an order that cannot be predicted.
+/// Keys of which half are present, in an unpredictable order.
 fn half_present() -> impl Iterator<Item = u64> {
     (0..ITEMS).map(|n| mix(if mix(!n) & 1 == 1 { n + ABSENT } else { n }))
 }
 
-/// A short string of hexadecimal digits, 16 bytes.
+/// A string of 16 hexadecimal digits.
 fn text(number: u64) -> [u8; 16] {
     std::array::from_fn(|place| b"0123456789abcdef"[(number >> (4 * place)) as usize % 16])
 }

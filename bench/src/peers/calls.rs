@@ -1,4 +1,4 @@
-//! Filters that are asked key by key.
+//! Filters with calls for single keys.
 
 #![expect(clippy::unnecessary_wraps, reason = "this is what entries make")]
 
@@ -6,7 +6,7 @@ use coua_bench::keys::Key;
 
 use super::{Contestant, Made};
 
-/// A loop of single calls. They are types of their own, so that each is inlined.
+/// A loop of single calls. The calls have types of their own, so that each is inlined.
 struct Calls<P, A, H, T> {
     filter: P,
     add: A,
@@ -14,8 +14,8 @@ struct Calls<P, A, H, T> {
     take: Option<T>,
 }
 
-/// A filter that cannot remove, with the calls that add a key (false if the filter says it has not taken it) and
-/// look one up.
+/// A filter that cannot remove, with its calls to add a key (false if the filter reports that it has not) and to look
+/// one up.
 pub(super) fn calls<K: Key, P: 'static>(
     filter: P,
     add: impl Fn(&mut P, &K) -> bool + 'static,
@@ -24,7 +24,7 @@ pub(super) fn calls<K: Key, P: 'static>(
     Ok(Box::new(Calls { filter, add, has, take: None::<fn(&mut P, &K) -> bool> }))
 }
 
-/// As [`calls`], and the call that removes a key: whether it was there.
+/// As [`calls`], with a call that removes a key and returns whether it was present.
 pub(super) fn calls_and_removal<K: Key, P: 'static>(
     filter: P,
     add: impl Fn(&mut P, &K) -> bool + 'static,

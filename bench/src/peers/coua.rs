@@ -34,7 +34,7 @@ fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
-/// Key by key. Large tables are mappings, which the counting allocator does not see.
+/// Single keys. Large tables are mappings, which the counting allocator does not see.
 struct Singles(CuckooFilter);
 
 impl<K: Key> Contestant<K> for Singles {
@@ -55,7 +55,7 @@ impl<K: Key> Contestant<K> for Singles {
     }
 }
 
-/// A block is one batch.
+/// One batch per block.
 struct Batches(CuckooFilter);
 
 impl Batches {

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use super::calls::calls_and_removal as calls;
 use super::{Entry, Made, Plan};
 
-/// The hasher that these crates want named.
+/// The hasher type that these crates require.
 #[expect(clippy::disallowed_types, reason = "that of the peers' users")]
 type Sip = std::collections::hash_map::DefaultHasher;
 
@@ -38,7 +38,8 @@ fn cuckoofilter<K: Key>(plan: Plan) -> Made<K> {
     calls(filter, |f, k| f.add(k).is_ok(), |f, k| f.contains(k), |f, k| f.delete(k))
 }
 
-/// The default but for its random source, which is bound to one thread: the same one with a fixed seed.
+/// The default, except that its random source, which is bound to one thread, is replaced by the same one with a fixed
+/// seed.
 fn scalable<K: Key>(plan: Plan) -> Made<K> {
     let filter: Scalable<K> = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
         .initial_capacity(plan.items as usize)
@@ -62,7 +63,7 @@ fn autoscale<K: Key>(plan: Plan) -> Made<K> {
     calls(filter, add, |f, k| f.contains(k), |f, k| f.remove(k))
 }
 
-/// It has widths of 4, 8, 16 and 32 bits.
+/// The crate has widths of 4, 8, 16 and 32 bits.
 fn atomic<K: Key>(plan: Plan) -> Made<K> {
     let wanted = (8.0 / plan.rate).log2().ceil() as usize;
     let width = [4, 8, 16, 32].into_iter().find(|&bits| bits >= wanted).unwrap_or(32);

@@ -1,4 +1,4 @@
-//! Who takes part, one file a family.
+//! The contestants, one file per family.
 
 #[cfg(feature = "peers")]
 mod calls;
@@ -10,44 +10,43 @@ mod others;
 
 use coua_bench::keys::Key;
 
-/// A filter that is asked in blocks of keys. How it works a block off, key by key or all at once, is its own
-/// affair.
+/// A filter with an interface of blocks of keys. It may process a block key by key or at once.
 pub(crate) trait Contestant<K: Key> {
-    /// Adds the keys. Those that the filter says it has not taken are put into `refused`.
+    /// Adds the keys. Keys that the filter reports as not added go into `refused`.
     fn insert(&mut self, keys: &[K], refused: &mut Vec<K>);
 
-    /// Called once after the last insert: filters that are built from all keys do it here.
+    /// Called once after the last insert: filters that are built from all keys are built here.
     fn seal(&mut self) {}
 
-    /// How many of the keys the filter says are present.
+    /// The number of keys that the filter reports as present.
     fn contains(&self, keys: &[K]) -> u64;
 
-    /// Removes the keys: how many the filter says were there. None: it cannot remove.
+    /// Removes the keys. Returns the number that the filter reports as removed, or `None` if it cannot remove.
     fn remove(&mut self, _keys: &[K]) -> Option<u64> {
         None
     }
 
-    /// Bytes in use, where the counting allocator does not see them all.
+    /// Bytes in use, if the counting allocator does not see them all.
     fn memory_bytes(&self) -> Option<usize> {
         None
     }
 }
 
-/// How large and how exact a filter is to be.
+/// The size and accuracy of a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// Items the filter must take.
+    /// The number of items that the filter must hold.
     pub(crate) items: u64,
-    /// The false-positive rate asked for. Contestants of fixed width ignore it.
+    /// The requested false-positive rate. Contestants of fixed width ignore it.
     pub(crate) rate: f64,
 }
 
-/// A contestant, or why there is none.
+/// A contestant, or the reason why there is none.
 pub(crate) type Made<K> = Result<Box<dyn Contestant<K>>, String>;
 
 /// A line of the table.
 pub(crate) struct Entry<K> {
-    /// The crate, and the way it is used.
+    /// The crate, and how it is used.
     pub(crate) name: &'static str,
     pub(crate) make: fn(Plan) -> Made<K>,
 }
@@ -68,8 +67,8 @@ mod tests {
 
     const ITEMS: u64 = 10_000;
 
-    /// Every entry keeps what it took and finds few strangers. A crate that displaces a stranger when it is
-    /// full, or loses fingerprints, shows here; the table counts that, so a few are let through.
+    /// Checks that an entry finds what it added and few strangers. A crate that drops fingerprints when it is full, or
+    /// loses them otherwise, fails here; the table counts lost keys, so a few are tolerated.
     fn honest<K: Key>(entry: &Entry<K>) {
         let present: Vec<K> = keys(0..ITEMS).collect();
         let mut filter = (entry.make)(Plan { items: ITEMS, rate: 0.001 }).expect(entry.name);

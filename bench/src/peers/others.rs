@@ -29,7 +29,7 @@ fn fastbloom<K: Key>(plan: Plan) -> Made<K> {
     calls(builder.expected_items(plan.items as usize), add, |f, k| f.contains(k))
 }
 
-/// As many whole bits a key as Coua's formula asks for.
+/// The bits per key of Coua's formula, rounded up.
 fn split_blocks<K: Key>(plan: Plan) -> Made<K> {
     let sized = BlockedBloomPlan::for_rate(plan.items, plan.rate);
     let bytes = sized.map_err(|error| error.to_string())?.bytes();
@@ -42,18 +42,18 @@ fn split_blocks<K: Key>(plan: Plan) -> Made<K> {
     calls(filter, add, |f, k| f.contains_hash(hash(k)))
 }
 
-/// A short string lies in the set itself, as in a set of small strings.
+/// Short strings are stored in the set itself, as in a set of small strings.
 fn hash_set<K: Key>(plan: Plan) -> Made<K> {
     let set = HashSet::<K>::with_capacity(plan.items as usize);
     calls_and_removal(set, |s, k| s.insert(*k), |s, k| s.contains(k), |s, k| s.remove(k))
 }
 
-/// For those that take hashes: those of XXH3.
+/// XXH3, for crates that take hashes.
 fn hash(key: &impl Key) -> u64 {
     KeyHasher::default().hash(key).to_u64()
 }
 
-/// It is built once from all keys: no later insert, no removal.
+/// Built once from all keys: no later insert, no removal.
 #[derive(Default)]
 struct Fuse {
     hashes: Vec<u64>,
@@ -66,7 +66,7 @@ impl<K: Key> Contestant<K> for Fuse {
     }
 
     fn seal(&mut self) {
-        // Without a filter every key counts as lost, which the table shows.
+        // Without a filter every key counts as lost, as the table shows.
         self.filter = BinaryFuse16::try_from(&self.hashes).ok();
         self.hashes = Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Files depend on the layers below them, and never in a circle, and a name stands once. `ARCHITECTURE.md` draws the
+//! Files depend only on the layers below them, without cycles, and names are unique. `ARCHITECTURE.md` draws the
 //! layers.
 
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use coua_dev::{Layers, check_names};
 
-/// Where the command line is known.
+/// The only files that know the command line.
 const WITH_CLAP: [&str; 3] = ["args", "commands", "cli.rs"];
 
-/// From below to above. What stands in one row does not depend on each other, but within a folder.
+/// Lowest layer first. Files in one row do not depend on each other, except within a folder.
 const ROWS: [&[&str]; 16] = [
     &["platform"],
     &["terminal"],

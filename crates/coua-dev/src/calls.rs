@@ -1,4 +1,4 @@
-//! Which function calls which.
+//! The calls between functions.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::paths::{imports, names};
 use crate::source::{Sources, is_for_tests};
 use crate::types::{Scope, Ty, TypeId};
 
-/// A call that stands in a function.
+/// A call in a function.
 pub(crate) struct Call {
     pub(crate) from: FunctionId,
     pub(crate) to: FunctionId,
     pub(crate) line: usize,
-    /// Whether this very function is meant. Otherwise it is one of those that the call may lead to: of a trait's
-    /// implementations, or of a value that is made here to be run.
+    /// Whether exactly this function is called. Otherwise it is one of several possible ones: the implementations of a
+    /// trait, or the methods of a value that is created here to be run later.
     pub(crate) is_certain: bool,
 }
 
-/// A name of another file that a file uses, but in calls.
+/// A use of a name of another file, other than a call.
 pub(crate) struct Mention {
     pub(crate) from: usize,
     pub(crate) to: usize,
@@ -54,8 +54,8 @@ impl Uses {
     }
 }
 
-/// Methods of the standard library's types: those of the crate that have such a name are known by their receivers
-/// only.
+/// Methods of the standard library's types: methods of the crate with these names are resolved only if the type of the
+/// receiver is known.
 const COMMON: &str = " add all and and_then any append as_bytes as_deref as_mut as_mut_slice as_path as_ptr as_ref \
     as_slice as_str borrow borrow_mut build by_ref bytes capacity chain chars checked_add checked_mul checked_sub \
     chunks clear clone cloned cmp collect compare_exchange contains contains_key copied copy_from_slice count \
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                 }
             }
             Item::Use(it) => {
-                // What it exports again, a module does not use itself.
+                // A re-export is not a use by the module.
                 if matches!(it.vis, Visibility::Inherited) {
                     self.visit_item_use(it);
                 }
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         self.locals.pop();
     }
 
-    /// Names of a pattern get their types.
+    /// Binds the names of a pattern to their types.
     fn bind(&mut self, pattern: &Pat, ty: &Ty) {
         match pattern {
             Pat::Ident(it) => {
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Of a struct or a variant of the crate.
+    /// The fields of a struct or a variant of the crate.
     fn fields_of(&self, path: &syn::Path) -> Option<BTreeMap<String, Ty>> {
         let mut path = names(path);
         if path[0] == "Self" {
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         fields.iter().map(|(name, ty)| (name.clone(), of(ty))).collect()
     }
 
-    /// What is known of an expression's type.
+    /// The type of an expression, as far as known.
     fn ty(&self, expression: &Expr) -> Ty {
         match expression {
             Expr::Path(it) if it.qself.is_none() => match &names(&it.path)[..] {
@@ -388,8 +388,8 @@ impl<'a> Reader<'a> {
         function.output.map_or(Ty::Unknown, |ty| self.index.type_of(&scope, ty))
     }
 
-    /// The functions that a method call may mean, by its receiver or, if that is not known, its name. A type of
-    /// another crate has methods of the crate's traits only.
+    /// The functions that a method call may call, by its receiver or, if that is not known, by its name. A type of
+    /// another crate only has methods of the crate's traits.
     fn methods(&self, receiver: &Ty, name: &str) -> Vec<FunctionId> {
         if let Ty::Own(id) = receiver {
             let found = self.index.methods(*id, name);
@@ -408,7 +408,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// What a path means as a value.
+    /// The value of a path.
     fn value(&self, path: &[String]) -> Value {
         let of_type = |id: TypeId, name: &String| {
             if self.index.types[id].variants.contains_key(name) {
@@ -434,8 +434,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of these functions is called; which, is certain if one file has them all. Otherwise each is for another
-    /// argument of the type.
+    /// Records a call of these functions. It is certain if they are all in one file; otherwise each is for another type
+    /// of argument.
     fn call(&mut self, to: &[FunctionId], line: usize) {
         let file = |id: &FunctionId| self.index.functions[*id].file;
         if to.iter().any(|id| file(id) != file(&to[0])) {
@@ -451,14 +451,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Each of these functions may be called.
+    /// Records that each of these functions may be called.
     fn may_call(&mut self, to: &[FunctionId], line: usize) {
         let Some(from) = self.function else { return };
         let calls = to.iter().map(|&to| Call { from, to, line, is_certain: false });
         self.uses.calls.extend(calls);
     }
 
-    /// A value that is made here may be made to be run.
+    /// Records that a value created here may be run later.
     fn make(&mut self, id: TypeId, line: usize) {
         self.may_call(&self.index.trait_functions(id), line);
     }
@@ -466,7 +466,7 @@ impl<'a> Reader<'a> {
     fn mention(&mut self, path: &[String], line: usize) {
         let Some((definition, _)) = self.index.resolve(self.scope.module, path) else { return };
         let to = self.index.file_of(&definition);
-        // The type that an `impl` block is for.
+        // The type of an `impl` block.
         let is_here = |id| self.index.implemented.contains(&(self.file, id));
         let is_own = matches!(definition, Definition::Type(id) if is_here(id));
         if to != self.file && !is_own {
@@ -489,7 +489,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_item(&mut self, item: &'ast Item) {
         match item {
-            // Of a function's body.
+            // A function within a function's body.
             Item::Fn(it) => self.read_function(None, &it.sig, &it.block),
             Item::Impl(_) => self.read_item(item),
             item => visit::visit_item(self, item),
@@ -617,7 +617,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         for Arm { pat, body, .. } in &it.arms {
             self.within(|reader| {
                 reader.bind(pat, &ty);
-                // With its guard.
+                // With the guard of the arm.
                 reader.visit_pat(pat);
                 reader.visit_expr(body);
             });
@@ -633,7 +633,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         });
     }
 
-    /// Most macros take expressions; of others the first one is read.
+    /// Most macros take expressions; of other macros only the first argument is read.
     fn visit_macro(&mut self, it: &'ast Macro) {
         let tokens = &it.tokens;
         let all = Punctuated::<Expr, Token![,]>::parse_terminated;

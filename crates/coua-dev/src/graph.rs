@@ -1,4 +1,4 @@
-//! Which file depends on which, and whether it may.
+//! The dependencies between files, and which are allowed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
@@ -8,38 +8,38 @@ use crate::calls::Uses;
 use crate::index::Index;
 use crate::source::Sources;
 
-/// How the files of a crate may depend on each other. Files have their paths below `src`, without `.rs` and `/mod`; a
-/// folder's name stands for all that is in it.
+/// The allowed dependencies between the files of a crate. Files are named by their paths below `src`, without `.rs` and
+/// `/mod`; the name of a folder means everything in it.
 ///
-/// A file depends on another one if it imports from it, or if one of its functions calls a function that the other one
-/// defines. That an `impl` block needs the name of its type is no dependency.
+/// A file depends on another if it imports from it, or if one of its functions calls a function that the other defines.
+/// An `impl` block for a type of another file is not a dependency.
 pub struct Layers<'a> {
-    /// From below to above. Files depend on rows below theirs, and on their own folder. Without rows, only circles
+    /// Lowest layer first. Files may depend on rows below theirs, and on their own folder. Without rows, only cycles
     /// are faults.
     pub rows: &'a [&'a [&'a str]],
-    /// Dependencies that are not to be, and are there: each from a file to another one.
+    /// Existing dependencies that should not exist: each from one file to another.
     pub known: &'a [(&'a str, &'a str)],
 }
 
-/// The dependencies of files, each with the places that make it.
+/// The dependencies of files, each with the places that cause it.
 pub struct Graph {
     files: Vec<String>,
     edges: BTreeMap<(usize, usize), Vec<String>>,
 }
 
 impl Layers<'_> {
-    /// Fails unless the sources in `folder` are layered so.
+    /// Fails unless the sources in `folder` follow these layers.
     ///
     /// # Panics
     ///
     /// If a file depends on a row above its own or on another folder of its row, if files depend on each other in a
-    /// circle, or if a known dependency is no fault (any more).
+    /// cycle, or if a known dependency is not a fault (any more).
     pub fn check(&self, folder: &str) {
         let faults = self.faults(&Graph::new(&Sources::read(Path::new(folder))));
         assert!(faults.is_empty(), "{folder}:\n{}", faults.join("\n"));
     }
 
-    /// What is wrong.
+    /// The violations, as messages.
     pub fn faults(&self, graph: &Graph) -> Vec<String> {
         let mut faults = Vec::new();
         for name in self.rows.iter().copied().flatten() {
@@ -92,7 +92,7 @@ impl Layers<'_> {
 }
 
 impl Graph {
-    /// Of a crate.
+    /// The graph of a crate.
     pub fn new(sources: &Sources) -> Self {
         let index = Index::new(sources);
         let uses = Uses::of(sources, &index);
@@ -113,13 +113,13 @@ impl Graph {
         Self { files: files.clone(), edges }
     }
 
-    /// The circles of all files, as a message.
+    /// The cycles of all files, as messages.
     pub fn knots(&self) -> Vec<String> {
         let edges = self.edges.keys().copied().collect();
         knots(self.files.len(), &edges).iter().map(|knot| self.show(knot, &edges)).collect()
     }
 
-    /// Why one file depends on another; nothing if it does not.
+    /// The reasons why one file depends on another; empty if it does not.
     pub fn reasons(&self, from: &str, to: &str) -> &[String] {
         let edge = self.file(from).zip(self.file(to));
         edge.and_then(|edge| self.edges.get(&edge)).map_or(&[], Vec::as_slice)
@@ -129,7 +129,7 @@ impl Graph {
         self.files.iter().position(|file| file == name)
     }
 
-    /// A dependency, and why it is there.
+    /// A dependency, and its reason.
     fn arrow(&self, from: usize, to: usize) -> String {
         let reasons = &self.edges[&(from, to)];
         let more = match reasons.len() {
@@ -139,7 +139,7 @@ impl Graph {
         format!("{} -> {}: {}{more}", self.files[from], self.files[to], reasons[0])
     }
 
-    /// A knot: its shortest circle, then what else ties it.
+    /// A set of files in a cycle: its shortest cycle, then its other dependencies.
     fn show(&self, knot: &BTreeSet<usize>, edges: &BTreeSet<(usize, usize)>) -> String {
         let inner: BTreeSet<_> = edges
             .iter()
@@ -165,12 +165,12 @@ impl Graph {
     }
 }
 
-/// Whether a file has this name, or is in a folder that has it.
+/// Whether a file has this name, or is in a folder with this name.
 fn is_in(file: &str, name: &str) -> bool {
     file.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The sets of files each of which depends on each other one, in some steps.
+/// The sets of files that all depend on each other, directly or not.
 fn knots(files: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<BTreeSet<usize>> {
     let reached: Vec<BTreeSet<_>> = (0..files).map(|file| reached(edges, file)).collect();
     let mut knots: Vec<_> = (0..files)
@@ -199,7 +199,7 @@ fn reached(edges: &BTreeSet<(usize, usize)>, from: usize) -> BTreeSet<usize> {
     reached
 }
 
-/// The shortest way from one file to another, both included.
+/// The shortest path from one file to another, both included.
 fn way(edges: &BTreeSet<(usize, usize)>, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut came = BTreeMap::from([(from, from)]);
     let mut next = VecDeque::from([from]);

@@ -1,4 +1,4 @@
-//! What a crate defines, and what its names mean.
+//! The definitions of a crate, and the resolution of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use crate::types::{Scope, Ty, TypeId};
 /// A function of the crate, by number.
 pub(crate) type FunctionId = usize;
 
-/// What a name stands for.
+/// The definition of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Definition {
     Module(String),
     Type(TypeId),
     Function(Vec<FunctionId>),
-    /// A constant, macro or the like, in a file.
+    /// A constant, macro or similar, in a file.
     Other(usize),
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct TypeDefinition<'a> {
     pub(crate) file: usize,
     pub(crate) fields: BTreeMap<String, &'a Type>,
     pub(crate) variants: BTreeMap<String, &'a Fields>,
-    /// What an alias stands for, or what a type is read as (`Deref`).
+    /// The target of an alias, or of `Deref`.
     pub(crate) target: Option<&'a Type>,
     pub(crate) is_trait: bool,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Function<'a> {
     pub(crate) module: &'a str,
     pub(crate) file: usize,
     pub(crate) line: usize,
-    /// The type that its `impl` block is for, or the trait that it stands in.
+    /// The type of its `impl` block, or its trait.
     pub(crate) owner: Option<TypeId>,
     /// The trait of the crate that it implements.
     pub(crate) implements: Option<TypeId>,
@@ -67,7 +67,7 @@ pub(crate) struct Index<'a> {
     pub(crate) implemented: BTreeSet<(usize, TypeId)>,
     modules: BTreeMap<String, Names>,
     methods: BTreeMap<(TypeId, String), Vec<FunctionId>>,
-    /// The types, of the crate or not, that have a method of a name.
+    /// The types, of the crate or not, that have a method with this name.
     owners: BTreeMap<String, BTreeSet<String>>,
     /// The traits of the crate that a type implements.
     traits: BTreeMap<TypeId, BTreeSet<TypeId>>,
@@ -244,18 +244,18 @@ impl<'a> Index<'a> {
         self.name(&module.path, name, Definition::Other(module.file));
     }
 
-    /// Several functions may have one name, each for another processor or system.
+    /// Several functions may have the same name, each for another processor or system.
     fn name(&mut self, module: &str, name: &str, definition: Definition) {
         let defined = &mut self.modules.get_mut(module).expect("a module").defined;
         match (defined.get_mut(name), definition) {
             (Some(Definition::Function(all)), Definition::Function(more)) => all.extend(more),
-            // A function may have the name of a module.
+            // A function may have the same name as a module.
             (Some(Definition::Module(_)), Definition::Function(_)) => {}
             (_, definition) => drop(defined.insert(name.to_owned(), definition)),
         }
     }
 
-    /// What a path stands for, and its names after that.
+    /// Resolves a path to a definition and the names after it.
     pub(crate) fn resolve<'p>(
         &self,
         module: &str,
@@ -298,7 +298,7 @@ impl<'a> Index<'a> {
             return Some(definition.clone());
         }
         if let Some(path) = names.used.get(name) {
-            // `use name::more;` names a crate, unless the module has such a child.
+            // `use name::more;` refers to a crate, unless the module has such a child.
             if path.first().is_some_and(|first| first == name) {
                 return None;
             }
@@ -329,7 +329,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The methods of a type that have a name: its own, or those of its traits, or of what it is read as.
+    /// The methods of a type with this name: its own, or those of its traits or of its `Deref` target.
     pub(crate) fn methods(&self, owner: TypeId, name: &str) -> Vec<FunctionId> {
         let own = |id: TypeId| self.methods.get(&(id, name.to_owned()));
         if let Some(found) = own(owner) {
@@ -349,19 +349,19 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The methods of a name, if a single type has such.
+    /// The methods with this name, if only one type has any.
     pub(crate) fn only_methods(&self, name: &str) -> Vec<FunctionId> {
         let is_one = self.owners.get(name).is_some_and(|owners| owners.len() == 1);
         if is_one { self.all_methods(name) } else { Vec::new() }
     }
 
-    /// All methods of a name.
+    /// All methods with this name.
     pub(crate) fn all_methods(&self, name: &str) -> Vec<FunctionId> {
         let all = self.methods.iter().filter(|((_, method), _)| method == name);
         all.flat_map(|(_, ids)| ids).copied().collect()
     }
 
-    /// What implements a function of a trait.
+    /// The implementations of a function of a trait.
     pub(crate) fn implementations(&self, id: FunctionId) -> Vec<FunctionId> {
         let declared = &self.functions[id];
         let implements = |it: &Function| {
@@ -370,13 +370,13 @@ impl<'a> Index<'a> {
         (0..self.functions.len()).filter(|id| implements(&self.functions[*id])).collect()
     }
 
-    /// The functions with which a type implements traits of the crate.
+    /// The functions of a type that implement traits of the crate.
     pub(crate) fn trait_functions(&self, owner: TypeId) -> Vec<FunctionId> {
         let is_of = |it: &Function| it.owner == Some(owner) && it.implements.is_some();
         (0..self.functions.len()).filter(|id| is_of(&self.functions[*id])).collect()
     }
 
-    /// A function as messages show it.
+    /// A function, for messages.
     pub(crate) fn shown(&self, id: FunctionId) -> String {
         let function = &self.functions[id];
         match function.owner {
@@ -386,7 +386,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What written types mean.
+/// Resolution of written types.
 impl Index<'_> {
     pub(crate) fn type_of(&self, scope: &Scope<'_>, written: &Type) -> Ty {
         match written {
@@ -453,7 +453,7 @@ impl Index<'_> {
         arguments.filter_map(of).collect()
     }
 
-    /// The first bound that says something.
+    /// The first bound with a known type.
     fn bounded<'t>(
         &self,
         scope: &Scope<'_>,
@@ -468,7 +468,7 @@ impl Index<'_> {
         own.or(known.first()).cloned().unwrap_or_default()
     }
 
-    /// Adds what is known of type parameters.
+    /// Adds the types of type parameters, as far as known.
     pub(crate) fn add_generics(&self, scope: &mut Scope<'_>, generics: &Generics) {
         for parameter in &generics.params {
             if let GenericParam::Type(it) = parameter {
@@ -500,7 +500,7 @@ fn parent(path: &str) -> &str {
     path.rsplit_once("::").map_or("", |(parent, _)| parent)
 }
 
-/// Tells types that are not of the crate apart.
+/// Distinguishes types of other crates.
 fn type_text(it: &Type) -> String {
     match it {
         Type::Path(it) => names(&it.path).join("::"),

@@ -1,15 +1,14 @@
-//! The tests of a program once more, as if the processor had fewer instructions; and tests that find out only when they
-//! run that the machine lacks something.
+//! Runs the tests of a program again with fewer processor instructions, and reports tests that the machine cannot run.
 
 use std::env;
 use std::io::Write;
 use std::process::Command;
 use std::thread;
 
-/// Read by the library where it is compiled with debug assertions, as tests are.
+/// The library reads it if compiled with debug assertions, as in tests.
 const VARIABLE: &str = "COUA_TEST_INSTRUCTIONS";
 
-/// Says so where the test's harness does not catch it: `./test` counts these lines.
+/// Reports a skipped test where the test harness does not capture it: `./test` counts these lines.
 ///
 /// # Panics
 ///
@@ -19,8 +18,8 @@ pub fn skipped(why: &str) {
     std::io::stderr().write_all(line.as_bytes()).expect("an open standard error");
 }
 
-/// Runs the other tests of this program whose names contain `filter` with each set of instructions that the machine
-/// has, beside the widest: that one is run anyway. `caller` is the name of the test that calls.
+/// Runs the other tests of this program whose names contain `filter` with each instruction set of the machine except
+/// the widest, which is tested anyway. `caller` is the name of the calling test.
 ///
 /// # Panics
 ///
@@ -38,7 +37,7 @@ pub fn run_again_with_fewer(filter: &str, caller: &str) {
         let told = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success() && !told.contains("running 0 tests"), "{set}: {told}");
     };
-    // The widest set is what was run already.
+    // The widest set has already been tested.
     let widest = sets().into_iter().rfind(|(_, is_there)| *is_there);
     thread::scope(|scope| {
         for (set, is_there) in sets() {
@@ -51,7 +50,7 @@ pub fn run_again_with_fewer(filter: &str, caller: &str) {
     });
 }
 
-/// Whether this program is such a repetition.
+/// Whether this process is such a repetition.
 pub fn are_fewer() -> bool {
     env::var_os(VARIABLE).is_some()
 }

@@ -1,5 +1,5 @@
-//! What the tests of several crates share: which file depends on which ([`Layers`]), names that stand twice
-//! ([`check_names`]), the map ([`walks`]), random numbers, and the processor's instructions.
+//! Shared by the tests of several crates: dependencies between files ([`Layers`]), duplicate names ([`check_names`]),
+//! the map of the code ([`walks`]), random numbers, and the processor's instructions.
 
 mod calls;
 mod graph;

@@ -1,9 +1,9 @@
-//! The map of the code, `ARCHITECTURE.md`, holds what is there: walks whose steps call each other, and files.
+//! Checks that the map of the code, `ARCHITECTURE.md`, is correct: walks whose steps call each other, and files.
 //!
 //! A walk is a heading `#### Walk: NAME` below a heading that names a crate's sources (`crates/NAME/src`), and a
-//! numbered list. Each step begins with a function, `` `folder/file.rs::function` `` or
-//! `` `folder/file.rs::Type::function` ``; the rest of the line is free. A step calls the next one. Calls that return
-//! before that are indented below it: it makes each of them itself, or through the one before.
+//! numbered list. Each step begins with a function, `` `folder/file.rs::function` `` or ``
+//! `folder/file.rs::Type::function` ``; the rest of the line is free. A step calls the next one. Calls that return
+//! before that are indented below the step, which makes each of them itself or through the previous one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,22 +12,22 @@ use crate::calls::Uses;
 use crate::index::{FunctionId, Index};
 use crate::source::Sources;
 
-/// A walk that a page describes.
+/// A walk in a page.
 pub struct Walk {
-    /// What is done.
+    /// The operation.
     pub name: String,
-    /// The sources that it leads through, from the repository's root.
+    /// The path of its sources, from the repository's root.
     pub sources: String,
-    /// The functions, the first one first.
+    /// The functions in order.
     pub steps: Vec<Step>,
 }
 
 /// A function of a walk.
 #[derive(Debug, PartialEq)]
 pub struct Step {
-    /// Spaces before it.
+    /// Its indentation in spaces.
     pub indent: usize,
-    /// Its file and its name.
+    /// Its file and function name.
     pub function: String,
 }
 
@@ -60,8 +60,8 @@ pub fn walks(page: &str) -> Vec<Walk> {
 }
 
 impl Walk {
-    /// What is wrong with it: functions that are not there, steps that do not lead to the next one, more than `most`
-    /// files. A step leads to the next one by a call, or by calls through files that the walk has named so far.
+    /// The errors of the walk: missing functions, steps that do not lead to the next one, more than `most` files. A
+    /// step leads to the next by a call, or by calls through files that the walk has named so far.
     pub fn faults(&self, sources: &Sources, most: usize) -> Vec<String> {
         let index = Index::new(sources);
         let mut calls: BTreeMap<FunctionId, Vec<FunctionId>> = BTreeMap::new();
@@ -70,7 +70,7 @@ impl Walk {
         }
         let mut faults = Vec::new();
         let mut files = BTreeSet::new();
-        // The step before this one at each indentation, the innermost last.
+        // The last step at each indentation, the innermost last.
         let mut before: Vec<(&Step, Vec<FunctionId>)> = Vec::new();
         for step in &self.steps {
             let found = functions(sources, &index, &step.function);
@@ -79,7 +79,7 @@ impl Walk {
                 continue;
             };
             before.retain(|(outer, _)| outer.indent <= step.indent);
-            // The one before it, and for an indented step the one that it stands below.
+            // The previous step, and for an indented step the one above it.
             let mut callers = before.iter().rev().take(if step.indent == 0 { 1 } else { 2 });
             let is_called = callers.any(|(_, from)| leads(&index, &calls, &files, from, &found));
             if let Some((last, _)) = before.last().filter(|_| !is_called) {
@@ -116,7 +116,7 @@ fn functions(sources: &Sources, index: &Index<'_>, step: &str) -> Vec<FunctionId
     (0..index.functions.len()).filter(is_named).collect()
 }
 
-/// Whether calls lead from one of some functions to one of others, and through `files` only.
+/// Whether calls lead from one of some functions to one of others, through `files` only.
 fn leads(
     index: &Index<'_>,
     calls: &BTreeMap<FunctionId, Vec<FunctionId>>,
@@ -139,9 +139,9 @@ fn leads(
     false
 }
 
-/// Files and folders that the tables of a page name and that are not there: all paths with a slash, and, in a section
-/// whose heading names a crate's sources, the modules of the first column; where it names a single folder, also those of
-/// the second column.
+/// Files and folders that the tables of a page name but that do not exist: all paths with a slash, and, in a section
+/// whose heading names a crate's sources, the modules of the first column; if that column names a single folder, also
+/// those of the second column.
 pub fn missing_files(page: &str, root: &Path) -> Vec<String> {
     let mut missing = Vec::new();
     let mut sources = "";
@@ -182,7 +182,7 @@ pub fn missing_files(page: &str, root: &Path) -> Vec<String> {
     missing
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn code(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }

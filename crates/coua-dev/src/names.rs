@@ -1,4 +1,4 @@
-//! A name stands once: names that a crate gives to several types or files.
+//! Checks for duplicate names: names that a crate gives to several types or files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,25 +6,25 @@ use std::path::Path;
 use crate::index::Index;
 use crate::source::Sources;
 
-/// Fails unless exactly the `known` names are names of several types, or of several files, of the sources in
-/// `folder`. A type may have one name in the files of several systems.
+/// Fails unless exactly the `known` names belong to several types, or to several files, of the sources in `folder`. A
+/// type may have the same name in the files of several systems.
 ///
 /// # Panics
 ///
-/// If a name that is not known stands twice, or a known one once.
+/// If a name that is not known occurs twice, or a known one once.
 pub fn check_names(folder: &str, known: &[&str]) {
     let faults = name_faults(&Sources::read(Path::new(folder)), known);
     assert!(faults.is_empty(), "{folder}:\n{}", faults.join("\n"));
 }
 
-/// What is wrong with the names.
+/// The duplicate names, as messages.
 pub fn name_faults(sources: &Sources, known: &[&str]) -> Vec<String> {
     let index = Index::new(sources);
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for it in &index.types {
         let place = format!("a type in {}", sources.files[it.file]);
         let places = all.entry(&it.name).or_default();
-        // In one file, each is for other features.
+        // Definitions in one file are for different features.
         if !places.contains(&place) {
             places.push(place);
         }

@@ -1,15 +1,15 @@
-//! Paths as names, and what `use` imports.
+//! Paths as names, and the imports of `use`.
 
 use syn::UseTree;
 
-/// A path that is imported under a name; without one: all that is in it.
+/// A path imported under a name; without a name, everything in it.
 pub(crate) struct Import {
     pub(crate) path: Vec<String>,
     pub(crate) name: Option<String>,
     pub(crate) line: usize,
 }
 
-/// What a tree of `use` imports.
+/// The imports of a `use` tree.
 pub(crate) fn imports(tree: &UseTree) -> Vec<Import> {
     fn add(tree: &UseTree, mut path: Vec<String>, all: &mut Vec<Import>) {
         match tree {
@@ -47,7 +47,7 @@ pub(crate) fn imports(tree: &UseTree) -> Vec<Import> {
     all
 }
 
-/// The names of a path.
+/// The segments of a path.
 pub(crate) fn names(path: &syn::Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }

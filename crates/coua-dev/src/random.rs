@@ -1,13 +1,13 @@
 //! Seeded random numbers: every test run draws the same ones, on every machine.
 
-/// The odd number next to 2^64 divided by the golden ratio.
+/// The odd number closest to 2^64 divided by the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// `SplitMix64` (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
-/// The n-th number that `SplitMix64` draws with the seed 0: distinct uniform ones.
+/// The n-th number that `SplitMix64` draws with seed 0: uniform, and all distinct.
 pub fn nth(n: u64) -> u64 {
     mixed(n.wrapping_add(1).wrapping_mul(STEP))
 }
@@ -19,12 +19,12 @@ fn mixed(mut z: u64) -> u64 {
 }
 
 impl Random {
-    /// The numbers of a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Uniform in all of 64 bits.
+    /// Uniform in all 64 bits.
     #[expect(clippy::should_implement_trait, reason = "there is always a next one")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
@@ -41,26 +41,26 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True once in `times`.
+    /// True with probability 1 / `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of the choices, each as likely as the others.
+    /// One of the choices, with equal probability.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `choices` is empty.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// From 1 to `most`, each order of magnitude as likely as the others.
+    /// From 1 to `most`, with equal probability for each order of magnitude.
     pub fn magnitude(&mut self, most: u64) -> u64 {
         ((most as f64).powf(self.fraction()) as u64).clamp(1, most)
     }
 
-    /// What `make` makes of each of `count` numbers.
+    /// The results of `make` for `count` numbers.
     pub fn many<T>(&mut self, count: usize, make: impl Fn(u64) -> T) -> Vec<T> {
         (0..count).map(|_| make(self.next())).collect()
     }

@@ -1,4 +1,4 @@
-//! The source files of a crate, parsed, without what only tests compile.
+//! The parsed source files of a crate, without code that only tests compile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,9 +13,9 @@ pub struct Sources {
     pub(crate) modules: Vec<Module>,
 }
 
-/// A module, in a file of its own or in the file of another one.
+/// A module, in a file of its own or inside another file.
 pub(crate) struct Module {
-    /// Its path from the crate's root, which is empty, joined by `::`.
+    /// Its path from the crate's root, joined by `::`; empty for the root.
     pub(crate) path: String,
     pub(crate) file: usize,
     pub(crate) items: Vec<Item>,
@@ -26,7 +26,7 @@ impl Sources {
     ///
     /// # Panics
     ///
-    /// If a file is missing or no Rust.
+    /// If a file is missing or is not Rust.
     pub fn read(folder: &Path) -> Self {
         let mut texts = BTreeMap::new();
         read_folder(folder, "", &mut texts);
@@ -34,11 +34,11 @@ impl Sources {
         Self::parse(&texts)
     }
 
-    /// Parses files by their paths.
+    /// Parses file contents, given by path.
     ///
     /// # Panics
     ///
-    /// If a file is missing or no Rust.
+    /// If a file is missing or is not Rust.
     pub fn parse(texts: &BTreeMap<String, String>) -> Self {
         let mut sources = Self { files: Vec::new(), modules: Vec::new() };
         let root = ["lib.rs", "main.rs"].into_iter().find(|root| texts.contains_key(*root));
@@ -78,7 +78,7 @@ impl Sources {
                         self.add_file(texts, &child, &name);
                     }
                 }
-                // Items that a macro is given are taken as they are.
+                // Items inside a macro call are read as they are.
                 Item::Macro(given) if given.ident.is_none() => {
                     if let Ok(inner) = given.mac.parse_body::<syn::File>() {
                         own.extend(inner.items);
@@ -96,7 +96,7 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}::{name}") }
 }
 
-/// Whether something is compiled for tests only.
+/// Whether an item is compiled for tests only.
 pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),

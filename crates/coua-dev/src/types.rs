@@ -1,23 +1,23 @@
-//! What is known of the types of expressions: enough to say whose method a call names.
+//! The types of expressions, as far as known: enough to find the type whose method is called.
 
 use std::collections::BTreeMap;
 
 /// A type or trait of the crate, by number.
 pub(crate) type TypeId = usize;
 
-/// A type, without references and what is read through like them.
+/// A type, without references and transparent wrappers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Ty {
-    /// Of the crate.
+    /// A type of this crate.
     Own(TypeId),
-    /// Of another crate, by its last name. All sequences are `Vec`, all iterators `Iter`.
+    /// A type of another crate, by its last name. All sequences are `Vec`, all iterators `Iter`.
     Other(String, Vec<Ty>),
     Tuple(Vec<Ty>),
     #[default]
     Unknown,
 }
 
-/// What is read through: a method of what lies in it is called as if it were it.
+/// Transparent wrappers: methods are called on their content.
 const TRANSPARENT: [&str; 11] = [
     "Arc",
     "Box",
@@ -42,7 +42,7 @@ const ITERATORS: [&str; 7] = [
     "Peekable",
 ];
 
-/// Methods that return what is in an option.
+/// Methods that return the content of an option.
 const UNWRAPPING: [&str; 7] = [
     "expect",
     "get_or_insert_with",
@@ -52,9 +52,9 @@ const UNWRAPPING: [&str; 7] = [
     "unwrap_or_default",
     "unwrap_or_else",
 ];
-/// Those that return an option of something else.
+/// Methods that return an option of something else.
 const MAPPING: [&str; 6] = ["and_then", "err", "map", "map_or", "map_or_else", "zip"];
-/// Those that return an iterator of the same items.
+/// Methods that return an iterator of the same items.
 const PASSING: [&str; 12] = [
     "by_ref",
     "chain",
@@ -69,7 +69,7 @@ const PASSING: [&str; 12] = [
     "step_by",
     "take",
 ];
-/// Those that return one of many.
+/// Methods that return one of many items.
 const CHOOSING: [&str; 16] = [
     "back",
     "find",
@@ -88,7 +88,7 @@ const CHOOSING: [&str; 16] = [
     "pop",
     "pop_front",
 ];
-/// Those that return the same thing in another form.
+/// Methods that return the same value in another form.
 const SAME: [&str; 10] = [
     "as_mut",
     "as_mut_slice",
@@ -102,7 +102,7 @@ const SAME: [&str; 10] = [
     "to_vec",
 ];
 
-/// Where a type is written.
+/// The place of a type in the source.
 #[derive(Clone)]
 pub(crate) struct Scope<'a> {
     pub(crate) module: &'a str,
@@ -117,7 +117,7 @@ impl<'a> Scope<'a> {
 }
 
 impl Ty {
-    /// A type of another crate, by its last name and what it is of.
+    /// A type of another crate, by its last name and its type arguments.
     pub(crate) fn named(name: String, mut of: Vec<Ty>) -> Self {
         match &*name {
             it if TRANSPARENT.contains(&it) => of.pop().unwrap_or_default(),
@@ -132,7 +132,7 @@ impl Ty {
         Self::Other(name.to_owned(), of)
     }
 
-    /// What lies in a sequence, an iterator or an option.
+    /// The type of the items of a sequence, an iterator or an option.
     pub(crate) fn item(&self) -> Ty {
         match self {
             Self::Other(_, of) => of.first().cloned().unwrap_or_default(),
@@ -140,7 +140,7 @@ impl Ty {
         }
     }
 
-    /// What a method of the standard library returns.
+    /// The return type of a method of the standard library.
     pub(crate) fn after(&self, method: &str, arguments: &[Ty]) -> Ty {
         let item = || self.item();
         let Self::Other(name, of) = self else {

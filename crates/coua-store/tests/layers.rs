@@ -1,9 +1,9 @@
-//! Files depend on the layers below them, and never in a circle, and a name stands once. `ARCHITECTURE.md` draws the
+//! Files depend only on the layers below them, without cycles, and names are unique. `ARCHITECTURE.md` draws the
 //! layers.
 
 use coua_dev::{Layers, check_names};
 
-/// From below to above. What stands in one row does not depend on each other, but within a folder.
+/// Lowest layer first. Files in one row do not depend on each other, except within a folder.
 const ROWS: [&[&str]; 10] = [
     &["error", "requirements", "growth"],
     &["fs"],
@@ -17,10 +17,10 @@ const ROWS: [&[&str]; 10] = [
     &["lib"],
 ];
 
-/// Not a dependency: the library's `Load` has a method `key` as `Options` has.
+/// Not a dependency: the library's `Load` has a method `key`, as `Options` has.
 const KNOWN: [(&str, &str); 2] = [("memory", "store/options"), ("recover", "store/options")];
 
-/// Names that still stand twice.
+/// Names that still occur twice.
 const TWICE: [&str; 2] = ["Missing", "write"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! A store to which the system gives no memory for another filter, such as the one that stands in its place while it is
-//! divided among threads.
+//! A store that gets no memory for a second filter, such as the one that takes its place while it is divided among
+//! threads.
 
 #![expect(unsafe_code, reason = "an allocator that refuses")]
 
@@ -13,7 +13,7 @@ use coua_store::Store;
 
 static REFUSES: AtomicBool = AtomicBool::new(false);
 
-/// Refuses the memory of segments, which begins with a cache line.
+/// Refuses memory for segments, which have the alignment of a cache line.
 struct Refusing;
 
 // SAFETY: memory comes from the system's allocator, or not at all.
@@ -44,7 +44,7 @@ fn without_memory_one_thread_goes_on() {
     store.commit().unwrap();
     REFUSES.store(true, Ordering::Relaxed);
     assert_eq!(store.divide(Division::new(1)), None);
-    // There is room for a few.
+    // There is room for a few items.
     store.insert_batch(&[200_000_u64, 200_001]).unwrap();
     store.commit().unwrap();
     REFUSES.store(false, Ordering::Relaxed);

@@ -1,44 +1,43 @@
-//! How many new records a filter takes for repeats, because it cannot tell their hashes from others.
+//! How many new records a filter mistakes for repeats, because it cannot distinguish their hashes from others.
 //!
-//! A filter that remembers H bits of every hash tells C = 2^H hashes apart. With n of them in it, a new record
-//! is taken for a repeat with probability r = n / C, and passes with probability 1 - r.
+//! A filter that remembers H bits of every hash distinguishes C = 2^H hashes. With n of them in it, a new record is
+//! mistaken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
 use crate::key::{Answers, Expectation};
 
-/// Shares of all hashes below this count as small.
+/// Shares of all hashes below this value are small.
 const SMALL: f64 = 1e-3;
 
-/// What a filter answered about some records.
+/// The numbers of a filter's answers about some records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) new: u64,
     pub(crate) repeats: u64,
 }
 
-/// Notes how many of the keys that were found are expected to be new ones, if `new` keys are new and the filter had
-/// `items` items before and after them.
+/// Adds the expected number of new keys among those found, if `new` keys were inserted and the filter had the two
+/// `items` numbers before and after.
 pub(super) fn expect(answers: &mut Answers, new: u64, items: [u64; 2], hash_bits: f64) {
     let answered = Answered { new, repeats: answers.found.len() as u64 - new };
     answers.wrongly_found = among_repeats(answered, items, hash_bits);
 }
 
-/// How many of a stream of `records` different records are taken for repeats.
+/// How many of `records` different records are expected to be mistaken for repeats.
 pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
     let hashes = hash_bits.exp2();
     let share = records as f64 / hashes;
-    // The stream leaves 1 - e^-share of all hashes in the filter. Small shares would be lost in the subtraction.
+    // The stream leaves 1 - e^-share of all hashes in the filter. The subtraction would lose small shares.
     let lost = if share < SMALL { share * share / 2.0 } else { share + (-share).exp_m1() };
     hashes * lost
 }
 
-/// How many of the repeats are expected to be new records, if the filter had `items` items before and
-/// after them.
+/// How many of the repeats are expected to be new records, if the filter had the two `items` numbers before and after.
 ///
-/// Only the records that passed say how many are new: for each of them r / (1 - r) others were dropped on
-/// average. If every hash is in the filter, nothing passes, and each repeat may be a new record.
+/// Only the records that passed show how many are new: for each of them r / (1 - r) others were dropped on average. If
+/// every hash is in the filter, nothing passes, and each repeat may be a new record.
 pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64) -> Expectation {
     let hashes = hash_bits.exp2();
-    // A window forgets: then there are less items at the end.
+    // A window forgets items: then there are fewer at the end.
     let [start, end] = [items[0].min(items[1]), items[1]];
     if hashes - (end as f64) < 1.0 {
         return (answered.repeats as f64).into();
@@ -48,16 +47,16 @@ pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64)
     match end - start {
         more if more == answered.new => added,
         0 => (answered.new as f64 * end as f64 / (hashes - end as f64)).into(),
-        // Others have added items too, or some were forgotten.
+        // Other processes added items too, or some were forgotten.
         more => (f64::from(added) * answered.new as f64 / more as f64).into(),
     }
 }
 
-/// The sum of r / (1 - r) while a filter that tells `hashes` hashes apart grew to `items` items.
+/// The sum of r / (1 - r) while a filter that distinguishes `hashes` hashes grew to `items` items.
 fn until(items: f64, hashes: f64) -> f64 {
     let share = items / hashes;
     if share < SMALL {
-        // The logarithm's first terms: small shares would be lost in the subtraction.
+        // The logarithm's first terms: the subtraction would lose small shares.
         let (third, fourth) = (share / 3.0, share * share / 4.0);
         return items * share * (0.5 + third + fourth);
     }
@@ -69,8 +68,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// De-duplicates `records` different records in blocks; returns how many were expected to be dropped, and
-    /// how many were.
+    /// De-duplicates `records` different records in blocks; returns the expected and the actual number of dropped
+    /// records.
     fn dedup(records: u64, block: u64, hash_bits: u32) -> (f64, f64) {
         let (mut seen, mut expected, mut dropped) = (HashSet::new(), Expectation::default(), 0);
         for start in (0..records).step_by(block as usize) {
@@ -86,7 +85,7 @@ mod tests {
         (expected.into(), dropped as f64)
     }
 
-    /// At rates from 1e-3 to 1, in blocks small and large.
+    /// At rates from 1e-3 to 1, in small and large blocks.
     #[test]
     fn expectation_is_near_the_truth() {
         for (records, hash_bits, tolerance) in [

@@ -1,12 +1,12 @@
-//! What two passes over the same records need: which keys come again, and how often.
+//! Which keys repeat, and how often, for two passes over the same records.
 //!
-//! The first pass puts each key into `first`, and counts in `more` the records whose key is there. So most keys take no
-//! more than `dedup` takes for them. In the second pass the first record of a key is the one that takes the key out of
-//! `first`; and a key that `more` never had is alone.
+//! The first pass inserts each key into `first`, and counts in `more` the records whose key is already there. So most
+//! keys take no more memory than with `dedup`. In the second pass the first record of a key removes it from `first`; a
+//! key that was never in `more` is unique.
 //!
-//! For the last record of each key, the first pass only keeps the hashes, shard by shard. Between the passes each shard
-//! is read backwards: there the last record of a key is the first that is not in `first`. A bit for each record tells it
-//! to the second pass. (`docs/decisions/0020-two-passes-of-records.md`)
+//! To find the last record of each key, the first pass only stores the hashes, shard by shard. Between the passes each
+//! shard is read backwards: the last record of a key is then the first that is not in `first`. One bit per record
+//! passes the result to the second pass. (`docs/decisions/0020-two-passes-of-records.md`)
 
 use crate::filter::collisions::{self, Answered};
 use crate::filter::estimate::Forecast;
@@ -32,35 +32,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-/// Shards, or more, for the last records. Each thread has the filter of one at a time: that is small, and stays in the
-/// cache, and the others take no memory.
+/// The fewest shards for the last records. Each thread has the filter of one shard at a time: that filter is small and
+/// stays in the cache, and the others take no memory.
 const SHARDS_FOR_LAST: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
-/// Which of several records with the same key is kept.
+/// Which of several records with the same key passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     First,
     Last,
-    /// Only a record whose key no other has.
+    /// Only a record whose key occurs once.
     None,
 }
 
-/// What the second pass is asked.
+/// What the second pass must know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
     pub(crate) keep: Keep,
-    /// Also how many records have the key.
+    /// Whether it also needs the number of records with the key.
     pub(crate) counts: bool,
 }
 
-/// The filters, in shards by the first bits of their keys.
+/// The filters, in shards by the first bits of the keys.
 #[derive(Debug)]
 pub(crate) struct Copies {
     shards: Vec<Mutex<CopiesShard>>,
     division: Division,
     threads: NonZeroUsize,
     question: Question,
-    /// After the first pass, or between the passes: then most memory is needed.
+    /// Taken after the first pass, or between the passes, when most memory is in use.
     figures: OnceLock<Figures>,
 }
 
@@ -77,19 +77,19 @@ struct CopiesShard {
     first: CuckooFilter,
     more: Tally,
     forecast: Option<Forecast>,
-    /// Keys of a block that were there.
+    /// Keys of a block that were already present.
     again: Vec<KeyHash>,
     /// The keys of all records, if the last ones are to be found.
     records: HashSpool,
     last: LastRecords,
 }
 
-/// Which records of a shard are the last ones of their keys.
+/// Which records of a shard are the last of their keys.
 #[derive(Debug, Default)]
 struct LastRecords {
-    /// A bit for each record.
+    /// One bit per record.
     bits: Vec<u64>,
-    /// The next record to ask about.
+    /// The next record of the second pass.
     next: usize,
 }
 
@@ -106,7 +106,7 @@ impl LastRecords {
         self.bits[(record / 64) as usize] |= 1 << (record % 64);
     }
 
-    /// Whether the next record is the last one of its key. One more than there were is new.
+    /// Whether the next record is the last of its key. A record beyond the first pass counts as new.
     fn is_next(&mut self) -> bool {
         let record = self.next;
         self.next += 1;
@@ -115,7 +115,7 @@ impl LastRecords {
 }
 
 impl Copies {
-    /// As many shards as `threads` can use.
+    /// Creates as many shards as `threads` can use.
     pub(crate) fn new(
         spec: &FilterSpec,
         inputs: &Survey,
@@ -137,7 +137,7 @@ impl Copies {
         Ok(Self { shards, division, threads, question, figures: OnceLock::new() })
     }
 
-    /// Makes ready for the second pass, unless a signal ends the program. What that pass does not need goes.
+    /// Prepares the second pass, unless a signal ends the program. Frees what that pass does not need.
     pub(crate) fn turn(&self) -> Result<()> {
         let (all, at_once) = if self.question.keep == Keep::Last {
             (self.find_last()?, self.threads.get())
@@ -154,7 +154,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Finds the last records of each shard, by all threads.
+    /// Finds the last records of each shard, with all threads.
     fn find_last(&self) -> Result<Vec<ShardFigures>> {
         let next = AtomicUsize::new(0);
         let work = || -> Result<Vec<ShardFigures>> {
@@ -165,7 +165,7 @@ impl Copies {
         thread::scope(|scope| {
             let start = |_| {
                 let thread = thread::Builder::new().name("worker".to_owned());
-                // Without it the others do its work.
+                // If a thread does not start, the others do its work.
                 thread.spawn_scoped(scope, work).ok()
             };
             let others: Vec<_> = (1..self.threads.get()).filter_map(start).collect();
@@ -178,7 +178,7 @@ impl Copies {
         })
     }
 
-    /// Keeps the keys of a block, which are grouped by shard.
+    /// Stores the keys of a block, which are grouped by shard.
     fn append(&self, answers: &Answers) -> Result<()> {
         let mut groups = answers.groups.iter().enumerate();
         groups.try_for_each(|(number, group)| self.shard(number).records.append(&group.hashes))
@@ -188,7 +188,7 @@ impl Copies {
         self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many records are expected to have another's hash.
+    /// How many records are expected to share a hash with another record.
     pub(crate) fn expected_wrongly_found(&self) -> Expectation {
         let keys = self.figures.get().map_or(0, |figures| figures.keys);
         let answered = Answered { new: keys, repeats: 0 };
@@ -214,18 +214,18 @@ impl Copies {
     }
 }
 
-/// What there is to say of a shard.
+/// The figures of a shard.
 #[derive(Clone, Copy, Debug)]
 struct ShardFigures {
     keys: u64,
     items: u64,
     slots: u64,
-    /// Of `first`, and of all else.
+    /// The memory of `first`, and of the rest.
     memory_bytes: [u64; 2],
 }
 
 impl ShardFigures {
-    /// Of all shards, of which this many have their `first` at once.
+    /// The sum over all shards, if `at_once` shards have their `first` in memory at a time.
     fn sum(mut all: Vec<Self>, at_once: usize) -> Figures {
         all.sort_unstable_by_key(|it| Reverse(it.memory_bytes[0]));
         let sum = |figure: fn(&Self) -> u64| all.iter().map(figure).sum::<u64>();
@@ -247,7 +247,7 @@ impl CopiesShard {
         let all = zip(&group.hashes, &group.outcomes);
         again
             .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
-        // Nothing of a pass that has found no room is used.
+        // A pass that found no room has no usable results.
         let counted = match question.keep {
             Keep::Last if !question.counts => Ok(()),
             Keep::None if !question.counts => more.mark(again),
@@ -262,7 +262,7 @@ impl CopiesShard {
         }
     }
 
-    /// Adds all records from the last to the first, and notes which are the last ones of their keys.
+    /// Inserts all records from the last to the first, and sets the bits of the last ones of their keys.
     fn find_last(&mut self, question: Question) -> Result<ShardFigures> {
         let records = mem::replace(&mut self.records, HashSpool::new(Spooling::Refused));
         let (mut left, mut group) = (records.len(), Group::default());
@@ -291,7 +291,7 @@ impl CopiesShard {
         self.last = last;
         let mut figures = self.figures();
         figures.memory_bytes[1] += spooled as u64;
-        // Its memory goes.
+        // Frees its memory.
         self.first =
             self.more.empty().map_err(|_| nothing_printed(&NoRoom::memory(figures.items)))?;
         Ok(figures)
@@ -325,11 +325,11 @@ impl CopiesShard {
     }
 }
 
-/// One of the two passes. In the second one a record that is kept is new.
+/// One of the two passes. In the second, a record that passes counts as new.
 #[derive(Clone, Debug)]
 pub(crate) enum CopiesPass {
     First(Arc<Copies>),
-    /// With keys that are counted like others, and count as seen.
+    /// With keys that are counted like others, but count as seen.
     Second(Arc<Copies>, Known),
 }
 
@@ -340,7 +340,7 @@ impl CopiesPass {
         }
     }
 
-    /// Then no shard is asked.
+    /// Then no shard is looked up.
     fn only_keeps_hashes(&self) -> bool {
         matches!(self, Self::First(copies) if copies.question.keep == Keep::Last)
     }
@@ -376,7 +376,7 @@ impl RunFilter for CopiesPass {
         let Copies { division, question, .. } = self.copies();
         let merged = sharding::merge(*division, keys, answers, HASH_BITS);
         if let Self::Second(_, known) = &*self {
-            // Nothing was inserted, so that no shard has refused a key.
+            // Nothing was inserted, so no shard has refused a key.
             if question.counts {
                 sharding::merge_totals(*division, keys, answers);
             }

@@ -1,31 +1,30 @@
-//! How much room to make in a filter whose number of items is not given.
+//! How much room to make in a filter if the number of items is not given.
 //!
-//! A filter grows by itself, but each time it does some of its items are moved, and on average a
-//! quarter of its memory is room for items to come. With regular files the number of items can be
-//! estimated instead: from the share of the bytes read so far, and from how many of the records are
-//! new. News get rarer as a stream goes on, so the share of new records is taken to go on falling by
-//! the same factor per chunk of input as it fell last. (For records drawn at random from a fixed
-//! set that is exactly right. For word-like frequencies it estimates too few items, which the filter
-//! mends by growing; for a file that repeats itself after a while, too many.)
+//! A filter grows automatically, but each growth moves some of its items, and on average a quarter of its memory is
+//! room for later items. For regular files the number of items can be estimated instead, from the share of the bytes
+//! read so far and the share of new records. New records get rarer as a stream goes on; the forecast assumes that their
+//! share keeps falling by the same factor per chunk of input as last. (For records drawn at random from a fixed set
+//! that is exactly right. For word-like frequencies the estimate is too low, and the filter grows; for a file that
+//! repeats itself after a while it is too high.)
 //!
-//! A wrong forecast costs time or memory, never an answer; and the memory is bounded by the 6 bytes
-//! or so for each record of the input.
+//! A wrong forecast costs time or memory, but never changes an answer; and the memory is bounded by about 6 bytes for
+//! each record of the input.
 
 use coua::CuckooFilter;
 
-/// The share of the input after which the first forecast is made: late enough to see repeats, early
-/// enough that the table to move is small.
+/// The share of the input after which the first forecast is made: late enough to see repeats, early enough that the
+/// table to move is small.
 const FIRST_LOOK: f64 = 1.0 / 16.0;
-/// With fewer records a forecast is worth nothing, and the filter grows in no time.
+/// With fewer records a forecast is useless, and the filter grows quickly.
 const FEWEST_RECORDS: u64 = 50_000;
 /// Room beyond the forecast: its usual error.
 const MARGIN: f64 = 1.01;
-/// From this share of its capacity on a filter is nearly full.
+/// The share of its capacity from which a filter is nearly full.
 const NEARLY_FULL: f64 = 0.99;
-/// Less growth than this share of its items a filter is left to do by itself.
+/// A growth below this share of its items is left to the filter.
 const SMALL_GROWTH: f64 = 0.15;
 
-/// A moment of the run.
+/// The state of a run at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     /// Raw bytes read.
@@ -33,7 +32,7 @@ struct Moment {
     records: u64,
     /// Items in the filter.
     items: u64,
-    /// Items that the filter has room for.
+    /// The capacity of the filter.
     capacity: u64,
 }
 
@@ -41,20 +40,20 @@ struct Moment {
 #[derive(Debug)]
 pub(crate) struct Forecast {
     total_bytes: f64,
-    /// The last moments, at equal distances of input, oldest first.
+    /// The last moments, after equal amounts of input, oldest first.
     marks: Vec<Moment>,
     /// Bytes between two marks.
     step: f64,
-    /// Read so far.
+    /// Records read so far.
     records: u64,
     first_look_done: bool,
 }
 
-/// Marks kept; when there are twice as many, every second one goes.
+/// Marks kept; at twice this number, every second one is dropped.
 const MARKS: usize = 16;
 
 impl Forecast {
-    /// None if the inputs' size is not known.
+    /// `None` if the size of the inputs is not known.
     pub(crate) fn new(total_bytes: Option<u64>) -> Option<Self> {
         let total_bytes = total_bytes? as f64;
         let start = Moment::default();
@@ -62,19 +61,19 @@ impl Forecast {
         Some(Self { total_bytes, marks: vec![start], step, records: 0, first_look_done: false })
     }
 
-    /// Makes room in the filter for the items to come, if it is time for that; `consumed` raw bytes and
-    /// `records` more records were read.
+    /// Makes room in the filter for later items if a forecast is due, after `consumed` raw bytes in all and `records`
+    /// more records.
     pub(crate) fn make_room(&mut self, consumed: u64, records: usize, filter: &mut CuckooFilter) {
         self.records += records as u64;
         let (records, items, capacity) = (self.records, filter.len(), filter.capacity());
         if let Some(more) = self.advise(Moment { consumed, records, items, capacity }) {
             let limit = filter.max_items().saturating_sub(items);
-            // Without memory for all at once, it still grows bit by bit.
+            // Without memory for all of it, the filter still grows in steps.
             filter.reserve(more.min(limit)).ok();
         }
     }
 
-    /// How many more items to make room for, if it is time for that.
+    /// How many more items to make room for, if a forecast is due.
     fn advise(&mut self, now: Moment) -> Option<u64> {
         self.mark(now);
         if now.records < FEWEST_RECORDS {
@@ -104,7 +103,7 @@ impl Forecast {
         }
     }
 
-    /// Items that the rest of the input will bring.
+    /// The number of items that the rest of the input will add.
     fn items_to_come(&self, now: Moment) -> Option<f64> {
         let first = self.marks.first()?;
         let middle_at = u64::midpoint(first.consumed, now.consumed);
@@ -126,7 +125,7 @@ impl Forecast {
     }
 }
 
-/// New items for each byte of input between two moments.
+/// New items per byte of input between two moments.
 fn new_per_byte(from: &Moment, to: &Moment) -> Option<f64> {
     let bytes = to.consumed.checked_sub(from.consumed).filter(|bytes| *bytes > 0)?;
     Some(to.items.saturating_sub(from.items) as f64 / bytes as f64)
@@ -139,15 +138,15 @@ mod tests {
     const RECORDS: u64 = 20_000_000;
     const RECORD_BYTES: u64 = 65;
 
-    /// Runs through an input whose first `r` records hold `items(r)` different ones; returns the
-    /// capacities that forecasts led to.
+    /// Simulates an input whose first `r` records have `items(r)` different ones; returns the capacities after each
+    /// forecast.
     fn capacities(items: impl Fn(f64) -> f64) -> Vec<u64> {
         let mut forecast = Forecast::new(Some(RECORDS * RECORD_BYTES)).unwrap();
         let mut capacity = 15_000;
         let mut reserved = Vec::new();
         for records in (0..=RECORDS).step_by(4000) {
             let now_items = items(records as f64) as u64;
-            // By itself, it doubles.
+            // Without a forecast, it doubles.
             while capacity < now_items {
                 capacity *= 2;
             }

@@ -1,4 +1,4 @@
-//! A filter in a file, to be changed.
+//! A filter in a file, opened for writing.
 
 use crate::clock;
 use crate::filter::jumps::{Jumps, Screened};
@@ -18,45 +18,44 @@ use coua_store::{Reason, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// The filter.
 #[derive(Debug)]
 pub(crate) struct FileFilter {
     pub(crate) store: Store,
-    /// As the user calls it.
+    /// The name that the user gave.
     name: String,
-    /// The runs that it remembers.
+    /// The runs that the filter remembers.
     runs: Runs,
-    /// As they are in its notes.
+    /// The runs as its notes have them.
     noted: Runs,
     jumps: Jumps,
-    /// What its file has without what was not saved yet.
+    /// The content of the file if saving fails.
     saved: Saved,
-    /// If several threads may change it.
+    /// The shards, if several threads may change the filter.
     sharded: Option<Arc<ShardedFile>>,
-    /// How its keys are made, which its notes do not say before some may be there.
+    /// How its keys are made; its notes say it only once there may be keys.
     key_spec: Option<KeySpec>,
-    /// A commit waits until the shards are not ahead.
+    /// Whether a commit waits until the shards are not ahead.
     is_held: bool,
     /// Below this many items the filter is not sharded.
     least_items: u64,
 }
 
-/// The note of a record whose time is to be confirmed.
+/// The note of a record whose time needs confirmation.
 const HELD: &str = "coua/held";
 
-/// Blocks of fewer keys are not worth sharding a filter.
+/// For blocks of fewer keys, sharding a filter does not pay.
 const FEWEST_KEYS: usize = 512;
 
-/// What a filter's file has if saving fails.
+/// The content of a filter's file if saving fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saved {
     /// There is no file.
     Nothing,
     /// A new filter without items.
     Empty,
-    /// What was there before.
+    /// The content before this run.
     Before,
-    /// Records that were done on the way, by this run or the one that it resumes.
+    /// Records committed along the way, by this run or the one that it resumes.
     Some,
 }
 
@@ -78,7 +77,7 @@ impl FileFilter {
         })
     }
 
-    /// Several threads may change it.
+    /// Lets several threads change it.
     pub(super) fn for_threads(self, op: Op, threads: NonZeroUsize) -> Self {
         Self { sharded: ShardedFile::new(&self.store, op, threads).map(Arc::new), ..self }
     }
@@ -87,14 +86,14 @@ impl FileFilter {
         self.store.filter()
     }
 
-    /// Tells the filter what time it is: what its window has left goes.
+    /// Sets the filter's clock: items outside its window are forgotten.
     pub(super) fn advance_clock(&mut self) {
         if let Some(time) = clock::time_for(self.content()) {
             self.store.advance(time);
         }
     }
 
-    /// Saves all changes: this is the end. Returns the filter.
+    /// Saves all changes, at the end. Returns the filter.
     pub(crate) fn close(mut self) -> Result<Generations> {
         self.write_notes()?;
         self.write_key_spec()?;
@@ -102,8 +101,8 @@ impl FileFilter {
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Writes the record that is held, and the runs, to the notes that the next commit makes durable. The file that a run leaves at its end is the same
-    /// whether it was interrupted or not.
+    /// Writes the held record and the runs to the notes, which the next commit makes durable. A run's final file is the
+    /// same whether the run was interrupted or not.
     fn write_notes(&mut self) -> Result<()> {
         match self.jumps.note() {
             Some(note) if self.store.note(HELD) != Some(&note) => {
@@ -254,7 +253,7 @@ impl RunFilter for FileFilter {
         }
         let (name, saved) = (self.name(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
-            // The run ends here, early.
+            // The run ends early, here.
             Reason::Unsynced(source) if stage == Stage::Checkpoint => {
                 let reason = message::reason(source);
                 let uncertain =
@@ -294,7 +293,7 @@ impl RunFilter for FileFilter {
     }
 }
 
-/// The failure to say about a filter whose changes cannot be kept.
+/// The failure to report for a filter whose changes cannot be saved.
 pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
     let reason = store_reason(error);
     match error.reason {

@@ -1,6 +1,6 @@
-//! A filter that lives in a file: `coua-store`, with the program's options and words.
+//! A filter in a file: `coua-store`, with the program's options and messages.
 //!
-//! Readers need no lock: they see what was committed last. Writers lock the file, one at a time.
+//! Readers need no lock: they see the last commit. Writers lock the file, one at a time.
 
 use crate::clock::{moment_text, time_for};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
@@ -23,10 +23,10 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Bytes of a usual record. If an input has more of them, the store finds out in time.
+/// The usual bytes of a record. If an input has more records than this suggests, the store notices in time.
 const USUAL_RECORD: u64 = 32;
 
-/// Checks every byte of a filter, in little memory.
+/// Checks every byte of a filter, with little memory.
 pub(crate) fn verify(path: &Path, secret: &Secret) -> Result<Verified> {
     check_there(path)?;
     platform::explain_shortened(path);
@@ -37,12 +37,12 @@ pub(crate) fn verify(path: &Path, secret: &Secret) -> Result<Verified> {
     Ok(found)
 }
 
-/// Reads a filter that will not be changed, and checks every byte of it.
+/// Opens a filter read-only, and checks every byte of it.
 pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View> {
     view(path, Options::new().access(Access::Load), secret)
 }
 
-/// Opens a filter that will not be changed.
+/// Opens a filter read-only.
 pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<View> {
     check_there(path)?;
     platform::explain_shortened(path);
@@ -52,8 +52,8 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
     Ok(view)
 }
 
-/// Returns an error for a clock so far behind the filter's that one of them must be wrong. A little behind is
-/// nothing: the filter's waits.
+/// Returns an error if the system's clock is so far behind the filter's that one of them must be wrong. If it is a
+/// little behind, the filter keeps its own time.
 fn check_clock(filter: &Generations, name: &str) -> Result<()> {
     let (Some(time), Some(window)) = (time_for(filter), filter.window()) else { return Ok(()) };
     if filter.clock() <= time.saturating_add(window.length()) {
@@ -67,7 +67,7 @@ fn check_clock(filter: &Generations, name: &str) -> Result<()> {
     Err(Failure::at(name, reason))
 }
 
-/// Returns an error for a key for a filter that has none: it would protect nothing.
+/// Returns an error if a key is given for a filter without one: it would protect nothing.
 fn check_key(secret: &Secret, hasher: KeyHasher, name: &str) -> Result<()> {
     let is_keyed = matches!(hasher.algorithm(), HashAlgorithm::SipHash13 { .. });
     if secret.file().is_none() || is_keyed {
@@ -85,14 +85,14 @@ fn with_key(options: Options, secret: &Secret) -> Result<Options> {
     })
 }
 
-/// For a filter that is asked about the records of `inputs`, or changed by them.
+/// Options for a filter that the records of `inputs` look up or change.
 pub(super) fn expecting(inputs: &Survey) -> Options {
     let expecting = |bytes| Options::new().expecting(bytes / USUAL_RECORD);
     inputs.total_bytes.map_or_else(Options::new, expecting)
 }
 
-/// Checks a command that works on whole filters, before a file is made or changed: it reads `sources`, and
-/// writes `output` if there is one.
+/// Checks the files of a command on whole filters before any file is created or changed: it reads `sources`, and writes
+/// `output` if there is one.
 pub(crate) fn check_files<'a>(
     secret: &Secret,
     sources: impl IntoIterator<Item = &'a Path>,
@@ -103,13 +103,13 @@ pub(crate) fn check_files<'a>(
     output.map_or(Ok(()), |output| UsedFiles::check_made(output, secret.file()))
 }
 
-/// Returns an error unless there is a file that may hold a filter.
+/// Returns an error unless there is a file that may contain a filter.
 fn check_there(path: &Path) -> Result<()> {
     let missing = |error| Err(Failure::io(path.display(), &error));
     refuse_others(path)?.map_or(Ok(()), missing)
 }
 
-/// Returns an error for what cannot hold a filter. If nothing is there, that is the error that is given.
+/// Returns an error if `path` cannot contain a filter, and the system's error as a value if nothing is there.
 fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     refuse_address(path)?;
     let name = path.display();
@@ -124,7 +124,7 @@ fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     }
 }
 
-/// Returns an error for an address where only a file will do, and about a stream.
+/// Returns an error for an address where only a file is possible, and for a stream.
 fn refuse_address(argument: &Path) -> Result<()> {
     if argument == Path::new("-") {
         let reason = "a filter cannot be a stream; for a file named -, write ./-";
@@ -141,34 +141,34 @@ fn refuse_address(argument: &Path) -> Result<()> {
     }
 }
 
-/// How long another process that writes the filter is waited for.
+/// How long to wait for another process that writes the filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteOptions {
     pub(crate) verbosity: Verbosity,
     pub(crate) wait: Wait,
 }
 
-/// A filter file that this process alone may write.
+/// A filter file that is locked for writing.
 #[derive(Debug)]
 pub(crate) struct FilterFile {
     lock: Lock,
-    /// As the user calls it.
+    /// The name that the user gave.
     name: String,
 }
 
-/// How a filter file is locked.
+/// A function that locks a filter file.
 type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
 
 impl FilterFile {
-    /// Waits for other writers to finish, or fails at once, as `options` say. There need be no filter yet.
+    /// Waits for other writers to finish, or fails at once, depending on `options`. The filter need not exist yet.
     ///
-    /// To be called before signals are answered, so that they end the wait.
+    /// Must be called before signal handlers are installed, so that signals end the wait.
     pub(crate) fn lock(path: &Path, options: WriteOptions) -> Result<Self> {
         refuse_others(path)?;
         Self::lock_by(Lock::take, path, options)
     }
 
-    /// [`lock`](Self::lock) for a filter that must be there.
+    /// [`lock`](Self::lock) for an existing filter.
     pub(crate) fn lock_existing(path: &Path, options: WriteOptions) -> Result<Self> {
         check_there(path)?;
         Self::lock_by(Lock::take_existing, path, options)
@@ -189,7 +189,7 @@ impl FilterFile {
         }
     }
 
-    /// Says so if other names of the file may change with it: what is appended to it is in all of them.
+    /// Reports that the file has other names, which may change with it: appended data is visible under all of them.
     pub(super) fn report_links(&self, verbosity: Verbosity) {
         let links = fs::metadata(self.lock.target()).map_or(1, |found| platform::links(&found));
         if links > 1 {
@@ -200,8 +200,7 @@ impl FilterFile {
         }
     }
 
-    /// The filter in the file, which must agree with what `wanted` says; or if there is no file, a
-    /// new filter as it says.
+    /// Opens the filter in the file, which must agree with `wanted`; without a file, builds a new filter from `wanted`.
     pub(crate) fn open_or_build(
         self,
         wanted: &FilterSpec,
@@ -220,7 +219,7 @@ impl FilterFile {
         Ok(filter)
     }
 
-    /// The filter in the file, to be changed.
+    /// Opens the filter in the file for writing.
     pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<FileFilter> {
         platform::explain_shortened(self.lock.target());
         let options = with_key(options, &spec.secret)?;
@@ -234,7 +233,7 @@ impl FilterFile {
         Ok(filter)
     }
 
-    /// Replaces whatever filter is there by this one, with these notes.
+    /// Replaces the filter in the file with this one and these notes.
     pub(crate) fn save(self, filter: Generations, notes: FilterNotes) -> Result<()> {
         let name = self.name();
         let saved = if self.lock.is_new() { Saved::Nothing } else { Saved::Before };
@@ -242,7 +241,7 @@ impl FilterFile {
         replaced.map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Returns an error if something is there that a filter must not replace: to be asked before the work.
+    /// Returns an error if a filter must not replace the existing file. Call it before the work.
     pub(crate) fn check_replaceable(&self) -> Result<()> {
         self.lock.check_replaceable().map_err(|error| match error.reason {
             Reason::Load(LoadError::NotAFilter) => {
@@ -254,14 +253,14 @@ impl FilterFile {
         })
     }
 
-    /// Returns an error if anything is there.
+    /// Returns an error if the file exists.
     #[cfg(feature = "server")]
     pub(crate) fn check_new(&self) -> Result<()> {
         let reason = "already exists; choose another file, or delete it";
         if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
     }
 
-    /// Whether this is where the file is.
+    /// Whether `path` is the path of this file.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         let there = Identity::at(path);
         there.is_some() && there == Identity::at(self.lock.target())
@@ -272,7 +271,7 @@ impl FilterFile {
     }
 }
 
-/// What is said about a filter that cannot be opened, by the name that the user gives it.
+/// The failure to report for a filter that cannot be opened, with the name that the user gave.
 fn failed(name: String, error: &StoreError) -> Failure {
     match &error.reason {
         Reason::Load(LoadError::Io(source)) => Failure::io(name, source),

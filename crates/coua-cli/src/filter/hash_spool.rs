@@ -1,4 +1,4 @@
-//! The hashes of records: written in their order, and read from the last to the first.
+//! The hashes of records, written in order and read backwards.
 
 use crate::filter::op::NoRoom;
 use crate::input::{Spooling, spool_failure};
@@ -7,28 +7,28 @@ use coua::KeyHash;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Hashes that are written, and read, at once.
+/// Hashes written or read at a time.
 const CHUNK: usize = 1 << 15;
 
 /// Bytes of a hash.
 const HASH: usize = size_of::<u64>();
 
-/// What a message calls them.
+/// The name in messages.
 const NAME: &str = "hashes for the second pass";
 
-/// Hashes in their order.
+/// A list of hashes, in memory and in a file.
 #[derive(Debug)]
 pub(super) struct HashSpool {
     spooling: Spooling,
-    /// All that are not in the file.
+    /// The hashes that are not in the file.
     rest: Vec<KeyHash>,
-    /// A temporary file of whole chunks; none before there is one.
+    /// A temporary file of whole chunks; `None` until it is needed.
     file: Option<File>,
     chunks: u64,
 }
 
 impl HashSpool {
-    /// Without spooling all stay in memory.
+    /// Without spooling all hashes stay in memory.
     pub(super) fn new(spooling: Spooling) -> Self {
         Self { spooling, rest: Vec::new(), file: None, chunks: 0 }
     }
@@ -66,7 +66,7 @@ impl HashSpool {
         Ok(())
     }
 
-    /// Calls `visit` with all hashes, from the last to the first, some at a time.
+    /// Calls `visit` with all hashes in reverse order, a chunk at a time.
     pub(super) fn read_backwards(
         mut self,
         mut visit: impl FnMut(&mut dyn Iterator<Item = KeyHash>) -> Result<()>,
@@ -89,7 +89,7 @@ impl HashSpool {
     }
 }
 
-/// There was no room for what a second pass needs.
+/// The failure if there is no room for the second pass.
 pub(crate) fn nothing_printed(no_room: &NoRoom) -> Failure {
     Failure::ending(Exit::Full, "filter", format_args!("{}; nothing was printed", no_room.why))
 }

@@ -1,7 +1,7 @@
-//! Records whose time is so far ahead that a window would forget everything: a wrong year, mostly.
+//! Records whose time is so far ahead that a window would forget everything: usually a wrong year.
 //!
-//! Such a record is held until the time of the next one confirms it, or until it turns out that it stands alone. It is
-//! new in either case. Times near the present need no confirmation.
+//! Such a record is held until the time of the next one confirms it or shows that it is an outlier. It is new in either
+//! case. Times near the present need no confirmation.
 
 use crate::clock::present as present_time;
 use crate::filter::op::Op;
@@ -10,7 +10,7 @@ use crate::terminal::{Verbosity, counted};
 use coua::window::{Clock, Generations, When, Window};
 use coua::{BatchFull, Insertion, KeyHash};
 
-/// The record that is held, and those that stood alone.
+/// The held record, and the count of outliers.
 #[derive(Debug, Default)]
 pub(super) struct Jumps {
     held: Option<Held>,
@@ -26,19 +26,19 @@ struct Held {
     name: String,
 }
 
-/// What is to be inserted instead of a batch.
+/// The keys to insert instead of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Screened {
     hashes: Vec<KeyHash>,
     times: Vec<u64>,
-    /// The place of each in the batch; none of a record that was held.
+    /// The place of each key in the batch; `None` for a held record of an earlier batch.
     places: Vec<Option<usize>>,
-    /// The keys of the batch.
+    /// The number of keys of the batch.
     keys: usize,
 }
 
 impl Jumps {
-    /// The record that an earlier run has held, as [`note`](Self::note) gives it.
+    /// Restores the record that an earlier run has held, from its [`note`](Self::note).
     pub(super) fn with_held(note: Option<&[u8]>) -> Self {
         let held = note.and_then(|note| {
             let (hash, time) = note.split_first_chunk()?;
@@ -51,7 +51,7 @@ impl Jumps {
         Self { held, ..Self::default() }
     }
 
-    /// The record that is held, for the next run.
+    /// The held record, for the next run.
     pub(super) fn note(&self) -> Option<[u8; 16]> {
         let Held { hash, time, .. } = self.held.as_ref()?;
         let mut note = [0; 16];
@@ -60,7 +60,7 @@ impl Jumps {
         Some(note)
     }
 
-    /// What to insert instead of the keys of a batch from the nth on; none if that is the keys as they are.
+    /// The keys to insert instead of those of a batch from the nth on; `None` to insert them unchanged.
     pub(super) fn screen(
         &mut self,
         filter: &Generations,
@@ -79,7 +79,7 @@ impl Jumps {
         let believed = present_time().saturating_sub(window.length() + window.step());
         let mut screened = Screened { keys: hashes.len(), ..Screened::default() };
         let name = |place| batch.block.record_name(batch.keys.record_of_hash(known + place));
-        // Of a record that is held, if it is in this batch.
+        // The place of the held record, if it is in this batch.
         let mut held_at = None;
         for (place, (hash, time)) in hashes.iter().zip(times).enumerate() {
             let is_ahead = present.forgets_all(*time);
@@ -89,7 +89,7 @@ impl Jumps {
                     present.advance(held.time);
                 } else {
                     self.left_out += 1;
-                    // A name takes a look at the whole batch.
+                    // A record's name needs a pass over the whole batch.
                     let first = || held_at.map_or(held.name, name);
                     self.first_left_out.get_or_insert_with(first);
                 }
@@ -108,7 +108,7 @@ impl Jumps {
         Some(screened)
     }
 
-    /// Reports the records that were not remembered.
+    /// Reports the outliers.
     pub(super) fn report(&self, verbosity: Verbosity) {
         if let Some(first) = &self.first_left_out {
             let records = counted(self.left_out, "record");
@@ -118,7 +118,7 @@ impl Jumps {
         }
     }
 
-    /// Reports the record that the next run may confirm.
+    /// Reports the held record, which the next run may confirm.
     pub(super) fn report_held(&self, verbosity: Verbosity) {
         if let Some(Held { name, .. }) = &self.held {
             verbosity.say(format_args!(
@@ -129,7 +129,7 @@ impl Jumps {
     }
 }
 
-/// The present of a filter that items tell the time.
+/// The present time of a filter that takes its time from the items.
 #[derive(Clone, Copy, Debug)]
 struct Present {
     clock: u64,
@@ -137,7 +137,7 @@ struct Present {
 }
 
 impl Present {
-    /// Whether nothing of what the filter has is left at that time. Without items it has nothing.
+    /// Whether the filter would forget all its items at `time`. False without items.
     fn forgets_all(self, time: u64) -> bool {
         self.clock > 0
             && time.saturating_sub(self.clock) >= self.window.length() + self.window.step()
@@ -155,12 +155,12 @@ impl Screened {
         self.places.push(place);
     }
 
-    /// Hashes, and when they happened.
+    /// Hashes, and their times.
     pub(super) fn parts(&self) -> (&[KeyHash], When<'_>) {
         (&self.hashes, When::Each(&self.times))
     }
 
-    /// Makes of what was answered what the batch is to be answered. A record that is held is new.
+    /// Turns the outcomes of the inserted keys into those of the batch. A held record is new.
     pub(super) fn restore(
         &self,
         outcomes: &mut Vec<Insertion>,

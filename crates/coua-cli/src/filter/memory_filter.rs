@@ -1,4 +1,4 @@
-//! A filter in memory alone, which one thread changes, and which is forgotten at the end.
+//! A filter in memory for a single thread, dropped at the end.
 
 use crate::clock;
 use crate::filter::collisions;
@@ -14,7 +14,7 @@ use crate::terminal::{FilterFigures, Result, Verbosity};
 use coua::window::{Generations, Window};
 use coua::{BatchFull, CuckooFilter, Insertion, KeyHasher};
 
-/// The filter, and how many items it is expected to get.
+/// The filter, and the forecast of its number of items.
 #[derive(Debug)]
 pub(super) struct MemoryFilter {
     filter: Generations,
@@ -24,7 +24,7 @@ pub(super) struct MemoryFilter {
 }
 
 impl MemoryFilter {
-    /// A new filter. The number of items is estimated where it decides the capacity.
+    /// Builds a new filter. Its capacity may come from an estimate of the number of items.
     pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self> {
         let filter = spec.build()?;
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
@@ -48,7 +48,7 @@ impl RunFilter for MemoryFilter {
         Some(self.filter.load_factor())
     }
 
-    /// Only `dedup` has a filter that is forgotten.
+    /// Only `dedup` has a temporary filter.
     fn answer(&mut self, op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         clock::advance(&mut self.filter);
         let screened = self.jumps.screen(&self.filter, batch, 0);
@@ -78,7 +78,7 @@ impl RunFilter for MemoryFilter {
     }
 }
 
-/// Records what a filter, which had `before` items, says of the hashes up to the one for which there was no room.
+/// Records the outcomes of a filter, which had `before` items, up to the first hash for which there was no room.
 pub(super) fn record_outcomes(
     outcomes: &[Insertion],
     result: Result<(), BatchFull>,

@@ -1,4 +1,4 @@
-//! The filter of a run, wherever it lives: in memory, in a file, on a server. Nothing above knows where.
+//! The filter of a run: in memory, in a file, or on a server. The callers do not know which.
 
 pub(crate) mod collisions;
 pub(crate) mod copies;
@@ -32,7 +32,7 @@ use sharded_memory::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// Opens the filter at this location. Without a location, it makes one that is forgotten at the end.
+/// Opens the filter at this location. Without a location, builds one that is dropped at the end.
 pub(crate) fn open(
     location: Option<&Location>,
     op: Op,

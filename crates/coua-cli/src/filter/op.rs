@@ -1,16 +1,16 @@
-//! What is done with keys, and why not all of it was done.
+//! Operations on keys, and why some keys were not done.
 
 use crate::terminal::{Failure, counted, grouped};
 use coua::{BatchFull, Full, FullReason};
 
-/// What a run does with keys.
+/// An operation on keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Insert what is not there, and tell which.
+    /// Insert absent keys, and return which were absent.
     Dedup,
     /// Insert one more copy.
     Add,
-    /// Insert what is not there.
+    /// Insert absent keys.
     AddNew,
     Remove,
     Check,
@@ -18,7 +18,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Then a filter is made that is not there.
+    /// Whether keys are inserted; then a missing filter is created.
     pub(crate) fn inserts(self) -> bool {
         matches!(self, Self::Dedup | Self::Add | Self::AddNew)
     }
@@ -29,15 +29,15 @@ impl Op {
     }
 }
 
-/// Why not all keys were answered for.
+/// Why some keys have no answer.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// There was no room for the `nth` key (from 0).
+    /// There was no room for the key with index `nth`.
     Full { nth: usize, no_room: NoRoom },
-    /// A server has left some open.
+    /// A server left some keys without an answer.
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "files answer"))]
     Lost { failure: Failure, unanswered: u64 },
-    /// Nothing of the run is of use.
+    /// Nothing of the run is usable.
     Failed(Failure),
 }
 
@@ -47,16 +47,16 @@ impl Stop {
     }
 }
 
-/// Why a filter takes no more items.
+/// Why a filter accepts no more items.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NoRoom {
     pub(crate) why: String,
-    /// How to make a filter that would have taken them.
+    /// How to create a filter with enough room.
     pub(crate) remedy: &'static str,
 }
 
 impl NoRoom {
-    /// Without memory for more.
+    /// There is no memory for more items.
     pub(crate) fn memory(items: u64) -> Self {
         Self {
             why: format!("cannot hold more than {}: out of memory", counted(items, "item")),

@@ -1,4 +1,4 @@
-//! A filter file that is only asked, by one thread or several.
+//! A filter file that is only read, by one or more threads.
 
 use crate::clock;
 use crate::filter::op::Op;
@@ -12,7 +12,7 @@ use coua::window::{Generations, Window};
 use coua_store::View;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// A filter that is asked and not changed.
+/// A filter opened read-only.
 #[derive(Debug)]
 pub(super) struct ReadOnlyFile {
     name: String,
@@ -26,11 +26,11 @@ impl ReadOnlyFile {
     }
 
     fn view(&self) -> RwLockReadGuard<'_, View> {
-        // A thread that panics while it asks leaves the filter as it was.
+        // A thread that panics during a lookup leaves the filter unchanged.
         self.view.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks the keys of a block up in its turn, unless that is done.
+    /// Looks up the keys of a block in its turn, unless that is already done.
     fn look_up(&self, keys: &BlockKeys, answers: &mut Answers) {
         if answers.is_answered || self.look_up_early(&self.view(), keys, answers) {
             return;
@@ -41,7 +41,8 @@ impl ReadOnlyFile {
         self.record(filter, keys, answers);
     }
 
-    /// False where it must be done in turn: where the present matters, or the file is not at hand.
+    /// Looks up keys before their turn. Returns false if they must wait: if the present time matters, or the file is
+    /// not in memory.
     fn look_up_early(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) -> bool {
         if view.filter.window().is_some() {
             return false;
@@ -102,7 +103,7 @@ impl RunFilter for Arc<ReadOnlyFile> {
 
 impl Prefetch for ReadOnlyFile {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        // Locked, it is changed in turn: that is not waited for.
+        // A locked filter is being changed in turn; do not wait for it.
         if let Ok(view) = self.view.try_read() {
             answers.is_answered = self.look_up_early(&view, keys, answers);
         }

@@ -1,8 +1,8 @@
-//! The filter of a file, while several threads change it.
+//! The filter of a file while several threads change it.
 //!
-//! Its segments are divided among shards, which are asked ahead of the answers. What was answered is noted for the log,
-//! which can be committed however far ahead the shards are. For all else they must not be ahead: then no more blocks are
-//! [accepted](Prefetch::accepts), and when all others are answered for, the shards are joined.
+//! Its segments are divided among shards, which are ahead of the answers. Answered changes are noted for the log, which
+//! can be committed however far ahead the shards are. For everything else they must not be ahead: then no more blocks
+//! are [accepted](Prefetch::accepts), and once all others are answered, the shards are joined.
 
 use crate::filter::op::{Op, Stop};
 use crate::filter::sharding::{self, LastLoad};
@@ -15,21 +15,21 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where threads find the filter, and how they share it.
+/// The shards of a filter, and the limits for the threads that change them.
 #[derive(Debug)]
 pub(super) struct ShardedFile {
     divided: Arc<Divided>,
     division: Division,
     op: Op,
-    /// So many keys more meet no limit of the whole filter; 0 while threads are not to share it.
+    /// The number of further keys that cannot exceed a limit of the whole filter; 0 while the filter is not sharded.
     accepted_keys: AtomicU64,
-    /// Blocks that were accepted, and not answered for.
+    /// Blocks that were accepted and not answered.
     ahead: AtomicU64,
     load: LastLoad,
 }
 
 impl ShardedFile {
-    /// None if the filter is to be changed by one thread.
+    /// `None` if one thread must change the filter.
     pub(super) fn new(store: &Store, op: Op, threads: NonZeroUsize) -> Option<Self> {
         let can = op.changes() && threads.get() > 1 && store.filter().window().is_none();
         can.then(|| Self {
@@ -42,7 +42,7 @@ impl ShardedFile {
         })
     }
 
-    /// Divides the filter, unless it could not take `keys` keys at once then. Returns whether it did.
+    /// Divides the filter, unless it could not accept `keys` keys at once then. Returns whether it did.
     pub(super) fn divide(&self, store: &mut Store, keys: usize) -> bool {
         let accepted = store.divide(self.division).map(|accepted| match self.op {
             Op::Remove => u64::MAX,
@@ -56,13 +56,13 @@ impl ShardedFile {
         accepted.is_some()
     }
 
-    /// Accepts no more blocks. Whether the shards are not ahead.
+    /// Accepts no more blocks. Returns whether no shard is ahead.
     pub(super) fn hold(&self) -> bool {
         self.accepted_keys.store(0, Ordering::SeqCst);
         self.ahead.load(Ordering::SeqCst) == 0
     }
 
-    /// One filter again; the shards are not ahead.
+    /// Joins the shards to one filter again. No shard may be ahead.
     pub(super) fn join(&self, store: &mut Store) {
         self.hold();
         store.join();
@@ -72,7 +72,7 @@ impl ShardedFile {
         self.load.get()
     }
 
-    /// The answers for a block about which all shards were asked.
+    /// Answers a block that all shards have done.
     pub(super) fn answer(
         &self,
         store: &mut Store,
@@ -95,7 +95,7 @@ impl ShardedFile {
         let Answers { found, groups, added, .. } = answers;
         store.note_changes(change, &keys.hashes[..found.len()], |nth| found[nth] == changed);
         if merged.is_err() {
-            // For lack of memory: all other limits are far.
+            // The only cause is lack of memory: all other limits are far.
             groups.iter().enumerate().for_each(|(shard, group)| self.undo(shard, group));
         }
         if self.op != Op::Remove {
@@ -105,13 +105,13 @@ impl ShardedFile {
         merged
     }
 
-    /// So many keys were there already.
+    /// Records that `keys` accepted keys added no items.
     fn give_back(&self, keys: u64) {
         let more = |accepted: u64| (accepted > 0).then(|| accepted.saturating_add(keys));
         self.accepted_keys.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok();
     }
 
-    /// Rolls back what was not answered, and joins the shards. No block follows.
+    /// Rolls back unanswered changes, and joins the shards. No block follows.
     pub(super) fn end(&self, store: &mut Store, unanswered: &[Unanswered]) {
         for Unanswered { shard, group } in unanswered {
             self.undo(*shard, group);
@@ -140,7 +140,7 @@ impl Prefetch for ShardedFile {
             0 => None,
             _ => accepted.checked_sub(keys.hashes.len() as u64),
         };
-        // First, so that `hold` sees every block that was accepted.
+        // Counted first, so that `hold` sees every accepted block.
         self.ahead.fetch_add(1, Ordering::SeqCst);
         let accepted = self.accepted_keys.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
         if accepted.is_err() {
@@ -165,7 +165,7 @@ mod tests {
     use std::collections::HashSet;
     use std::ops::Range;
 
-    /// A block of keys, half of which come twice in a row of blocks.
+    /// A block of keys; in consecutive blocks every second key is a repeat.
     fn block(numbers: Range<u64>) -> (BlockKeys, Answers) {
         let mix = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes();
         let hashes = numbers.map(|n| KeyHash::from_u64(mix(mix(n / 2)))).collect();
@@ -179,7 +179,7 @@ mod tests {
         groups.for_each(|(shard, group)| sharded.query_shard(shard, group, 0));
     }
 
-    /// Shards have been asked about three blocks when there is no memory for a key of the second.
+    /// The shards have done three blocks when memory runs out for a key of the second.
     #[test]
     fn without_memory_the_file_holds_what_was_answered() {
         for (op, is_logged) in [(Op::Dedup, true), (Op::Dedup, false), (Op::Add, true)] {
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Blocks are accepted as long as no limit of the whole filter is near, and repeats do not count.
+    /// Blocks are accepted while no limit of the whole filter is near, and repeats do not count.
     #[test]
     fn blocks_are_accepted_up_to_the_limit_of_items() {
         let folder = tempfile::tempdir().unwrap();

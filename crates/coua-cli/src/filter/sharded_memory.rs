@@ -1,4 +1,4 @@
-//! A filter in memory that several threads ask at once, in as many shards as are useful.
+//! A filter in memory for several threads, with as many shards as are useful.
 
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
@@ -15,7 +15,7 @@ use coua::{CuckooFilter, KeyHasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The shards, and for each what is to come.
+/// The shards, and a forecast for each.
 #[derive(Debug)]
 pub(crate) struct ShardedMemory {
     shards: Shards,
@@ -24,7 +24,7 @@ pub(crate) struct ShardedMemory {
 }
 
 impl ShardedMemory {
-    /// As many shards as `threads` can use.
+    /// Builds as many shards as `threads` can use.
     pub(crate) fn new(spec: &FilterSpec, inputs: &Survey, threads: NonZeroUsize) -> Result<Self> {
         let shards = spec.build_shards(Division::for_threads(threads))?;
         let forecast = |_| Mutex::new(Forecast::new(inputs.total_bytes));
@@ -32,7 +32,7 @@ impl ShardedMemory {
         Ok(Self { shards, forecasts, load: LastLoad::default() })
     }
 
-    /// The answers for all keys, from those of the shards.
+    /// Merges the answers of the shards.
     fn merge(&self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), Stop> {
         let merged = sharding::merge(self.shards.division(), keys, answers, HASH_BITS);
         if merged.is_err() {
@@ -45,7 +45,7 @@ impl ShardedMemory {
         sharding::undo(&mut self.shards.shard(shard), group);
     }
 
-    /// What there is to say of all shards together.
+    /// The figures of all shards together.
     fn figures(&self) -> FilterFigures {
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
             self.shards.iter().map(|shard| figure(&shard)).sum()
@@ -106,10 +106,10 @@ impl Prefetch for ShardedMemory {
 
     fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
         let mut filter = self.shards.shard(shard);
-        // Only `dedup` has a filter that is forgotten.
+        // Only `dedup` has a temporary filter.
         sharding::ask(&mut filter, Op::Dedup, group);
         self.load.set(&filter);
-        // Whoever has the shard has its forecast: this waits for nobody.
+        // Only the thread that holds the shard uses its forecast, so this never waits.
         let mut forecast = self.forecasts[shard].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(forecast) = &mut *forecast {
             forecast.make_room(consumed, group.hashes.len(), &mut filter);
@@ -124,7 +124,7 @@ mod tests {
     use coua::KeyHash;
     use std::collections::HashSet;
 
-    /// Hashes of which about half are repeats.
+    /// Hashes, about half of which are repeats.
     fn hashes(number: u64) -> Vec<KeyHash> {
         let mix = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes();
         (0..number).map(|key| KeyHash::from_u64(mix(mix(key) % (number / 2)))).collect()
@@ -143,7 +143,7 @@ mod tests {
         (answers.found, result)
     }
 
-    /// 2^`bits` shards, each of which takes at most this number of items.
+    /// 2^`bits` shards, each of which accepts at most `most` items.
     fn shards(bits: u32, most: u64) -> ShardedMemory {
         let division = Division::new(bits);
         let shards = Shards::build(CuckooFilter::builder().max_items(most), division).unwrap();

@@ -1,7 +1,7 @@
-//! The keys of a block by shard, and its answers in order.
+//! Splits the keys of a block by shard, and merges the answers in order.
 //!
-//! Each shard is asked about the blocks in their order, whichever thread does it, and however far the others are. So it
-//! answers as it would if one thread asked all.
+//! Each shard processes the blocks in their order, whichever thread does it, and however far the other shards are. So
+//! the answers are the same as with one thread.
 
 use crate::filter::collisions;
 use crate::filter::op::{Op, Stop};
@@ -11,10 +11,10 @@ use coua::{CuckooFilter, Insertion, KeyHash};
 use std::iter::zip;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of a hash, all of which shards remember together.
+/// Bits of a hash that shards remember together.
 pub(super) const HASH_BITS: f64 = 64.0;
 
-/// Groups the keys of a block by shard, as the shards see them.
+/// Groups the keys of a block by shard, as the hashes that the shards see.
 pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers) {
     let groups = &mut answers.groups;
     groups.resize_with(division.shards(), Group::default);
@@ -24,9 +24,8 @@ pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers)
     }
 }
 
-/// Puts the answers of the groups in the order of the keys, up to the first for which a shard had no room; what the
-/// shards did after that stays in the groups. The shards, which are one filter to the user, remember `hash_bits`
-/// bits of each hash.
+/// Puts the answers of the groups in the order of the keys, up to the first key for which a shard had no room; later
+/// answers stay in the groups. The shards form one filter for the user, and remember `hash_bits` bits of each hash.
 pub(super) fn merge(
     division: Division,
     keys: &BlockKeys,
@@ -45,7 +44,7 @@ pub(super) fn merge(
     Err(Stop::full(stopped))
 }
 
-/// The shard that has no room, if there is one.
+/// Merges the answers. Returns the shard that has no room, if there is one.
 fn merge_found(division: Division, keys: &BlockKeys, answers: &mut Answers) -> Option<usize> {
     let Answers { groups, found, .. } = answers;
     let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
@@ -80,7 +79,7 @@ pub(super) fn merge_totals(division: Division, keys: &BlockKeys, answers: &mut A
     totals.extend(keys.hashes.iter().map(next));
 }
 
-/// Asks a shard about its keys, up to the first for which it has no room.
+/// Applies `op` to the keys of a shard, up to the first for which it has no room.
 pub(super) fn ask(shard: &mut CuckooFilter, op: Op, group: &mut Group) {
     let Group { hashes, outcomes: answers, .. } = group;
     group.items_before = shard.len();
@@ -102,7 +101,7 @@ pub(super) fn ask(shard: &mut CuckooFilter, op: Op, group: &mut Group) {
     }
 }
 
-/// What is said about keys that were there, or were not.
+/// The outcomes of `op` for keys that were present or absent.
 pub(super) fn outcomes(
     are_there: impl IntoIterator<Item = bool>,
 ) -> impl Iterator<Item = Insertion> {
@@ -110,14 +109,14 @@ pub(super) fn outcomes(
     are_there.into_iter().map(outcome)
 }
 
-/// Removes what a shard has inserted.
+/// Removes the keys that a shard has inserted.
 pub(super) fn undo(shard: &mut CuckooFilter, group: &Group) {
     let inserted =
         zip(&group.hashes, &group.outcomes).filter(|(_, it)| **it == Insertion::Inserted);
     shard.remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());
 }
 
-/// How full shards are, as the last that was asked: all are alike. So nothing waits for a shard to tell.
+/// The load of the last shard used: all shards have a similar load. So reading it never waits for a shard.
 #[derive(Debug, Default)]
 pub(super) struct LastLoad(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Where a filter is, and how it is to be: what the command line says.
+//! Where a filter is, and its options: from the command line.
 
 use crate::clock::{duration_text, window_text};
 #[cfg(feature = "server")]
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Where a filter is.
+/// The location of a filter.
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
     File(PathBuf),
@@ -23,7 +23,7 @@ pub(crate) enum Location {
 }
 
 impl Location {
-    /// As the command line says it.
+    /// Parses an argument of the command line.
     pub(crate) fn of(argument: &Path) -> Result<Self> {
         let text = argument.to_string_lossy();
         let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
@@ -52,7 +52,7 @@ impl Location {
         Err(Failure::at(without_password(text), reason))
     }
 
-    /// The address where nothing else will do.
+    /// Parses an argument that must be an address.
     #[cfg(feature = "server")]
     pub(crate) fn address(argument: &Path) -> Result<Address> {
         match Self::of(argument)? {
@@ -64,7 +64,7 @@ impl Location {
         }
     }
 
-    /// The file, unless it is on a server.
+    /// The path of the file; `None` for a server.
     #[cfg_attr(
         not(feature = "server"),
         expect(clippy::unnecessary_wraps, reason = "all are files")
@@ -82,7 +82,7 @@ fn is_scheme(text: &str) -> bool {
     ["valkey", "valkeys", "redis", "rediss"].iter().any(|scheme| text.eq_ignore_ascii_case(scheme))
 }
 
-/// An address that cannot be understood, for a message.
+/// An invalid address, for a message.
 fn without_password(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
@@ -90,11 +90,11 @@ fn without_password(text: &str) -> String {
     }
 }
 
-/// Where the secret key of a filter is, if it has one.
+/// The file with the secret key of a filter, if it has one.
 #[derive(Clone, Default)]
 pub(crate) struct Secret {
     file: Option<PathBuf>,
-    /// What was in the file. It is read once: it may be a pipe.
+    /// The key, read once: the file may be a pipe.
     key: OnceCell<[u8; 16]>,
 }
 
@@ -118,16 +118,16 @@ impl Secret {
 }
 
 impl fmt::Debug for Secret {
-    /// Keeps the key to itself.
+    /// Does not show the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
-/// More than any form of a key takes.
+/// More bytes than any form of a key has.
 const MOST_OF_KEY_FILE: usize = 64;
 
-/// Reads a SipHash key: 16 bytes as they are, or 32 hexadecimal digits and perhaps a newline.
+/// Reads a SipHash key: 16 raw bytes, or 32 hexadecimal digits with an optional newline.
 pub(crate) fn read_key(path: &Path) -> Result<[u8; 16]> {
     let mut content = Vec::new();
     let mut read = |file: File| file.take(MOST_OF_KEY_FILE as u64).read_to_end(&mut content);
@@ -151,10 +151,10 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
     u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
 }
 
-/// Generations of a window if nothing is said: an item's age is told to 12.5 %.
+/// The default number of generations of a window: ages are accurate to 12.5 %.
 const GENERATIONS: u32 = 8;
 
-/// How much a window remembers.
+/// The length of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WindowLength {
     /// In milliseconds.
@@ -162,13 +162,13 @@ pub(crate) enum WindowLength {
     Items(u64),
 }
 
-/// What is said of a filter's window.
+/// The requested window of a filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowSpec {
     pub(crate) length: Option<WindowLength>,
     pub(crate) generations: Option<u32>,
     pub(crate) age_from: Option<AgeFrom>,
-    /// Records have times of their own, by which the filter goes; else by those of their arrival.
+    /// The filter uses the records' own times; otherwise their arrival.
     pub(crate) has_times: bool,
 }
 
@@ -214,7 +214,7 @@ impl WindowSpec {
         needs_one.map_or(Ok(()), |(option, _)| Err(Failure::at(option, "needs --window")))
     }
 
-    /// Returns an error if `filter`, which exists already, does not forget as described.
+    /// Returns an error if the existing `filter` does not have the requested window.
     pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         let Some(window) = filter.window() else {
             if self.length.is_none() {
@@ -255,7 +255,7 @@ impl WindowSpec {
     }
 }
 
-/// What `--window-by` calls it.
+/// The name of the value of `--window-by`.
 pub(crate) const fn age_name(age_from: AgeFrom) -> &'static str {
     match age_from {
         AgeFrom::FirstSeen => "first",
@@ -263,11 +263,11 @@ pub(crate) const fn age_name(age_from: AgeFrom) -> &'static str {
     }
 }
 
-/// How a new filter is to be. With a window, what is said of items is meant for all generations together.
-/// Whatever is said here must agree with a filter that exists.
+/// The requested properties of a new filter. With a window, item numbers are for all generations together. An existing
+/// filter must agree with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilterSpec {
-    /// All but the hasher, of which the others tell.
+    /// All but the hasher, which follows from the other fields.
     pub(crate) wanted: Requirements,
     pub(crate) seed: Option<u64>,
     pub(crate) secret: Secret,
@@ -275,25 +275,25 @@ pub(crate) struct FilterSpec {
 }
 
 impl FilterSpec {
-    /// Whether how much room to make at first is left to the program.
+    /// Whether the program may choose the initial capacity.
     pub(crate) fn leaves_capacity_open(&self) -> bool {
         self.wanted.capacity.is_none() && self.wanted.when_full != Some(WhenFull::Refuse)
     }
 
-    /// Whether nothing is said about items, rates and windows: then a filter may be any number of filters.
+    /// Whether items, rates and windows are all left open: then a run may use any number of filters.
     pub(crate) fn leaves_all_open(&self) -> bool {
         let Requirements { max_items, rate, hash_bits, .. } = self.wanted;
         let limits = max_items.is_some() || rate.is_some() || hash_bits.is_some();
         self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
     }
 
-    /// An empty filter for each shard, as described.
+    /// Builds an empty filter for each shard.
     pub(super) fn build_shards(&self, division: Division) -> Result<Shards> {
         let shards = Shards::build(self.all_wanted()?.builder(), division);
         shards.map_err(|error| Failure::at("new filter", error))
     }
 
-    /// A new filter as described.
+    /// Builds a new filter.
     pub(crate) fn build(&self) -> Result<Generations> {
         let builder = self.all_wanted()?.builder();
         let filter = match self.window.window()? {
@@ -306,7 +306,7 @@ impl FilterSpec {
         })
     }
 
-    /// Returns an error if `filter`, which exists already, is not as described.
+    /// Returns an error if the existing `filter` does not have these properties.
     pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
         self.window.agree_with(filter, name)?;
         let difference = self.all_wanted()?.difference(filter.template());
@@ -323,13 +323,13 @@ impl FilterSpec {
     }
 }
 
-/// The failure to say about a rate without the number of items up to which it holds.
+/// The failure to report for a rate without a number of items up to which it holds.
 pub(super) fn rate_without_items() -> Failure {
     let reason = "needs a number of items; add --max-items (or --capacity)";
     Failure::at("--rate", reason)
 }
 
-/// Adds the layout.
+/// Adds the layout to a report.
 pub(crate) fn write_layout(layout: Layout, report: &mut Report) {
     let name = match layout {
         Layout::Buckets => "buckets",

@@ -1,15 +1,15 @@
-//! How often keys have come, in binary: a filter for each bit, which has the keys in whose number the bit is set.
+//! Counts of keys, in binary: a filter for each bit, with the keys whose count has the bit set.
 //!
-//! A filter with copies would take a slot for each of the first copies. Here a key takes a slot for each bit that is set,
-//! and one more copy changes two filters on average.
+//! A single filter would use a slot for each copy. Here a key uses a slot for each set bit, and one more copy changes
+//! two filters on average.
 
 use coua::{BatchFull, CuckooFilter, Full, FullReason, KeyHash, OutOfMemory};
 
-/// The numbers of keys, which are 0 of nearly all.
+/// The counts of keys, which are 0 for nearly all.
 #[derive(Debug)]
 pub(super) struct Tally {
     bits: Vec<CuckooFilter>,
-    /// What a filter for one more bit begins as.
+    /// The initial filter of each bit.
     empty: CuckooFilter,
 }
 
@@ -30,12 +30,12 @@ impl Tally {
         self.bits.iter()
     }
 
-    /// What each of its filters begins as.
+    /// Creates the filter for one more bit.
     pub(super) fn empty(&self) -> Result<CuckooFilter, OutOfMemory> {
         self.empty.try_clone()
     }
 
-    /// The number of each key.
+    /// The count of each key.
     pub(super) fn count(&self, keys: &[KeyHash]) -> Vec<u64> {
         let mut counts = vec![0; keys.len()];
         for (bit, filter) in self.bits.iter().enumerate() {
@@ -46,12 +46,12 @@ impl Tally {
         counts
     }
 
-    /// Notes that keys have come at least once: their number is 1 from then on.
+    /// Sets the count of keys to 1.
     pub(super) fn mark(&mut self, keys: &[KeyHash]) -> Result<(), BatchFull> {
         self.filter_of(0)?.insert_unique_batch(keys).map(drop)
     }
 
-    /// Adds 1 to the number of each key, as often as it comes.
+    /// Adds 1 to the count of each key, for each of its occurrences.
     pub(super) fn add(&mut self, keys: &[KeyHash]) -> Result<(), BatchFull> {
         let groups = groups(keys);
         let keys: Vec<_> = groups.iter().map(|group| group.key).collect();
@@ -60,7 +60,7 @@ impl Tally {
         self.change(&keys, &old, &new.collect::<Vec<_>>())
     }
 
-    /// Gives keys, which are different, new numbers for the old ones.
+    /// Changes the counts of distinct keys from `old` to `new`.
     fn change(&mut self, keys: &[KeyHash], old: &[u64], new: &[u64]) -> Result<(), BatchFull> {
         let most = new.iter().chain(old).copied().max().unwrap_or(0);
         for bit in 0..(u64::BITS - most.leading_zeros()) as usize {
@@ -94,7 +94,7 @@ impl Tally {
     }
 }
 
-/// The keys of a block, each once.
+/// The distinct keys of a block.
 fn groups(keys: &[KeyHash]) -> Vec<KeyRecords> {
     let mut all: Vec<u64> = keys.iter().map(|key| key.to_u64()).collect();
     all.sort_unstable();

@@ -20,7 +20,7 @@ pub(crate) struct Batch {
     pub(crate) answers: Answers,
 }
 
-/// The first steps, and how many threads there may be.
+/// The first steps, and the maximum number of threads.
 pub(crate) struct Pipeline {
     pub(crate) reader: BlockReader,
     pub(crate) hashing: Hashing,
@@ -54,7 +54,7 @@ pub(crate) trait BlockHandler {
     /// Makes the answers so far durable; they are in the outputs, and synced there.
     fn checkpoint(&mut self, synced: Synced) -> Result<()>;
 
-    /// Ends the work. `unanswered` holds what shards did ahead of an early end.
+    /// Ends the work. `unanswered` holds the groups that shards processed before an early end.
     fn end(&mut self, unanswered: Vec<Unanswered>);
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Unanswered {
 
 /// Work on a hashed block before its turn to be answered, by any thread.
 pub(crate) trait Prefetch: Send + Sync {
-    /// Looks up answers. Blocks come in any order, several at a time.
+    /// Looks up answers. Called for blocks in any order, several at a time.
     fn lookup(&self, _keys: &BlockKeys, _answers: &mut Answers) {}
 
     /// The number of shards of the filter that work independently.
@@ -106,8 +106,8 @@ pub(super) enum Coming {
     End(Result<()>),
 }
 
-/// Answers all blocks, in their order, and passes them on. Whatever happens, all requested blocks
-/// are answered, and nothing is requested after the end.
+/// Answers all blocks in order, and passes them on. In every case all requested blocks are answered, and nothing is
+/// requested after the end.
 pub(super) fn answer_all<H: BlockHandler>(
     mut next: impl FnMut(Wait) -> Coming,
     handler: &mut H,
@@ -143,13 +143,13 @@ pub(super) fn answer_all<H: BlockHandler>(
 struct PendingBlocks {
     blocks: VecDeque<Batch>,
     bytes: usize,
-    /// The next one, for which there was no room.
+    /// The next one, if there was no room for it.
     held: Option<Batch>,
 }
 
 impl PendingBlocks {
-    /// Requests as many blocks as are allowed and ready. Waits only for the first. Returns the result of reading if
-    /// there are no more.
+    /// Requests as many blocks as are allowed and ready. Waits only for the first. Returns the result of reading at the
+    /// end of the blocks.
     fn fill(
         &mut self,
         next: &mut impl FnMut(Wait) -> Coming,
@@ -195,7 +195,7 @@ mod tests {
     use crate::record::Block;
     use crate::terminal::Failure;
 
-    /// Notes what it is asked, and answers.
+    /// A handler that records its calls.
     #[derive(Default)]
     struct Script {
         most: usize,

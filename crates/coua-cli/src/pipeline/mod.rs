@@ -8,8 +8,8 @@
 //! write     the selected records                           any thread, block after block
 //! ```
 //!
-//! A free thread takes the step that is nearest to the output (`state`). So any number of threads is kept busy, and
-//! each step sees the blocks in the same order as with one thread: the output does not depend on their number.
+//! A free thread takes the step that is nearest to the output (`state`). So every thread is kept busy, and each step
+//! sees the blocks in the same order as with one thread: the output does not depend on the number of threads.
 //! (`docs/decisions/0015-free-threads.md`)
 //!
 //! Written blocks are reused.
@@ -27,7 +27,7 @@ use schedule::{End, Schedule};
 use std::thread;
 
 impl Pipeline {
-    /// Runs to the end of the inputs, or until there are enough answers, or a signal or an error. Earlier answers
+    /// Runs to the end of the inputs, or until there are enough answers, or until a signal or an error. Earlier answers
     /// are written in every case.
     pub(crate) fn run(self, handler: &mut impl BlockHandler, outputs: &mut Outputs) -> Result<()> {
         let threads = self.threads.get();

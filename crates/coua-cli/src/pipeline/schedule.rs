@@ -25,7 +25,7 @@ impl<'o> Schedule<'o> {
         Self { state, work: Condvar::new(), awaited: Condvar::new(), prefetch, stop }
     }
 
-    /// What shards did without an answer of the command, after all threads have ended.
+    /// The groups that shards processed without an answer of the command, after all threads have ended.
     pub(super) fn into_unanswered(self) -> Vec<Unanswered> {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).unanswered
     }
@@ -34,8 +34,8 @@ impl<'o> Schedule<'o> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the answering thread if it can continue, and one more if there is a task; that one wakes the next. Even a
-    /// wake without effect is a system call.
+    /// Wakes the answering thread if it can continue, and one more thread if there is a task; that thread wakes the
+    /// next. Even a wake-up without effect is a system call.
     fn wake(&self, state: &PipelineState<'o>) {
         if state.is_there() {
             self.awaited.notify_one();
@@ -86,7 +86,7 @@ impl<'o> Schedule<'o> {
         Flow::Continue
     }
 
-    /// Syncs the outputs when all is written; none if that is not possible any more.
+    /// Syncs the outputs when everything is written; `None` if that is no longer possible.
     pub(super) fn sync(&self) -> Option<Result<Synced>> {
         let mut state = self.all_written();
         if state.not_written.is_some() {
@@ -100,7 +100,7 @@ impl<'o> Schedule<'o> {
         Some(synced)
     }
 
-    /// Writes the rest, and passes all bytes to the operating system.
+    /// Writes the remaining blocks, and passes all bytes to the operating system.
     pub(super) fn finish(&self) -> Result<()> {
         let mut state = self.all_written();
         match state.not_written.take() {
@@ -150,7 +150,7 @@ impl<'o> Schedule<'o> {
     }
 }
 
-/// Ends the work of all threads when it is dropped, even by a panic: no thread waits for input or work any more.
+/// Ends the work of all threads when dropped, even by a panic: no thread waits for input or work any more.
 pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {

@@ -1,4 +1,4 @@
-//! The state of each block, and which step of which block is next.
+//! The state of each block, and the next step.
 
 use super::answer::{Batch, Flow, Pipeline, Prefetch, Unanswered};
 use crate::input::{Ahead, AheadTask, BlockReader};
@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-/// The blocks in the pipeline, and the steps that are possible.
+/// The blocks in the pipeline, and the possible steps.
 pub(super) struct PipelineState<'o> {
     threads: usize,
-    /// Number of threads that wait for a task, without the answering thread.
+    /// The number of threads that wait for a task, without the answering thread.
     pub(super) waiting: usize,
     /// What the answering thread waits for, if it waits.
     pub(super) awaited: Option<Awaited>,
-    /// None while a thread reads, and at the end.
+    /// `None` while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
     /// Inputs that are unpacked before their turn.
     ahead: Option<Arc<Ahead>>,
@@ -30,7 +30,7 @@ pub(super) struct PipelineState<'o> {
     first: u64,
     /// The numbers of the blocks that are not hashed.
     unhashed: VecDeque<u64>,
-    /// The next block of each shard of the filter; none while a thread works on the shard.
+    /// The next block of each shard of the filter; `None` while a thread works on the shard.
     shards: Vec<Option<u64>>,
     /// Shards may process the blocks before this one.
     asked_until: u64,
@@ -41,7 +41,7 @@ pub(super) struct PipelineState<'o> {
     prefetch: Arc<dyn Prefetch>,
     /// Answered blocks.
     pub(super) answered: VecDeque<Batch>,
-    /// None while a thread writes.
+    /// `None` while a thread writes.
     pub(super) outputs: Option<&'o mut Outputs>,
     /// The failure after which nothing can be written.
     pub(super) not_written: Option<Failure>,
@@ -49,7 +49,7 @@ pub(super) struct PipelineState<'o> {
     spare: Vec<Batch>,
     /// No thread may begin a step.
     pub(super) has_ended: bool,
-    /// What shards did without an answer, at the end.
+    /// The groups that shards processed without an answer, at the end.
     pub(super) unanswered: Vec<Unanswered>,
 }
 

@@ -6,7 +6,7 @@ use crate::key::{Answers, Expectation, Seen};
 use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
-/// The share of wrongly dropped new records from which on a warning is printed.
+/// The share of wrongly dropped new records above which a warning is printed.
 const HIGH_RATE: f64 = 0.02;
 
 /// The counters of a run; each command uses some. The names, and their order, are part of the file format: a resumed
@@ -63,7 +63,7 @@ impl Counts {
         self.expected_wrongly_dropped = records;
     }
 
-    /// The counter that the progress line shows beside the records.
+    /// The counter that the progress line shows after the records.
     pub(crate) fn shown(&self, op: Op) -> (&'static str, u64) {
         match op {
             Op::Dedup => ("unique", self.unique),
@@ -80,7 +80,7 @@ impl Counts {
         SummaryRequest { answered, expected, has_report }
     }
 
-    /// The number of repeats that were probably new records, if it is known.
+    /// The probable number of new records among the repeats, if known.
     fn wrongly_dropped(&self, expected: Option<f64>) -> Option<f64> {
         // The expectation may exceed the number of repeats.
         expected.map(|expected| expected.min(self.repeats as f64))

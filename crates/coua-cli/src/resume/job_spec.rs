@@ -63,12 +63,12 @@ impl JobSpec {
         Self { version: VERSION, command: command.to_owned(), options: Map::new() }
     }
 
-    /// Adds an option on which the result depends, if it is given.
+    /// Adds an option that affects the result, if it is given.
     pub(crate) fn with(self, option: &str, value: impl Serialize) -> Self {
         self.with_all(Map::from_iter([(option.to_owned(), json!(value))]))
     }
 
-    /// Adds the given ones of several options, each by its name.
+    /// Adds several options by name, if they are given.
     pub(crate) fn with_all(mut self, options: impl Serialize) -> Self {
         let options = json!(options);
         let all = options.as_object().into_iter().flatten();
@@ -130,7 +130,7 @@ impl StoredJob {
         }
     }
 
-    /// Whether a record counts twice if it is processed again, as far as is known.
+    /// Whether processing a record again counts it twice, as far as is known.
     pub(super) fn counts(&self) -> bool {
         match self {
             Self::Known(spec) => spec.command != "dedup" && !spec.options.contains_key("unique"),

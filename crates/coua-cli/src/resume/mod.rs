@@ -1,8 +1,8 @@
 //! Runs that can be resumed after an interruption.
 //!
-//! A checkpoint commits the filter together with the positions in inputs and outputs, in the filter's notes.
-//! A resumed run reads its inputs again from the beginning, and skips the records that were done.
-//! So it works for compressed inputs and all record formats, and inputs may have grown meanwhile.
+//! A checkpoint commits the filter together with the positions in inputs and outputs, which are in the filter's notes.
+//! A resumed run reads its inputs again from the beginning, and skips the records that were done. So it works for
+//! compressed inputs and all record formats, and inputs may have grown meanwhile.
 
 mod counts;
 mod job_spec;
@@ -26,14 +26,14 @@ use remembered::{JobFile, Remembered};
 use run_plan::Plan;
 use std::time::Duration;
 
-/// A run at its beginning, or where it is resumed.
+/// A run that begins or is resumed.
 pub(crate) struct Started {
     /// The recorder, if the run can be resumed.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) outputs: Outputs,
     /// The counters so far.
     pub(crate) counts: Counts,
-    /// The filter has records of the run that this one resumes.
+    /// The filter has records of the run that is resumed.
     pub(crate) has_records: bool,
     /// The runs must be committed before anything is written to the outputs.
     pub(crate) must_commit: bool,
@@ -47,12 +47,12 @@ impl Started {
     }
 }
 
-/// The most bytes of a run's state and its surroundings in the file.
+/// The most bytes of a run's state and its framing in the file.
 const REST: u64 = 4096;
 /// The most files of a run. The position of each is a note, and other runs have notes too.
 const MOST_PLACES: usize = FilterNotes::MOST / 2;
 
-/// How a run is recorded.
+/// The options for recording a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoints {
     /// The description of the run, which later versions understand.
@@ -94,7 +94,7 @@ impl Checkpoints {
         let has_outputs = !job.output_spec.to.paths().is_empty();
         let after_end = match is_wanted {
             true => AfterEnd::Wanted,
-            // Otherwise the same command would empty what it has written.
+            // Otherwise the same command would truncate the outputs that it has written.
             false if has_outputs => AfterEnd::Kept,
             false => AfterEnd::Forgotten,
         };
@@ -129,7 +129,7 @@ impl Checkpoints {
         Ok(Started { recorder, outputs, counts: state.counts, has_records, must_commit })
     }
 
-    /// Returns none for a run that is too large to be recorded.
+    /// Returns `None` for a run that is too large to be recorded.
     fn check_room(&self, run: Run, verbosity: Verbosity) -> Result<Option<Run>> {
         let (bytes, files) = (run.bytes() + REST, run.places.len());
         let reason = if files > MOST_PLACES {

@@ -1,6 +1,6 @@
 //! The position of a run in each of its inputs.
 //!
-//! In each input the first records are done, so all inputs may have grown when the run is resumed.
+//! In each input the first records are done, so any input may have grown when the run is resumed.
 
 use super::remembered::is_missing;
 use crate::platform::Identity;
@@ -16,13 +16,13 @@ struct Position {
     /// The first records, which were done by this run or the one that it resumes. The note is 0; if the last
     /// of them had no separator, and so may have been cut off, it is 1 more than the bytes of its content.
     place: Place,
-    /// Raw bytes read for them, to which the place [is moved](Self::move_place).
+    /// The raw bytes read for them; [`move_place`](Self::move_place) moves the place there.
     offset: u64,
     /// Their checksum, if the input is compressed; otherwise 0.
     digest: u64,
     /// The identity of the file, valid in this process only.
     identity: Option<Identity>,
-    /// Records that this run has read.
+    /// The number of records that this run has read.
     met: u64,
 }
 
@@ -32,7 +32,7 @@ impl Position {
         Self { place: place.clone(), offset, digest: place.whole, identity, met: 0 }
     }
 
-    /// Moves the place. Returns an error as [`look`](Self::look) does.
+    /// Moves the place. Returns the same errors as [`look`](Self::look).
     fn move_place(&mut self) -> Result<(), PathBuf> {
         if self.place.offset == self.offset {
             return Ok(());
@@ -54,13 +54,13 @@ impl Position {
     fn classify(&self, found: io::Result<()>) -> Result<(), PathBuf> {
         match found {
             Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
-            // It may still be that file, which a resumed run will see.
+            // It may still be the same file, which a resumed run will find out.
             Err(error) if !is_missing(&error) => Ok(()),
             _ => Err(self.place.path.clone()),
         }
     }
 
-    /// Records that the previous run has done, and this one has not read.
+    /// The number of records that the previous run has done, and this one has not read.
     fn remaining(&self) -> u64 {
         self.place.records.saturating_sub(self.met)
     }
@@ -89,7 +89,7 @@ impl Position {
     }
 }
 
-/// The positions of a run in its inputs.
+/// The positions of a run in all its inputs.
 #[derive(Debug)]
 pub(super) struct Positions {
     inputs: Vec<Position>,
@@ -103,7 +103,7 @@ impl Positions {
         Self { inputs: places.map(Position::at).collect(), current: 0 }
     }
 
-    /// Takes in a block. Returns the number of its records that are already done.
+    /// Enters a block. Returns the number of its records that are already done.
     pub(super) fn enter(&mut self, block: &Block, format: &RecordFormat) -> Result<usize> {
         self.end_before(block.input)?;
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(0) };
@@ -124,7 +124,7 @@ impl Positions {
         }
     }
 
-    /// All inputs are read to their end.
+    /// Records that all inputs are read to their end.
     pub(super) fn end(&mut self) -> Result<()> {
         self.end_before(self.inputs.len())
     }
@@ -147,30 +147,30 @@ impl Positions {
         Ok(())
     }
 
-    /// Whether the previous run was farther in the input that is being read.
+    /// Whether the previous run got farther in the current input.
     pub(super) fn is_repeating(&self) -> bool {
         self.inputs.get(self.current).is_some_and(|position| position.remaining() > 0)
     }
 
-    /// Whether the previous run was farther in this input, or had read some of a later one.
+    /// Whether the previous run got farther in the current input, or had read some of a later one.
     pub(super) fn may_repeat(&self) -> bool {
         let mut left = self.inputs.iter().skip(self.current);
         left.any(|position| position.remaining() > 0)
     }
 
-    /// Records done, of all inputs.
+    /// The number of records done, over all inputs.
     pub(super) fn records(&self) -> u64 {
         self.inputs.iter().map(|position| position.place.records).sum()
     }
 
-    /// Moves the places to what was done, up to an input that has lost its name. Checks the input that is being read
-    /// even if it has not moved.
+    /// Moves the places to the records done, up to an input that has lost its name. Checks the current input even if
+    /// its place has not moved.
     pub(super) fn move_places(&mut self) -> Result<(), PathBuf> {
         self.inputs.iter_mut().try_for_each(Position::move_place)?;
         self.inputs.get(self.current).map_or(Ok(()), Position::look)
     }
 
-    /// In the order of the inputs.
+    /// The places, in the order of the inputs.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.inputs.iter().map(|position| position.place.clone())
     }
@@ -182,7 +182,7 @@ mod tests {
     use crate::runs::Role;
     use std::fs;
 
-    /// Between two looks at an input nothing may have been read of it.
+    /// The input was not read between the two checks.
     #[test]
     fn an_input_that_is_replaced_after_its_place_has_moved_is_lost() {
         let folder = tempfile::tempdir().unwrap();

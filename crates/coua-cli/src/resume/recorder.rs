@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// All was done, as far as is known.
+    /// Everything is done, as far as is known.
     Whole,
-    /// There is more: a signal came, or the filter is full.
+    /// Something is left: a signal arrived, or the filter is full.
     Early,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Recorder {
     schedule: CheckpointTimer,
     after_end: AfterEnd,
     verbosity: Verbosity,
-    /// An input whose name has been lost.
+    /// An input that has lost its name.
     lost: Option<PathBuf>,
 }
 
@@ -65,8 +65,8 @@ impl SavedState {
     }
 }
 
-/// Checkpoints take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter
-/// that changes everywhere takes seconds to write.
+/// Checkpoints take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter with changes
+/// everywhere takes seconds to write.
 const SHARE: u32 = 10;
 
 /// Decides when a checkpoint is due.
@@ -85,7 +85,7 @@ impl CheckpointTimer {
         Self { every, began: now, last: now }
     }
 
-    /// Does a checkpoint.
+    /// Makes a checkpoint.
     pub(crate) fn keep(&mut self, checkpoint: impl FnOnce() -> Result<()>) -> Result<()> {
         self.began = Instant::now();
         checkpoint()?;
@@ -116,7 +116,7 @@ impl Recorder {
         Self { number, positions, format, schedule, after_end, verbosity, lost: None }
     }
 
-    /// Takes in a block. Returns the number of its records that are already done.
+    /// Enters a block. Returns the number of its records that are already done.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<usize> {
         self.positions.enter(block, &self.format)
     }
@@ -140,7 +140,7 @@ impl Recorder {
         !self.positions.is_repeating() && self.lost.is_none() && self.schedule.is_due()
     }
 
-    /// Commits the progress of the run. All answers are in the outputs, and synced.
+    /// Commits the progress of the run. All answers must be in the outputs, and synced.
     pub(crate) fn commit(
         &mut self,
         filter: &mut dyn RunFilter,
@@ -195,7 +195,7 @@ impl Recorder {
         run.state = serde_json::to_vec(&state).unwrap_or_default();
     }
 
-    /// Leaves the run before its end. If an input is lost, the run stays in the table, so that no run empties its
+    /// Leaves the run before its end. If an input is lost, the run stays in the table, so that no run truncates its
     /// outputs by mistake, but it can never be resumed.
     fn leave(&self, runs: &mut Runs) {
         let Some((lost, run)) = self.lost.as_ref().zip(runs.get_mut(self.number)) else { return };
@@ -229,7 +229,7 @@ impl Recorder {
         }
     }
 
-    /// Reports that a run is forgotten which must not be repeated.
+    /// Reports that a run is forgotten that must not be repeated.
     fn report_forgotten(&self, filter: &str, run: &Remembered<'_>) {
         let is_wanted =
             SavedState::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);

@@ -1,4 +1,4 @@
-//! A run that the filter remembers: comparison with the present job, and reports.
+//! A run that the filter remembers: its comparison with the current job, and its report.
 
 use super::job_spec::{JobSpec, StoredJob};
 use crate::input::is_compressed;
@@ -20,7 +20,7 @@ pub(super) struct Remembered<'a> {
 }
 
 impl<'a> Remembered<'a> {
-    /// All of them, the newest first.
+    /// All remembered runs, the newest first.
     pub(super) fn all(runs: &'a Runs) -> impl Iterator<Item = Self> {
         runs.iter().rev().map(|(number, run)| Self { number, run, job: StoredJob::of(&run.job) })
     }
@@ -29,7 +29,7 @@ impl<'a> Remembered<'a> {
         self.run.has_ended
     }
 
-    /// Whether it has done some of its work, but not all.
+    /// Whether the run has done some of its work, but not all.
     pub(super) fn is_interrupted(&self) -> bool {
         !self.has_ended() && self.run.records > 0
     }
@@ -42,13 +42,13 @@ impl<'a> Remembered<'a> {
         matches!(&self.job, StoredJob::Known(known) if known == spec)
     }
 
-    /// Whether these are its files, in its order.
+    /// Whether these are the run's files, in its order.
     pub(super) fn has_files(&self, files: &[JobFile]) -> bool {
         let known = self.run.places.iter().map(|place| (place.role, &place.path));
         !files.is_empty() && known.eq(files.iter().map(|(role, path)| (*role, path)))
     }
 
-    /// Whether the given files are its own, some of which have another name now.
+    /// Whether the given files are the run's, some of them under new names.
     pub(super) fn was_renamed_to(&self, files: &[JobFile]) -> bool {
         self.run.records > 0
             && self.run.places.len() == files.len()
@@ -62,13 +62,13 @@ impl<'a> Remembered<'a> {
             })
     }
 
-    /// The first of its files that no longer begins with what was processed. Reads compressed files completely.
+    /// The first of the run's files that no longer begins with what was processed. Reads compressed files completely.
     pub(super) fn moved_place(&self) -> Option<(&PathBuf, Moved)> {
         let is_decompressed =
             !matches!(&self.job, StoredJob::Known(spec) if spec.has("no-decompress"));
         let check = |place: &Place| {
             place.check_whole()?;
-            // The text was so short that it did not look like the beginning of compressed data.
+            // The text was too short to be recognized as the beginning of compressed data.
             let was_text = place.role == Role::Input && place.offset > 0 && place.whole == 0;
             if was_text && is_decompressed && is_compressed(&place.path)? {
                 return Err(Moved::Start);
@@ -97,8 +97,8 @@ impl<'a> Remembered<'a> {
         self.places(Role::Input).any(|place| bytes_after(&place.path, place) > 0)
     }
 
-    /// The first of these files that holds its output, by name or by content. With many files, each is compared only
-    /// with the one in its place: all with all would open a million files for a thousand.
+    /// The first of these files that is an output of the run, by name or by content. With many files, each is compared
+    /// only with the one at the same index: comparing all pairs would open a million files for a thousand.
     pub(super) fn written_of<'p>(&self, paths: &'p [PathBuf]) -> Option<&'p PathBuf> {
         let outputs = || self.places(Role::Output).enumerate().filter(|(_, it)| it.offset > 0);
         let names: HashSet<_> = outputs().map(|(_, place)| place.path.as_path()).collect();
@@ -111,7 +111,7 @@ impl<'a> Remembered<'a> {
         by_name.or_else(|| paths.iter().enumerate().find(holds).map(|(_, path)| path))
     }
 
-    /// The error if the run is of a later version, which this one cannot resume.
+    /// The error if the run was recorded by a later version, which this one cannot resume.
     pub(super) fn of_a_later_version(&self) -> Option<Failure> {
         if let StoredJob::Known(_) = self.job {
             return None;
@@ -124,7 +124,7 @@ impl<'a> Remembered<'a> {
         Some(Failure::at("--resume", reason))
     }
 
-    /// Its name in messages.
+    /// The run's name in messages.
     pub(super) fn name(&self) -> String {
         let command = self.job.command();
         let run = command.map_or_else(|| "run".to_owned(), |name| format!("`coua {name}`"));
@@ -188,11 +188,11 @@ pub(crate) fn write_report(runs: &Runs, report: &mut Report) {
     }
 }
 
-/// For programs.
+/// The JSON of a run.
 fn object(run: &Remembered<'_>) -> Value {
     let positions = |role| run.places(role).map(position).collect::<Vec<_>>();
     json!({
-        // None if the run is of a later version of the program.
+        // `null` if the run was recorded by a later version.
         "command": run.job.command(),
         "has_ended": run.has_ended(),
         "records": run.run.records,
@@ -212,7 +212,7 @@ fn position(place: &Place) -> Value {
     position
 }
 
-/// The present size of an input.
+/// The current size of an input.
 fn size_now(place: &Place) -> Option<u64> {
     let found = place.path.metadata().ok().filter(|_| place.role == Role::Input);
     found.map(|found| found.len())

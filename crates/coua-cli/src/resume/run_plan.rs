@@ -1,4 +1,4 @@
-//! What happens to the remembered runs when a run begins: one may be resumed, others replaced.
+//! The plan for the remembered runs when a run begins: one may be resumed, others replaced.
 
 use super::job_spec::{JobSpec, StoredJob};
 use super::remembered::{JobFile, Remembered, bytes_after, has_content};
@@ -25,7 +25,7 @@ pub(crate) enum Mode {
 pub(crate) struct Undo {
     /// The number of the run.
     pub(crate) number: u64,
-    /// The outputs with the records that it added to the filter, up to these places.
+    /// The outputs with the records that the run added to the filter, up to these places.
     pub(crate) outputs: Vec<Place>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     pub(super) resumed: Option<u64>,
     /// Runs that the new one replaces.
     pub(super) replaced: Vec<u64>,
-    /// One of them was remembered after its end.
+    /// Whether one of them was remembered after its end.
     pub(super) has_ended: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
     pub(super) spec: &'a JobSpec,
-    /// Parameters of its outputs.
+    /// The options of the outputs.
     pub(super) output_spec: OutputSpec<'a>,
     pub(super) verbosity: Verbosity,
     /// Its inputs and outputs, or why it cannot be resumed.
@@ -97,7 +97,7 @@ impl<'a> ResumeJob<'a> {
     fn plan_to_start_over(&self, runs: &Runs) -> Plan {
         let command = |run: &Remembered<'_>| match &run.job {
             StoredJob::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
-            // Its options are unknown, but it has these files.
+            // A later version's options are unknown, but the files are the same.
             StoredJob::Later => true,
         };
         let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
@@ -134,12 +134,12 @@ impl<'a> ResumeJob<'a> {
         match run.job.command() {
             None => return Err("a later version of coua began it".to_owned()),
             Some(_) if !run.has_job(self.spec) => return Err("it had other options".to_owned()),
-            // Adding them again changes nothing.
+            // Inserting them again changes nothing.
             Some("add") if self.spec.has("unique") => return Ok(Vec::new()),
             Some("dedup") if !self.spec.has("repeats") => {}
             Some(_) => return Err("no output holds the records that it changed".to_owned()),
         }
-        // A second output holds repeats.
+        // A second output contains repeats.
         let each = self.spec.has("output-dir");
         let main = if each { run.places(Role::Input).count() } else { 1 };
         let places = run.places(Role::Output).take(main).filter(|place| place.offset > 0);
@@ -158,7 +158,7 @@ impl<'a> ResumeJob<'a> {
         checked.collect()
     }
 
-    /// How to start a run over.
+    /// The command that starts a run over.
     fn remedy(&self, run: &Remembered<'_>) -> &'static str {
         match self.added_by(run) {
             Ok(_) => "start over with --restart",
@@ -173,7 +173,7 @@ impl<'a> ResumeJob<'a> {
         run.is_interrupted().then(|| run.written_of(&self.outputs)).flatten()
     }
 
-    /// An output of the same run, if that has ended and there is no more to read.
+    /// An output of the same run, if that run has ended and no input is left.
     fn done_before(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
         let files = self.files.as_ref().ok()?;
         let is_it = run.has_ended() && run.has_job(self.spec) && run.has_files(files);
@@ -182,8 +182,8 @@ impl<'a> ResumeJob<'a> {
         is_done.then(|| run.written_of(&self.outputs)).flatten()
     }
 
-    /// What a new run would damage: an output whose records the filter remembers, or the count of records that an
-    /// interrupted run of the same job (as far as is known) has done.
+    /// The data that a new run would damage: an output whose records the filter remembers, or the records that an
+    /// interrupted run of the same job (as far as is known) has counted.
     fn obstacle(&self, run: &Remembered<'_>) -> Option<Failure> {
         let (name, records) = (run.name(), counted(run.run.records, "record"));
         let is_emptied = !self.output_spec.to.appends;
@@ -274,7 +274,7 @@ impl<'a> ResumeJob<'a> {
         })
     }
 
-    /// Returns an error if a new run would overwrite a file, which may hold what the filter remembers.
+    /// Returns an error if a new run would overwrite a file that may contain records the filter remembers.
     fn check_outputs(&self) -> Result<()> {
         self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
             let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \

@@ -1,4 +1,4 @@
-//! What a command is to do with records, and what of an earlier run it is to undo first.
+//! The job of a command with records, and the effects of an earlier run to undo first.
 
 use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop, WriteOptions};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
@@ -14,16 +14,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many threads work on the records.
+/// The number of threads that process the records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threads {
     Exactly(NonZeroUsize),
-    /// Fewer for small inputs, where starting them takes longer than they save.
+    /// Fewer threads for small inputs, where starting them takes longer than they save.
     AtMost(NonZeroUsize),
 }
 
 impl Threads {
-    /// Bytes of records from which on a further thread is of use.
+    /// Bytes of records per useful thread.
     const BYTES_FOR_ONE: u64 = 64 << 20;
 
     pub(super) fn number(self, inputs: &Survey) -> NonZeroUsize {
@@ -37,40 +37,40 @@ impl Threads {
     }
 }
 
-/// How a command runs, apart from what it does.
+/// The options of a command's execution, apart from its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Running {
     pub(crate) threads: Threads,
-    /// The figures to print at the end.
+    /// The format of the figures to print at the end.
     pub(crate) figures: Option<ReportFormat>,
     pub(crate) progress: ProgressMode,
     pub(crate) options: WriteOptions,
 }
 
-/// What a command is to do.
+/// The job of a command.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) op: Op,
     pub(crate) reading: Reading,
-    /// Where the filter is; none if one is made, and forgotten at the end.
+    /// The location of the filter; `None` for a temporary filter.
     pub(crate) location: Option<Location>,
     pub(crate) filter: FilterSpec,
     pub(crate) to: Destinations,
     /// Files of records, and filters, whose keys count as seen.
     pub(crate) known: Vec<PathBuf>,
-    /// Which records are written to the main output; the others go to the second one, if there is one.
+    /// The records that go to the main output; the others go to the second one, if there is one.
     pub(crate) printed: Option<Seen>,
-    /// What stands between the number of records with the same key and each record that is written, if that number is
-    /// wanted.
+    /// The separator between the number of records with the same key and each written record, if that number is
+    /// printed.
     pub(crate) prefix: Option<u8>,
-    /// How it is recorded, if the run can be resumed.
+    /// The checkpoints, if the run can be resumed.
     pub(crate) recorded: Option<Checkpoints>,
     pub(crate) running: Running,
 }
 
 impl Job {
-    /// Refuses what cannot come to anything, before a file is made or changed: the standard streams first, then the
-    /// files that are read, then those that are written.
+    /// Refuses impossible jobs before a file is created or changed: checks the standard streams first, then the files
+    /// to read, then those to write.
     pub(super) fn prepare(&self) -> Result<UsedFiles> {
         if self.running.figures.is_some() {
             Stream::Error.check_open()?;
@@ -87,14 +87,14 @@ impl Job {
         Ok(used)
     }
 
-    /// What its outputs need to know.
+    /// The options for the outputs.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
         let format = &self.reading.hashing.format;
         let threads = self.running.threads.number(&used.inputs);
         OutputSpec { format, to: &self.to, used, threads, is_followed: self.location.is_some() }
     }
 
-    /// Whether the command is about records that are in the filter, and does not print its answer as a number.
+    /// Whether the command is about records in the filter, and does not print its answer as a number.
     pub(super) fn wants_found(&self) -> bool {
         let is_printed = self.to.main.is_some();
         match self.op {
@@ -104,7 +104,7 @@ impl Job {
         }
     }
 
-    /// Undoes what the run is to undo, begins it, or resumes it, and opens its outputs. From here on the filter knows
+    /// Undoes an earlier run if requested, begins or resumes the run, and opens its outputs. The filter then records
     /// that they are being written.
     pub(super) fn begin(
         &self,
@@ -132,24 +132,24 @@ impl Job {
     }
 }
 
-/// What to read, and how to understand it.
+/// The inputs, and how to read them.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) inputs: Inputs,
-    /// Before it is known which filter the keys are for.
+    /// The hashing options before the filter is known.
     pub(crate) hashing: Hashing,
     pub(crate) until: Until,
-    /// How comments before a CSV header begin.
+    /// The prefix of comments before a CSV header.
     pub(crate) comment: Option<Arc<[u8]>>,
-    /// What is to know of headers before the first input.
+    /// The headers known before the first input.
     pub(crate) begun: Option<Headers>,
-    /// The options that find keys.
+    /// The options that select keys.
     pub(crate) find: BTreeMap<String, Vec<String>>,
 }
 
 impl Reading {
-    /// Makes keys as those of a filter are made. One without items remembers from now on how they are made, unless
-    /// nothing is said and it knows.
+    /// Adopts the filter's way of making keys. A filter without items stores the given one, unless none is given and it
+    /// has one.
     pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter) -> Result<()> {
         let given = &mut self.hashing.keys.normalize;
         let agrees = |known: KeySpec| given.does_nothing() || *given == known.normalize;
@@ -157,7 +157,7 @@ impl Reading {
             let spec = KeySpec { find: self.find.clone(), normalize: given.clone() };
             filter.set_key_spec(&spec)?;
         }
-        // What it knows now: on a server another process may have been the first to say.
+        // Read it again: on a server another process may have set it first.
         if let Some(known) = filter.key_spec()? {
             if !given.does_nothing() {
                 given.check_same(&known.normalize, filter.name())?;
@@ -167,7 +167,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Why nothing was found in a filter, if it may be that an option was forgotten.
+    /// The reason why nothing was found in a filter, if an option may be missing.
     pub(super) fn missing_finders(&self, filter: &dyn RunFilter) -> Result<Option<String>> {
         let spec = filter.key_spec()?.filter(|spec| self.find.is_empty() && !spec.find.is_empty());
         Ok(spec.map(|spec| {
@@ -176,7 +176,7 @@ impl Reading {
         }))
     }
 
-    /// Looks at all inputs, and at the headers of those that are CSV files.
+    /// Surveys all inputs, and checks the headers of CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey(self.until)?;
         if let (Some(headers), Until::End) = (self.headers(mixing), self.until) {
@@ -187,14 +187,15 @@ impl Reading {
         Ok(inputs)
     }
 
-    /// What is to know about the headers of CSV inputs, if they have such.
+    /// The expected headers of CSV inputs, if the format is CSV.
     pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
         let mut headers = self.begun.clone()?;
         headers.mixing = mixing;
         Some(headers)
     }
 
-    /// Prepares for headers of CSV inputs. If records are added to files, all must be as those there.
+    /// Reads the headers of CSV files. If records are appended to files, the inputs must have the headers of those
+    /// files.
     pub(crate) fn begin_headers(&mut self, files: &[(&Path, Coding)]) -> Result<()> {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, self.comment.clone()));
@@ -213,8 +214,8 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether a record without an answer is printed, where records with this answer are: one without a key as one that
-    /// was never seen.
+    /// Whether a record without an answer is printed where records with the answer `wanted` are: a record without a key
+    /// counts as new.
     pub(super) fn passes(&self, reason: &Reason, wanted: Seen) -> bool {
         match reason {
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
@@ -228,7 +229,8 @@ impl Reading {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
     }
 
-    /// Removes what the run has added, and forgets the run: both are committed at once. Only then may its outputs be emptied.
+    /// Removes the records that the run has added, and forgets the run, in one commit. Only then may its outputs be
+    /// truncated.
     fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo, to: &Destinations) -> Result<()> {
         for output in &undo.outputs {
             self.remove(filter, output, to.coding(&output.path))?;

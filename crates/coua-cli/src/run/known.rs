@@ -1,4 +1,4 @@
-//! What `--known` names: files of records, and filters.
+//! The files of `--known`: records, and filters.
 
 use super::job::Reading;
 use crate::clock;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Reading {
-    /// Sets aside from now on what these files hold: records, or the items of filters.
+    /// From now on, keys in these files, which are records or filters, count as seen.
     pub(super) fn know(
         &mut self,
         paths: &[PathBuf],
@@ -76,7 +76,7 @@ fn no_memory(error: impl std::fmt::Display) -> Failure {
     Failure::at("--known", error)
 }
 
-/// Whether a file is a filter; if it cannot be read, that is said later.
+/// Whether a file is a filter. A file that cannot be read is reported later.
 fn is_filter(path: &Path) -> bool {
     let is_regular = path.metadata().is_ok_and(|found| found.is_file());
     let file = File::open(path).ok().filter(|_| is_regular);

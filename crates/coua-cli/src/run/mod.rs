@@ -1,4 +1,4 @@
-//! A command that reads records: set up, worked off and ended here, whatever it does and wherever the filter is.
+//! The setup, work and end of a command that reads records, for any job and any filter.
 
 mod job;
 mod known;
@@ -18,14 +18,14 @@ use session::Session;
 use work::Outcome;
 
 impl Job {
-    /// Works records off: for commands that do nothing else.
+    /// Processes records, for commands that do nothing else.
     pub(crate) fn run(self) -> Result<Exit> {
         Pass::of(self)?.finish(Exit::Success)
     }
 }
 
 impl Pass {
-    /// Refuses what cannot come to anything; then opens the filter, begins or resumes the run, and reads all records.
+    /// Refuses impossible jobs; then opens the filter, begins or resumes the run, and reads all records.
     pub(crate) fn of(job: Job) -> Result<Self> {
         let used = job.prepare()?;
         let Running { threads, options, .. } = job.running;
@@ -35,7 +35,7 @@ impl Pass {
         Self::over(job, &used, filter, None)
     }
 
-    /// Reads all records with this filter. The `session` has begun if they are read again.
+    /// Reads all records with this filter. In a second pass, the `session` continues.
     fn over(
         mut job: Job,
         used: &UsedFiles,
@@ -48,15 +48,15 @@ impl Pass {
             job.reading.know(&job.known, filter.hasher(), &job.filter)?;
         }
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
-            // Times up to a generation after the present are believed: clocks differ.
+            // Times up to one generation in the future are accepted: clocks differ.
             times.believe(window.step());
         }
         let started = job.begin(&mut *filter, job.output_spec(used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
-        // What an interrupted run wrote after its last checkpoint is gone by now.
+        // The outputs of an interrupted run are already truncated to its last checkpoint.
         let begun = job.to.begun().iter().map(Option::is_some).collect();
-        // What went down a pipe is not to be printed again, even if this process is killed. Of the other commands, a part
-        // that cannot be resumed would count twice.
+        // Records written to a pipe must not be printed again, even if this process is killed. Other commands would
+        // count a part twice if they cannot be resumed.
         let is_stream = job.op == Op::Dedup && recorder.is_none() && filter.runs().is_some();
         let every = job.recorded.as_ref().map(|recorded| recorded.every);
         let saves = every.filter(|_| is_stream).map(CheckpointTimer::new);
@@ -77,7 +77,7 @@ impl Pass {
         run.read(pipeline, outputs)
     }
 
-    /// Reads all records a first time, for a filter alone.
+    /// Reads all records in a first pass, which only fills the filter.
     fn tally(job: Job, used: &UsedFiles, filter: Box<dyn RunFilter>) -> Result<Self> {
         let counts = Counts::default();
         let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs, 2)?;
@@ -99,7 +99,7 @@ impl Pass {
             if matches!(self.outcome, Outcome::Whole) && caught_signal().is_none() {
                 outputs.complete()?;
             }
-            // What the filter remembers, and what is gone from it, must be in the outputs first.
+            // The outputs must first contain the records that the filter remembers, and those removed from it.
             let is_synced = self.filter.follows_outputs();
             if is_synced { outputs.sync() } else { Ok(Synced::default()) }
         });
@@ -112,20 +112,20 @@ impl Pass {
         }
     }
 
-    /// Records selected for the main output; none if a server has left some open.
+    /// The number of records printed to the main output; `None` if a server left some without an answer.
     pub(crate) fn printed(&self) -> Option<u64> {
         (!matches!(self.outcome, Outcome::GaveUp { .. })).then_some(self.printed)
     }
 
-    /// Keeps the changes of the filter, and prints the figures. The exit code is `otherwise` if nothing else
-    /// demands another.
+    /// Saves the filter, and prints the figures. The exit code is `otherwise` unless an error or a signal determines
+    /// it.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit> {
         let Self { job, mut filter, session, recorder, counts, outcome, synced, .. } = self;
         let (op, verbosity) = (job.op, job.running.options.verbosity);
         filter.roll_back_after_full()?;
         let name = filter.name();
         if let Some(left) = outcome.left_open(op) {
-            // By the signal, if that is why the server was not waited for any longer.
+            // A signal may have ended the wait for the server.
             return Err(Failure::ending(Exit::Error.or_signal(), &name, left));
         }
         filter.report_doubts(op, verbosity);
@@ -166,14 +166,14 @@ impl Pass {
         };
         match (refusal, printed) {
             (Some(refusal), _) => Err(refusal),
-            // Exit code 2 would say that nothing is saved, and a message has nowhere to go.
+            // Exit code 2 would say that nothing is saved, and there is no place for a message.
             (None, Err(failure)) if !is_saved => Err(failure),
             (None, _) => Ok(otherwise.or_signal()),
         }
     }
 }
 
-/// Records how the run ends, and saves the filter.
+/// Records the end of the run, and saves the filter.
 fn close(
     recorder: Option<Recorder>,
     ending: resume::RunEnd,

@@ -1,4 +1,4 @@
-//! What all commands that read records share: signals, progress, threads, records without a key.
+//! The parts shared by all commands that read records: signals, progress, threads, records without a key.
 
 use crate::filter::{Op, RunFilter};
 use crate::input::{BlockReader, Survey};
@@ -13,28 +13,28 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// A command at work.
+/// A running command.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Tells when the user wants it to end.
+    /// Canceled when the user ends the command.
     pub(super) stop: Arc<CancelToken>,
     counters: Arc<Counters>,
     threads: NonZeroUsize,
-    /// None at the end.
+    /// `None` at the end.
     progress: Option<Progress>,
-    /// Records answered for so far, those without a key among them; CSV headers are none.
+    /// The records answered so far, including those without a key, but not CSV headers.
     records: u64,
     bytes: u64,
     without_key: u64,
-    /// Whether some record had a key, be it another run's, or may get one with its end.
+    /// Whether a record had a key (also one of another shard or a known one), or may get one with its end.
     some_key: bool,
     first_without_key: Option<String>,
-    /// All of them lack a time that can be read, and nothing else.
+    /// Whether a readable time is the only thing that all of them lack.
     only_times: bool,
 }
 
 impl Session {
-    /// From here on signals are answered. `counted` is what the command [shows](Self::show).
+    /// Begins a session, which handles signals. `counted` is the counter that the command [shows](Self::show).
     pub(super) fn begin(
         counted: &'static str,
         job: &Job,
@@ -73,7 +73,7 @@ impl Session {
         })
     }
 
-    /// The way of the records to the filter.
+    /// The pipeline from the records to the filter.
     pub(super) fn pipeline(&self, job: &Job, filter: &dyn RunFilter) -> Pipeline {
         let reading = &job.reading;
         let mut reader = BlockReader::new(
@@ -91,7 +91,7 @@ impl Session {
         Pipeline { reader, hashing, prefetch: filter.prefetch(), threads, stop }
     }
 
-    /// Counts the records of a block before this place, which were answered for.
+    /// Counts the answered records of a block, those before this place.
     pub(super) fn record(&mut self, batch: &Batch, place: usize) {
         let Batch { block, keys, .. } = batch;
         self.records += place as u64;
@@ -106,7 +106,7 @@ impl Session {
                 Reason::Missing(missing) => missing,
                 Reason::Known => continue,
                 Reason::Header(_) | Reason::OtherShard => {
-                    // No record of this run.
+                    // The record does not belong to this run.
                     self.records -= 1;
                     continue;
                 }
@@ -118,20 +118,20 @@ impl Session {
         }
     }
 
-    /// Shows how far the work is.
+    /// Updates the progress.
     pub(super) fn show(&self, count: Option<u64>, load: Option<f64>) {
         self.counters.update(self.records, count, load);
     }
 
-    /// Shows what is done from now on, before how far the work is.
+    /// Shows the name of the next step before the progress.
     pub(super) fn show_step(&self, step: &str) {
         if let Some(progress) = &self.progress {
             progress.next(step);
         }
     }
 
-    /// Takes the progress away and tells about records without a key. Returns an error if that was all that were
-    /// `read`, and no option says what to do with such.
+    /// Removes the progress line and reports records without a key. Returns the error of `read`, or an error if no
+    /// record had a key and no option covers such records.
     pub(super) fn end(&mut self, read: Result<()>, job: &Job) -> Result<()> {
         self.progress = None;
         if read.is_ok() {
@@ -153,7 +153,7 @@ impl Session {
         read
     }
 
-    /// Returns an error if no record had a key, and no option says what to do with such.
+    /// Returns an error if no record had a key, and no option covers such records.
     pub(super) fn check_keys(&self, job: &Job) -> Result<()> {
         let is_said = job.reading.hashing.on_missing.is_some();
         let Some(first) = self.first_without_key.as_ref().filter(|_| !self.some_key && !is_said)
@@ -172,7 +172,7 @@ impl Session {
         Err(Failure::at(first, reason))
     }
 
-    /// Prints the figures on standard error. `write_answers` adds those of the answers.
+    /// Prints the figures to standard error. `write_answers` adds those of the answers.
     pub(super) fn print_figures(
         &self,
         format: ReportFormat,
@@ -192,7 +192,7 @@ impl Session {
             ReportFormat::Text => report.table(),
             ReportFormat::Json => serde_json::to_string(&report).unwrap_or_default() + "\n",
         };
-        // They were asked for: that they cannot be written is an error.
+        // The user asked for the figures, so a failure to write them is an error.
         let written = io::stderr().lock().write_all(text.as_bytes());
         written.map_err(|error| Failure::write(Stream::Error.name(), &error))
     }

@@ -1,4 +1,4 @@
-//! Records that are read twice: once to learn which of them come again, and once to print those that are wanted.
+//! Commands that read the records twice: first to find repeats, then to print the selected records.
 
 use super::job::Job;
 use super::work::Pass;
@@ -12,7 +12,7 @@ use std::mem;
 use std::sync::Arc;
 
 impl Job {
-    /// Works records off in two passes.
+    /// Processes records in two passes.
     pub(crate) fn run_twice(mut self, question: Question, spooling: Spooling) -> Result<Exit> {
         self.to.check_open()?;
         let progress = Progress::on_steps(self.running.progress);
@@ -29,7 +29,7 @@ impl Job {
         }
         let mut known = Known::default();
         if question.counts {
-            // How many records have a known key is wanted too.
+            // Records with a known key are counted too.
             mem::swap(&mut known, &mut self.reading.hashing.known);
         }
         let first = Self {

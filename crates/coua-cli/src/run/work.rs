@@ -1,4 +1,4 @@
-//! What is done with each block, and how a run ends before its time.
+//! The work on each block, and early ends of a run.
 
 use super::job::Job;
 use super::session::Session;
@@ -12,23 +12,23 @@ use crate::resume::{CheckpointTimer, Counts, Recorder};
 use crate::terminal::{Exit, Failure, Result, counted};
 use std::iter::repeat_n;
 
-/// A run at work, and when all records were read.
+/// A pass over all records, and its state at the end.
 #[derive(Debug)]
 pub(crate) struct Pass {
     pub(super) job: Job,
     pub(super) filter: Box<dyn RunFilter>,
     pub(super) session: Session,
-    /// If the run can be resumed.
+    /// The recorder, if the run can be resumed.
     pub(super) recorder: Option<Recorder>,
-    /// When to save what a run has done that cannot be resumed.
+    /// When to save the filter during a run that cannot be resumed.
     pub(super) saves: Option<CheckpointTimer>,
     pub(super) counts: Counts,
     pub(super) outcome: Outcome,
-    /// Records selected for the main output.
+    /// The number of records printed to the main output.
     pub(super) printed: u64,
-    /// Which outputs, the main one first, had records before.
+    /// Which outputs had records before, the main one first.
     pub(super) begun: Vec<bool>,
-    /// Where the outputs end, once all is in them.
+    /// The ends of the outputs, once everything is synced.
     pub(super) synced: Synced,
 }
 
@@ -59,14 +59,14 @@ impl Pass {
         }
         if self.job.op == Op::Check {
             let selected = selected.iter().filter(|selected| **selected).count();
-            // The header is printed, but is no record.
+            // The header is printed, but is not a record.
             let headers =
                 keys.missing_keys.iter().filter(|it| it.reason == Reason::Header(Header::First));
             self.printed += (selected - headers.count()) as u64;
         }
     }
 
-    /// Ends the run where a filter has stopped.
+    /// Ends the run after a filter has stopped.
     fn stop(&mut self, batch: &mut Batch, stop: Stop) -> Result<Flow> {
         match stop {
             Stop::Failed(failure) => return Err(failure),
@@ -120,7 +120,7 @@ impl BlockHandler for Pass {
         self.outcome.record(0, &batch.block);
         let count = self.filter.knows_new().then(|| self.counts.shown(self.job.op).1);
         self.session.show(count, self.filter.load());
-        // While no record has a key, it may be that the option that finds keys is wrong.
+        // As long as no record has a key, the option that selects keys may be wrong.
         let is_enough = self.job.reading.until == Until::FirstPrinted
             && self.printed > 0
             && self.session.check_keys(&self.job).is_ok();
@@ -148,15 +148,15 @@ impl BlockHandler for Pass {
     }
 }
 
-/// Whether all records were dealt with.
+/// Whether all records were done.
 #[derive(Debug, Default)]
 pub(super) enum Outcome {
     #[default]
     Whole,
-    /// Not this record, for which there was no room, nor those after it.
+    /// There was no room for this record; later records were not done.
     Full { record: String, no_room: NoRoom },
-    /// The server cannot be reached, or does not do what it is asked, and has left `unanswered` records open. All
-    /// before the `first` were answered; the `last` is that about which was asked last.
+    /// The server cannot be reached, or refuses requests, and `unanswered` records have no answer. All records before
+    /// `first` were answered; `last` is the last one that was sent.
     GaveUp { reason: String, unanswered: u64, first: String, last: String },
 }
 
@@ -165,7 +165,7 @@ impl Outcome {
         matches!(self, Self::Full { .. })
     }
 
-    /// Why there was no room, if that was so.
+    /// Why there was no room, if that is the outcome.
     pub(super) fn no_room(&self) -> Option<&NoRoom> {
         match self {
             Self::Full { no_room, .. } => Some(no_room),
@@ -173,7 +173,7 @@ impl Outcome {
         }
     }
 
-    /// The server has not answered for all records of a block. Of several blocks the first tells why.
+    /// Records that the server has not answered all records of a block. The first such block gives the reason.
     pub(super) fn give_up(&mut self, failure: &Failure, unanswered: u64, block: &Block) {
         if !matches!(self, Self::GaveUp { .. }) {
             let first = block.record_name(0);
@@ -183,9 +183,9 @@ impl Outcome {
         self.record(unanswered, block);
     }
 
-    /// Notes what has become of a block, if some are open.
+    /// Records the unanswered records of a block after the server has failed.
     pub(super) fn record(&mut self, unanswered: u64, block: &Block) {
-        // A block that only says that there is no more for now has no last record.
+        // An empty block, which only marks a pause, has no last record.
         let of_block = block.len().checked_sub(1);
         if let (Self::GaveUp { unanswered: all, last, .. }, Some(place)) = (self, of_block) {
             *all += unanswered;
@@ -193,8 +193,8 @@ impl Outcome {
         }
     }
 
-    /// What there is to say if there was no room for a record. `exceptions` are those of what is said about the
-    /// filter, none if it is forgotten; `remedy` is what to do if it is kept.
+    /// The failure if there was no room for a record. `exceptions` are those of the filter's content, `None` for a
+    /// temporary filter; `remedy` applies to a filter that is saved.
     pub(super) fn refusal(
         &self,
         op: Op,
@@ -217,7 +217,7 @@ impl Outcome {
         Some(Failure::ending(Exit::Full, name, reason))
     }
 
-    /// What became of the records that a server has left open, if it has given up.
+    /// The message about records without an answer, if the server has failed.
     pub(super) fn left_open(&self, op: Op) -> Option<String> {
         let Self::GaveUp { reason, unanswered, first, last } = self else { return None };
         let rest = match op {

@@ -1,4 +1,5 @@
-//! Threads that share a filter file are ahead of the answers: what is in the file was answered, wherever a run stopped.
+//! Threads that share a filter file run ahead of the answers, but the file contains exactly what was answered, wherever
+//! a run stopped.
 
 use crate::support::{Folder, Repeats, coua, expected, lines, run_in, send, shell, until, wait};
 use coua::KeyHasher;
@@ -9,7 +10,7 @@ use std::process::Stdio;
 
 const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 
-/// So that a new filter is shared from its first block on.
+/// With these, a new filter is shared from its first block on.
 const SHARED: [&str; 4] = ["--hash-bits", "64", "--capacity", "400000"];
 
 fn numbers(range: std::ops::Range<u32>) -> String {
@@ -17,15 +18,15 @@ fn numbers(range: std::ops::Range<u32>) -> String {
     numbers.collect::<Vec<_>>().concat()
 }
 
-/// The items of a filter and the lines of a file.
+/// The number of items of a filter, and of lines of a file.
 fn items_and_lines(folder: &Folder, output: &str) -> (u64, u64) {
     let info = run_in(folder, &["info", "--json", "seen"]).json();
     let lines = String::from_utf8(folder.read(output)).unwrap().lines().count();
     (info["items"].as_u64().unwrap(), lines as u64)
 }
 
-/// Filters with logs, with keys that share the first bits of their hashes, with records of all lengths, and at limits that
-/// are met anywhere in a block.
+/// Filters with logs, with keys that share the first bits of their hashes, with records of all lengths, and with limits
+/// that are reached anywhere in a block.
 #[test]
 fn files_and_answers_depend_on_no_threads() {
     let folder = Folder::new();
@@ -84,7 +85,7 @@ fn files_and_answers_depend_on_no_threads() {
     }
 }
 
-/// Outputs that fail, or that nobody reads: nothing is saved, or what was saved before.
+/// Outputs that fail, or that nobody reads: nothing new is saved.
 #[test]
 fn an_output_that_fails_leaves_the_file_as_it_was() {
     let folder = Folder::new();
@@ -107,7 +108,7 @@ fn an_output_that_fails_leaves_the_file_as_it_was() {
     }
 }
 
-/// Whenever a signal comes, each record that was printed is in the filter, and no other.
+/// Whenever a signal arrives, exactly the printed records are in the filter.
 #[test]
 fn a_signal_leaves_what_was_printed() {
     let folder = Folder::new();
@@ -139,13 +140,14 @@ fn a_signal_leaves_what_was_printed() {
     assert!(stopped > 5, "{stopped}");
 }
 
-/// A new filter is saved as a whole, for which no shard may be ahead, although nothing comes that would bring them to rest.
+/// A new filter is saved as a whole, for which no shard may be ahead, even if no further input lets the shards finish.
 #[test]
 fn a_silent_stream_is_saved() {
     let folder = Folder::new();
     for threads in ["2", "4", "16"] {
         fs::remove_file(folder.join("seen")).ok();
-        // So late that no checkpoint comes before the silence: the next one waits the longer, the longer that takes.
+        // Late enough that no checkpoint comes before the silence: the time to the next one grows with the length of
+        // the last.
         let dedup = ["dedup", "-j", threads, "--checkpoint-every", "3", "--filter", "seen"];
         let mut command = coua([&dedup[..], &SHARED].concat());
         command.current_dir(folder.path()).stdin(Stdio::piped());

@@ -49,14 +49,14 @@ fn check_exits_like_grep() {
     assert_eq!(none.stdout, b"0\n");
     assert_eq!(run_with(b"", ["check", &folder.join("missing")]).code, Some(2));
     assert_eq!(run_with(b"a\n", ["check", "--any", &f]).good(), b"");
-    // What comes after the first record that is there does not matter, whatever it is.
+    // The input after the first record found does not matter.
     let (good, missing) = (folder.file("good", "b\na\n"), folder.join("missing"));
     let text = format!("coua: {missing}: No such file or directory\n");
     for threads in ["1", "2", "3", "4"] {
         run(["check", "--any", "-j", threads, &f, &good, &missing]).good();
         run(["check", "--any", "-j", threads, &f, &missing, &good]).failed(2, &text);
         run(["check", "--any", "-v", "-j", threads, &f, &good, &missing]).good();
-        // That no record of the first file has a key does not say yet that none has.
+        // Even if no record of the first file has a key, later ones may.
         let keyed = folder.file("keyed", "x 1\n");
         let args = ["check", "--any", "-v", "-k2", "-j", threads, &f, &good, &keyed];
         assert_eq!(run(args).code, Some(0));
@@ -92,8 +92,7 @@ fn a_stream_is_no_filter() {
     assert_eq!(run_in(&folder, &["check", "./-", "lines"]).good(), b"a\n");
 }
 
-/// Threads that have nothing else to do answer for a part of the records. The filter is mapped at first,
-/// and read into memory before the end.
+/// Other threads do a part of the lookups. The filter is mapped at first, and read into memory before the end.
 #[test]
 fn any_number_of_threads_finds_the_same() {
     let folder = Folder::new();
@@ -245,7 +244,7 @@ fn merge_holds_what_all_hold() {
     assert_eq!(run(["merge", "-o", &all, &a, &b]).good(), b"");
     let counts = run_with(b"1\n2\n3\n4\n", ["count", &all]).good();
     assert_eq!(counts, b"1\t1\n2\t2\n1\t3\n0\t4\n");
-    // Into one of them.
+    // Merged into one of the sources.
     run(["merge", "-o", &a, &a, &b]).good();
     assert!(folder.read("a") == folder.read("all"));
     run_with(b"4\n", ["add", "--seed", "9", &c]).good();
@@ -382,14 +381,14 @@ fn plan_divides_keys_among_nodes() {
     assert_eq!(number("bytes"), number("node_bytes") * number("nodes"));
     let dropped = plan["expected_wrongly_dropped"].as_f64().unwrap();
     assert!((dropped - 1e24 / 65_f64.exp2()).abs() < 1.0, "{dropped}");
-    // By default a machine takes 20 million records a second.
+    // The default is 20 million records per second and machine.
     let by_key = plan["by_key"]["hours"].as_f64().unwrap() * number("nodes") as f64;
     assert!((by_key - 1e12 / 20e6 / 3600.0).abs() < 1e-6, "{by_key}");
     assert_eq!(plan["all_read"]["wire_bytes"].as_f64().unwrap() as u64, 100 * number("nodes"));
     assert!(planned.stderr.starts_with("coua: plan: 64 hash bits are too few"));
     let few = run(["plan", "--items=1e9", "--memory-per-node=64GiB"]);
     assert_eq!((few.code, &*few.stderr), (Some(0), ""));
-    // The plan of one machine says so too.
+    // The plan of a single machine has the same note.
     assert!(run(["plan", "--items=1e12"]).stderr.contains("too few to distinguish"));
     assert_eq!(run(["plan", "--items=1e12", "--rate=1e-6"]).stderr, "");
 }
@@ -416,7 +415,7 @@ fn generate_writes_pages_and_completions() {
     }
 }
 
-/// The first block of shell commands in the README that has these words.
+/// The first block of shell commands in the README that contains these words.
 fn readme_block(words: &str) -> Vec<&'static str> {
     let readme = include_str!("../../../../README.md");
     let mut blocks = readme
@@ -481,7 +480,7 @@ fn sizes_beyond_all_numbers_are_the_largest() {
     assert!(text.contains(&u64::MAX.to_string()), "{text}");
 }
 
-/// What comes behind the record that was enough does not matter, however the bytes arrive.
+/// The input after the deciding record does not matter, however the bytes arrive.
 #[test]
 fn check_stops_before_a_record_that_is_wrong() {
     let folder = Folder::new();
@@ -506,7 +505,7 @@ fn the_help_of_each_command_is_its_own() {
     for help in [&convert, &plan] {
         assert!(help.contains(", 8 to 64"), "{help}");
     }
-    // What few need is told where filters are planned.
+    // Rarely used options are shown only where filters are planned.
     for option in ["--hash-bits", "--slots-per-bucket", "--layout"] {
         assert!(plan.contains(&format!("{option} <")), "{plan}");
         for help in [&dedup, &add] {
@@ -515,7 +514,7 @@ fn the_help_of_each_command_is_its_own() {
     }
 }
 
-/// The message names the filter that is full, and options that help.
+/// The message names the full filter, and options that help.
 #[test]
 fn a_full_filter_says_what_to_do() {
     let folder = Folder::new();

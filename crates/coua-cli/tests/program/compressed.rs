@@ -1,4 +1,4 @@
-//! Outputs that are compressed: any decompressor reads what would be there without it.
+//! Compressed outputs: any decompressor reads the same text as without compression.
 
 use crate::support::{Folder, Repeats, coua, lines, run, run_in};
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ fn decompressed_outputs_are_the_plain_ones() {
     assert!(unpacked(&piped.stdout) == folder.read("plain"));
     run_in(&folder, &["dedup", "in", "-o", "plain.gz", "--compress", "none"]).good();
     assert!(folder.read("plain.gz") == folder.read("plain"));
-    // It does not depend on the number of threads.
+    // The bytes do not depend on the number of threads.
     let packed =
         |threads| run_in(&folder, &["dedup", "in", "--compress", "zst", "-j", threads]).stdout;
     assert!(packed("1") == packed("4"));
@@ -60,7 +60,7 @@ fn frames_are_appended() {
     folder.file("empty", "");
     for name in ["out.zst", "out.gz"] {
         let append = |input| ["dedup", "--csv", "id", "--append", "-o", name, input];
-        // The header goes after an empty frame.
+        // The header is appended after an empty frame.
         run_in(&folder, &["dedup", "empty", "-o", name]).good();
         run_in(&folder, &append("a")).good();
         run_in(&folder, &append("b")).good();
@@ -78,7 +78,7 @@ fn frames_are_appended() {
     assert_eq!(folder.read("text.gz"), b"plain\n");
 }
 
-/// What was printed is taken out of the filter again.
+/// Printed records are removed from the filter again.
 #[test]
 fn a_run_with_a_compressed_output_starts_over() {
     let folder = Folder::new();
@@ -107,7 +107,7 @@ fn a_full_disk_and_a_closed_pipe_end_it() {
     }
 }
 
-/// Lines are there when they come.
+/// Lines are available as soon as they are printed.
 #[test]
 fn a_stream_is_flushed_in_frames() {
     let mut child = coua(["dedup", "--compress", "zst"])

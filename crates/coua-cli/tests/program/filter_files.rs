@@ -95,7 +95,7 @@ fn many_processes_on_one_file_lose_nothing() {
     assert!(shown == expected(&text), "each line was shown by exactly one of them");
 }
 
-/// Large enough that a few records go to the log; every command sees them.
+/// Large enough for a few records to go to the log, which every command reads.
 #[test]
 fn few_changes_of_a_large_filter_are_appended() {
     let folder = Folder::new();
@@ -121,13 +121,13 @@ fn few_changes_of_a_large_filter_are_appended() {
     let info = run(["info", "--json", &filter]).json();
     let log = folder.read("seen.coua").len() - snapshot;
     assert_eq!((&info["snapshot_bytes"], &info["log_bytes"]), (&snapshot.into(), &log.into()));
-    // The first is the note of how keys are made.
+    // The first transaction is the note of how keys are made.
     assert_eq!((&info["log_bytes"], &info["transactions"]), (&log.into(), &4.into()));
     assert!(log > 0 && run(["info", &filter]).text().contains("log size"));
     let verified = run(["verify", &filter]).text();
     assert!(verified.contains(": intact, 1,000,003 items, snapshot "), "{verified}");
     assert!(verified.contains(", 4 transactions of "), "{verified}");
-    // Fewer bytes than a frame's head are no damage: a crash leaves such.
+    // Fewer bytes than a frame's head are not damage: a crash leaves such a rest.
     let closed = folder.read("seen.coua");
     folder.file("seen.coua", [&closed[..], &[7; 47]].concat());
     let torn = run(["verify", &filter]).text();
@@ -147,11 +147,11 @@ fn few_changes_of_a_large_filter_are_appended() {
     }
     assert!(folder.read("seen.coua") == bytes);
     folder.file("seen.coua", &good);
-    // What replaces the filter takes no log over.
+    // A file that replaces the filter does not take over its log.
     let copy = folder.join("copy.coua");
     run(["merge", "-o", &copy, &filter]).good();
     run(["merge", "-o", &filter, &copy]).good();
-    // That of the note of how keys are made.
+    // The transaction of the note of how keys are made.
     assert_eq!(run(["info", "--json", &filter]).json()["transactions"], 1);
     run(["verify", &filter]).text();
     run(["compact", &filter]).good();
@@ -285,7 +285,7 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
         let records = figures["records"].as_u64().unwrap();
         let words = format!("stopped at {file}: record {} (", records + 1);
         assert!(message.contains("full") && message.contains(&words), "{message}");
-        // The refused record and those after it are a job for another filter.
+        // The refused record and the later ones go to another filter.
         let rest: Vec<u8> = text
             .split_inclusive(|byte| *byte == b'\n')
             .skip(usize::try_from(records).unwrap())
@@ -324,7 +324,7 @@ fn a_filter_may_exceed_its_rate() {
     assert!(run.stdout.len() > expected(&text).len() * 99 / 100);
 }
 
-/// It would be believed to protect something.
+/// The user would believe that the key protects something.
 #[test]
 fn a_key_for_a_filter_without_one_is_refused() {
     let folder = Folder::new();
@@ -343,7 +343,7 @@ fn a_key_for_a_filter_without_one_is_refused() {
     assert_eq!(folder.read("seen"), before);
 }
 
-/// As in `--secret <(pass show key)`: what was read once is gone.
+/// For example `--secret <(pass show key)`: a pipe can be read only once.
 #[test]
 fn a_secret_key_may_come_from_a_pipe() {
     let folder = Folder::new();
@@ -389,7 +389,7 @@ fn secret_keys() {
     with(&bad).failed(2, &message);
 }
 
-/// What is appended to a file has all of its names.
+/// Appended data is visible under all names of a file.
 #[cfg(unix)]
 #[test]
 fn a_filter_with_several_names_is_a_note() {
@@ -417,7 +417,7 @@ fn a_filter_with_several_names_is_a_note() {
     }
 }
 
-/// A segment is in memory at a time; what needs all of the filter says what to do.
+/// Only one segment at a time is in memory; commands that need the whole filter say what to do.
 #[cfg(target_os = "linux")]
 #[test]
 fn verify_takes_little_memory() {
@@ -456,7 +456,7 @@ fn verify_takes_little_memory() {
     }
 }
 
-/// A name in a filter is one that somebody chose: a terminal would obey it, and a newline would forge a line.
+/// Names in a filter are untrusted: a terminal would obey control characters, and a newline would forge a line.
 #[cfg(unix)]
 #[test]
 fn names_in_a_filter_are_shown_harmlessly() {

@@ -1,4 +1,4 @@
-//! Inputs in formats other than lines of UTF-8: read, or named with what to do.
+//! Inputs in formats other than lines of UTF-8: read, or refused with a remedy.
 
 use crate::packed::lz4;
 use crate::support::{Folder, run, run_in, run_with, shell};
@@ -90,7 +90,7 @@ fn what_follows_gzip_data() {
     assert!(run(["dedup", "--force", &cut]).stderr.contains("broken gzip data"));
 }
 
-/// The first byte of a file that is still being copied is a text; the rest shows what it was.
+/// The first byte of a file that is still being copied looks like text; the rest shows that it is compressed.
 #[test]
 fn a_text_that_was_the_beginning_of_compressed_data() {
     let folder = Folder::new();

@@ -49,21 +49,21 @@ fn records_under_different_headers_go_to_no_output_together() {
         assert_eq!(folder.read("out"), b"kept\n", "{command:?}");
         assert!(!folder.has("none") && !folder.has("new"), "{command:?}");
     }
-    // What comes by a pipe is known when it comes.
+    // The header of a pipe is known only when it is read.
     let piped = shell(folder.path(), "cat second | $COUA dedup --csv url first - | cat");
     let words = ORDER.replacen("second", "standard input", 1);
     assert_eq!(
         (piped.stdout, piped.stderr),
         (b"id,url\n1,a\n2,b".to_vec(), format!("coua: {words}\n"))
     );
-    // Other columns are another header as well.
+    // Other columns make a different header too.
     folder.file("second", "id,url,size\n1,a,5\n");
     let more = ORDER.replace("url, id,", "id, url, size,");
     run_in(&folder, &["dedup", "--csv", "url", "first", "second"])
         .failed(2, &format!("coua: {more}\n"));
 }
 
-/// The column is found in each.
+/// The column is found in each input.
 #[test]
 fn headers_may_differ_where_no_record_is_printed() {
     let folder = folder();
@@ -108,7 +108,7 @@ fn a_column_that_is_missing_is_told_with_those_there_are() {
     assert!(many.stderr.len() < 400 && many.stderr.ends_with("...)\n"), "{}", many.stderr);
 }
 
-/// From standard input that is a file, too, all is read that is there, from where it was.
+/// Standard input that is a file is read completely from its current position.
 #[test]
 fn looking_at_a_header_leaves_standard_input_as_it_was() {
     let folder = folder();
@@ -120,7 +120,7 @@ fn looking_at_a_header_leaves_standard_input_as_it_was() {
     assert_eq!(shell(folder.path(), script).good(), b"id,url\n1,a\n");
 }
 
-/// An input of nothing but a byte order mark has no record.
+/// An input with only a byte order mark has no record.
 #[test]
 fn a_mark_alone_is_no_header() {
     for column in ["url", "1"] {

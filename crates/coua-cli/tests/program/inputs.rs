@@ -1,4 +1,4 @@
-//! Inputs of all kinds: bytes are bytes, and what cannot be read is told.
+//! Inputs of all kinds: bytes are preserved, and unreadable inputs are reported.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +26,7 @@ fn odd_bytes_are_bytes() {
     dedups(b"\xff\xfe\n\xff\n\xff\xfe\n", b"\xff\xfe\n\xff\n");
     dedups(b"a\0b\na\0c\na\0b\n\0\n\0\n", b"a\0b\na\0c\n\0\n");
     dedups(b"\n\n\na\n\n", b"\na\n");
-    // A byte order mark is printed, but is no part of a key.
+    // A byte order mark is printed, but is not a part of a key.
     dedups(b"\xef\xbb\xbfa\na\n\xef\xbb\xbfb\nb\n", b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n");
 }
 
@@ -79,7 +79,7 @@ fn a_line_of_100_megabytes() {
     let unique = [b"a\n", line.as_slice(), b"b\n"].concat();
     assert!(run(["dedup", &file]).good() == unique);
     assert!(run_with(&text, ["dedup"]).good() == unique);
-    // And without its end.
+    // The same without the line end.
     let file = folder.file("long", &line[..line.len() - 1]);
     assert!(run(["dedup", "-j1", &file]).good() == line[..line.len() - 1]);
 }
@@ -128,7 +128,7 @@ fn broken_compressed_files_are_told_and_what_was_read_is_printed_needs_gzip() {
 fn zeros_behind_the_members_of_a_gzip_file_are_passed_over_needs_gzip() {
     let folder = Folder::new();
     let gzip = |text: &[u8]| crate::support::other("gzip", &["-c"], text);
-    // More than is read at once, and none between the last two.
+    // More than one read, and no padding between the last two.
     let pieces = [gzip(b"a\n"), vec![0; 300_000], gzip(b"b\na\n"), gzip(b"c\n"), vec![0; 511]];
     let file = folder.file("padded.gz", pieces.concat());
     assert_eq!(run(["dedup", &file]).good(), b"a\nb\nc\n");
@@ -219,7 +219,7 @@ fn many_small_files() {
     }
 }
 
-/// A record fits into the memory, and its key does not.
+/// The record fits into memory, but not together with its key.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_giant_record_without_memory_for_its_key_is_told() {
@@ -232,7 +232,7 @@ fn a_giant_record_without_memory_for_its_key_is_told() {
     }
 }
 
-/// The memory is that of the giant, whatever comes after it.
+/// A giant record takes memory once, whatever follows it.
 #[cfg(target_os = "linux")]
 #[test]
 fn short_records_behind_a_giant_take_no_memory() {
@@ -242,7 +242,7 @@ fn short_records_behind_a_giant_take_no_memory() {
     assert_eq!(found.trim(), "33600002");
 }
 
-/// Fields after the last one that is wanted take none either.
+/// Fields after the last wanted one take no memory either.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_record_of_commas_takes_no_memory_for_its_columns() {
@@ -253,13 +253,13 @@ fn a_record_of_commas_takes_no_memory_for_its_columns() {
     folder.file("named", [b"id".to_vec(), vec![b','; 60_000_000]].concat());
     let script = "ulimit -v 400000; $COUA dedup -j1 --csv id named | wc -c";
     assert_eq!(shell(folder.path(), script).text().trim(), "60000002");
-    // Unless there are so many that are wanted.
+    // Unless very many fields are wanted.
     let script = "ulimit -v 400000; $COUA dedup -j1 --csv 59000000 commas";
     shell(folder.path(), script)
         .failed(2, "coua: commas: no memory for a record of more than 59999999 bytes\n");
 }
 
-/// The system may leave the first thread hardly any.
+/// The system may give the first thread a tiny stack.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_small_stack_is_enough() {

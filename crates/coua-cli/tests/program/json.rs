@@ -1,4 +1,4 @@
-//! `docs/json.md` names all fields that the program prints, and no others.
+//! `docs/json.md` names exactly the fields that the program prints.
 
 use crate::support::{Folder, json, run, run_with};
 use serde_json::Value;

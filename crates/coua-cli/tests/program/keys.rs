@@ -63,7 +63,7 @@ fn records_without_a_key() {
     for (name, value) in [("records", 6), ("unique", 2), ("repeats", 1), ("without_key", 3)] {
         assert_eq!(figures[name].as_u64(), Some(value), "{name}");
     }
-    // They are not remembered, and no repeats.
+    // They are not remembered, and do not count as repeats.
     let folder = Folder::new();
     let filter = folder.join("f");
     for _ in 0..2 {
@@ -77,7 +77,7 @@ fn records_without_a_key() {
     );
 }
 
-/// The option was wrong.
+/// The option must be wrong.
 #[test]
 fn an_option_that_finds_no_key_at_all_is_refused() {
     let folder = Folder::new();
@@ -114,7 +114,7 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
             }
         }
     }
-    // Nothing to read is no sign of anything, and one key is enough.
+    // An empty input proves nothing, and a single key is enough.
     assert_eq!(run_with(b"", ["dedup", "--json", "/idx"]).good(), b"");
     assert_eq!(run_with(b"x\n{\"idx\":1}\n", ["dedup", "--json", "/idx"]).code, Some(0));
     // The only record with a key is in one of two shards.
@@ -124,7 +124,7 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
     }
 }
 
-/// Of many blocks some are hashed by the thread that reads and some by the one that answers, as it comes.
+/// Some of many blocks are hashed by the reading thread, others by the answering one.
 #[test]
 fn keys_are_the_same_whoever_hashes() {
     let folder = Folder::new();
@@ -193,7 +193,7 @@ fn json_pointers() {
     assert_eq!(text(input, &["--json", "/u/n"]).lines().count(), 2);
     assert_eq!(text(input, &["--json", "/id"]), input);
     assert_eq!(text(input, &["--json", "/id", "--json", "/u/n"]), input);
-    // As deep as anybody likes.
+    // Any depth.
     let deep = format!("{}1{}\n", "{\"a\":".repeat(1000), "}".repeat(1000));
     let twice = [&deep[..], &deep].concat();
     assert_eq!(text(&twice, &["--json", &"/a".repeat(1000)]), deep);

@@ -1,4 +1,4 @@
-//! Keys in the files that people have: headers in unusual places, empty cells, JSON that is not quite JSON.
+//! Keys in real-world files: headers in unusual places, empty cells, JSON that is not quite JSON.
 
 use crate::support::{Folder, json, run, run_with};
 
@@ -12,7 +12,7 @@ fn dedups(options: &[&str], input: &[u8], output: &[u8]) {
     );
 }
 
-/// What standard error says of a run.
+/// The standard error of a run.
 fn told(options: &[&str], input: &str) -> String {
     run_with(input.as_bytes(), [&["dedup"][..], options].concat()).stderr
 }
@@ -84,7 +84,7 @@ fn lines_before_a_header() {
         commented,
         b"# made by hand\n# twice\nid,x\n1,2\n# 1,3\n",
     );
-    // What stands before the header of a further file goes with it, and is no record.
+    // Lines before the header of a further file are dropped with it, and are not records.
     let folder = Folder::new();
     let (first, second) = (folder.file("a", "#1\nid\n5\n"), folder.file("b", "#2\n\nid\n5\n6\n"));
     for threads in ["1", "3"] {
@@ -111,7 +111,7 @@ fn lines_before_a_header() {
 #[test]
 fn a_record_that_equals_the_header_is_one() {
     dedups(&["--csv", "id"], b"id,n\n1,a\nid,n\n1,c\n2,b\nid,n\n", b"id,n\n1,a\n2,b\n");
-    // By number there is no header.
+    // Columns by number: there is no header.
     dedups(&["--csv", "2"], b"id,n\n1,a\nid,n\n", b"id,n\n1,a\n");
 }
 
@@ -156,7 +156,7 @@ fn an_empty_part_is_a_missing_one_unless_told() {
         let once: Vec<&str> = input.split_inclusive('\n').collect();
         dedups(&key, input.as_bytes(), [once[0], once[2]].concat().as_bytes());
     }
-    // Lines are keys whatever is in them.
+    // Lines are keys whatever they contain.
     dedups(&[], b"\n\na\n", b"\na\n");
 }
 

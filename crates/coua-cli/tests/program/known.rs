@@ -1,5 +1,5 @@
-//! Records that count as seen from the start (`--known`), files that a list names (`--files-from`), and outputs that are
-//! added to (`--append`).
+//! Records that count as seen from the start (`--known`), files named by a list (`--files-from`), and outputs that are
+//! appended to (`--append`).
 
 use crate::support::{Folder, json, run_in, run_with, shell};
 
@@ -30,7 +30,7 @@ fn lines_of_b_that_are_not_in_a() {
     }
 }
 
-/// They may be filters, and are not changed; nor are they taken in.
+/// Known files may be filters, which are neither changed nor merged.
 #[test]
 fn filters_may_be_known() {
     let folder = Folder::new();
@@ -180,7 +180,7 @@ fn a_header_with_a_number_is_the_same_as_another_one_with_a_number() {
     assert_eq!(folder.read("out"), b"id,v\n");
 }
 
-/// Of two outputs, one may be new.
+/// One of two outputs may be new.
 #[test]
 fn each_output_has_its_header_once() {
     let folder = Folder::new();
@@ -201,7 +201,7 @@ fn each_output_has_its_header_once() {
     assert!(refused.code == Some(2) && refused.stderr.contains("tee: no column"));
 }
 
-/// With a filter: the same command once more adds nothing, and an interrupted run is to be resumed.
+/// With a filter, the same command adds nothing the second time, and an interrupted run must be resumed.
 #[test]
 fn outputs_of_several_runs_with_one_filter() {
     let folder = Folder::new();

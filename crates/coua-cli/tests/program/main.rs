@@ -1,4 +1,4 @@
-//! The program, run as users run it: one module for each kind of trouble.
+//! Runs the program as users do, with one module for each kind of problem.
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 

@@ -1,8 +1,8 @@
-//! Every message that a user can meet, on one page: `messages.txt` has commands, and what they say.
+//! Every message that a user can meet, on one page: `messages.txt` contains commands and their messages.
 //!
-//! Each example runs in a folder of its own. Its lines that begin with `$ ` are a script; after them come what the script
-//! prints, on both streams, and its exit code if that is not 0. After a change of words, run this test with
-//! `COUA_WRITE_MESSAGES=1` and read what has changed.
+//! Each example runs in its own folder. Its lines that begin with `$ ` are a script; then follow the script's output on
+//! both streams, and its exit code if that is not 0. After changing texts, run this test with `COUA_WRITE_MESSAGES=1`
+//! and read the diff.
 
 use crate::support::Folder;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::{env, fs, thread};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/messages.txt");
 
-/// What a program prints has empty lines too: an example begins after one, with its script.
+/// The output may contain empty lines: an example begins after one, with its script.
 fn examples(page: &str) -> Vec<&str> {
     let is_begin = |at: &usize| ["$ ", "# "].iter().any(|begin| page[*at..].starts_with(begin));
     let after = page.match_indices("\n\n").map(|(at, _)| at + 2).filter(is_begin);
@@ -21,7 +21,7 @@ fn examples(page: &str) -> Vec<&str> {
     begins.iter().zip(ends).map(|(begin, end)| page[*begin..end].trim_end()).collect()
 }
 
-/// Runs the script of an example; gives the example with what it prints now.
+/// Runs the script of an example; returns the example with its current output.
 fn example(text: &str) -> String {
     let folder = Folder::new();
     let script: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
@@ -38,7 +38,7 @@ fn example(text: &str) -> String {
         .env("LC_ALL", "C")
         .output()
         .unwrap();
-    // Absolute names depend on where the folder is.
+    // Absolute names depend on the folder.
     let place = format!("{}/", folder.path().canonicalize().unwrap().display());
     let said = String::from_utf8_lossy(&output.stdout).replace(&place, "/here/");
     let code = match output.status.code() {

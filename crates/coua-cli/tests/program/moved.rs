@@ -1,4 +1,4 @@
-//! A filter is one file: whatever is done to files can be done to it.
+//! A filter is one file, and may be copied, moved and replaced like any file.
 
 use crate::support::{Folder, Repeats, coua, lines, run, run_in, run_with, shell, until, wait};
 use std::fs;
@@ -14,7 +14,7 @@ fn folder() -> Folder {
     );
     run_in(&folder, &["add", "seen", "many", "--resume"]).good();
     folder.file("first", "a\nb\n");
-    // Something that begins like a compressed file and is none ends the run.
+    // A broken compressed file ends the run.
     folder.file("second", b"\x1f\x8b\x08\0broken");
     let args = ["add", "seen", "first", "second", "--checkpoint-every", "0"];
     assert_eq!(run_in(&folder, &args).code, Some(2));
@@ -57,7 +57,7 @@ fn a_filter_can_be_moved_copied_and_linked() {
     }
 }
 
-/// It is a committed state, or found to be none.
+/// The copy is a committed state, or is recognized as damaged.
 #[test]
 fn a_copy_of_a_filter_that_is_written_is_whole_or_refused() {
     let folder = Folder::new();
@@ -106,7 +106,7 @@ fn a_reader_finishes_with_the_filter_that_it_has_opened() {
     assert_eq!((rest, wait(&mut reader).code()), (vec!["7".to_owned(), "b".to_owned()], Some(0)));
 }
 
-/// It writes the filter that has the name when its turn comes.
+/// The writer changes the filter that has the name when its turn comes.
 #[test]
 fn a_filter_may_be_replaced_while_a_writer_waits() {
     let folder = Folder::new();
@@ -130,7 +130,7 @@ fn a_filter_may_be_replaced_while_a_writer_waits() {
     run_with(b"new\n", ["add", &folder.join("new")]).good();
     shell(folder.path(), "mv new seen").good();
     drop(input);
-    // What the first has done was to go into a file that is gone.
+    // The first writer's file is gone, so its changes are lost.
     assert_eq!(wait(&mut holder).code(), Some(2));
     drop(its_input);
     assert!(wait(&mut waiting).success());

@@ -13,7 +13,7 @@ fn awk(text: &[u8]) -> Vec<u8> {
     other("awk", &["!seen[$0]++"], text)
 }
 
-/// From a file, from a pipe, from a slow pipe, and compressed in each way.
+/// From a file, a pipe, a slow pipe, and compressed in each format.
 #[track_caller]
 fn check(count: u64, repeats: Repeats) {
     let folder = Folder::new();
@@ -28,7 +28,7 @@ fn check(count: u64, repeats: Repeats) {
     }
 }
 
-/// What the program prints for a text that comes in pieces, which end anywhere in a line.
+/// The output for a text that arrives in pieces, which end anywhere in a line.
 fn slowly(text: &[u8]) -> Vec<u8> {
     let mut child = coua(["dedup"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -72,7 +72,7 @@ fn ten_million_lines() {
     }
 }
 
-/// What needs all records before the first one is printed.
+/// Options that need all records before the first one is printed.
 #[test]
 fn two_passes_print_what_awk_sort_and_uniq_print() {
     let all = |condition: &str| {
@@ -124,7 +124,7 @@ fn whatever_the_number_of_threads() {
     assert!(filters.windows(2).all(|pair| pair[0] == pair[1]), "filters are the same");
 }
 
-/// Without a filter file there are two filters, of half of the keys each.
+/// Without a filter file there are two shards, each with half of the keys.
 #[test]
 fn whatever_the_number_of_threads_without_a_file() {
     let folder = Folder::new();
@@ -168,7 +168,7 @@ fn from_compressed_pipes_and_several_streams() {
         for (name, compress) in COMPRESSIONS {
             let ours = run_with(&compress(&text), ["dedup", "-"]).good();
             assert!(ours == wanted, "{name} {count} piped");
-            // One after the other, as the tools append them.
+            // Concatenated, as the tools append them.
             let (head, tail) = text.split_at(text.len() / 3);
             let file = folder.file("two", [compress(head), compress(tail)].concat());
             assert!(run(["dedup", &file]).good() == wanted, "{name} {count} in two streams");

@@ -1,11 +1,11 @@
-//! A run that is refused before its work leaves every file as it was, and makes none.
+//! A run that is refused before its work leaves every file unchanged, and creates none.
 
 use crate::support::{Folder, shell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::SystemTime;
 
-/// All files of a folder, with what is in them, and when that was written.
+/// All files of a folder, with their contents and modification times.
 fn files(folder: &Folder) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
     let state = |entry: fs::DirEntry| {
@@ -28,7 +28,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Runs each command with each trouble, for which the exit code must be 2, before anything is done.
+/// Runs each command with each problem; the exit code must be 2, before anything is done.
 fn refused(commands: &[&str], troubles: &[&str]) {
     let folder = folder();
     let before = files(&folder);
@@ -42,7 +42,7 @@ fn refused(commands: &[&str], troubles: &[&str]) {
     }
 }
 
-/// Commands that read records, and make or change a filter.
+/// Commands that read records, and create or change a filter.
 const MAKE: &[&str] = &[
     "dedup --filter new -o made",
     "dedup --filter new -o out",
@@ -62,7 +62,7 @@ const MAKE: &[&str] = &[
     "add --window 100-items new",
 ];
 
-/// Commands that read records, and take a filter as it is.
+/// Commands that read records, and do not change the filter.
 const ASK: &[&str] = &[
     "remove there",
     "remove there --report found -o made",
@@ -85,7 +85,7 @@ const WHOLE: &[&str] = &[
     "compact aging",
 ];
 
-/// Those of all of them that print.
+/// Those of all these commands that print.
 const PRINT: &[&str] = &[
     "dedup --filter new in",
     "dedup --filter there in",

@@ -1,9 +1,9 @@
-//! What is no filter where one is to be, or to come: refused, named as it was given, and left alone.
+//! Files that are not filters where one is expected: refused under their given name, and left unchanged.
 
 use crate::support::{Folder, run, run_in, run_with};
 use std::fs;
 
-/// Whatever they are called, filters among them.
+/// Whatever their names are, even those of filters.
 #[test]
 fn files_of_others_are_left_alone() {
     let folder = Folder::new();
@@ -24,7 +24,7 @@ fn files_of_others_are_left_alone() {
     }
 }
 
-/// A writer that is killed before its first commit leaves one.
+/// A writer that is killed before its first commit leaves an empty file.
 #[test]
 fn an_empty_file_is_no_filter_yet() {
     let folder = Folder::new();
@@ -47,7 +47,7 @@ fn an_empty_file_is_no_filter_yet() {
     run(["check", "-c", &filter, &input]).good();
 }
 
-/// A good filter file's bytes.
+/// The bytes of a good filter file.
 fn good(folder: &Folder) -> Vec<u8> {
     run_with(b"a\nb\nc\n", ["add", &folder.join("good.coua")]).good();
     folder.read("good.coua")
@@ -118,7 +118,7 @@ fn what_cannot_hold_a_filter_is_refused() {
     assert!(!folder.has("missing"));
 }
 
-/// The name that was given, and no other.
+/// The message shows the name as it was given.
 #[test]
 fn a_folder_that_does_not_exist() {
     let folder = Folder::new();
@@ -164,13 +164,13 @@ fn only_filters_and_empty_files_are_replaced() {
             assert!(folder.read(name) == content, "{args:?}");
         }
     }
-    // Before the filters are read, which may take a while.
+    // Checked before the filters are read, which may take a while.
     let message = format!("coua: table: {lost}\n");
     run_in(&folder, &["merge", "-o", "table", "input"]).failed(2, &message);
     folder.file("empty", "");
     run_in(&folder, &["merge", "-o", "empty", "other"]).good();
     assert!(folder.read("empty") == folder.read("other"));
-    // What is left of a filter is one.
+    // A truncated filter counts as a filter.
     let torn = folder.read("other")[..100].to_vec();
     folder.file("torn", torn);
     run_in(&folder, &["merge", "-o", "torn", "other"]).good();

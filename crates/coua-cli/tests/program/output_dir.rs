@@ -1,4 +1,4 @@
-//! One output for each input: people keep their shards.
+//! One output for each input: users keep their shards.
 
 use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, Repeats, coua, expected, lines, run_as_is, run_in, shell};
@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// All files below a folder, by their names there.
+/// All files below a folder, by relative name.
 pub(crate) fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut files, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
@@ -25,7 +25,7 @@ pub(crate) fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// What is in a file, which is compressed as its name says.
+/// The content of a file, decompressed as its name says.
 pub(crate) fn unpacked(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let read = match name.rsplit_once('.').map(|(_, ending)| ending) {
@@ -33,7 +33,7 @@ pub(crate) fn unpacked(name: &str, bytes: &[u8]) -> Vec<u8> {
         Some("zst") => zstd::Decoder::new(bytes).unwrap().read_to_end(&mut text),
         _ => return bytes.to_vec(),
     };
-    // An empty file is a broken one.
+    // An empty compressed file is broken.
     assert!(read.is_ok() && !bytes.is_empty(), "{name}: {read:?}");
     text
 }
@@ -49,7 +49,7 @@ struct Shard {
     name: String,
     header: Option<&'static str>,
     records: Vec<String>,
-    /// It lacks its last newline.
+    /// Whether it lacks its last newline.
     is_open: bool,
 }
 
@@ -67,7 +67,7 @@ impl Shard {
             };
             match header {
                 None => key,
-                // Files were joined.
+                // A header in the middle, as in concatenated files.
                 Some(header) if random.once_in(20) => header.to_owned(),
                 Some("id,x") => format!("{key},{number}"),
                 Some(_) => format!("{number},{key}"),
@@ -88,7 +88,7 @@ impl Shard {
         text
     }
 
-    /// None of a header.
+    /// The key of a record; `None` for a header.
     fn key<'a>(&self, record: &'a str) -> Option<&'a str> {
         match self.header {
             None => Some(record),
@@ -99,7 +99,7 @@ impl Shard {
     }
 }
 
-/// A command line about some shards.
+/// A command line over some shards.
 struct Run {
     shards: Vec<Shard>,
     keep: Option<&'static str>,
@@ -166,7 +166,7 @@ impl Run {
         args
     }
 
-    /// What is to be in the outputs, by their names, and what in the second output.
+    /// The expected outputs, by name, and the expected second output.
     fn model(&self) -> (BTreeMap<String, String>, String) {
         let keys = || self.shards.iter().flat_map(|it| it.records.iter().filter_map(|r| it.key(r)));
         let (mut totals, mut before) = (HashMap::new(), HashMap::new());
@@ -247,7 +247,7 @@ fn all_ways_agree_with_a_model() {
         for shard in &run.shards {
             let path = folder.path().join(&shard.name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            // An empty file, too, may be compressed or not.
+            // An empty file may be compressed or not, too.
             let is_plain = shard.text().is_empty() && random.once_in(2);
             let name = if is_plain { "" } else { &shard.name };
             fs::write(path, pack(name, &shard.text())).unwrap();
@@ -279,7 +279,7 @@ fn all_ways_agree_with_a_model() {
     }
 }
 
-/// The second output as it is expected: compressed, if the run says so, in whatever frames were found.
+/// The expected second output: compressed, if the run says so, with the same frames as found.
 fn pack_of(run: &Run, tee: &str, found: &[u8]) -> Vec<u8> {
     let name = match run.compress {
         Some("gz") => "tee.gz",
@@ -304,7 +304,7 @@ fn there_may_be_more_inputs_than_files_may_be_open() {
     let lines: usize =
         found.values().map(|text| text.split(|byte| *byte == b'\n').count() - 1).sum();
     assert_eq!(lines, 2_001);
-    // What is remembered of a thousand outputs is not told at length.
+    // `info` does not list a thousand outputs in full.
     let info = run_in(&folder, &["info", "seen"]).text();
     assert!(info.lines().count() < 40, "{info}");
 }
@@ -354,7 +354,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
     }
 }
 
-/// Of an earlier run nothing stays, and other files do.
+/// Outputs of an earlier run are truncated, and other files are kept.
 #[test]
 fn outputs_that_are_there_are_emptied() {
     let folder = Folder::new();
@@ -374,14 +374,14 @@ fn outputs_that_are_there_are_emptied() {
             .map(|(name, text)| (name.as_str(), text.as_slice()))
             .eq(expected.iter().map(|(name, text)| (*name, text.as_bytes())))
     );
-    // If one cannot be written, all are as they were.
+    // If one output cannot be written, all are unchanged.
     fs::create_dir(folder.join("out/e")).unwrap();
     folder.file("e", "");
     assert_eq!(run_in(&folder, &["dedup", "--output-dir", "out", "b", "a", "e"]).code, Some(2));
     assert!(tree(Path::new(&folder.join("out"))) == found);
 }
 
-/// The disk is full, as far as this process knows, in the second output.
+/// The disk seems full to this process, for the second output.
 #[test]
 fn an_output_that_cannot_be_written_is_named() {
     let folder = Folder::new();
@@ -398,7 +398,7 @@ fn an_output_that_cannot_be_written_is_named() {
     }
 }
 
-/// Each input may have grown, also those that were done.
+/// Each input may have grown, even those already done.
 #[test]
 fn a_run_goes_on_in_each_output() {
     let folder = Folder::new();
@@ -428,11 +428,11 @@ fn a_run_goes_on_in_each_output() {
         run();
         run();
         assert_eq!(["a", "b", "c"].map(text), ["1\n2\n4\n", "5\n", "3\n6"]);
-        // All that was printed is taken out of the filter, and printed again.
+        // All printed records are removed from the filter, and printed again.
         let restart = ["dedup", "--restart", "--filter", to, "a", "b", "c", "--output-dir", &out];
         run_in(&folder, &[&restart, options].concat()).good();
         assert_eq!(["a", "b", "c"].map(text), ["1\n2\n3\n4\n", "5\n", "6"]);
-        // What somebody has added is not cut off.
+        // Data that others have appended is not truncated.
         let path = tree(Path::new(&folder.join(&out))).into_keys().next().unwrap();
         let path = format!("{out}/{path}");
         let longer = [folder.read(&path), b"more".to_vec()].concat();
@@ -447,7 +447,7 @@ fn a_run_goes_on_in_each_output() {
     }
 }
 
-/// Runs that were killed in one shard after the other, because it became longer than files may be.
+/// Runs that are killed in each shard in turn, at the limit of the file size.
 #[test]
 fn a_killed_run_starts_over_or_is_resumed() {
     let folder = Folder::new();
@@ -470,7 +470,7 @@ fn a_killed_run_starts_over_or_is_resumed() {
         let outputs = info["unfinished_run"]["outputs"].as_array().unwrap();
         let is_begun = |at: usize| outputs[at]["offset"].as_u64().unwrap() > 0;
         assert_eq!([is_begun(0), is_begun(2)], [true, number == 2], "{info}");
-        // The output is not emptied by a run that knows nothing of it.
+        // A run that does not know the output does not truncate it.
         let again = shell(folder.path(), &dedup);
         assert!(
             again.stderr.contains("holds the output of an interrupted `coua dedup`"),

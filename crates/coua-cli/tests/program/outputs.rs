@@ -1,4 +1,4 @@
-//! Outputs: files, pipes that close, devices that are full.
+//! Outputs: files, pipes that close, full devices.
 
 use crate::support::{
     Folder, Repeats, coua, expected, json, lines, messages, other, run, run_with, shell, until,
@@ -72,13 +72,13 @@ fn a_reader_that_goes_away_while_input_is_awaited() {
     let mut child = coua(["dedup"]).stdin(Stdio::piped()).stdout(output).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     drop(reader);
-    // Until they run their programs, the children of other tests have all that this process had open.
+    // Until they execute their programs, child processes of other tests hold all files that this process had open.
     until(|| {
         let mut pipe = [PollFd::new(&writer, PollFlags::OUT)];
         poll(&mut pipe, None).is_ok() && pipe[0].revents().contains(PollFlags::ERR)
     });
     stdin.write_all(b"a\n").unwrap();
-    // The writing thread wakes the waiting one: the input need not go on, nor end.
+    // The writing thread wakes the waiting one: the input need not continue or end.
     assert_eq!(wait(&mut child).code(), Some(0));
     drop(stdin);
 }
@@ -90,7 +90,7 @@ fn lines_are_shown_at_once() {
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         for round in 0..20 {
-            // A repeat, a new line, and the beginning of another.
+            // A repeat, a new line, and the beginning of another line.
             let text =
                 format!("{}a{round}\nsame\na{round}\nbegun", if round > 0 { "\n" } else { "" });
             stdin.write_all(text.as_bytes()).unwrap();
@@ -203,12 +203,12 @@ fn an_output_is_no_filter() {
         run.failed(2, &message("standard output"));
     }
     assert!(folder.read("f") == before);
-    // Also a filter that would be new.
+    // A filter that would be new, too.
     script("$COUA dedup --filter new -o sub/../new lines").failed(2, &message("sub/../new"));
     assert!(!folder.has("new"));
 }
 
-/// The filter stays as it is, whatever name it is given.
+/// The filter is not changed, under any of its names.
 #[test]
 fn the_filter_is_neither_input_nor_output() {
     let folder = Folder::new();
@@ -239,7 +239,7 @@ fn the_filter_is_neither_input_nor_output() {
         }
         assert!(folder.read("f") == filter);
     }
-    // Also where the filter would be new.
+    // A filter that would be new, too.
     script("$COUA dedup --filter dangling -o new lines")
         .failed(2, "coua: new: is also the filter file; choose another output\n");
     assert!(!folder.has("out") && !folder.has("new"));
@@ -323,7 +323,7 @@ fn named_outputs_that_are_no_files_are_recorded() {
     shell(folder.path(), script).good();
 }
 
-/// Two outputs: when the reader of one goes away, the other must not end early without a word.
+/// Two outputs: if the reader of one goes away, the other must not end early without a message.
 #[test]
 fn a_reader_that_goes_away_is_told_where_another_output_suffers() {
     let folder = Folder::new();
@@ -389,12 +389,12 @@ fn a_dash_is_standard_output() {
     let removed = shell(folder.path(), "$COUA remove f --report found -o - in").good();
     assert_eq!(removed, b"a\nb\na\n");
     assert!(!folder.has("-"));
-    // A file of this name has another one as well.
+    // A file of this name has another name too.
     shell(folder.path(), "$COUA dedup -o ./- in").good();
     assert_eq!(folder.read("-"), b"a\nb\n");
 }
 
-/// What the shell has opened keeps what is in it: it is neither emptied nor written from its start.
+/// A file opened by the shell keeps its content: it is neither truncated nor written from its start.
 #[test]
 fn open_files_are_appended_to() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Filter files that are overwritten or shortened in place, while they are mapped: an error, no death by a signal,
-//! and no answers in good faith.
+//! Mapped filter files that are overwritten or shortened in place: the run ends with an error, not by a signal, and
+//! gives no wrong answers.
 
 use crate::support::{Folder, coua, messages, run_in, run_with, wait};
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// The program, which has answered for one line and waits for more.
+/// The running program, which has answered one line and waits for more.
 fn at_work(folder: &Folder, args: &[&str]) -> (Child, ChildStdin) {
     let mut command = coua(args);
     let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).spawn().unwrap();

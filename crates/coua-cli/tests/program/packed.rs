@@ -24,7 +24,7 @@ fn bzip2(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// As the tool writes it: with a checksum.
+/// With a checksum, as the tool writes it.
 pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.include_checksum(true).unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn lz4(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// As `bgzip` writes it: members that tell their size, and an empty one at the end.
+/// Members with their sizes, and an empty one at the end, as `bgzip` writes them.
 pub(crate) fn bgzip(text: &[u8]) -> Vec<u8> {
     text.chunks(0xff00).chain([&[][..]]).flat_map(bgzip_member).collect()
 }

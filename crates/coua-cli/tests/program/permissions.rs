@@ -1,4 +1,4 @@
-//! What a user without rights may not do is told, also where the tests are run by the superuser.
+//! Missing permissions are reported, even if the superuser runs the tests.
 
 use crate::support::{Folder, powerless, run, run_as_is, run_with};
 use std::fs::{self, Permissions};
@@ -29,7 +29,7 @@ fn an_output_without_permission_stays() {
     assert_eq!(folder.read("output"), b"old");
 }
 
-/// Where it ends is noted with its last bytes, so a filter file asks for the right to read it.
+/// The end of the output is recorded with its last bytes, so a run with a filter file must be able to read the output.
 #[test]
 fn an_output_that_cannot_be_read_stays() {
     let folder = Folder::new();
@@ -59,7 +59,7 @@ fn an_output_that_cannot_be_read_stays() {
     assert_eq!(folder.read("output"), b"a\n");
 }
 
-/// New names in it could not be brought to the disk.
+/// New names in it could not be synced.
 #[test]
 fn a_folder_that_cannot_be_read_is_refused_before_any_work() {
     let folder = Folder::new();
@@ -87,7 +87,7 @@ fn a_folder_that_cannot_be_read_is_refused_before_any_work() {
     }
     assert_eq!(fs::read_dir(folder.join("drop")).unwrap().count(), 0);
     assert!(!folder.has("open/seen"));
-    // Without a filter nothing must outlast a power cut; and a name that is there is on the disk.
+    // Without a filter nothing needs to survive a power failure; and an existing name is already durable.
     run(&["dedup", "-o", &output, &input]).good();
     run(&["dedup", "--filter", &elsewhere, "-o", &output, &input]).good();
     assert_eq!(folder.read("drop/out"), b"a\nb\n");
@@ -114,12 +114,12 @@ fn a_filter_in_a_folder_without_permission_is_read_but_not_written() {
     run_as_is(command().args(["remove", &filter, &input])).failed(2, &message);
     assert!(folder.read("locked/seen.coua") == before);
     assert_eq!(fs::read_dir(folder.join("locked")).unwrap().count(), 1);
-    // So that the folder can go away.
+    // So that the folder can be deleted.
     set_mode(&folder.join("locked"), 0o755);
     run(["verify", &filter]).text();
 }
 
-/// Whoever writes it: a new snapshot keeps the owner and the rights of the one that it replaces.
+/// A new snapshot keeps the owner and the permissions of the old one, whoever writes it.
 #[test]
 fn the_superuser_leaves_a_filter_to_its_owner() {
     if !rustix::process::geteuid().is_root() {
@@ -151,7 +151,7 @@ fn the_superuser_leaves_a_filter_to_its_owner() {
     run_as_is(command.args(["check", "-c", &filter, &folder.join("input")])).good();
 }
 
-/// The folder may be anybody's: whoever may not write the file does not replace it.
+/// Even in a folder that is writable by all, a user who may not write the file cannot replace it.
 #[test]
 fn a_filter_that_may_not_be_written_is_not_replaced() {
     let folder = Folder::new();

@@ -1,7 +1,7 @@
-//! Random command lines, each compared with what a simple model says of it.
+//! Random command lines, each compared with a simple model.
 //!
-//! A world is a folder with one form of records and at most one filter file, in which a few commands run one after the
-//! other. `COUA_TEST_SEED=N` begins with the world of this seed.
+//! A world is a folder with one record format and at most one filter file, in which a few commands run in turn.
+//! `COUA_TEST_SEED=N` starts with the world of this seed.
 
 use crate::random_model::{Act, Dedup, Model, Outcome, Step};
 use crate::random_records::{Format, KeyRules, Normalize};
@@ -14,7 +14,7 @@ struct World {
     seed: u64,
     folder: Folder,
     model: Model,
-    /// Files that belong to a failed run with the filter, which is to be resumed or started over.
+    /// Files of a failed run with the filter, which must be resumed or started over.
     blocked: HashSet<String>,
 }
 
@@ -73,7 +73,7 @@ impl World {
         dedup
     }
 
-    /// The options of an act, each with its value.
+    /// The options of an act, with their values.
     fn options(random: &mut Random, act: &Act) -> Vec<String> {
         let mut options = Vec::new();
         let mut given =
@@ -111,7 +111,7 @@ impl World {
         options
     }
 
-    /// Something that cannot be with these options.
+    /// An option that conflicts with the others.
     fn spoiling(&self, random: &mut Random, act: &Act) -> Vec<String> {
         let mut all: Vec<&[&str]> = vec![
             &["-j", "0"],
@@ -208,7 +208,7 @@ impl World {
         step
     }
 
-    /// Writes the inputs, and names them: as files, as standard input, or in a list.
+    /// Writes the inputs, and adds them to the command: as files, as standard input, or in a list.
     fn name_inputs(&self, random: &mut Random, step: &mut Step, nth: usize) {
         let all = step.inputs.len();
         let stdin = random.once_in(2).then(|| random.below(all as u64) as usize);
@@ -264,7 +264,7 @@ impl World {
         step.args.extend(names);
     }
 
-    /// Runs a command and compares; false if the world cannot go on.
+    /// Runs a command and compares; false if the world cannot continue.
     fn run(&mut self, random: &mut Random, nth: usize) -> bool {
         let step = self.step(random, nth);
         let expected = self.model.expected(&step);
@@ -286,7 +286,7 @@ impl World {
             let before = self.model.sinks.get(&name).filter(|_| !is_printed);
             let sink = expected.sinks.get(&name).or(before).cloned();
             let bytes = sink.as_ref().map(|sink| sink.bytes.clone()).or(is_printed.then(Vec::new));
-            // A run that is refused late may have made the file, and has written nothing.
+            // A run that is refused late may have created the file, but has written nothing.
             let found = found.filter(|found| bytes.is_some() || !found.is_empty());
             let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| bytes.escape_ascii().to_string());
             assert_eq!(text(found), text(bytes), "{name}: {story}");
@@ -306,7 +306,7 @@ impl World {
 }
 
 impl World {
-    /// Compares what the filter says of itself.
+    /// Compares the filter's own description with the model.
     fn check_filter(&self) {
         let Some(copies) = &self.model.copies else { return };
         let items: u64 = copies.values().sum();
@@ -315,7 +315,7 @@ impl World {
     }
 }
 
-/// Each message names something; figures are those of the model.
+/// Each message names a file; the figures are those of the model.
 fn check_messages(run: &Run, step: &Step, expected: &Outcome, story: &str) {
     let has_figures = step.args.iter().any(|arg| arg == "--stats=json");
     for line in run.stderr.lines().filter_map(|line| line.strip_prefix("coua: ")) {
@@ -333,7 +333,7 @@ fn check_messages(run: &Run, step: &Step, expected: &Outcome, story: &str) {
     }
 }
 
-/// Runs worlds until so many command lines have run.
+/// Runs worlds until this number of command lines has run.
 fn run_worlds(commands: usize) {
     let given = env::var("COUA_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let (mut seed, mut ran) = (given.unwrap_or(0), 0);

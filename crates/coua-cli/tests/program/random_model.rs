@@ -1,4 +1,4 @@
-//! What a command line asks for, and what must come of it: a simple model of the commands about records.
+//! The expected result of a command line: a simple model of the commands for records.
 
 use crate::random_records::{Format, Input, Key, KeyRules, Kind, Normalize, Row};
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ pub(crate) enum Act {
         report: Option<&'static str>,
         output: Option<String>,
     },
-    /// The answer is asked with `-c`, `--any`, or in full.
+    /// With `-c`, `--any`, or the full answer.
     Check {
         is_inverted: bool,
         answer: Option<&'static str>,
@@ -35,15 +35,15 @@ pub(crate) struct Dedup {
     pub(crate) tee: Option<String>,
 }
 
-/// A command line, and what the model needs to know of it.
+/// A command line, as the model needs it.
 pub(crate) struct Step {
     pub(crate) act: Act,
     pub(crate) inputs: Vec<Input>,
     pub(crate) known: Option<Input>,
-    /// It is a filter.
+    /// Whether a known file is a filter.
     pub(crate) knows_filter: bool,
     pub(crate) reads_stdin: bool,
-    /// Something was added that cannot be.
+    /// Whether an invalid option was added.
     pub(crate) is_spoiled: bool,
     pub(crate) rules: KeyRules,
     pub(crate) on_missing: Option<&'static str>,
@@ -51,32 +51,32 @@ pub(crate) struct Step {
     pub(crate) stdin: Vec<u8>,
 }
 
-/// What a file holds, or what was printed.
+/// The content of a file, or of standard output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sink {
     pub(crate) bytes: Vec<u8>,
     owes_end: bool,
-    /// Its header, if it has one, begins with a column for numbers.
+    /// Whether its header, if any, begins with a column for numbers.
     is_counted: bool,
 }
 
-/// What a run leaves behind.
+/// The result of a run.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
-    /// Standard output is `-`. None of a run that is refused.
+    /// Standard output is `-`. Empty for a refused run.
     pub(crate) sinks: HashMap<String, Sink>,
     pub(crate) figures: HashMap<&'static str, u64>,
-    /// What is in the filter file afterwards.
+    /// The content of the filter file afterwards.
     pub(crate) copies: Option<Copies>,
 }
 
 type Copies = HashMap<Key, u64>;
 
-/// What there is before a command line runs.
+/// The state before a command line runs.
 pub(crate) struct Model {
     pub(crate) format: Format,
-    /// The filter file, once there is one: copies of each key, and what normalizes them.
+    /// The filter file, once it exists: the copies of each key, and its normalizers.
     pub(crate) copies: Option<Copies>,
     pub(crate) normalize: Normalize,
     pub(crate) sinks: HashMap<String, Sink>,
@@ -86,20 +86,20 @@ pub(crate) struct Model {
 struct Item<'s> {
     row: &'s Row,
     key: Option<Key>,
-    /// Its input ends without an end of this record.
+    /// Whether its input ends without the end of this record.
     is_open: bool,
-    /// It is the first header, or before that.
+    /// Whether it is the first header, or before it.
     is_first_header: bool,
 }
 
-/// All that were read, up to the one that ends the run, and the exit code that they bring about.
+/// All records read, up to the one that ends the run, and the resulting exit code.
 struct Items<'s> {
     all: Vec<Item<'s>>,
     code: i32,
 }
 
 impl Step {
-    /// The name of what records are printed to; standard output is `-`.
+    /// The name of the main output; standard output is `-`.
     pub(crate) fn main(&self) -> String {
         let (Act::Dedup(Dedup { output, .. }) | Act::Remove { output, .. }) = &self.act else {
             return "-".to_owned();
@@ -122,7 +122,7 @@ impl Sink {
 }
 
 impl Items<'_> {
-    /// Those that are no headers.
+    /// The records that are not headers.
     fn data(&self) -> impl Iterator<Item = &Item<'_>> {
         self.all.iter().filter(|item| item.row.kind == Kind::Data)
     }
@@ -132,7 +132,7 @@ impl Items<'_> {
     }
 }
 
-/// Of a run that is refused: it changes nothing.
+/// The outcome of a refused run: nothing changes.
 fn refused() -> Outcome {
     Outcome { code: 2, ..Outcome::default() }
 }
@@ -173,7 +173,7 @@ impl Model {
             .extend([("records", items.data().count() as u64), ("without_key", without_key)]);
         let is_any = matches!(step.act, Act::Check { answer: Some("--any"), .. });
         if is_any {
-            // Of what comes after the first record that is found, nothing is known.
+            // The model does not know what is read after the first record found.
             outcome.figures.clear();
         }
         if !(is_any && outcome.code == 0 && step.on_missing == Some("error")) {
@@ -184,8 +184,8 @@ impl Model {
         outcome
     }
 
-    /// Normalizers are those of the filter, once there is one. Where it has no items, others may be given by what changes
-    /// it.
+    /// The normalizers are those of the filter, once it exists. If it has no items, a command that changes it may give
+    /// others.
     pub(crate) fn rules(&self, step: &Step) -> KeyRules {
         let is_asked_only = matches!(step.act, Act::Check { .. } | Act::Count);
         let is_given = step.rules.normalize != Normalize::default() && !is_asked_only;
@@ -224,7 +224,7 @@ impl Model {
         items
     }
 
-    /// What the commands about a filter do.
+    /// The outcome of the commands that use a filter.
     fn asked(&self, step: &Step, items: &Items, mut copies: Copies) -> Outcome {
         let (mut sink, mut yes, mut no, mut printed) = (Sink::default(), 0, 0, 0);
         for item in &items.all {
@@ -275,7 +275,7 @@ impl Model {
         Outcome { code, sinks, figures, copies: Some(copies) }
     }
 
-    /// The outputs of `dedup` before anything is printed; none if records cannot be added to one of them.
+    /// The outputs of `dedup` before anything is printed; `None` if one of them cannot be appended to.
     fn opened(&self, step: &Step, dedup: &Dedup, items: &Items) -> Option<HashMap<String, Sink>> {
         let has_header = items.all.iter().any(|item| item.row.kind == Kind::Header);
         let open = |name: &String| {
@@ -287,7 +287,7 @@ impl Model {
         [Some(step.main()), dedup.tee.clone()].iter().flatten().map(open).collect()
     }
 
-    /// What `dedup` prints of records that are new or not.
+    /// The outputs of `dedup`, if `seen` says which records are new.
     fn printed(
         &self,
         step: &Step,
@@ -328,7 +328,7 @@ impl Model {
     }
 }
 
-/// Whether each record that has a key is one that is not kept, and what is in the filter then.
+/// Whether each record with a key counts as seen, and the content of the filter afterwards.
 fn seen(
     dedup: &Dedup,
     items: &Items,

@@ -1,4 +1,4 @@
-//! Random records in all the forms that the program reads, and what the key of each is.
+//! Random records in all formats that the program reads, and their keys.
 
 use crate::packed::COMPRESSIONS;
 use crate::support::strings;
@@ -23,7 +23,7 @@ pub(crate) enum Finder {
 
 use Finder::{Blanks, Csv, Fields, Json, Record, Regex, Tsv};
 
-/// How the records of a world are written, and which of their cells make the key.
+/// The format of a world's records, and the cells that make the key.
 pub(crate) struct Format {
     pub(crate) finder: Finder,
     pub(crate) separator: &'static str,
@@ -31,9 +31,9 @@ pub(crate) struct Format {
     has_carriage_return: bool,
     pub(crate) has_header: bool,
     wanted: Vec<usize>,
-    /// The key is all cells but these.
+    /// The key consists of all cells except these.
     excepted: Option<Vec<usize>>,
-    /// All cells after the last wanted one as well; of a regular expression, the first of them that is there.
+    /// The key includes all cells after the last wanted one; with a regular expression, the first one present.
     is_open: bool,
     words: Vec<String>,
     pub(crate) options: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<Option<String>>,
 }
 
-/// One input; its last record may lack the end.
+/// One input; its last record may lack its end.
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) rows: Vec<Row>,
@@ -62,7 +62,7 @@ pub(crate) struct Input {
     is_packed: bool,
 }
 
-/// Parts of a key; one may be missing where that is allowed.
+/// The parts of a key; one may be missing if that is allowed.
 pub(crate) type Key = Vec<Option<String>>;
 
 impl Format {
@@ -94,7 +94,7 @@ impl Format {
             separator,
             end,
             has_carriage_return: random.once_in(5),
-            // For all columns no header is expected.
+            // If the key has all columns, no header is expected.
             has_header: is_table && excepted != Some(&[]) && !random.once_in(4),
             wanted: wanted.to_vec(),
             excepted: excepted.map(<[usize]>::to_vec),
@@ -267,7 +267,7 @@ pub(crate) struct Normalize {
     pub(crate) ignore_case: bool,
 }
 
-/// What decides about the key of a record, apart from where it is.
+/// The options that determine the key of a record, apart from its place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyRules {
     pub(crate) normalize: Normalize,
@@ -276,7 +276,7 @@ pub(crate) struct KeyRules {
 }
 
 impl KeyRules {
-    /// As options.
+    /// The command-line options.
     pub(crate) fn options(self) -> impl Iterator<Item = String> {
         let all = [
             (self.normalize.trim, "--trim"),

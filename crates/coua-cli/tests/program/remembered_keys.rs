@@ -1,5 +1,5 @@
-//! A filter remembers how its keys are made: what normalizes them holds for every later command, what finds them is told
-//! where it may have been forgotten.
+//! A filter remembers how its keys are made: its normalizers apply to every later command, and its selectors are
+//! mentioned if they may have been forgotten.
 
 use crate::support::{Folder, run_in, run_with};
 use serde_json::json;
@@ -71,7 +71,7 @@ fn other_normalizers_are_refused() {
     with(&folder, "A\n", &["check", "-i", "f"]).failed(2, &words);
 }
 
-/// What has no keys yet is not made in any way; what has lost them all keeps its way unless another is asked for.
+/// A filter that never had keys has no normalizers; one that has lost all its keys keeps them unless others are given.
 #[test]
 fn a_filter_without_items_takes_other_normalizers() {
     let folder = Folder::new();
@@ -125,7 +125,7 @@ fn a_finder_that_was_forgotten_is_named() {
     }
 }
 
-/// Files of whole filters keep it; filters whose keys are not made alike are not merged.
+/// Commands on whole filters keep the note; filters whose keys are made differently are not merged.
 #[test]
 fn whole_files() {
     let folder = Folder::new();
@@ -152,7 +152,7 @@ fn whole_files() {
     assert!(!folder.has("all"));
 }
 
-/// An interrupted run is not another one because the filter knows how keys are made.
+/// A note of how keys are made does not make an interrupted run a different one.
 #[test]
 fn a_run_is_resumed() {
     let folder = Folder::new();
@@ -164,7 +164,7 @@ fn a_run_is_resumed() {
     assert_eq!(folder.read("out"), b"a\nb\n");
 }
 
-/// A run that fails before it has added anything leaves no trace.
+/// A run that fails before it has added anything leaves no note.
 #[test]
 fn a_run_that_fails_says_nothing_of_keys() {
     let folder = Folder::new();

@@ -1,8 +1,8 @@
-//! `--shard`: several runs share the records out.
+//! `--shard`: several runs divide the records among themselves.
 
 use crate::support::{Folder, Repeats, expected, lines, run, run_with};
 
-/// The outputs of as many runs, each with a filter of its own.
+/// The outputs of `shards` runs, each with its own filter.
 fn shared_out(folder: &Folder, shards: usize, file: &str) -> Vec<Vec<u8>> {
     let number = |number: usize| {
         let (shard, filter) = (format!("{number}/{shards}"), folder.join(&number.to_string()));

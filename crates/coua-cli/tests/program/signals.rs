@@ -1,4 +1,4 @@
-//! Signals: what is done is saved, and the program dies by the signal.
+//! Signals: finished work is saved, and the program dies by the signal.
 
 use crate::support::{
     Folder, Repeats, coua, expected, has_read, is_full, lines, messages, progress, run, run_with,
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A program that has shown one line, and waits for more.
+/// A program that has printed one line, and waits for more.
 fn waiting(args: &[&str]) -> (Child, ChildStdin, BufReader<ChildStdout>) {
     let mut child = coua(args).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -51,9 +51,9 @@ fn a_working_program_loses_and_repeats_nothing() {
     let mut done = Vec::new();
     for (round, signal) in [Signal::INT, Signal::TERM, Signal::INT, Signal::TERM].iter().enumerate()
     {
-        // In each round there is more, and behind the file an input that does not end before the signal.
+        // Each round has more input, and after the file an input that does not end before the signal.
         let part = &text[..text.len() / 4 * (round + 1)];
-        // Whole records: it may have read all of them when the signal comes.
+        // Whole records: the program may have read all of them when the signal arrives.
         let end = part.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
         let file = folder.file("lines", &part[..end]);
         let part = folder.join(&format!("part{round}"));
@@ -70,7 +70,7 @@ fn a_working_program_loses_and_repeats_nothing() {
     assert!(done == expected(&text));
 }
 
-/// The signal came first, and a shell loop around it is to stop.
+/// The signal came first, so an enclosing shell loop must stop.
 #[test]
 fn a_stopped_program_dies_by_the_signal_also_when_its_output_is_closed() {
     let folder = Folder::new();
@@ -91,13 +91,13 @@ fn a_stopped_program_dies_by_the_signal_also_when_its_output_is_closed() {
         assert_eq!(wait(&mut child).signal(), Some(2), "{command:?}");
         assert_eq!(stderr.lines().count(), 0, "{command:?}");
     }
-    // Without a signal it is no more than the end.
+    // Without a signal it is a normal end.
     let mut child = start(commands[0]);
     drop(child.stdout.take());
     assert_eq!(wait(&mut child).code(), Some(0));
 }
 
-/// Waits until a program cannot print on, interrupts it, and waits until it has met that; what it says.
+/// Waits until a program cannot print more, interrupts it, and waits for its message.
 fn interrupted(child: &mut Child) -> BufReader<ChildStderr> {
     until(|| is_full(child.stdout.as_ref().unwrap()));
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -114,7 +114,7 @@ fn add_and_remove_save_too() {
         let mut child = coua([command, &filter]).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(text.as_bytes()).unwrap();
-        // It heeds signals before it reads.
+        // It handles signals before it reads.
         until(|| has_read(&stdin));
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let done = format!("coua: {} records, ", text.lines().count());
@@ -155,7 +155,7 @@ fn each_command_has_its_own_word_for_what_it_counts() {
         stdin.write_all(b"first\n").unwrap();
         let mut stderr = BufReader::new(stderr);
         let mut line = String::new();
-        // Nothing tells when the signal is heeded and the record counted.
+        // There is no sign of the moment when the signal is handled and the record counted.
         until(|| {
             if fs::read_to_string(format!("/proc/{}/status", child.id()))
                 .is_ok_and(|status| heeds_usr1(&status))
@@ -172,7 +172,7 @@ fn each_command_has_its_own_word_for_what_it_counts() {
     }
 }
 
-/// Whether a process, of which Linux tells this, has a handler for the signal.
+/// Whether a process has a handler for the signal, from its Linux status.
 #[cfg(target_os = "linux")]
 fn heeds_usr1(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
@@ -182,7 +182,7 @@ fn heeds_usr1(status: &str) -> bool {
 
 #[test]
 fn a_signal_that_was_to_be_ignored_is_ignored() {
-    // As nohup, and a shell without job control for what it starts in the background.
+    // Like nohup, or a shell without job control that starts a background process.
     for (name, signal) in [("INT", Signal::INT), ("TERM", Signal::TERM), ("USR1", Signal::USR1)] {
         let script = format!("trap '' {name}; exec \"$0\" dedup");
         let mut child = Command::new("sh")

@@ -40,7 +40,7 @@ fn a_closed_standard_output_does_not_matter_to_whom_does_not_write_there() {
     assert!(folder.read("unique") == expected(&text));
     shell(folder.path(), "$COUA add f lines >&- && $COUA compact -q f >&-").good();
     shell(folder.path(), "$COUA check --any f lines >&-").good();
-    // No file that the program opens may take the place of a closed stream.
+    // A file that the program opens must not take the place of a closed stream.
     shell(folder.path(), "$COUA dedup --filter seen -o all lines <&- >&- 2>&-").good();
     assert!(folder.read("all") == expected(&text));
     shell(folder.path(), "$COUA verify seen").text();
@@ -69,7 +69,7 @@ fn figures_that_cannot_be_printed_are_an_error() {
         }
     }
     assert_eq!(shell(folder.path(), "$COUA dedupe 2>&-").code, Some(2));
-    // Exit code 2 would say that the filter is as it was before.
+    // Exit code 2 would say that the filter is unchanged.
     for command in ["dedup --filter f lines", "add g lines", "remove g lines"] {
         let run = shell(folder.path(), &format!("$COUA {command} --stats 2>/dev/full"));
         assert_eq!(run.code, Some(0), "{command}");

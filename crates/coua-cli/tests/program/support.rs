@@ -10,23 +10,23 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nothing here takes this long.
+/// No test takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The user who owns nothing, by Linux's and BSD's custom.
+/// The user `nobody`, by the convention of Linux and BSD.
 const NOBODY: u32 = 65_534;
 
 /// Commands that read records.
 const READERS: [&str; 5] = ["dedup", "add", "remove", "check", "count"];
 
-/// Whether a word says how many threads there are to be.
+/// Whether an option sets the number of threads.
 fn is_about_threads(word: &str) -> bool {
     let is_short = word.starts_with('-') && !word.starts_with("--");
     word.starts_with("--threads") || is_short && word.contains('j')
 }
 
-/// The program, with no terminal in sight. `COUA_NOW` among its arguments, and the time after it, are for its
-/// environment. Without a number of threads it gets two, where small inputs would get one.
+/// The program, without a terminal. The argument `COUA_NOW` and the time after it go into its environment. Without a
+/// number of threads it gets two, while small inputs would get one.
 pub(crate) fn coua<I: IntoIterator>(args: I) -> Command
 where
     I::Item: AsRef<std::ffi::OsStr>,
@@ -51,7 +51,7 @@ where
     command
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -68,21 +68,21 @@ impl Run {
         Self { code: output.status.code(), stdout: output.stdout, stderr }
     }
 
-    /// Standard output of a run that must have gone well and quietly.
+    /// The standard output of a run that must succeed without messages.
     #[track_caller]
     pub(crate) fn good(self) -> Vec<u8> {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""));
         self.stdout
     }
 
-    /// Standard output of a run that must have gone well, as text.
+    /// The standard output of a run that must succeed, as text.
     #[track_caller]
     pub(crate) fn text(self) -> String {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         String::from_utf8(self.stdout).expect("text")
     }
 
-    /// Standard output of a run that must have gone well, as a JSON value.
+    /// The standard output of a run that must succeed, as a JSON value.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         json(&self.text())
@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// A JSON value, with nothing beside it.
+/// Parses a JSON value, with nothing after it.
 #[track_caller]
 pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -125,14 +125,14 @@ where
     fed(&mut coua(args), input)
 }
 
-/// Runs a command that is ready with this standard input.
+/// Runs a prepared command with this standard input.
 #[track_caller]
 pub(crate) fn fed(command: &mut Command, input: &[u8]) -> Run {
     let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
     let input = input.to_vec();
     let writer = thread::spawn(move || {
-        // A program that has stopped reading is checked by its exit code.
+        // A program that stops reading is checked by its exit code.
         stdin.write_all(&input).ok();
     });
     let run = Run::of(child.wait_with_output().expect("the program ends"));
@@ -145,10 +145,10 @@ pub(crate) fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The program as a user without rights: the superuser may read and write everything.
+/// The program run by a user without special permissions: the superuser may read and write everything.
 ///
-/// The superuser runs a copy of it (others may not reach the place where it was built) as nobody;
-/// everybody else is such a user already.
+/// The superuser runs a copy of it (other users may not have access to the build folder) as nobody; every other user
+/// already is one without special permissions.
 pub(crate) fn powerless(folder: &Folder) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new(env!("CARGO_BIN_EXE_coua"));
@@ -156,8 +156,8 @@ pub(crate) fn powerless(folder: &Folder) -> Command {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
     let copy = folder.join("coua");
     if !folder.has("coua") {
-        // By another process: a file that this one has open for writing cannot be run, and other
-        // threads' children inherit what is open.
+        // Copied by another process: a file that this process has open for writing cannot be executed, and child
+        // processes of other threads inherit open files.
         let args = ["-p", env!("CARGO_BIN_EXE_coua"), &copy];
         assert!(Command::new("cp").args(args).status().expect("cp").success());
     }
@@ -166,7 +166,7 @@ pub(crate) fn powerless(folder: &Folder) -> Command {
     command
 }
 
-/// Runs a command that is ready.
+/// Runs a prepared command.
 #[track_caller]
 pub(crate) fn run_as_is(command: &mut Command) -> Run {
     Run::of(command.stdin(Stdio::null()).output().expect("the program starts"))
@@ -180,7 +180,7 @@ pub(crate) fn shell(folder: &Path, script: &str) -> Run {
     Run::of(command.output().expect("a shell"))
 }
 
-/// What a command (not ours) prints for this input.
+/// The output of another program for this input.
 pub(crate) fn other(program: &str, args: &[&str], input: &[u8]) -> Vec<u8> {
     let mut command = Command::new(program);
     command.args(args).env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -194,7 +194,7 @@ pub(crate) fn other(program: &str, args: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// Waits for a child, but not for ever.
+/// Waits for a child, with a time limit.
 #[track_caller]
 pub(crate) fn wait(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
@@ -210,7 +210,7 @@ pub(crate) fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Waits until something is so, but not for ever.
+/// Waits until a condition is true, with a time limit.
 #[track_caller]
 pub(crate) fn until(mut what: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -220,19 +220,18 @@ pub(crate) fn until(mut what: impl FnMut() -> bool) {
     }
 }
 
-/// Sends a signal to a child that lives.
+/// Sends a signal to a running child.
 pub(crate) fn send(child: &Child, signal: rustix::process::Signal) {
     assert!(try_send(child, signal), "it lives");
 }
 
-/// Sends a signal; false if nobody took it. The child was not waited for, so nobody else has its number.
+/// Sends a signal; false if the child has ended. It was not waited for, so no other process has its number.
 pub(crate) fn try_send(child: &Child, signal: rustix::process::Signal) -> bool {
     let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     rustix::process::kill_process(id.expect("a process"), signal).is_ok()
 }
 
-/// What a child says when it is asked how far it is. It must heed signals already; those that were sent
-/// before it has met by then.
+/// The progress message of a child when asked. It must already handle signals; it has handled earlier ones by then.
 pub(crate) fn progress(child: &Child, stderr: &mut impl BufRead) -> String {
     send(child, rustix::process::Signal::USR1);
     let mut line = String::new();
@@ -240,25 +239,25 @@ pub(crate) fn progress(child: &Child, stderr: &mut impl BufRead) -> String {
     line
 }
 
-/// Whether a child has taken all that was written to it.
+/// Whether a child has read everything that was written to it.
 pub(crate) fn has_read(stdin: &ChildStdin) -> bool {
     rustix::io::ioctl_fionread(stdin).expect("a pipe") == 0
 }
 
-/// Whether a child must wait for somebody to read what it prints.
+/// Whether a child is blocked until its output is read.
 pub(crate) fn is_full(stdout: &ChildStdout) -> bool {
     let room = rustix::pipe::fcntl_getpipe_size(stdout).expect("a pipe");
     rustix::io::ioctl_fionread(stdout).expect("a pipe") >= room as u64
 }
 
-/// All that is left on a child's standard error.
+/// The rest of a child's standard error.
 pub(crate) fn messages(child: &mut Child) -> String {
     let mut text = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
     text
 }
 
-/// A folder that goes away.
+/// A folder that is deleted when dropped.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {

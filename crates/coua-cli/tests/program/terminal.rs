@@ -1,4 +1,4 @@
-//! What is shown on a terminal alone.
+//! Output that is shown only on a terminal.
 
 use crate::support::{Folder, coua, until, wait};
 use rustix::fs::OFlags;
@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A terminal: its own side, and the program's.
+/// A terminal: the test's side, and the program's side.
 fn terminal() -> (File, File) {
     let own: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&own).unwrap();
@@ -35,7 +35,7 @@ fn started(args: &[&str], terminal: File) -> (Child, ChildStdin) {
     (child, stdin)
 }
 
-/// What a run shows that is fed lines until this is enough.
+/// The terminal output of a run that is fed lines until `is_enough` is true.
 fn shown(args: &[&str], is_enough: impl Fn(&str) -> bool) -> String {
     let (mut own, program) = terminal();
     let (mut child, mut stdin) = started(args, program);
@@ -72,7 +72,7 @@ fn progress_comes_after_a_second_and_goes() {
     assert!(text.is_empty() || start.elapsed() > Duration::from_secs(1), "{text:?}");
 }
 
-/// Where records go to the terminal too, it is shown if that is asked for.
+/// If records go to the terminal too, progress is shown only on request.
 #[test]
 fn progress_is_shown_wherever_it_is_asked_for() {
     let folder = Folder::new();

@@ -1,17 +1,17 @@
-//! The number of threads decides nothing but the time: `-j`.
+//! The number of threads, `-j`, affects nothing but the time.
 
 use crate::support::{Folder, Repeats, lines, run_in};
 
 const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 
-/// What a command prints, what it writes to `tee`, and the bytes of the filter after it.
+/// The output of a command, the content of `tee`, and the bytes of the filter afterwards.
 type Result = (Vec<u8>, Option<Vec<u8>>, Vec<u8>);
 
 /// The result of a command on a filter that has seen some of the records.
 fn result(before: &[&str], command: &[&str], threads: &str) -> Result {
     let folder = Folder::new();
     let text = lines(60_000, Repeats::Few);
-    // Two inputs, of which the second has records of the first.
+    // Two inputs, the second of which repeats records of the first.
     folder.file("first", &text[..text.len() / 3 * 2]);
     folder.file("second", &text[text.len() / 3..]);
     if !before.is_empty() {
@@ -69,8 +69,8 @@ fn outputs_and_changed_filters_are_equal() {
     }
 }
 
-/// What a command writes, and the filter after it: with checkpoints every so often; then, anew and without them, on
-/// one input and on another.
+/// The output of a command, and the filter afterwards: with checkpoints at this interval; then, from the start and
+/// without checkpoints, on one input and on another.
 fn shared(
     folder: &Folder,
     (command, every): (&[&str], &str),
@@ -90,7 +90,7 @@ fn shared(
     [whole, first, second]
 }
 
-/// So large that threads share it, with and without limits.
+/// Large enough for threads to share, with and without limits.
 #[test]
 fn filters_that_threads_share_are_equal() {
     let folder = Folder::new();
@@ -100,7 +100,7 @@ fn filters_that_threads_share_are_equal() {
     let dedup = ["dedup", "--filter", "seen", "-o", "out"];
     for (command, every) in [
         (&dedup[..], "0.02"),
-        // Where the last checkpoint was shows in the file of a run that ends early.
+        // The file of a run that ends early shows the position of its last checkpoint.
         (&[&dedup[..], &["--max-items", "500000"]].concat(), "1000"),
         (&[&dedup[..], &["--rate", "0.0001", "--capacity", "1000000"]].concat(), "0.02"),
         (&["add", "seen"], "0.02"),
@@ -114,7 +114,7 @@ fn filters_that_threads_share_are_equal() {
     }
 }
 
-/// What was removed since stays away, however many threads insert what comes after it.
+/// Records removed since then stay removed, however many threads insert the following ones.
 #[test]
 fn records_that_were_done_are_not_shared_out() {
     let folder = Folder::new();

@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The lines of a round; no two rounds have one in common.
+/// The lines of a round; no two rounds have a line in common.
 fn round(number: usize) -> Vec<u8> {
     (0..200).map(|line| format!("{number}-{line}\n")).collect::<Vec<_>>().concat().into_bytes()
 }
 
-/// Two writers that wait for each other, and three readers that wait for nobody.
+/// Two writers that wait for each other, and three readers that never wait.
 fn together_for(time: Duration) {
     let folder = Folder::new();
     let filter = &folder.join("seen.coua");
-    // Large enough for a log, which grows until a new snapshot takes its place.
+    // Large enough for a log, which grows until a new snapshot replaces it.
     run_with(&lines(300_000, Repeats::Few), ["add", filter]).good();
     let (begun, done) = (&Mutex::new(0), &Mutex::new(Vec::new()));
     let is_over = &AtomicBool::new(false);
@@ -52,7 +52,7 @@ fn together_for(time: Duration) {
         let writers = [(); 2].map(|()| scope.spawn(write));
         let readers = [(); 3].map(|()| scope.spawn(read));
         let start = Instant::now();
-        // At least a round each, however slow the machine is; a writer that failed comes no farther.
+        // At least one round each, however slow the machine is; a failed writer stops.
         let is_little = || start.elapsed() < PATIENCE && done.lock().unwrap().len() < 4;
         while start.elapsed() < time || is_little() {
             thread::sleep(Duration::from_millis(20));
@@ -80,7 +80,7 @@ fn two_writers_and_three_readers_for_a_minute() {
     together_for(Duration::from_mins(1));
 }
 
-/// Without --resume, into a pipe: nothing that was printed nowhere is remembered.
+/// Without --resume, into a pipe: only printed records are remembered.
 #[test]
 fn kills_on_a_pipe_lose_nothing() {
     let folder = Folder::new();
@@ -137,7 +137,7 @@ fn verify_finds_a_flipped_bit_anywhere() {
     run(["verify", &filter]).text();
 }
 
-/// Each adds its own number, again and again, to a filter that none of them has made before.
+/// Each process repeatedly adds its own number to a filter that did not exist before.
 fn twenty_processes(time: Duration) {
     let folder = Folder::new();
     let filter = &folder.join("seen.coua");

@@ -1,5 +1,5 @@
-//! What needs two passes over the records: the last one of each key, those that are alone, and how many there are. What
-//! exactly is printed, `which_copy` tests.
+//! Options that need two passes over the records: the last record of each key, unique ones, and counts. The exact
+//! output is tested in `which_copy`.
 
 use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, coua, run_in, run_with, shell};
@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-/// Without a key each record is alone, whatever is kept.
+/// Without a key each record is unique, whatever is kept.
 #[test]
 fn records_without_a_key() {
     let text = b"a,1\nb\nc,1\nb\n";
@@ -41,7 +41,7 @@ fn csv_has_its_header_once_and_a_name_for_the_number() {
     assert_eq!(dedup(&["-u", "-c"]), "count;id;v\n1;2;b\n");
 }
 
-/// They say something to spreadsheets, or to nobody.
+/// Such lines are for spreadsheets, or have no meaning.
 #[test]
 fn lines_before_a_header_have_no_number() {
     let text = b"sep=,\n\nid,v\n1,a\n1,b\n";
@@ -65,7 +65,7 @@ fn several_inputs_of_all_kinds() {
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&bash.stdout), expected, "{name}");
     }
-    // Of a file that is standard input, the rest is read twice.
+    // If standard input is a file, the rest of it is read twice.
     folder.file("lines", "x\na\nb\na\n");
     let rest = shell(folder.path(), "(read line; $COUA dedup -u) < lines").good();
     assert_eq!(rest, b"b\n");
@@ -120,7 +120,7 @@ fn a_copy_that_finds_no_room_is_told() {
                 .contains("/none: cannot store a copy of standard input for the second pass: ")
     );
     assert!(!folder.has("out"));
-    // Of the size that files may have.
+    // At the limit of the file size.
     let script = "trap '' XFSZ; ulimit -f 8; seq 99999 | TMPDIR=$PWD $COUA dedup -u -o out";
     let full = shell(folder.path(), script);
     let words = ": cannot store a copy of standard input for the second pass: File too large (TMPDIR sets \
@@ -129,7 +129,7 @@ fn a_copy_that_finds_no_room_is_told() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }
 
-/// Many records: fewer stay in memory.
+/// Enough records that their hashes do not all stay in memory.
 #[test]
 fn hashes_that_find_no_room_are_told() {
     let folder = Folder::new();
@@ -172,7 +172,7 @@ fn hashes_that_find_no_room_are_told() {
     }
     let few = run_in(&folder, &["dedup", "--keep", "last", "--no-spool", "--stats=json", "in"]);
     let stats = crate::support::json(few.stderr.lines().last().unwrap());
-    // A bit of each record, and 8 bytes in place of the file.
+    // One bit per record, and 8 bytes instead of the file.
     let memory = stats["memory_bytes"].as_u64().unwrap();
     assert!((700_000 * 8 + 700_000 / 8..16_000_000).contains(&memory), "{memory}");
     let plain = run_in(&folder, &["dedup", "--stats=json", "in"]);
@@ -213,7 +213,7 @@ fn figures_are_those_of_the_second_pass() {
     assert_eq!(stats["items"], 3, "two keys, and a copy of one");
 }
 
-/// Before the first pass is over: a pipe with known records holds it up, once the states of the inputs are noted.
+/// During the first pass: a pipe with known records blocks it after the states of the inputs are noted.
 #[test]
 fn an_input_that_changes_in_the_first_pass_is_noticed() {
     let folder = Folder::new();
@@ -241,7 +241,7 @@ fn an_input_that_changes_in_the_first_pass_is_noticed() {
     }
 }
 
-/// A file that grows in the second pass: what is printed is not called right.
+/// A file that grows during the second pass: the output is reported as unreliable.
 #[test]
 fn an_input_that_changes_in_the_second_pass_is_noticed() {
     let folder = Folder::new();
@@ -250,9 +250,9 @@ fn an_input_that_changes_in_the_second_pass_is_noticed() {
     let (mut pipe, writer) = std::io::pipe().unwrap();
     let mut command = coua(["dedup", "-u", &file]);
     let mut child = command.stdout(writer).spawn().unwrap();
-    // It has the other end of the pipe.
+    // The command holds the other end of the pipe.
     drop(command);
-    // The first output says that the second pass is at work; the pipe is too small for all of it.
+    // The first byte shows that the second pass has begun; the pipe is too small for all of the output.
     let mut first = [0; 1];
     std::io::Read::read_exact(&mut pipe, &mut first).unwrap();
     fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(b"more\n").unwrap();

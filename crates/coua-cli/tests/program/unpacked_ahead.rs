@@ -1,4 +1,4 @@
-//! Compressed inputs that are unpacked before their turn: nothing but the time may depend on it.
+//! Compressed inputs that are decompressed before their turn: only the time may depend on it.
 
 use crate::packed::{COMPRESSIONS, Compress, bgzip, zstd, zstd_frames};
 use crate::support::{
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const THREADS: [&str; 4] = ["1", "2", "3", "8"];
 
-/// All ways to compress, and those that make files which are cut.
+/// All compressions, including those that make files with several parts.
 fn all() -> Vec<(&'static str, Compress)> {
     let cut: [(&str, Compress); 2] = [("bgzip", bgzip), ("zstd-frames", zstd_frames)];
     COMPRESSIONS.into_iter().chain(cut).collect()
@@ -27,8 +27,8 @@ fn mkfifo(folder: &Folder, name: &str) {
     assert!(made.unwrap().success());
 }
 
-/// A program that waits for the end of its first input, which is standard input. The threads have time for what comes
-/// after it.
+/// A program that waits for the end of its first input, which is standard input. Meanwhile the threads can process the
+/// inputs after it.
 fn waiting(folder: &Folder, options: &[&str], inputs: &[&str]) -> (Child, ChildStdin) {
     let args = [&["dedup"], options, &["-"], inputs].concat();
     let mut command = coua(args);
@@ -39,7 +39,7 @@ fn waiting(folder: &Folder, options: &[&str], inputs: &[&str]) -> (Child, ChildS
     (child, stdin)
 }
 
-/// What it prints after that, which begins with its first record.
+/// The rest of the output, beginning with the first record.
 fn rest((mut child, stdin): (Child, ChildStdin)) -> Vec<u8> {
     drop(stdin);
     let mut text = Vec::new();
@@ -55,7 +55,7 @@ fn the_output_is_that_of_one_thread() {
     let text = lines(120_000, Repeats::Few);
     let mut inputs = Vec::new();
     for (number, (name, compress)) in all().into_iter().enumerate() {
-        // They begin and end within lines, and share records.
+        // The parts begin and end within lines, and share records.
         let from = number * 100_003;
         folder.file(name, compress(&text[from..from + text.len() / 2]));
         folder.file(&format!("{name}.plain"), &text[from..from + 1_000]);
@@ -84,7 +84,7 @@ fn the_output_is_that_of_one_thread() {
     }
 }
 
-/// Each way to compress, damaged in some place, between two good files.
+/// Each compression, damaged in some place, between two good files.
 #[test]
 fn damage_is_met_where_one_thread_meets_it() {
     let folder = Folder::new();
@@ -108,7 +108,7 @@ fn damage_is_met_where_one_thread_meets_it() {
                 (run.code, run.stderr, run.stdout)
             };
             let one = result("1");
-            // Some are not recognized as compressed any more.
+            // Some are no longer recognized as compressed.
             let is_told = one.0 == Some(2) && one.1.starts_with("coua: bad: ");
             assert!(is_told || number == 3, "{name} {number}: {}", one.1);
             for threads in &THREADS[1..] {
@@ -120,7 +120,7 @@ fn damage_is_met_where_one_thread_meets_it() {
     }
 }
 
-/// Members that tell a wrong size.
+/// Members with a wrong size.
 #[test]
 fn wrong_sizes_of_members_are_passed_over() {
     let folder = Folder::new();
@@ -146,7 +146,7 @@ fn decoders_that_need_much_memory_wait_for_their_turn() {
     let mut encoder = zstd_of_window(27);
     encoder.write_all(&text).unwrap();
     folder.file("long.zst", encoder.finish().unwrap());
-    // The second frame needs more than the first.
+    // The second frame needs more memory than the first.
     let mut encoder = zstd_of_window(28);
     encoder.write_all(b"last\n").unwrap();
     let end = encoder.finish().unwrap();
@@ -182,7 +182,7 @@ fn what_can_be_read_only_once_is_not_opened_before_its_turn() {
     writer.join().unwrap();
 }
 
-/// As it is when its turn comes.
+/// The file is read as it is when its turn comes.
 #[test]
 fn a_file_that_changes_before_its_turn_is_read_as_it_is() {
     for change in [
@@ -209,14 +209,14 @@ fn a_file_that_changes_before_its_turn_is_read_as_it_is() {
     assert_eq!(messages(&mut child), "coua: in: No such file or directory\n");
 }
 
-/// Kilobytes at most that a process has had.
+/// The peak memory of a process, in kB.
 fn peak(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Two bombs and one that is cut: each unpacks to more than both threads may keep.
+/// Two bombs and one in several parts: each decompresses to more than both threads may hold.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_memory_for_what_is_unpacked_has_a_bound() {
@@ -231,7 +231,7 @@ fn the_memory_for_what_is_unpacked_has_a_bound() {
     for (inputs, least) in [(["bomb", "bomb"], 50_000), (["frames", "frames"], 0)] {
         let (mut child, stdin) = waiting(&folder, &["-j2"], &inputs);
         let (start, mut last) = (Instant::now(), 0);
-        // Until it has stopped growing.
+        // Until its memory stops growing.
         until(|| {
             let grown = peak(&child) != last;
             last = peak(&child);
@@ -257,23 +257,23 @@ fn an_early_end_leaves_nothing_hanging() {
     let inputs = ["large", "other", "large", "other"];
     for threads in THREADS {
         let dedup = ["dedup", "-j", threads];
-        // A signal, while others unpack.
+        // A signal while other threads decompress.
         let (mut child, _stdin) = waiting(&folder, &dedup[1..], &inputs);
         send(&child, Signal::TERM);
         let start = Instant::now();
         assert_eq!(wait(&mut child).signal(), Some(15));
         assert!(start.elapsed() < Duration::from_secs(10));
-        // Nobody reads on.
+        // Nobody reads the output any more.
         let mut child = coua([&dedup[..], &inputs].concat());
         let mut child = child.current_dir(folder.path()).spawn().unwrap();
         let mut some = [0; 1_000];
         child.stdout.take().unwrap().read_exact(&mut some).unwrap();
         assert!(wait(&mut child).success());
-        // Enough is known.
+        // The answer is known early.
         run_in(&folder, &["add", "seen", "other"]).good();
         let any = [&["check", "--any", "-j", threads, "seen", "other"], &inputs[..]].concat();
         run_in(&folder, &any).good();
-        // No room.
+        // There is no room.
         let full = ["--filter", "full", "--max-items", "1000"];
         let run = run_in(&folder, &[&dedup[..], &full, &inputs].concat());
         assert_eq!(run.code, Some(3), "{}", run.stderr);
@@ -281,7 +281,7 @@ fn an_early_end_leaves_nothing_hanging() {
     }
 }
 
-/// The positions in compressed inputs are right wherever a run ends.
+/// The positions in compressed inputs are correct wherever a run ends.
 #[test]
 fn runs_that_are_killed_are_resumed() {
     let text = lines(400_000, Repeats::Few);
@@ -310,7 +310,7 @@ fn runs_that_are_killed_are_resumed() {
         }
         let out = folder.read("out");
         assert!(out == wanted, "{name}");
-        // A second run has nothing to do; one with more does only that.
+        // A second run has nothing to do; one with more input does only that.
         run_as_is(coua(&args).current_dir(folder.path())).good();
         folder.file("second", [folder.read("second"), compress(b"more\n")].concat());
         run_as_is(coua(&args).current_dir(folder.path())).good();
@@ -319,7 +319,7 @@ fn runs_that_are_killed_are_resumed() {
     assert!(killed > 5, "{killed}");
 }
 
-/// What the filter remembers of a run does not depend on the threads.
+/// The notes about a run do not depend on the number of threads.
 #[test]
 fn filters_that_remember_are_equal() {
     let text = lines(100_000, Repeats::Few);

@@ -1,18 +1,18 @@
-//! Which of the records with the same key are printed, and how often there are such: as a model says, for all ways to
-//! find keys, all kinds of inputs and any number of threads.
+//! Which records with the same key are printed, and their counts: compared with a model, for all ways to select keys,
+//! all kinds of inputs and any number of threads.
 
 use crate::packed::{gzip, zstd, zstd_frames};
 use crate::support::{Folder, run, run_with};
 use coua_dev::random::Random;
 use std::collections::{HashMap, HashSet};
 
-/// How records are written, and their keys found.
+/// The format of records, and the options that select their keys.
 #[derive(Clone, Copy)]
 struct Form {
     options: &'static [&'static str],
     header: Option<&'static str>,
     separator: char,
-    /// A record of a number and a key.
+    /// Formats a record from a number and a key.
     write: fn(u64, &str) -> String,
 }
 
@@ -48,7 +48,7 @@ const CSV: Form = Form {
     write: |number, key| format!("{number},\"{key}\""),
 };
 
-/// Keys of which many come again: some once, most a few times, and a hot one.
+/// Keys, many of them repeated: some once, most a few times, and a hot one.
 fn keys(random: &mut Random, count: u64) -> Vec<String> {
     let key = |_| match random.below(10) {
         0 => "hot".to_owned(),
@@ -58,7 +58,7 @@ fn keys(random: &mut Random, count: u64) -> Vec<String> {
     (0..count).map(key).collect()
 }
 
-/// What is printed of these keys: the places of the records, and how many have the same key.
+/// The expected output for these keys: the places of the records, and the number with the same key.
 struct Model {
     kept: Vec<(usize, u64)>,
     others: Vec<(usize, u64)>,
@@ -123,7 +123,7 @@ impl Inputs {
     }
 }
 
-/// Of every kind of input with a few records; of one kind at a time with several blocks of them.
+/// Every kind of input with a few records; a single kind with several blocks of records.
 fn agrees_with_the_model(form: Form) {
     let mut random = Random::new(5);
     for count in [0, 1, 300, 150_000] {
@@ -164,7 +164,7 @@ fn agrees_with_the_model(form: Form) {
     }
 }
 
-/// More records than are kept in memory at once, in each shard.
+/// More records in each shard than are kept in memory.
 #[test]
 fn the_last_of_many_lines() {
     let (folder, mut random) = (Folder::new(), Random::new(9));

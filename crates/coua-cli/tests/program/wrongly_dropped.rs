@@ -1,4 +1,4 @@
-//! `expected_wrongly_dropped` against the records that are really dropped.
+//! `expected_wrongly_dropped`, compared with the records that are actually dropped.
 
 use crate::support::{Folder, json, run, run_with};
 use std::fs;
@@ -9,7 +9,7 @@ fn different(lines: u64) -> Vec<u8> {
     (0..lines).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }
 
-/// Only different records: all repeats are wrong.
+/// All records differ: every repeat is wrong.
 #[test]
 fn expectation_is_near_the_truth_at_every_rate() {
     let lines = different(RECORDS);
@@ -33,7 +33,7 @@ fn no_more_are_expected_than_were_dropped() {
     assert_eq!(figures["expected_wrongly_dropped"].as_f64(), Some(0.0));
 }
 
-/// A filter that was made for fewer records than it is given takes nearly all of them for repeats.
+/// A filter planned for too few records mistakes nearly all of them for repeats.
 #[test]
 fn many_wrong_repeats_are_told_without_being_asked() {
     let folder = Folder::new();
@@ -54,7 +54,7 @@ fn many_wrong_repeats_are_told_without_being_asked() {
     assert_eq!(exact.stderr, "");
 }
 
-/// Whoever asks for a rate knows it.
+/// A user who gives a rate knows it.
 #[test]
 fn a_rate_that_was_asked_for_is_no_surprise() {
     let lines = different(10_000);

@@ -32,7 +32,7 @@ fn different(count: u64) -> Vec<u8> {
     (0..count).flat_map(|number| format!("item {number}\n").into_bytes()).collect()
 }
 
-/// What the program says that refuses to do this.
+/// The message of the program that refuses this command.
 #[track_caller]
 fn refusal(words: &[&str]) -> String {
     let Run { code, stderr, .. } = run(words);
@@ -56,7 +56,7 @@ fn how_keys_are_made_is_carried(kind: Kind) {
             assert_eq!(run_with(b"ANNA\n", ["check", filter]).text(), "ANNA\n");
             assert_eq!(options(filter), options(&file));
         }
-        // And of shards.
+        // The same with shards.
         let shards = address(&server, &format!("{name}shards?shards=3"));
         run_with(b"Anna\n", [&["add", "-i", &shards], window].concat()).good();
         run(["pull", &shards, &again, "--secret", &key]).good();
@@ -74,7 +74,7 @@ fn how_keys_are_made_is_carried(kind: Kind) {
 fn what_is_pulled_answers_as_the_server(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
-    // One is a list of hashes on the server, the other one a table.
+    // One is a list of hashes on the server, the other a table.
     for (name, count) in [("few", 10), ("many", 20_000)] {
         let at = address(&server, name);
         let text = different(count);
@@ -88,7 +88,7 @@ fn what_is_pulled_answers_as_the_server(kind: Kind) {
     }
 }
 
-/// As the server keeps them: few items of few bits, or as many as there may be.
+/// As the server stores them: few items with few bits, or the most items of a list.
 fn small_filters_are_pulled(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
@@ -133,12 +133,12 @@ fn the_page_gets_what_is_pulled(kind: Kind) {
     let secret = fs::read_to_string(&key).unwrap();
     let told = format!("data-size=\"{}\" data-key=\"{}\"", filter.len(), secret.trim());
     assert!(String::from_utf8_lossy(&page).contains(&told), "{told}");
-    // With the note of its keys, which is in the log.
+    // The note of its keys is in the log.
     assert!(fs::read(&file).unwrap() == filter);
     assert!(String::from_utf8_lossy(&filter).contains("ignore-case"));
 }
 
-/// What a server of pages answers.
+/// The response of an HTTP server.
 fn got(host: &str, path: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(host).unwrap();
     let range = "Range: bytes=0-999999999";
@@ -166,12 +166,12 @@ fn a_filter_of_a_cluster_becomes_one_file(kind: Kind) {
     assert_eq!(run_with(&text, ["check", &one]).good(), text);
 }
 
-/// What is added one after the other and pulled meanwhile: all that came before the pull, and of the rest
-/// what came first in each shard.
+/// Items are added in order during a pull: the file has all items added before the pull, and of the rest the first ones
+/// of each shard.
 fn a_pull_during_writes_has_all_that_was_there_before(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
-    // With as many items a dump has several chunks, and others write between any two of them.
+    // With this number of items a dump has several chunks, and other clients could write between two of them.
     let at = address(&server, "seen?shards=2");
     let before = different(300_000);
     run_with(&before, ["add", &at]).good();
@@ -219,7 +219,7 @@ fn what_is_pushed_answers_as_the_file(kind: Kind) {
         let at = address(&server, name);
         run(with(&["push", &file, &at]).split(' ')).good();
         assert_eq!(run_with(&text, ["check", &at]).good(), text);
-        // It is a filter like any other: it grows, is copied, and outlives a reload.
+        // It is a filter like any other: it grows, is copied, and survives a reload.
         run_with(b"one more\n", ["add", &at]).good();
         let mut client = server.client();
         let digest = client.good(&format!("DEBUG DIGEST-VALUE {name}"));
@@ -290,7 +290,7 @@ fn what_cannot_be_pushed_is_refused(kind: Kind) {
     assert_eq!(client.run("EXISTS new").integer(), 0, "nothing is left half loaded");
 }
 
-/// Nothing else that has the filter's name is asked for, or the lack of rights to it does no harm.
+/// No other key with the filter's name is used, or missing rights to it do no harm.
 fn the_rights_to_the_key_are_enough(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Clusters: filters spread over primaries that die, and whose slots move.
+//! Clusters: filters spread over primaries that fail, and whose slots move.
 
 use crate::address;
 use crate::cluster::{Cluster, IMPATIENT, PATIENT, PRIMARIES};
@@ -20,7 +20,7 @@ on_both!(
     slots_that_move_are_followed,
 );
 
-/// All that the program needs: as docs/valkey.md says.
+/// All rights that the program needs, from docs/valkey.md.
 const RIGHTS: &str = "+cf.reserve +cf.info +cf.insert +cf.insertnx +cf.mexists +cf.mcount +cf.mdel \
     +command|info +hello +cluster|slots +asking";
 
@@ -63,7 +63,7 @@ fn a_primary_that_is_killed_loses_no_line(kind: Kind) {
     let half = text.len() / 2;
     stdin.write_all(&text[..half]).unwrap();
     until(|| fs::metadata(&out).unwrap().len() > 0);
-    // Not the one that the address names, and not one that has nothing to do with it.
+    // Neither the primary in the address, nor one without a shard of the filter.
     cluster.stop(1);
     let written = stdin.write_all(&text[half..]);
     drop(stdin);
@@ -72,17 +72,17 @@ fn a_primary_that_is_killed_loses_no_line(kind: Kind) {
     assert!(is_good && written.is_ok(), "{written:?}: {said}");
     assert!(said.contains("trying again for 60 s"), "{said}");
     let out = folder.read("out");
-    // A line is in the text ten times, and is printed: when it is first seen, when its answer was lost,
-    // and when the replica had not got it yet.
+    // A line is in the text ten times, and is printed when it is first seen, when its answer was lost, and when the
+    // replica had not received it yet.
     let most = repeats(&text, &out);
     assert!(most <= 2 * expected(&text).split(|byte| *byte == b'\n').count(), "{most}");
-    // What the replica had not got at the very end is printed once more, and then known.
+    // Lines that the replica had not received at the very end are printed once more, and then known.
     run_with(&text, ["dedup", "-q", "--filter", &at]).good();
     assert_eq!(run_with(&text, ["dedup", "-q", "--filter", &at]).good(), b"");
 }
 
-/// Each shard of the first primary goes to the second, and is asked for in between. The user may do
-/// what the program needs, and nothing else.
+/// Each shard of the first primary moves to the second, with lookups meanwhile. The user has exactly the rights that
+/// the program needs.
 fn slots_that_move_are_followed(kind: Kind) {
     const SHARDS: u32 = 8;
     let cluster = Cluster::of(kind, PATIENT, PRIMARIES, PRIMARIES);
@@ -112,7 +112,7 @@ fn slots_that_move_are_followed(kind: Kind) {
     assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
 }
 
-/// Writes lines, little by little, until it is done, or has failed; all that was written.
+/// Writes lines, little by little, until it is done or fails; returns everything written.
 fn feed(mut stdin: ChildStdin, done: &AtomicBool) -> Vec<u8> {
     let (start, mut text) = (Instant::now(), Vec::new());
     for round in 0_u64.. {
@@ -131,8 +131,8 @@ fn feed(mut stdin: ChildStdin, done: &AtomicBool) -> Vec<u8> {
     text
 }
 
-/// Moves the slot of a key from the first node to the second, if it is there. The cluster is told only
-/// when the key has been used at its new place.
+/// Moves the slot of a key from the first node to the second, if the first has it. The cluster learns of it only after
+/// the key has been used at its new place.
 fn move_shard(cluster: &Cluster, key: &str) -> bool {
     let (mut from, mut to) = (cluster[0].client(), cluster[1].client());
     if from.run(&format!("EXISTS {key}")).is_error() {

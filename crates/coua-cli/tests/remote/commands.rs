@@ -1,4 +1,4 @@
-//! Every command against a server, without trouble.
+//! Every command against a healthy server.
 
 use crate::address;
 use crate::server::{Kind, Server};
@@ -23,7 +23,7 @@ fn dedup_prints_first_occurrences_and_remembers(kind: Kind) {
         let more = [b"new\n", &text[..], b"new"].concat();
         assert_eq!(run_with(&more, ["dedup", "--filter", &at, "-j", "1"]).good(), b"new\n");
     }
-    // Every shard has its part, and other clients know the same items.
+    // Every shard has some items, and other clients see the same items.
     let mut client = server.client();
     let keys = client.run("KEYS {many:*").to_string();
     assert_eq!(keys.matches("many:").count(), 16, "{keys}");
@@ -103,7 +103,7 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
         assert_eq!(field("Expansion rate"), expansion, "{name}");
         let fixed = run(["info", "--json", &at]).text().contains("\"when_full\": \"error\"");
         assert_eq!(fixed, expansion == ":0", "{name}");
-        // The same options agree with it.
+        // The same options agree with the existing filter.
         run_with(b"x\n", &args).good();
     }
     let at = address(&server, "a");
@@ -117,14 +117,14 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     );
 }
 
-/// A filter that was made for fewer records than it is given takes nearly all of them for repeats.
+/// A filter planned for too few records mistakes nearly all of them for repeats.
 fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     client.good("CF.RESERVE coarse 1024 HASHBITS 8");
     let text: Vec<u8> = (0..10_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
     let at = address(&server, "coarse");
-    // Also the number of questions about the filter itself.
+    // Also counts the requests about the filter itself.
     let mut dedup = |more: &[&str]| {
         client.good("CONFIG RESETSTAT");
         let run = run_with(&text, [&["dedup", "--filter", &at], more].concat());
@@ -143,7 +143,7 @@ fn many_wrong_repeats_are_told_without_being_asked(kind: Kind) {
     );
 }
 
-/// Its fingerprints have 8 bits, and it has as many sub-filters as it needs: here 1024 slots each.
+/// Its fingerprints have 8 bits, and it adds sub-filters as needed: here of 1024 slots each.
 fn what_the_layout_of_redisbloom_loses_is_told(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();

@@ -1,4 +1,4 @@
-//! TLS: a server is believed if whoever the system trusts vouches for it.
+//! TLS: a server is accepted if the system trusts its certificate.
 
 use crate::client::Client;
 use crate::server::{FREE_PORT, Kind, Server};

@@ -1,4 +1,4 @@
-//! A server that behaves until it is asked a certain command, and then sends what it likes.
+//! A server that behaves well until a certain command, and then sends anything.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,41 +6,40 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What comes after the bytes with which it answers.
+/// What follows the bytes of the answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
-    /// It waits for the next command.
+    /// Waits for the next command.
     GoOn,
-    /// These bytes, over and over.
+    /// Sends these bytes over and over.
     ForEver(&'static [u8]),
-    /// These bytes, one by one, with pauses.
+    /// Sends these bytes one by one, with pauses.
     Slowly(&'static [u8]),
     Silence,
     Close,
-    /// Good answers: to the first `FIRST` of these commands late, to the next `TOGETHER` when all of them
-    /// have come.
+    /// Good answers: to the first `FIRST` of these commands late, to the next `TOGETHER` once all of them have arrived.
     Together,
-    /// The same, but then it closes instead.
+    /// The same, but then closes the connection instead.
     Gone,
 }
 
-/// Commands that a block of 256 KiB makes, of 24 bytes a line.
+/// The commands for a block of 256 KiB with 24 bytes per line.
 const FIRST: usize = 22;
-/// More than a block makes.
+/// More commands than for one block.
 const TOGETHER: usize = FIRST + FIRST / 2;
 
-/// When it behaves badly, and how.
+/// The bad behavior, and when it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Manners {
-    /// The command, by its beginning; any command if it is empty.
+    /// The beginning of the command; any command if it is empty.
     pub(crate) at: &'static str,
     pub(crate) answer: Vec<u8>,
     pub(crate) then: Then,
-    /// What it says of itself.
+    /// The mode that it reports.
     pub(crate) mode: &'static str,
 }
 
-/// Starts it; it lives as long as the test program. Its port.
+/// Starts the server, which runs as long as the test program. Returns its port.
 pub(crate) fn start(manners: Manners) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -48,7 +47,7 @@ pub(crate) fn start(manners: Manners) -> u16 {
     thread::spawn(move || {
         for client in listener.incoming() {
             let manners = manners.clone();
-            // A client that has enough goes away.
+            // A client may close the connection.
             thread::spawn(move || serve(&client.unwrap(), &manners).ok());
         }
     });
@@ -74,7 +73,7 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
             Then::Together | Then::Gone => {
                 count += 1;
                 if count == 1 {
-                    // Time enough to read what is asked about next.
+                    // Time enough to read further requests.
                     thread::sleep(Duration::from_secs(1));
                 }
                 held.extend(good(&words, mode, port));
@@ -102,7 +101,7 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
     }
 }
 
-/// The words of the next command.
+/// Reads the next command.
 pub(crate) fn command(from: &mut impl BufRead) -> std::io::Result<Vec<Vec<u8>>> {
     let count = number(from)?;
     (0..count)
@@ -121,7 +120,7 @@ fn number(from: &mut impl BufRead) -> std::io::Result<usize> {
     line.trim_start_matches(['*', '$']).trim_end().parse().map_err(std::io::Error::other)
 }
 
-/// What a server of good manners says: there is a filter `s`, and nothing in it.
+/// The answer of a good server: there is a filter `s`, and it is empty.
 pub(crate) fn good(words: &[Vec<u8>], mode: &str, port: u16) -> Vec<u8> {
     let text = |word: &[u8]| String::from_utf8_lossy(word).to_uppercase();
     let items = |before: usize, answer| {

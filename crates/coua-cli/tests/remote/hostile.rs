@@ -1,14 +1,14 @@
-//! Whoever answers may answer anything: an error that names the server, within little time and memory.
+//! A server may send anything: the result is an error that names the server, within little time and memory.
 
 use crate::fake::{INFO, Manners, Then, start};
 use crate::support::{Folder, coua, messages, run, wait};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-/// Virtual memory of the program, in KiB: several times of what it takes.
+/// The limit of the program's virtual memory, in KiB: several times what it needs.
 const MEMORY: &str = "1000000";
 
-/// Each command, and what it asks a server about records.
+/// Each command, and the server command for its records.
 const COMMANDS: [(&str, &str); 5] = [
     ("add", "CF.INSERT"),
     ("check", "CF.MEXISTS"),
@@ -29,7 +29,7 @@ fn spawn(command: &str, at: &str) -> Child {
     }
     shell.arg(at).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = shell.spawn().unwrap();
-    // One that has ended already is checked by its exit code.
+    // A program that has already ended is checked by its exit code.
     child.stdin.take().unwrap().write_all(b"a\nb\nc\n").ok();
     child
 }
@@ -38,13 +38,13 @@ fn manners(at: &'static str, answer: &[u8], then: Then) -> Manners {
     Manners { at, answer: answer.to_vec(), then, mode: "standalone" }
 }
 
-/// What the program says to this, which is one message that names the server, or two.
+/// The program's messages: one that names the server, or two.
 #[track_caller]
 fn told(command: &str, manners: Manners) -> String {
     told_after("0", command, manners)
 }
 
-/// The same, if it tries again for so many seconds.
+/// The same with this number of seconds for new attempts.
 #[track_caller]
 fn told_after(seconds: &str, command: &str, manners: Manners) -> String {
     let words = format!("{command} {manners:.300?}");
@@ -110,7 +110,7 @@ fn replies_of_the_wrong_kind_are_told() {
         let told = told("info", manners("CF.INFO s", answer, Then::GoOn));
         assert!(told.contains("unexpected reply to CF.INFO"), "{told}");
     }
-    // More than there can be, and in all more than a number holds.
+    // Impossible numbers, whose sum overflows.
     let most = INFO.replace(":1024", ":18446744073709551615");
     told("info", manners("CF.INFO s", most.as_bytes(), Then::GoOn));
     let most = INFO.replace(":512", ":9223372036854775807").replace(":2\r", ":3\r");
@@ -158,7 +158,7 @@ fn servers_that_close_are_told() {
     }
 }
 
-/// As in protected mode, to whoever comes from another machine.
+/// Like protected mode, for clients from other machines.
 #[test]
 fn a_server_that_speaks_with_nobody_from_here_is_told() {
     let denied = manners("CLIENT", b"-DENIED it is in protected mode\r\n", Then::Close);
@@ -222,7 +222,7 @@ fn redirects_that_lead_nowhere_are_told() {
     assert!(told_of_dead.contains("gave up after 0.2 s"), "{told_of_dead}");
 }
 
-/// A file of 100,000 lines, of which a block holds `LINES`.
+/// A file of 100,000 lines; a block has `LINES` of them.
 fn file_of_blocks(folder: &Folder) -> (String, Vec<u8>) {
     let mut text = Vec::new();
     for line in 0..100_000 {
@@ -233,7 +233,7 @@ fn file_of_blocks(folder: &Folder) -> (String, Vec<u8>) {
 
 const LINES: usize = 256 * 1024 / 24;
 
-/// Several blocks are on the way at once: this server does not answer before it has more than one.
+/// Several blocks are pending at once: this server does not answer before it has more than one.
 #[test]
 fn blocks_do_not_wait_for_each_other() {
     let folder = Folder::new();
@@ -244,10 +244,9 @@ fn blocks_do_not_wait_for_each_other() {
     assert_eq!(done.good(), text);
 }
 
-/// When the server has gone, all blocks on the way are dealt with: what dedup has not printed it has not
-/// asked about either. There are no more blocks than may be on the way at once, and all of them are
-/// before the first is answered: of one that was asked about later, nobody could say whether the server was
-/// gone by then.
+/// When the server has gone, all pending blocks are handled: dedup has not sent records that it does not print. There
+/// are at most as many blocks as may be pending at once, and all of them were sent before the first was answered: for a
+/// later one it would be unknown whether the server was already gone.
 #[test]
 fn all_blocks_on_the_way_are_told() {
     let folder = Folder::new();
@@ -279,7 +278,7 @@ fn all_blocks_on_the_way_are_told() {
     assert_eq!(first, LINES + 1);
 }
 
-/// The program itself, without limits, lives with this server: the tests above tell something.
+/// Without faults, the program accepts this server: so the tests above show something.
 #[test]
 fn a_server_of_good_manners_is_none_of_these() {
     let at = format!("valkey://127.0.0.1:{}/s", start(manners("NOTHING", b"", Then::Close)));

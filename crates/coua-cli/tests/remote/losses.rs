@@ -1,4 +1,4 @@
-//! Connections that break, servers that die: no line is lost, and repeats come only as documented.
+//! Connections that break, servers that die: no line is lost, and repeats occur only as documented.
 
 use crate::proxy::Proxy;
 use crate::server::{Kind, Server};
@@ -26,7 +26,7 @@ fn counted(text: &[u8]) -> HashMap<&[u8], usize> {
     counts
 }
 
-/// Checks that every line of the input is in the output; gives the number of repeats there.
+/// Checks that every line of the input is in the output; returns the number of repeats there.
 #[track_caller]
 pub(crate) fn repeats(input: &[u8], output: &[u8]) -> usize {
     let (given, printed) = (counted(input), counted(output));
@@ -43,7 +43,7 @@ fn lost_answers_lose_no_line(kind: Kind) {
     let unique = expected(&text);
     for (number, replies) in [15_000, 40_000, 90_000, 150_001].into_iter().enumerate() {
         let at = format!("valkey://127.0.0.1:{}/cut{number}?shards=8", proxy.port);
-        // The filter exists: no answer but those about records is lost.
+        // The filter exists: only answers about records are lost.
         run_with(b"", ["add", &at]).good();
         proxy.cut_after(replies);
         let run = run_with(&text, ["dedup", "--filter", &at]);
@@ -51,9 +51,9 @@ fn lost_answers_lose_no_line(kind: Kind) {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(run.stderr.contains("trying again for 60 s"), "{}", run.stderr);
         assert!(run.stderr.contains("printed whether seen before or not"), "{}", run.stderr);
-        // Each line once more at most, in however many blocks that were on the way it is.
+        // Each line is printed at most once more, whatever number of pending blocks it is in.
         assert!(repeats(&text, &run.stdout) <= counted(&unique).len());
-        // All is recorded, and nothing twice.
+        // Everything is recorded, and nothing twice.
         assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
         let most = run_with(&unique, ["count", &at]).text();
         assert!(most.lines().all(|line| line.starts_with("1\t")), "one copy of each");
@@ -61,7 +61,7 @@ fn lost_answers_lose_no_line(kind: Kind) {
 }
 
 fn a_server_that_is_killed_and_comes_back_loses_no_line(kind: Kind) {
-    // With `everysec` a server answers before it has written, while the disk is slow: that would be lost.
+    // With `everysec` a server on a slow disk answers before it has written, and would lose that.
     let options = ["--appendonly", "yes", "--appendfsync", "always"];
     let mut server = Server::with(kind, &options);
     let proxy = Proxy::to(server.port());
@@ -82,7 +82,7 @@ fn a_server_that_is_killed_and_comes_back_loses_no_line(kind: Kind) {
     stdin.write_all(&text[half + 100..]).unwrap();
     drop(stdin);
     assert!(wait(&mut child).success());
-    // What the server had written to its log and not answered when it died is printed once more.
+    // Items that the server had logged but not answered when it died are printed once more.
     repeats(&text, &folder.read("out"));
     assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
 }
@@ -94,7 +94,7 @@ fn a_server_that_stays_away_ends_the_run(kind: Kind) {
     let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\nb\na\n").unwrap();
-    // What is printed was answered; what is recorded may not have been yet.
+    // Printed records were answered; recorded ones may not have been answered yet.
     let mut answered = [0; 4];
     child.stdout.as_mut().unwrap().read_exact(&mut answered).unwrap();
     assert_eq!(&answered, b"a\nb\n");
@@ -112,7 +112,7 @@ fn a_server_that_stays_away_ends_the_run(kind: Kind) {
     }
 }
 
-/// As after a failover, when all come at once. Where there is a password this is the answer to it.
+/// As after a failover, when all clients connect at once. With a password, this is the reply to AUTH.
 fn a_server_with_too_many_clients_is_tried_again(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
@@ -143,7 +143,7 @@ fn a_server_with_too_many_clients_is_tried_again(kind: Kind) {
     );
 }
 
-/// What was asked twice may be recorded where it should not be, or the other way round.
+/// A key that was sent twice may be recorded by mistake, or may be missing.
 fn a_full_filter_tells_of_lost_answers(kind: Kind) {
     let server = Server::start(kind);
     let proxy = Proxy::to(server.port());

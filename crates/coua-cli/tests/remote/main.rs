@@ -1,10 +1,10 @@
 //! Filters on a server: the program and real servers with the module.
 //!
-//! Servers, and connections that are not the program's, are those of the module's own tests.
+//! Servers and other clients' connections are those of the module's tests.
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the message")]
 
-/// Every test of a file once for each server, so that `./test` can skip what is not installed.
+/// Each test of a file runs once per server, so that `./test` can skip servers that are not installed.
 macro_rules! on_both {
     ($($test:ident),+ $(,)?) => {
         mod needs_redis_server {

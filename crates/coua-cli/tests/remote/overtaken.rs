@@ -1,4 +1,4 @@
-//! Commands that are refused, and done after others that were behind them.
+//! Commands that are refused, and executed after later ones.
 
 use crate::fake::{command, good};
 use crate::server::{Kind, Server};
@@ -15,14 +15,14 @@ use std::time::Duration;
 
 on_both!(a_server_that_is_a_replica_now_and_then_gives_the_first_of_equal_records);
 
-/// What becomes of a command about records.
+/// The fate of a command about records.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Done,
     Refused,
-    /// Refused, unless ASKING stands before it.
+    /// Refused, unless ASKING precedes it.
     Moving,
-    /// Done, but before the answer comes the connection ends.
+    /// Executed, but the connection ends before the answer.
     Lost,
 }
 
@@ -32,13 +32,13 @@ struct Filter {
     mode: &'static str,
     /// By the number of the command.
     fate: fn(usize) -> Fate,
-    /// In these words `PORT` is the server's own.
+    /// The refusal, in which `PORT` is replaced by the server's own.
     refusal: &'static str,
     commands: usize,
     items: HashSet<Vec<u8>>,
 }
 
-/// Starts it; it lives as long as the test program. Its port.
+/// Starts the server, which runs as long as the test program. Returns its port.
 fn start(mode: &'static str, refusal: &'static str, fate: fn(usize) -> Fate) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -47,7 +47,7 @@ fn start(mode: &'static str, refusal: &'static str, fate: fn(usize) -> Fate) -> 
     thread::spawn(move || {
         for client in listener.incoming() {
             let filter = filter.clone();
-            // A client that has enough goes away.
+            // A client may close the connection.
             thread::spawn(move || serve(&client.unwrap(), &filter).ok());
         }
     });
@@ -94,7 +94,7 @@ fn answer(items: &mut HashSet<Vec<u8>>, words: &[Vec<u8>]) -> String {
     answer
 }
 
-/// 100,000 lines of 24 bytes, several blocks of them, whose keys come again soon and late.
+/// 100,000 lines of 24 bytes, several blocks, with near and far repeats of keys.
 fn records() -> String {
     let mut text = String::new();
     for line in 0..100_000_u64 {
@@ -112,7 +112,7 @@ fn firsts(text: &str) -> String {
 
 const KEY: [&str; 4] = ["-k", "1", "-t", ","];
 
-/// Nobody knows which of these will come again later, or how often.
+/// It is unknown which of these refusals will recur, or how often.
 const REFUSALS: [(&str, &str); 7] = [
     ("standalone", "READONLY You can't write against a read only replica."),
     ("standalone", "LOADING server is loading the dataset in memory"),
@@ -151,7 +151,7 @@ fn of_equal_records_the_first_is_removed_whatever_is_refused() {
     assert!(done.good() == firsts(&text).as_bytes());
 }
 
-/// Whoever overtook may have put there what the one that was refused asks about.
+/// A request that overtook the refused one may have inserted its key.
 #[test]
 fn no_first_record_is_lost_if_those_that_overtook_are_in_doubt() {
     let (folder, text) = (Folder::new(), records());
@@ -172,7 +172,7 @@ fn no_first_record_is_lost_if_those_that_overtook_are_in_doubt() {
     assert_eq!(missing, 0, "first records of a key");
 }
 
-/// Nodes may not say where they are, but at which port.
+/// Nodes may report only a port, without a host.
 #[test]
 fn a_node_without_a_name_is_where_the_one_is_that_names_it() {
     let (folder, text) = (Folder::new(), records());

@@ -1,4 +1,4 @@
-//! A wire between program and server that can be cut, and led to another server.
+//! A proxy between program and server that can break connections, and switch to another server.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ const WHOLE: i64 = i64::MAX;
 #[derive(Debug)]
 struct State {
     server: AtomicU16,
-    /// Bytes of replies until the wire is cut once.
+    /// The bytes of replies until the connection is broken once.
     replies_left: AtomicI64,
 }
 
@@ -38,17 +38,18 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// From now on new connections go there.
+    /// Directs new connections to this server.
     pub(crate) fn lead_to(&self, server: u16) {
         self.state.server.store(server, Ordering::SeqCst);
     }
 
-    /// Cuts the wire, once, after so many bytes of replies: what the server did since is not known.
+    /// Breaks the connection once, after this number of bytes of replies: the server's later work is unknown to the
+    /// program.
     pub(crate) fn cut_after(&self, replies: i64) {
         self.state.replies_left.store(replies, Ordering::SeqCst);
     }
 
-    /// Whether the wire was cut since.
+    /// Whether the connection was broken since then.
     pub(crate) fn was_cut(&self) -> bool {
         self.state.replies_left.load(Ordering::SeqCst) > i64::MAX / 2
     }
@@ -73,7 +74,7 @@ fn connect(client: TcpStream, state: &Arc<State>) {
     });
 }
 
-/// Copies bytes as long as `pass` says, and closes both ends then.
+/// Copies bytes while `pass` is true, then closes both ends.
 fn copy(mut from: TcpStream, mut to: TcpStream, pass: impl Fn(i64) -> bool) {
     let mut buffer = [0; 4096];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
@@ -81,7 +82,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, pass: impl Fn(i64) -> bool) {
             break;
         }
     }
-    // Whoever has closed his end already is not in the way.
+    // The other side may have closed its end already.
     from.shutdown(Shutdown::Both).ok();
     to.shutdown(Shutdown::Both).ok();
 }

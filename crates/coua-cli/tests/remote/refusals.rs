@@ -1,4 +1,4 @@
-//! What cannot be done is said, with exit code 2.
+//! Impossible requests are reported, with exit code 2.
 
 use crate::address;
 use crate::server::{Kind, Server};
@@ -163,7 +163,7 @@ fn a_filter_that_is_otherwise_is_told(kind: Kind) {
 fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
-    // Several blocks, all of them on the way when the first is refused.
+    // Several blocks, all of them pending when the first is refused.
     let numbers: Vec<String> = (0..300_000).map(|number| number.to_string()).collect();
     let text = numbers.join("\n") + "\n";
     let file = folder.file("in", &text);

@@ -92,7 +92,7 @@ fn a_finder_that_was_forgotten_is_named(kind: Kind) {
     assert_eq!((run.code, run.stderr), (Some(0), String::new()));
 }
 
-/// What the run says, which succeeds.
+/// The messages of a run, which must succeed.
 #[track_caller]
 fn said(text: &[u8], args: &[&str]) -> String {
     let Run { code, stderr, .. } = run_with(text, args);
@@ -140,7 +140,7 @@ fn what_is_not_remembered_is_told(kind: Kind) {
     }
 }
 
-/// No key is in the filter that was made in another way than its note says.
+/// The filter has no key that was made in another way than its note says.
 fn the_first_of_several_processes_is_right(kind: Kind) {
     let server = Server::start(kind);
     for round in 0..8 {
@@ -187,7 +187,7 @@ fn it_outlives_the_server(kind: Kind) {
     }
 }
 
-/// Anybody with the right may write a note.
+/// Any client with the right may write a note.
 fn what_an_enemy_notes_is_harmless(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
@@ -209,7 +209,7 @@ fn what_an_enemy_notes_is_harmless(kind: Kind) {
     let note =
         br#"{"find":{"json":["\u001b]0;owned\u0007\nitems 7"],"x\u001b[2J":[""]},"normalize":[]}"#;
     client.call(&[b"CF.NOTE".as_slice(), b"f", b"coua/keys", note]);
-    // A note of another program's is none of ours.
+    // A note of another program is ignored.
     client.call(&[b"CF.NOTE".as_slice(), b"f", b"mine", b"\x1b[2J"]);
     for args in [["info", &address(&server, "f")], ["check", &address(&server, "f")]] {
         let run = run_with(b"b\n", args);

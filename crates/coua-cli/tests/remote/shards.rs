@@ -1,4 +1,4 @@
-//! Under one name there is one filter: a single key, or so many shards.
+//! There is one filter under one name: a single key, or a fixed number of shards.
 
 use crate::address;
 use crate::server::{Kind, Server};

@@ -1,4 +1,4 @@
-//! Signals while an answer is awaited: no connection is lost by them.
+//! Signals during a wait for an answer: no connection is lost.
 
 use crate::address;
 use crate::server::{Kind, Server};
@@ -24,7 +24,7 @@ fn process(server: &Server) -> Pid {
     Pid::from_raw(id.parse().unwrap()).unwrap()
 }
 
-/// Stops the server, and waits until it stands still.
+/// Stops the server's process, and waits until it has stopped.
 fn stop(server: &Server) {
     let id = process(server);
     kill_process(id, Signal::STOP).unwrap();
@@ -32,24 +32,24 @@ fn stop(server: &Server) {
     until(|| fs::read_to_string(&about).unwrap().contains(") T "));
 }
 
-/// Whether something waits for the server to read it.
+/// Whether the server has unread bytes.
 fn is_asked(server: &Server) -> bool {
     let port = format!(":{:04X}", server.port());
     let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
     sockets.lines().any(|socket| {
-        // Its number, its own and the other address, its state, and bytes to be sent and to be read.
+        // The fields: number, local and remote address, state, and bytes to send and to read.
         let fields: Vec<_> = socket.split_whitespace().collect();
         fields[1].ends_with(&port) && fields[3] == "01" && !fields[4].ends_with(":00000000")
     })
 }
 
-/// The program at work, waiting for the answer about `b` of a server that is stopped. It prints something about
-/// `a`, if it prints at all.
+/// A running program that waits for the answer about `b` from a stopped server. It prints something about `a`, if it
+/// prints at all.
 fn waiting(server: &Server, at: &str, command: &[&str]) -> (Child, ChildStdin) {
     let mut child = coua([command, &[at]].concat()).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\n").unwrap();
-    // From its first answer on it heeds signals.
+    // It handles signals from its first answer on.
     if command == ["add"] {
         let mut client = server.client();
         until(|| client.run("CF.EXISTS seen a").to_string() == ":1");
@@ -64,7 +64,7 @@ fn waiting(server: &Server, at: &str, command: &[&str]) -> (Child, ChildStdin) {
 
 fn signals_that_go_on_cost_nothing(kind: Kind) {
     let server = Server::start(kind);
-    // The least that a server has: five seconds.
+    // The shortest time that a server gets for a reply: five seconds.
     let at = address(&server, "seen?retry=0");
     let id = process(&server);
     let (mut child, stdin) = waiting(&server, &at, &["add"]);

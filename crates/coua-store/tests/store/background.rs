@@ -1,4 +1,4 @@
-//! Snapshots in the background, by real threads, whenever they happen to be done.
+//! Snapshots in the background, by real threads that finish at any time.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::samples::{
     bytes_of, change, change_in_memory, commit, committed, finish, forgetful, renewing, snapshot_of,
 };
 
-/// Its name, how it is opened, and how it is made.
+/// The name, the access, and the constructor of a filter.
 type Kind = (&'static str, Access, fn() -> Generations);
 
 fn kinds() -> [Kind; 5] {
@@ -58,17 +58,17 @@ fn every_commit_counts_and_every_byte_is_the_same() {
     }
 }
 
-/// Whether a next snapshot is being written; before that there is only space for it.
+/// Whether the next snapshot is being written; before that only its space is reserved.
 fn is_begun(folder: &Path) -> bool {
     let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries.any(|entry| {
         let is_next = entry.path().extension().is_some_and(|end| end == "tmp");
-        // It may get its name meanwhile.
+        // It may be renamed into place meanwhile.
         is_next && entry.metadata().is_ok_and(|found| found.len() > 0)
     })
 }
 
-/// A filter of the size at which a store works in the background without being told.
+/// A filter of the size from which a store writes snapshots in the background by default.
 #[test]
 fn large_filters_are_written_in_the_background() {
     let folder = tempfile::tempdir().unwrap();

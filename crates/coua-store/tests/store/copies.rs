@@ -1,4 +1,4 @@
-//! All that was committed goes with the file: moved, copied, linked, and read while it is replaced.
+//! Everything committed is in the file: moved, copied, linked, and read while it is replaced.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use coua_store::{Damage, Options, Reason, Store, StoreError};
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, commit, committed, hashes, quick_folder, set_round};
 
-/// A filter with a log, and notes beside that of the rounds.
+/// A filter with a log, and with further notes besides that of the rounds.
 fn with_log(path: &Path) -> (u64, Vec<u8>) {
     let mut store = Store::create(path, CuckooFilter::new).unwrap();
     store.set_note("first", b"").unwrap();
@@ -52,7 +52,7 @@ fn what_is_moved_copied_or_linked_is_whole() {
     }
 }
 
-/// Both names lead to one file until a new snapshot takes one of them.
+/// Both names lead to one file until a new snapshot replaces one of them.
 #[cfg(unix)]
 #[test]
 fn two_names_of_a_file_have_one_writer() {
@@ -77,7 +77,7 @@ fn two_names_of_a_file_have_one_writer() {
     assert_eq!((committed(&path).0, committed(&other).0), (8, 9));
 }
 
-/// Who has opened a file keeps it, whatever gets its name.
+/// An open file stays the same, whatever file takes its name.
 #[test]
 fn a_view_stays_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn a_view_stays_as_it_was() {
     let mut filter = CuckooFilter::new();
     filter.insert_batch(&hashes(1, 1_000_000)).unwrap();
     filter.save_atomically(&path).unwrap();
-    // Mapped.
+    // A mapped filter.
     let view = Options::new().expecting(1).read(&path).unwrap();
     fs::rename(&path, folder.path().join("moved")).unwrap();
     Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
@@ -95,11 +95,11 @@ fn a_view_stays_as_it_was() {
     assert!(Store::read(&path).unwrap().filter.is_empty());
 }
 
-/// A piece of a batch that is handed on before it is committed.
+/// The part of a batch that is written before the commit.
 const PIECE: u64 = (1 << 20) / 8;
 
-/// A slow copy has got the first frames of a transaction that was then taken back, and the last frames of
-/// another, which are as long. Each frame is whole.
+/// A slow copy has the first frames of a transaction that was then rolled back, and the last frames of another with the
+/// same length. Each frame is intact.
 #[test]
 fn a_copy_of_two_transactions_is_refused() {
     let folder = quick_folder();

@@ -1,4 +1,4 @@
-//! Files whose log was cut off, damaged, repeated or exchanged.
+//! Files whose log was truncated, damaged, repeated or exchanged.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use coua_store::{Damage, Options, Reason, Store, StoreError};
 
 use crate::samples::{bytes_of, change, commit, committed, quick_folder, round_of};
 
-/// A filter of a few commits, and what was on disk after each: length of the file, bytes of the filter.
+/// A filter of a few commits, and the state on disk after each: length of the file, bytes of the filter.
 struct Sample {
     folder: tempfile::TempDir,
     commits: Vec<(u64, Vec<u8>)>,
@@ -22,7 +22,7 @@ impl Sample {
         Self::of(seed, 150)
     }
 
-    /// With commits of about so many changes.
+    /// With commits of about `changes` changes.
     fn of(seed: u64, changes: u64) -> Self {
         let folder = quick_folder();
         let path = folder.path().join("seen.coua");
@@ -48,7 +48,7 @@ impl Sample {
         fs::write(self.path(), file).unwrap();
     }
 
-    /// What readers and writers say of it, who say the same.
+    /// The error of readers and writers, which must be the same.
     fn error(&self, file: &[u8]) -> StoreError {
         self.put(file);
         let reader = Store::read(self.path()).map(drop).unwrap_err();
@@ -59,7 +59,7 @@ impl Sample {
         reader
     }
 
-    /// Where the log is damaged.
+    /// The place of the damage in the log.
     fn damage(&self, file: &[u8]) -> (u64, Damage) {
         let error = self.error(file);
         let text = error.to_string();
@@ -70,7 +70,7 @@ impl Sample {
         }
     }
 
-    /// The number of commits that count.
+    /// The number of valid commits.
     fn round(&self, file: &[u8]) -> u64 {
         self.put(file);
         let (round, bytes) = committed(&self.path());
@@ -79,7 +79,7 @@ impl Sample {
         let (length, _) = self.commits[round as usize];
         let length = if file.len() as u64 >= length { length } else { self.base as u64 };
         assert_eq!(uncommitted, file.len() as u64 - length);
-        // A writer cuts the rest off, and continues.
+        // A writer truncates the rest, and continues.
         let mut store = Store::open(self.path()).unwrap();
         assert!(bytes_of(store.filter()) == bytes);
         assert_eq!(fs::metadata(self.path()).unwrap().len(), length);
@@ -106,7 +106,7 @@ fn every_flipped_bit_of_the_log_is_found() {
     assert_eq!(committed(&sample.path()).0, 3);
 }
 
-/// Also in the gaps of a snapshot, and where the log begins after it.
+/// Also in the gaps of a snapshot, and at the start of the log.
 #[test]
 fn every_flipped_bit_of_the_snapshot_is_found() {
     let sample = Sample::new(15);
@@ -114,7 +114,7 @@ fn every_flipped_bit_of_the_snapshot_is_found() {
     for at in 0..sample.base {
         bytes[at] ^= 1 << (at % 8);
         let error = sample.error(&bytes);
-        // A length or a checksum that is no more what it was leaves a log that is not its own.
+        // With a wrong length or checksum, the log belongs to another snapshot.
         let is_named =
             matches!(error, StoreError { reason: Reason::Load(_) | Reason::Damaged { .. }, .. });
         assert!(is_named, "byte {at}: {error}");
@@ -134,7 +134,7 @@ fn every_cut_leaves_the_last_whole_commit() {
     }
     for length in sample.base..=sample.file.len() {
         let whole = sample.commits.iter().rposition(|(end, _)| *end <= length as u64);
-        // The number of the first is in the log, which a small filter has after it.
+        // The log contains the number of the first round, because the filter is small.
         assert_eq!(sample.round(&sample.file[..length]), whole.unwrap_or(0) as u64, "{length}");
     }
 }
@@ -158,7 +158,7 @@ fn sectors_that_were_never_written_are_an_interrupted_commit() {
     }
 }
 
-/// A sector of zeros before the last commit was there once.
+/// A sector of zeros before the last commit must be damage.
 #[test]
 fn lost_sectors_in_the_middle_are_damage() {
     let sample = Sample::new(40);
@@ -219,7 +219,7 @@ fn frames_of_another_filter_are_found() {
     assert!(matches!(what, Damage::Frame { .. }), "{what}");
 }
 
-/// Mapped segments are not checked on opening, but before they would be written anew.
+/// Mapped segments are not checked on opening, but before they are rewritten.
 #[test]
 fn damage_in_a_mapped_snapshot_is_not_written_on() {
     use coua_store::Access;

@@ -1,4 +1,4 @@
-//! However a filter is opened and committed, its bytes are those of one that never left memory.
+//! However a filter is opened and committed, its bytes are the same as those of a filter in memory.
 
 use std::fs;
 
@@ -113,7 +113,7 @@ fn an_end_without_changes_writes_nothing() {
         let before = fs::read(&path).unwrap();
         store.insert_unique_batch(&hashes(1 + round / 2, 9)).unwrap();
         store.finish().unwrap();
-        // Only the third has something new.
+        // Only the third has changes.
         assert_eq!(fs::read(&path).unwrap() != before, round == 2, "{round}");
     }
     assert_eq!(Store::read(&path).unwrap().filter.len(), 2_000_009);
@@ -155,7 +155,7 @@ fn other_changes_are_kept_too() {
     store.rewrite(|filter| filter.unbounded_mut().unwrap().clear());
     commit(&mut store, 3).unwrap();
     assert!(store.filter().is_empty() && committed(&path).0 == 3);
-    // The same bytes again: only the run is new.
+    // The same bytes again: only the note of the run is new.
     for round in [4, 5] {
         set_round(&mut store, round);
         store.commit_snapshot().unwrap();
@@ -208,7 +208,7 @@ fn secret_keys_are_needed_and_not_written() {
     }
 }
 
-/// Large enough that an end without commits on the way stays in the log.
+/// Large enough that an end without earlier commits stays in the log.
 #[test]
 fn a_run_with_commits_ends_the_same_wherever_they_were() {
     let folder = tempfile::tempdir().unwrap();

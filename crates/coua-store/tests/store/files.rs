@@ -1,4 +1,4 @@
-//! Files, folders and what may be wrong with them.
+//! Files and folders, and their possible problems.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The only file beside `seen.coua`.
+/// The only other file in the folder of `seen.coua`.
 fn next_in(folder: &Path) -> PathBuf {
     match &names_in(folder)[..] {
         [next, filter] if filter == "seen.coua" => {
@@ -44,7 +44,7 @@ fn only_the_filter_stays() {
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
 
-/// As a killed run leaves it that was to create a filter, and as users make it.
+/// As a killed run leaves it that should create a filter, and as users create it.
 #[test]
 fn an_empty_file_is_no_filter_yet() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn a_full_disk_in_the_background_leaves_the_last_commit() {
     fill_the_disk("files::a_full_disk_in_the_background_leaves_the_last_commit", 0);
 }
 
-/// Runs itself again under a limit on the size of files, which fails as a full disk does.
+/// Runs this test again in a process with a limit on the file size, which fails like a full disk.
 #[cfg(unix)]
 fn fill_the_disk(name: &str, background_from: u64) {
     let rounds = |path: &Path, rounds: std::ops::Range<u64>| {
@@ -185,7 +185,7 @@ fn fill_the_disk(name: &str, background_from: u64) {
     assert!(committed(&path) != (round, before));
 }
 
-/// What is committed can be read again.
+/// Everything committed must be readable.
 #[test]
 fn a_note_larger_than_a_reader_takes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -245,7 +245,7 @@ fn notes_are_committed_with_the_changes() {
     assert_eq!((noted("first"), noted("second")), (Some(vec![]), None));
 }
 
-/// Over nothing, a filter, one with a log, what is left of one, and an empty file; but over nothing else.
+/// Replaces nothing, a filter, one with a log, the rest of one, and an empty file; but nothing else.
 #[test]
 fn a_filter_replaces_whatever_is_there() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +272,7 @@ fn a_filter_replaces_whatever_is_there() {
             _ => fs::write(&path, &fs::read(&path).unwrap()[..100]).unwrap(),
         }
         replace("d").unwrap();
-        // Also where the bytes are the same as before.
+        // Even if the bytes are the same as before.
         replace("d").unwrap();
     }
     fs::write(&path, "").unwrap();
@@ -317,7 +317,7 @@ fn a_replacement_that_is_given_up_leaves_the_old_file() {
     assert_eq!(steps, 7);
 }
 
-/// A pipe would wait for somebody to write into it.
+/// Opening a pipe would wait for a writer.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_filter_is_refused() {
@@ -361,7 +361,7 @@ fn a_folder_without_the_right_to_write_is_an_error() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// By something that does not heed the lock: nothing is said to be kept that is nowhere.
+/// Another process ignores the lock: lost changes are never reported as saved.
 #[cfg(unix)]
 #[test]
 fn files_that_are_removed_replaced_or_overwritten_are_noticed() {
@@ -413,7 +413,7 @@ fn a_file_that_comes_while_a_filter_is_made_stays() {
     assert_eq!(fs::read(&path).unwrap(), b"somebody else's");
 }
 
-/// Where the file system promises space; the others are asked in vain.
+/// Only some file systems reserve space; the others ignore the request.
 #[cfg(target_os = "linux")]
 #[test]
 fn space_for_the_next_snapshot_is_taken_and_given_back() {

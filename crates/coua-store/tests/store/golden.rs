@@ -1,4 +1,4 @@
-//! The bytes of a log, written by `docs/format.md` alone.
+//! The bytes of a log, written from `docs/format.md` alone.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn a_log_has_the_bytes_of_the_text() {
     let view = Store::read(&path).unwrap();
     assert_eq!((view.transactions, view.notes.len(), view.uncommitted), (2, 1, 0));
     assert_eq!(view.snapshot_bytes + view.log_bytes, expected.concat().len() as u64);
-    // The notes follow a new snapshot as they are.
+    // The notes follow a new snapshot unchanged.
     Store::open(&path).unwrap().commit_snapshot().unwrap();
     let rewritten = fs::read(&path).unwrap();
     let snapshot = bytes_of(&view.filter);

@@ -1,4 +1,4 @@
-//! A writer killed at any moment: the state is that of a commit, and every commit it told of is in.
+//! A writer killed at any moment: the state is that of a commit, and includes every reported commit.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::samples::{
     bytes_of, change, change_in_memory, commit, committed, forgetful, hashes, renewing, round_of,
 };
 
-/// Hashes of a commit.
+/// Hashes per commit.
 const HASHES: u64 = 60;
 
-/// Commits until it is killed; every commit is told on standard output.
+/// Commits until it is killed; every commit is reported on standard output.
 fn write_until_killed(path: &Path, kind: Kind) {
     let options = Options::new().max_log(8_000).background_from(kind.background_from);
     let mut store = options.create(path, kind.make).unwrap();
@@ -25,7 +25,7 @@ fn write_until_killed(path: &Path, kind: Kind) {
         round += 1;
         change(&mut store, round, HASHES);
         commit(&mut store, round).unwrap();
-        // Not `println`, which the test harness would catch.
+        // Not `println`, which the test harness would capture.
         writeln!(std::io::stdout().lock(), "committed {round}").unwrap();
     }
 }
@@ -34,7 +34,7 @@ fn write_until_killed(path: &Path, kind: Kind) {
 #[derive(Clone, Copy)]
 struct Kind {
     make: fn() -> Generations,
-    /// Filters from this size on get their snapshots in the background.
+    /// Filters of at least this size write snapshots in the background.
     background_from: u64,
 }
 
@@ -76,16 +76,16 @@ fn kill_often(name: &str, kills: u64, kind: Kind) {
         assert!(bytes == bytes_of(&plain), "kill {kill}: round {round}");
         drop(Lock::take(&path, Wait::No).expect("its lock died with it"));
         if kill % 10 == 9 {
-            // Not too large, so that kills meet snapshots as well as logs.
+            // Not too large, so that kills hit snapshots as well as logs.
             std::fs::remove_file(&path).unwrap();
             (plain, played) = (make(), 0);
         }
     }
 }
 
-/// A line that was cut by the kill tells nothing.
+/// The number in a line; `None` for a line that was cut by the kill.
 fn number_in(line: &str) -> Option<u64> {
-    // The harness writes the test's name before the first line, without ending it.
+    // The harness writes the test's name before the first line, without a line end.
     let (_, number) = line.rsplit_once("committed ")?;
     number.parse().ok()
 }

@@ -22,7 +22,7 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     for round in 1..=10 {
         store.insert_batch(&hashes(1 + round, 1_000)).unwrap();
         commit(&mut store, round).unwrap();
-        // What is written anywhere but at the end of this file would be in another.
+        // Writes anywhere but at the end of this file would need another file.
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
     }
     store.finish().unwrap();

@@ -1,4 +1,4 @@
-//! A filter in a file: what it keeps, what it refuses, and who may do what at the same time.
+//! A filter in a file: what it saves, what it refuses, and concurrent access.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 

@@ -1,5 +1,5 @@
-//! Filters that forget, large enough to be mapped: small work leaves most of the file alone, and large work
-//! leaves the mapping.
+//! Filters with a window, large enough to be mapped: a small change leaves most of the file untouched, and a large one
+//! replaces the mapping with a copy in memory.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::samples::{bytes_of, commit, committed, hashes, round_of};
 use coua_dev::instruction_sets::skipped;
 
 const STEP: u64 = 1_000;
-/// Five generations of so many items take 8 MB.
+/// Five generations of this number of items take 8 MB.
 const EACH: u64 = 200_000;
 
 /// The window is four generations long, and a fifth is being filled.
@@ -41,7 +41,7 @@ fn small_work_does_not_look_at_other_segments() {
     let path = folder.path().join("seen.coua");
     let mut plain = large();
     saved(&plain, &path);
-    // In the middle of the file is the body of the third generation.
+    // The body of the third generation is in the middle of the file.
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -68,7 +68,7 @@ fn small_work_does_not_look_at_other_segments() {
     assert!(present.iter().all(|is_present| *is_present) && round_of(&view.notes) == 2);
 }
 
-/// Such a file with damage in the middle: mapped, it is not seen.
+/// A large file with damage in the middle, which is not noticed if it is mapped.
 fn damaged(path: &Path) -> u64 {
     saved(&large(), path);
     let mut bytes = fs::read(path).unwrap();
@@ -78,7 +78,7 @@ fn damaged(path: &Path) -> u64 {
     bytes.len() as u64
 }
 
-/// Whether the file system tells what is in the cache, where these files surely are.
+/// Whether the file system reports what is in the cache, for files that surely are.
 #[cfg(target_os = "linux")]
 fn tells(path: &Path) -> bool {
     use rustix::io::{ReadWriteFlags, preadv2};
@@ -91,13 +91,13 @@ fn tells(_path: &Path) -> bool {
     false
 }
 
-/// A fast disk sometimes has fetched what is looked at before the look has ended.
+/// A fast disk sometimes has read the data before the check has ended.
 #[cfg(target_os = "linux")]
 fn sooner_or_later(mut is_so: impl FnMut() -> bool) {
     assert!((0..20).any(|_| is_so()), "not once in twenty times");
 }
 
-/// A key may touch every generation: so their number counts too.
+/// A key may touch every generation, so their number counts too.
 #[test]
 fn work_for_all_generations_is_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn work_for_all_generations_is_counted() {
     assert!(reads(most(8)) && !reads(most(8) + 1), "little for each to be looked at");
 }
 
-/// Whoever only asks does the log's changes again first.
+/// Even a reader applies the log's changes first.
 #[test]
 fn a_log_is_counted_as_changes() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn a_log_is_counted_as_changes() {
     assert!(!is_mapped(), "it was read: the damage was seen");
 }
 
-/// What a disk must fetch costs more than what is in the cache.
+/// Reading from the disk costs more than reading from the cache.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_in_the_cache_is_mapped_for_more_work() {
@@ -167,7 +167,7 @@ fn what_is_in_the_cache_is_mapped_for_more_work() {
     });
 }
 
-/// Much work for which little must be fetched: all of that is, once, and the file is mapped still.
+/// Much work with few missing pages: they are all read once, and the file stays mapped.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_missing_is_fetched_together_for_much_work() {
@@ -181,7 +181,7 @@ fn what_is_missing_is_fetched_together_for_much_work() {
         file.sync_all().unwrap();
         fadvise(&file, 0, std::num::NonZeroU64::new(bytes / 2), Advice::DontNeed).unwrap();
     };
-    // It only looks: whoever asks by reading makes the system fetch what is missing.
+    // Only checks: a lookup that reads would make the system load the missing pages.
     let cached = || {
         let fincore = Command::new("fincore").args(["-b", "-n", "-o", "PAGES"]).arg(&path).output();
         String::from_utf8(fincore.ok()?.stdout).ok()?.trim().parse::<u64>().ok()
@@ -198,7 +198,7 @@ fn what_is_missing_is_fetched_together_for_much_work() {
         while cached() < Some(pages) && begin.elapsed().as_secs() < 3 {}
         cached() == Some(pages)
     };
-    // Each is asked of five generations: as many pages as there are, or more.
+    // Each key is looked up in five generations: at least as many pages as there are.
     let keys = pages / 5;
     sooner_or_later(|| {
         forget_half();
@@ -216,7 +216,7 @@ fn what_is_missing_is_fetched_together_for_much_work() {
     });
 }
 
-/// Several threads ask a file in the cache, until so much was asked that it is to be read.
+/// Several threads look up keys in a cached file, until there are enough lookups for reading it into memory.
 #[test]
 fn questions_of_threads_are_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -232,7 +232,7 @@ fn questions_of_threads_are_counted() {
         all && present.iter().filter(|is_present| **is_present).count() < 10
     };
     if tells(&path) {
-        // Each is asked of five generations, at eight bytes.
+        // Each key is looked up in five generations, with eight bytes each.
         let most = bytes.div_ceil(8 * 5);
         assert!(view.asked_beside(most - 1).is_some_and(is_right));
         assert!(view.asked_beside(1).is_some_and(is_right), "what is under way is not stopped");

@@ -1,4 +1,4 @@
-//! Whose a file beside a filter is: those of its user stay as they are.
+//! Files in the folder of a filter: those of users are never changed.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use coua_store::{Lock, Notes, Options, Store, Wait};
 use crate::files::names_in;
 use crate::samples::{bytes_of, commit};
 
-/// Names that other programs may use beside a filter, and such as this one uses.
+/// Names that other programs may use in the folder of a filter, similar to those of this one.
 const NAMES: [&str; 8] = [
     "seen.coua.next",
     "seen.coua.lock",
@@ -41,7 +41,7 @@ fn work(path: &Path) {
     assert!(Store::read(path).unwrap().filter.is_empty());
 }
 
-/// A text, nothing, and another filter, which a plausible `merge -o seen.coua.next` makes.
+/// A text, an empty file, and another filter, as from a plausible `merge -o seen.coua.next`.
 #[test]
 fn files_of_others_are_left_alone() {
     let mut filter = CuckooFilter::new();
@@ -61,12 +61,12 @@ fn files_of_others_are_left_alone() {
     }
 }
 
-/// What has the name of a killed writer's file, and begins like one, is taken for one.
+/// A file with the name and the beginning of a killed writer's file counts as one.
 fn is_killed_writers(name: &str, what: &str) -> bool {
     name == ".seen.coua.abcdefgh.tmp" && what == "filter"
 }
 
-/// Where files are looked for, folders and links may be.
+/// Folders and links may have such names.
 #[cfg(unix)]
 #[test]
 fn folders_and_links_are_left_alone() {
@@ -84,7 +84,7 @@ fn folders_and_links_are_left_alone() {
     }
 }
 
-/// Nothing, the beginning of what it was to be, a whole one, or the zeros of a power cut.
+/// An empty file, the beginning of the intended content, all of it, or zeros after a power failure.
 #[test]
 fn what_a_killed_writer_left_goes_away() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use coua_store::{Lock, Notes, Options, Store, Wait};
 use crate::samples::commit;
 use coua_dev::instruction_sets::skipped;
 
-/// Everything that replaces the file.
+/// All operations that replace the file.
 fn replace_in_every_way(path: &Path, mut check: impl FnMut(&str)) {
     let mut store = Store::open(path).unwrap();
     store.insert("a").unwrap();

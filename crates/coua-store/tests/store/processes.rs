@@ -1,4 +1,4 @@
-//! Several processes on one filter: nothing is lost, nothing is overwritten, and a killed one is in nobody's way.
+//! Several processes on one filter: nothing is lost or overwritten, and a killed process blocks no other.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -12,17 +12,17 @@ use coua_store::{Lock, Options, Reason, Store, StoreError, Wait};
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, change_in_memory, commit, committed, hashes, round_of};
 
-/// In the environment of a process that is to do its part: the filter, and what else it must know.
+/// An environment variable for a process of a test: the filter, and further arguments.
 const PATH: &str = "COUA_STORE_PROCESS";
 const PART: &str = "COUA_STORE_PART";
 
-/// The filter, if this process is one of several.
+/// The filter, if this is such a process.
 fn part() -> Option<(std::path::PathBuf, u64)> {
     let path = std::env::var_os(PATH)?;
     Some((path.into(), std::env::var(PART).unwrap().parse().unwrap()))
 }
 
-/// This test in a process of its own.
+/// Starts this test in a process of its own.
 fn start(name: &str, path: &Path, part: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", "--include-ignored", name])
@@ -41,7 +41,7 @@ fn all_succeed(children: Vec<Child>) {
     }
 }
 
-/// Each adds keys of its own, in the one or the other way.
+/// Adds keys of its own, in one of two ways.
 fn add_own(path: &Path, part: u64, commits: u64) {
     for number in 0..commits {
         let max_log = [0, 3_000, 1 << 20][(part + number) as usize % 3];
@@ -56,7 +56,7 @@ fn add_own(path: &Path, part: u64, commits: u64) {
     }
 }
 
-/// Creates the filter, and adds to it, by so many processes at once.
+/// Creates the filter and adds to it, with `processes` processes at once.
 fn add_at_once(name: &str, processes: u64, commits: u64) {
     if let Some((path, part)) = part() {
         return add_own(&path, part, commits);
@@ -104,7 +104,7 @@ fn twenty_at_once_for_a_minute() {
     }
 }
 
-/// Says so, and does nothing more.
+/// Reports that it holds the lock, and waits.
 fn hold(path: &Path) -> ! {
     let _store = Store::create(path, CuckooFilter::new).unwrap();
     writeln!(std::io::stdout().lock(), "opened").unwrap();
@@ -113,7 +113,7 @@ fn hold(path: &Path) -> ! {
     }
 }
 
-/// A killed process that was to create the filter leaves its empty file, which no one trips over.
+/// A process killed while creating the filter leaves its empty file, which does no harm.
 #[cfg(unix)]
 #[test]
 fn a_killed_creator_is_in_nobodys_way() {
@@ -144,7 +144,7 @@ fn a_killed_creator_is_in_nobodys_way() {
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
 
-/// Whoever has waited works on the file that has the name then.
+/// A waiting writer works on the file that has the name when its wait ends.
 #[test]
 fn a_waiting_writer_finds_what_has_replaced_the_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ fn a_waiting_writer_finds_what_has_replaced_the_file() {
     }
 }
 
-/// A mapping of the file would keep the lock as long as it is there.
+/// A mapping of the file would hold the lock as long as it exists.
 #[test]
 fn who_has_finished_holds_no_lock() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the tests share: hashes, filters, and work done in rounds.
+//! Shared by the tests: hashes, filters, and work done in rounds.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
 use coua_store::{Notes, Options, Store, StoreError};
 
-/// What has bytes.
+/// A value with a byte representation.
 pub(crate) trait Written {
     fn write(&self, out: &mut Vec<u8>) -> io::Result<()>;
 }
@@ -41,7 +41,7 @@ pub(crate) fn hashes(seed: u64, count: u64) -> Vec<KeyHash> {
     (0..count).map(hash).collect()
 }
 
-/// Every kind of change, of about `count` hashes, some of them of the round before.
+/// Every kind of change, for about `count` hashes, some of them from the round before.
 pub(crate) fn change(store: &mut Store, round: u64, count: u64) {
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
     store.advance(10 * round);
@@ -50,7 +50,7 @@ pub(crate) fn change(store: &mut Store, round: u64, count: u64) {
     store.remove_batch(&new[..new.len() / 3]);
 }
 
-/// The same on a plain filter.
+/// The same for a plain filter.
 pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) {
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
     filter.insert_batch(&new).expect("it grows");
@@ -58,12 +58,12 @@ pub(crate) fn change_plainly(filter: &mut CuckooFilter, round: u64, count: u64) 
     filter.remove_batch(&new[..new.len() / 3]);
 }
 
-/// A filter that forgets in the course of six rounds.
+/// A filter that forgets items within six rounds.
 pub(crate) fn forgetful() -> Generations {
     forgetting(AgeFrom::FirstSeen)
 }
 
-/// The same, but for items that come again: those of a round move in the next one, if that is of a new generation.
+/// The same, but repeated items move: those of a round move in the next one, if that is in a new generation.
 pub(crate) fn renewing() -> Generations {
     forgetting(AgeFrom::LastSeen)
 }
@@ -74,7 +74,7 @@ fn forgetting(age_from: AgeFrom) -> Generations {
     Generations::from_template(window.counted_from(age_from), template.expect("it fits"))
 }
 
-/// The same as [`change`] in memory.
+/// The same as [`change`], in memory.
 pub(crate) fn change_in_memory(filter: &mut Generations, round: u64, count: u64) {
     let (new, old) = (hashes(round, count), hashes(round.wrapping_sub(1), count));
     filter.advance(10 * round);
@@ -84,12 +84,12 @@ pub(crate) fn change_in_memory(filter: &mut Generations, round: u64, count: u64)
     filter.remove_batch(&new[..new.len() / 3]);
 }
 
-/// A folder where waiting for the disk takes no time, if there is such a place.
+/// A folder where syncing takes no time, if there is one.
 pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// Commits a round, whose number is a note. After some, the end is to be the same wherever they were.
+/// Commits a round, with its number as a note. From round 1 on, the final file must not depend on the commits.
 pub(crate) fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
     set_round(store, round);
     store.commit()
@@ -102,7 +102,7 @@ pub(crate) fn set_round(store: &mut Store, round: u64) {
     }
 }
 
-/// Commits the last round, and ends: no note is left.
+/// Commits the last round, and ends without a note.
 pub(crate) fn finish(mut store: Store) -> Result<(), StoreError> {
     if round_of(store.notes()) > 0 {
         store.rewrite_at_end();
@@ -111,12 +111,12 @@ pub(crate) fn finish(mut store: Store) -> Result<(), StoreError> {
     store.finish().map(drop)
 }
 
-/// The round that was committed last; 0 if none was.
+/// The last committed round; 0 if there is none.
 pub(crate) fn round_of(notes: &Notes) -> u64 {
     notes.get("round").map_or(0, |note| u64::from_le_bytes(note.try_into().expect("a number")))
 }
 
-/// The round that was committed last, and the filter's bytes. A check of the file finds the same.
+/// The last committed round, and the filter's bytes. A verification of the file finds the same.
 pub(crate) fn committed(path: &Path) -> (u64, Vec<u8>) {
     let view = Options::new().read(path).expect("it can be read");
     let found = Options::new().verify(path).expect("it is intact");

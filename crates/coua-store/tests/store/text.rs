@@ -1,4 +1,4 @@
-//! Parts of a file, written by `docs/format.md`, section 9, alone; the fuzz target `log` writes by them too.
+//! Parts of a file, written from section 9 of `docs/format.md` alone; the fuzz target `log` uses them too.
 
 use coua::KeyHasher;
 
@@ -21,7 +21,7 @@ pub(crate) fn sized(bytes: &[u8]) -> Vec<u8> {
     [&small(&[bytes.len() as u32]), bytes].concat()
 }
 
-/// The last bytes of the trailer: this, and the end mark.
+/// The checksum of the snapshot in its trailer, before the end mark.
 pub(crate) fn whole_checksum(snapshot: &[u8]) -> u64 {
     let begin = snapshot.len() - 16;
     u64::from_le_bytes(snapshot[begin..begin + 8].try_into().unwrap())
@@ -37,8 +37,8 @@ pub(crate) fn frame(kind: u32, sequence: u64, snapshot: &[u8], payload: &[u8]) -
     [&out, payload, b"FRAM-END"].concat()
 }
 
-/// The frames of a log from the number `first` on, each of a kind and with a payload. A commit has the one that
-/// follows from the frames before it.
+/// The frames of a log from the number `first` on, each with a kind and a payload. A commit's payload follows from the
+/// frames before it.
 pub(crate) fn log(snapshot: &[u8], first: u64, frames: &[(u32, &[u8])]) -> Vec<u8> {
     let (mut out, mut heads) = (Vec::new(), Vec::new());
     for (sequence, (kind, payload)) in (first..).zip(frames) {
@@ -59,7 +59,7 @@ pub(crate) fn run(change: u32, hashes: &[u64]) -> Vec<u8> {
     [small(&[change, hashes.len() as u32]), numbers(hashes)].concat()
 }
 
-/// An entry of a frame of notes: one that is set, or without a value one that is removed.
+/// An entry of a frame of notes: a note that is set, or without a value, removed.
 pub(crate) fn note(name: &[u8], value: Option<&[u8]>) -> Vec<u8> {
     let what = if value.is_some() { 1 } else { 2 };
     [small(&[what]), sized(name), value.map(sized).unwrap_or_default()].concat()

@@ -1,4 +1,4 @@
-//! Several at once: nothing lost, nothing torn.
+//! Concurrent access: nothing is lost, and nothing is torn.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use coua_store::{Options, Store, Wait};
 
 use crate::samples::{commit, hashes, round_of};
 
-/// Hashes of a commit.
+/// Hashes per commit.
 const HASHES: u64 = 300;
 
 fn has(filter: &Generations, hashes: &[KeyHash]) -> bool {
@@ -25,7 +25,7 @@ fn options(number: u64) -> Options {
     Options::new().max_log(max_log).wait(Wait::UntilFree)
 }
 
-/// Adds some commits, and says the number of each; every commit counts one up.
+/// Makes some commits, and records the number of each; every commit increases it by one.
 fn add(path: &Path, commits: u64, last: &AtomicU64) {
     let options = if commits > 1 {
         options(0).background_from(0)
@@ -41,7 +41,7 @@ fn add(path: &Path, commits: u64, last: &AtomicU64) {
     }
 }
 
-/// Two writers that take turns, each with so many commits, and three readers.
+/// Two writers that take turns, each with `commits` commits, and three readers.
 fn together_for(time: Duration, commits: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("seen.coua");
@@ -121,7 +121,7 @@ fn a_reader_knows_whether_there_is_a_newer_state() {
     let second = Store::read(&path).unwrap();
     assert!(is_outdated(&first) && !is_outdated(&second));
     store.finish().unwrap();
-    // Half of a frame is no state.
+    // Half of a frame is not a state.
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole[..], &whole[whole.len() - 40..][..20]].concat()).unwrap();
     assert!(!is_outdated(&Store::read(&path).unwrap()));

@@ -1,5 +1,5 @@
-//! Filters that forget: the same bytes however they are opened and committed, what their log says,
-//! and what it must not say.
+//! Filters with a window: the same bytes however they are opened and committed, the valid contents of their log, and
+//! the invalid ones.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use crate::samples::{
 };
 use crate::text::{log, run};
 
-/// The numbers of `docs/format.md`, section 9.
+/// The numbers of section 9 of `docs/format.md`.
 const INSERT: u32 = 1;
 const REMOVE: u32 = 2;
 const TURN: u32 = 3;
@@ -92,7 +92,7 @@ fn too_few_times_change_nothing() {
     let window = Window::new(Clock::Given, 1_000, 4).unwrap();
     let make = || Generations::new(window);
     let mut store = Store::create(&path, make).unwrap();
-    // More than are handed on at a time.
+    // More than are written at a time.
     let hashes = hashes(1, 300_000);
     let times = vec![7; hashes.len() - 1];
     let when = When::Each(&times);
@@ -104,7 +104,7 @@ fn too_few_times_change_nothing() {
     assert_eq!(store.filter().len(), 0);
 }
 
-/// A filter of a window of ten in two generations, with a commit at time 20.
+/// A filter with a window of ten in two generations, with a commit at time 20.
 fn write(path: &Path) -> Store {
     let template = CuckooFilter::with_capacity(100, 0.01).unwrap();
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
@@ -186,7 +186,7 @@ fn a_move_is_logged_in_both_generations() {
     assert_eq!((items, filter.contains_batch(&hashes)), (vec![(4, 0), (5, 3)], vec![true; 3]));
 }
 
-/// What a log with these changes gives: the items, or the message.
+/// The result of a log with these changes: the number of items, or the message.
 fn with_changes(path: &Path, snapshot: &[u8], changes: &[Vec<u8>]) -> Result<u64, String> {
     let log = log(snapshot, 0, &[(1, &changes.concat()), (2, &[])]);
     fs::write(path, [snapshot, &log].concat()).unwrap();
@@ -235,7 +235,7 @@ fn what_never_forgets_knows_no_generations() {
     }
 }
 
-/// Generations that all items have left are rebuilt where the next one begins; so does whoever reads the log.
+/// Generations that have lost all items are rebuilt when the next one begins, also by a reader of the log.
 #[test]
 fn emptied_generations_give_memory_back_alike() {
     for access in [Access::Map, Access::Load] {

@@ -1,13 +1,13 @@
 //! Building a filter from all its keys at once.
 //!
 //! Single inserts access the whole table, and each waits for memory. Here the keys are first sorted by shard
-//! ([`ByShard`]). Then each shard, a segment or a few that lie in a cache together, is filled with its keys by one of
-//! several threads ([`Filling`]). Segments are independent and a shard's keys stay in order, so the bytes are those
-//! of single inserts.
+//! ([`ByShard`]). Then one of several threads fills each shard, a segment or a few that fit into a cache together, with
+//! its keys ([`Filling`]). Segments are independent and a shard's keys stay in order, so the bytes are those of single
+//! inserts.
 //!
-//! What depends on more than a shard (the limit of items, and how deep the segments of a region may lie) is checked
-//! afterwards. If the limits are still far, they never mattered, whatever the order. If not, which is rare, the
-//! result is thrown away, and the keys are inserted one batch after the other.
+//! The limits that depend on more than one shard (the number of items, and the depth of the segments of a region) are
+//! checked afterwards. If they are still far, they never mattered, whatever the order. If not, which is rare, the
+//! result is dropped, and the keys are inserted in batches.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -21,24 +21,24 @@ use crate::filter::{CuckooFilter, FREE_DEPTH, IfPresent, REGION_BITS, inserts_be
 use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::kernel::Resolution;
 
-/// Keys of a batch, where they are inserted without sorting; and of a chunk at least.
+/// The number of keys in a batch that is inserted without sorting, and the smallest chunk.
 const BATCH: usize = 1 << 16;
-/// Keys that are sorted before they are inserted, at most. It limits the memory for them.
+/// The largest number of keys sorted before an insert. It limits the memory for them.
 const LONGEST_CHUNK: usize = 1 << 24;
-/// Chunks that the keys are divided into, within the limits above: the sorted keys then take a byte for each key,
-/// and every shard comes into the cache as many times.
+/// The number of chunks, within the limits above: the sorted keys then take one byte per key, and every shard is loaded
+/// into the cache this number of times.
 const CHUNKS: usize = 8;
 
-/// Fewer keys than these are not worth sorting.
+/// Below this number of keys, sorting does not pay.
 const FEWEST: usize = 1 << 14;
-/// Keys that are sorted together: 1 MiB of hashes, which the second cache holds.
+/// The number of keys sorted together: 1 MiB of hashes, which fits into the second-level cache.
 const BLOCK: usize = 1 << 17;
-/// More shards at once than 2^10 are slow to sort into. Fewer, of more segments each, would leave the
-/// second cache while they are filled.
+/// Sorting into more than 2^10 shards at once is slow. Fewer shards, with more segments each, would not fit into the
+/// second-level cache while they are filled.
 const MOST_BITS: u32 = 10;
 /// Groups of shards for each thread: small, so that no thread waits long for the last one.
 const GROUPS: usize = 8;
-/// One segment in this number may split.
+/// At most one of this number of segments may split.
 const FEW_SPLITS: u64 = 16;
 impl CuckooFilterBuilder {
     /// Builds a filter that holds these keys, repeats included: the same, byte for byte, as
@@ -117,7 +117,7 @@ impl CuckooFilterBuilder {
     }
 }
 
-/// Fills shards as long as no limit is near; the filter, and how many keys are in it.
+/// Fills shards while no limit is near. Returns the filter and the number of keys in it.
 fn fill(
     mut shards: Filling,
     keys: &dyn Keys,
@@ -137,7 +137,7 @@ fn fill(
     }
 }
 
-/// Keys as they are.
+/// Keys that are not hashed.
 struct Unhashed<'a, K> {
     keys: &'a [K],
     hasher: KeyHasher,
@@ -157,16 +157,16 @@ impl<K: Key + Sync> Keys for Unhashed<'_, K> {
 trait Keys: Sync {
     fn len(&self) -> usize;
 
-    /// The hashes of some keys; `space` may be used for them.
+    /// The hashes of some keys; `space` is a buffer for them.
     fn hashes<'a>(&'a self, range: Range<usize>, space: &'a mut Vec<KeyHash>) -> &'a [KeyHash];
 }
 
-/// A filter, empty at first, split into shards to be filled.
+/// A filter, initially empty, split into shards to be filled.
 struct Filling {
     plan: ShardPlan,
     all: Vec<CuckooFilter>,
     blocks: Vec<ByShard>,
-    /// Segments at the start.
+    /// The initial number of segments.
     segments: usize,
     capacity: u64,
 }
@@ -175,11 +175,11 @@ impl Filling {
     /// The shards of a filter that is empty and has more than one segment.
     fn of(whole: CuckooFilter) -> Option<Self> {
         let geometry = whole.as_segments().geometry();
-        // A shard that is smaller than a region does not know how deep its segments may lie.
+        // A shard that is smaller than a region cannot check how deep its segments may be.
         let most = if geometry.base_depth < FREE_DEPTH { MOST_BITS } else { REGION_BITS };
         let bits = geometry.base_depth.min(most);
         let bits = match geometry.resolution {
-            // A shard must have bits left to tell its keys apart.
+            // A shard must have bits left to distinguish its keys.
             Resolution::Prefix { bits: all } => bits.min(all - 1),
             Resolution::Cells { .. } => bits,
         };
@@ -192,14 +192,13 @@ impl Filling {
         Some(Self { plan, all, blocks: Vec::new(), segments, capacity })
     }
 
-    /// Keys that can be inserted before a limit of items is met.
+    /// The number of keys that can be inserted below every limit of items.
     fn capacity_left(&self) -> usize {
         let stored = self.all.iter().map(CuckooFilter::stored).sum();
         usize::try_from(self.capacity.saturating_sub(stored)).unwrap_or(usize::MAX)
     }
 
-    /// Whether more than a few segments have split, each into memory of its own: a growing filter does
-    /// better on the whole.
+    /// Whether more than a few segments have split, each into its own memory: growing the whole filter is faster then.
     fn has_grown(&self) -> bool {
         let splits: u64 = self.all.iter().map(|shard| shard.as_segments().changes()).sum();
         splits > self.segments as u64 / FEW_SPLITS
@@ -239,21 +238,21 @@ impl Filling {
         (!is_refused.into_inner() && self.is_far_from_depth_limit()).then_some(())
     }
 
-    /// Whether each segment that is full was allowed to split.
+    /// Whether every full segment was allowed to split.
     fn is_far_from_depth_limit(&self) -> bool {
         let bits = self.plan.division.bits();
         let is_far = |shard: &CuckooFilter| shard.as_segments().depth() + bits < FREE_DEPTH;
         bits <= REGION_BITS || self.all.iter().all(is_far)
     }
 
-    /// The filter.
+    /// Joins the shards.
     fn join(self) -> Option<CuckooFilter> {
         self.plan.join(self.all).ok()
     }
 }
 
-/// Does work on all items, by this thread and others. Each takes the next item when it has done one, and keeps
-/// its space for hashes.
+/// Does work on all items, on this thread and others. Each takes the next item when it has finished one, and reuses its
+/// buffer for hashes.
 fn side_by_side<T: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,
@@ -270,7 +269,7 @@ fn side_by_side<T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..most {
-            // Without another thread the others do its share.
+            // If a thread does not start, the others do its work.
             drop(thread::Builder::new().spawn_scoped(scope, work_through));
         }
         work_through();
@@ -292,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Keys of one segment, which split down to the depth that regions limit.
+    /// The keys of one segment, which splits down to the depth limit of a region.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn shards_smaller_than_a_region_tell_when_its_limit_may_matter() {

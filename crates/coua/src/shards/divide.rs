@@ -1,14 +1,14 @@
-//! A filter in shards that are changed side by side, and the filter again.
+//! A filter divided into shards that threads change concurrently, and joined again.
 
 use super::{Division, ShardPlan, Shards};
 use crate::filter::{CuckooFilter, WhenFull, inserts_before_rebuilding};
 
-/// A filter in shards that may be changed whatever the others do: the order among shards does not matter. `join` makes
-/// one filter of them again, byte for byte what one thread would have made, as long as no more keys were inserted than
-/// were [accepted](Self::accepted_keys).
+/// A filter in shards that threads change independently: the order among shards does not matter. `join` makes one
+/// filter of them again, with the same bytes as one thread would have produced, as long as no more keys were inserted
+/// than were [accepted](Self::accepted_keys).
 ///
-/// A program that knows the shard of each key itself needs no order among its threads.
-/// [`SharedCuckooFilter`](crate::SharedCuckooFilter) is for all others.
+/// For programs that know the shard of each key themselves, and need no order among threads. All others use
+/// [`SharedCuckooFilter`](crate::SharedCuckooFilter).
 ///
 /// ```
 /// use coua::shards::{DividedFilter, Division};
@@ -34,7 +34,7 @@ impl DividedFilter {
     ///
     /// # Errors
     ///
-    /// The filter, if it has a limit of memory, or is too small for these shards.
+    /// Returns the filter if it has a memory limit, or is too small for these shards.
     ///
     /// # Panics
     ///
@@ -59,8 +59,8 @@ impl DividedFilter {
         &self.shards
     }
 
-    /// How many keys meet no limit of the whole filter, from the division on, however they fall to the shards: none of
-    /// them is refused as long as there is memory, and the order among shards does not matter. 0 for a filter that
+    /// The number of keys, from the division on, that cannot exceed a limit of the whole filter, whatever their shards:
+    /// none of them is refused while there is memory, and the order among shards does not matter. 0 for a filter that
     /// may not grow.
     pub fn accepted_keys(&self) -> u64 {
         self.accepted_keys
@@ -92,7 +92,7 @@ mod tests {
         DividedFilter::divide(filter, Division::new(bits))
     }
 
-    /// What the shards answer to a batch, in its order.
+    /// The outcomes of a batch, in its order.
     fn answers(shards: &Shards, batch: &[KeyHash]) -> Vec<crate::Insertion> {
         let division = shards.division();
         let insert = |hash: &KeyHash| {
@@ -101,7 +101,7 @@ mod tests {
         batch.iter().map(insert).collect()
     }
 
-    /// Whatever it held before, and however often it is divided.
+    /// For any content, and any number of divisions.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn divided_filters_become_what_one_thread_makes() {
@@ -129,13 +129,13 @@ mod tests {
             }
             assert!(bytes_of(&filter) == bytes_of(&alone));
             let bytes = [&filter, &alone].map(|filter| filter.memory_bytes() as f64);
-            // Tables take memory by a huge page from some size on.
+            // Large tables allocate memory in huge pages.
             let most = bytes[1] / 10.0 + f64::from(2 << 20);
             assert!((bytes[0] - bytes[1]).abs() < most, "{bytes:?}");
         }
     }
 
-    /// Deeper segments are smaller, but not those of another shard.
+    /// Deeper segments are smaller, but a shard cannot see the segments of another.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn a_shard_does_not_know_how_small_the_segments_of_others_are() {
@@ -158,7 +158,7 @@ mod tests {
         assert!(bytes_of(&divided.join()) == bytes_of(&alone));
     }
 
-    /// As many keys as are accepted meet no limit: neither that of items, nor a rebuilding, which shards cannot do.
+    /// The accepted keys exceed no limit: neither that of items nor that of a rebuild, which shards cannot do.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn accepted_keys_meet_no_limit() {
@@ -170,7 +170,7 @@ mod tests {
             divide(filter, 1).unwrap().accepted_keys()
         };
         assert_eq!([80_000, 80_100].map(full), [0, 100]);
-        // With so few bits it is rebuilt before it has a million items.
+        // With only 22 bits it is rebuilt before it has a million items.
         let few_bits = || CuckooFilter::builder().hash_bits(22).capacity(30_000).build().unwrap();
         let (mut alone, mut filter) = (few_bits(), few_bits());
         let (mut next, mut times) = (0, [0; 2]);

@@ -1,11 +1,11 @@
-//! Which bits of a hash name its shard.
+//! The bits of a hash that select its shard.
 
 use std::num::NonZeroUsize;
 
 use crate::filter::REGION_BITS;
 use crate::hash::KeyHash;
 
-/// A division of all keys among shards: the first bits of a hash name its shard, which sees the hash without these
+/// A division of all keys among shards: the first bits of a hash select its shard, which sees the hash without these
 /// bits, shifted out to the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
@@ -18,17 +18,17 @@ impl Division {
         Self { bits: if bits < REGION_BITS { bits } else { REGION_BITS } }
     }
 
-    /// As many shards as these threads keep busy: a power of two, at most 64.
+    /// Enough shards to keep these threads busy: a power of two, at most 64.
     pub const fn for_threads(threads: NonZeroUsize) -> Self {
         Self::new(usize::BITS - (threads.get() - 1).leading_zeros())
     }
 
-    /// 2^`bits` shards, however many they are.
+    /// 2^`bits` shards, without a maximum.
     pub(crate) const fn of_bits(bits: u32) -> Self {
         Self { bits }
     }
 
-    /// The number of bits that name a shard.
+    /// The number of bits that select a shard.
     #[inline(always)]
     pub const fn bits(self) -> u32 {
         self.bits

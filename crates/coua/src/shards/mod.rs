@@ -1,13 +1,13 @@
 //! Splitting a filter into shards, and joining them again; sorting keys by shard.
 //!
-//! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the last
-//! `d - bits` bits of `p` in the shard that its first `bits` bits name: where a key lies in a segment depends
-//! only on the hash bits after the prefix. So a shard is a filter of its own, which sees hashes without those
-//! bits (shifted out to the left).
+//! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the last `d - bits`
+//! bits of `p` in the shard that its first `bits` bits select: the place of a key in a segment depends only on the hash
+//! bits after the prefix. So a shard is a separate filter, which sees hashes without those bits (shifted out to the
+//! left).
 //!
-//! A [`Division`] says which bits these are. [`Shards`] are filters that threads change side by side: from the beginning,
-//! as parts of a [`DividedFilter`], or of a [`SharedCuckooFilter`](crate::SharedCuckooFilter). `build` fills the shards
-//! of a filter when all its keys are known.
+//! A [`Division`] defines these bits. [`Shards`] are filters that threads change concurrently: built as such, as parts
+//! of a [`DividedFilter`], or of a [`SharedCuckooFilter`](crate::SharedCuckooFilter). `build` fills the shards of a
+//! filter when all its keys are known.
 
 mod build;
 mod divide;
@@ -31,23 +31,23 @@ use crate::table::{Segment, Table};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardPlan {
     pub(crate) division: Division,
-    /// Of the whole filter, as are the policy and the hasher.
+    /// The geometry of the whole filter, as are the policy and the hasher.
     pub(crate) geometry: Geometry,
     pub(crate) policy: Policy,
     pub(crate) hasher: KeyHasher,
 }
 
-/// Some keys, sorted by shard; those of one shard are in order, and as their shard knows them.
+/// Keys sorted by shard; those of one shard are in their original order, as their shard sees them.
 #[derive(Default)]
 pub(crate) struct ByShard {
     hashes: Vec<KeyHash>,
-    /// Where each shard's keys end.
+    /// The end of each shard's keys.
     ends: Vec<usize>,
 }
 
 impl ByShard {
-    /// Takes other keys, sorts them by shard, and tells the place of each in its turn. Counting sort: two passes, no
-    /// comparison.
+    /// Replaces the content: sorts `hashes` by shard, and passes the place of each, in order, to `tell`. A counting
+    /// sort: two passes, no comparisons.
     pub(crate) fn fill(
         &mut self,
         hashes: &[KeyHash],
@@ -68,7 +68,7 @@ impl ByShard {
             let place = &mut self.ends[division.shard_of(hash)];
             self.hashes[*place] = division.within(hash);
             tell(*place);
-            // In the end it has moved on to where the next shard's keys begin.
+            // After the last key, it is the end of the shard's keys.
             *place += 1;
         }
     }
@@ -91,7 +91,7 @@ impl ShardPlan {
         Self { division, geometry, policy: *filter.policy(), hasher: filter.hasher() }
     }
 
-    /// The shards of a filter: their geometry is that of the whole, less deep by the bits of the division.
+    /// Splits a filter: the shards' geometry is that of the whole, less deep by the bits of the division.
     pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
         let division = self.division;
         let resolution = match self.geometry.resolution {
@@ -120,15 +120,15 @@ impl ShardPlan {
         Ok(shards)
     }
 
-    /// What a shard must know.
+    /// The properties of the division that a shard needs.
     pub(crate) fn shard(&self) -> Shard {
-        // Levels of the filter whose segments are not as deep as a shard.
+        // Levels of the filter whose segments are larger than a shard.
         let bits = self.division.bits();
         let levels_above = bits.saturating_sub(self.geometry.base_depth) as u8;
         Shard { bits, levels_above }
     }
 
-    /// Whether each segment of a filter lies in one shard.
+    /// Whether each segment of a filter belongs to one shard.
     pub(crate) fn fits(&self, filter: &CuckooFilter) -> bool {
         let depth = |segment: &Segment| self.geometry.base_depth + u32::from(segment.level());
         let has_levels = self.shard().levels_above == 0 || filter.is_resizable();
@@ -136,7 +136,7 @@ impl ShardPlan {
             && filter.as_segments().iter().all(|segment| depth(segment) >= self.division.bits())
     }
 
-    /// The filter of all shards, in their order.
+    /// Joins all shards, in their order.
     pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
         let mut overflows = Vec::with_capacity(shards.len());
         let mut tables = Vec::with_capacity(shards.len());
@@ -194,9 +194,9 @@ pub(crate) mod tests {
         bytes
     }
 
-    /// What a filter does with a key depends on the segments of the key's region alone: whichever region takes its keys
-    /// first, the bytes are the same. In filters of as many segments as make the depth of one matter, with keys that
-    /// share prefixes of several lengths, and segments too full to take more.
+    /// The effect of an insert depends only on the segments of the key's region: the bytes are the same in every order
+    /// of regions. Tested with filters around the size at which depth matters, keys that share prefixes of several
+    /// lengths, and segments too full to take more.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn the_order_of_regions_does_not_matter() {
@@ -204,7 +204,7 @@ pub(crate) mod tests {
         for (depth, keys) in [(11, 40_000), (12, 50_000), (13, 90_000)] {
             let mut hashes: Vec<_> = (0..keys).map(|n| KeyHash::from_u64(mix(mix(n)))).collect();
             for (n, bits) in (0..).zip([3, 9, 14, 20, 27, 40]) {
-                // In other regions each.
+                // Each group is in a different region.
                 let begin = mix(n) & 63 << 58;
                 let crowd = crowd(400, bits.max(6)).into_iter();
                 hashes.extend(crowd.map(|hash| KeyHash::from_u64(hash.to_u64() | begin)));

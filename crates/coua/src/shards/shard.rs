@@ -1,4 +1,4 @@
-//! Filters side by side, each behind a lock.
+//! Filters for concurrent changes, each behind a lock.
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -7,7 +7,7 @@ use crate::builder::CuckooFilterBuilder;
 use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 
-/// Filters that are changed side by side, whatever the others do: one for each shard of a [`Division`].
+/// Filters that threads change independently: one for each shard of a [`Division`].
 ///
 /// ```
 /// use coua::shards::{Division, Shards};
@@ -27,8 +27,8 @@ pub struct Shards {
     all: Box<[LockedShard]>,
 }
 
-/// A lock's words change all the time: no two of them on a cache line, nor on the neighbor that
-/// processors fetch with it.
+/// A lock's words change all the time: no two locks share a cache line, or the adjacent line that processors prefetch
+/// with it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct LockedShard(RwLock<CuckooFilter>);
@@ -44,12 +44,12 @@ pub(crate) enum Busy {
 const UNPOISONED: &str = "no operation panics while it holds a shard";
 
 impl Shards {
-    /// An empty filter for each shard, as described. The hash bits that name a shard are not stored in it: all together
-    /// remember as many as described.
+    /// Builds an empty filter for each shard. The hash bits that select a shard are not stored in it: all shards
+    /// together remember as many bits as the builder says.
     ///
     /// # Errors
     ///
-    /// As [`CuckooFilterBuilder::build`]; [`BuildError::RateAndHashBits`] for a description with a rate.
+    /// As [`CuckooFilterBuilder::build`]; [`BuildError::RateAndHashBits`] if the builder has a rate.
     pub fn build(builder: CuckooFilterBuilder, division: Division) -> Result<Self, BuildError> {
         let builder = builder.without_first_bits(division.bits());
         let filters = (0..division.shards()).map(|_| builder.clone().build());
@@ -61,17 +61,17 @@ impl Shards {
         Self { division, all: filters.into_iter().map(lock).collect() }
     }
 
-    /// How keys are divided among them.
+    /// The division of keys among the shards.
     pub fn division(&self) -> Division {
         self.division
     }
 
-    /// The shard with this number, to be changed. Waits while another thread has it.
+    /// Locks a shard for changes. Waits while another thread holds it.
     pub fn shard(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
         self.all[number].write()
     }
 
-    /// All shards, one after the other, to be read. Waits for each.
+    /// Locks each shard in turn for reading. Waits for each.
     pub fn iter(&self) -> impl Iterator<Item = RwLockReadGuard<'_, CuckooFilter>> {
         (0..self.all.len()).map(|number| self.read(number))
     }
@@ -108,7 +108,7 @@ impl Shards {
         }
     }
 
-    /// The filters, in the order of their numbers.
+    /// The filters, in the order of the shards.
     pub fn into_filters(self) -> Vec<CuckooFilter> {
         self.all.into_iter().map(LockedShard::into_filter).collect()
     }

@@ -1,10 +1,10 @@
-//! How many items all shards together may still take.
+//! The number of items that all shards together may still store.
 //!
-//! Shards are changed concurrently, so none of them can know whether `max_items` is reached. Before a writer
-//! begins it takes a permit for as many items as it may store, and it gives back what it did not use. While
-//! enough is left, writers do this concurrently. If less is left than a writer wants, the rest may be held by
-//! permits that will not be used. So the writer waits until no other permit is held. A refusal is therefore always
-//! true: `max_items` items were stored at that moment.
+//! Shards are changed concurrently, so none of them can know whether `max_items` is reached. Before a writer begins it
+//! takes a permit for the most items that it may store, and it returns what it did not use. While enough is left,
+//! writers do this concurrently. If less is left than a writer wants, other permits may hold the rest without using it.
+//! So the writer waits until no other permit is held. A refusal is therefore always correct: `max_items` items were
+//! stored at that moment.
 
 #[cfg(all(loom, test))]
 use loom::sync::{
@@ -17,7 +17,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// The count of items that are stored or permitted, with its limit.
+/// The number of items that are stored or permitted, and its limit.
 pub(super) struct Allowance {
     /// `u64::MAX`: no limit, and nothing is counted.
     max_items: u64,
@@ -25,15 +25,15 @@ pub(super) struct Allowance {
     gate: RwLock<()>,
 }
 
-/// A permit to store some items; what is not used goes back when it is dropped.
+/// A permit to store some items; the unused part is returned when it is dropped.
 pub(super) struct Permit<'a> {
     allowance: &'a Allowance,
-    /// Not spent so far.
+    /// Items not spent so far.
     items: u64,
     _gate: Gate<'a>,
 }
 
-/// Held as long as the permit. Declared last: what is left goes back before others may look.
+/// Held as long as the permit. Declared last: the unused part is returned before others may look.
 #[expect(dead_code, reason = "held, not read")]
 enum Gate<'a> {
     Unguarded,
@@ -60,7 +60,7 @@ impl Allowance {
         drop(gate);
         let gate = self.gate.write().expect(UNPOISONED);
         let left = self.max_items.saturating_sub(self.taken.load(Ordering::Relaxed));
-        // Alone: the count can only fall meanwhile, by removals.
+        // With exclusive access: meanwhile the count can only fall, by removals.
         let items = wanted.min(left);
         self.taken.fetch_add(items, Ordering::Relaxed);
         Permit { allowance: self, items, _gate: Gate::Alone(gate) }
@@ -71,7 +71,7 @@ impl Allowance {
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }
 
-    /// Items were removed, or a permit was not used.
+    /// Returns items that were removed, or were permitted and not used.
     pub(super) fn give_back(&self, items: u64) {
         if self.max_items != u64::MAX && items > 0 {
             self.taken.fetch_sub(items, Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Permit<'_> {
         self.items
     }
 
-    /// So many items were stored, no more than were permitted.
+    /// Records that `items` items were stored; at most as many as permitted.
     pub(super) fn spend(&mut self, items: u64) {
         self.items -= items;
     }
@@ -134,14 +134,14 @@ mod tests {
     }
 }
 
-/// In every order that threads can have.
+/// Tests of every interleaving of threads.
 #[cfg(all(test, loom))]
 mod orders {
     use super::*;
     use loom::sync::Arc;
     use loom::thread;
 
-    /// What threads store that want permits for `wanted` items each, and store no more than `used`.
+    /// The numbers of items that threads store if each gets a permit for `wanted` items and stores at most `used`.
     fn stored(max_items: u64, wanted: u64, used: u64, threads: usize) -> Vec<u64> {
         let allowance = Arc::new(Allowance::new(max_items, 0));
         let store = || {

@@ -8,8 +8,8 @@ use crate::hash::{Key, KeyHash};
 use crate::shards::{Busy, ByShard, Division};
 use crate::shared::SharedCuckooFilter;
 
-/// Keys that are grouped at a time, for each shard: so that a group is worth a lock and a batch of its
-/// own. Two processors have 8 shards, and the arrays stay in the second cache.
+/// Keys grouped at a time, per shard: enough for a group to be worth a lock and its own batch. Two processors have 8
+/// shards, and the arrays stay in the second-level cache.
 const BLOCK_PER_SHARD: usize = 1 << 11;
 
 /// Some keys of a batch were refused; all its other keys were processed.
@@ -27,7 +27,7 @@ pub struct BatchRefused {
 #[derive(Default)]
 struct Block {
     keys: ByShard,
-    /// The place of each in the block.
+    /// The place of each key in the block.
     origins: Vec<u32>,
 }
 
@@ -59,22 +59,23 @@ impl Block {
 }
 
 impl Group<'_> {
-    /// Puts answers, from the group's key number `from` on, where the keys stand in the batch.
+    /// Writes the answers for the group's keys from number `from` on to their places in the batch.
     fn scatter<T: Copy>(&self, from: usize, answers: &[T], out: &mut [T]) {
         for (index, &answer) in (from..).zip(answers) {
             out[self.position(index)] = answer;
         }
     }
 
-    /// Where the group's key number `index` stands in the batch.
+    /// The place in the batch of the group's key number `index`.
     fn position(&self, index: usize) -> usize {
         self.start + self.origins[index] as usize
     }
 }
 
 impl SharedCuckooFilter {
-    /// Calls `work` for every group of keys. Groups for which it tells `None`, because their shard is held by
-    /// another thread, come last, and each block begins at another shard: threads do not queue for the same shard.
+    /// Calls `work` for every group of keys. Groups for which it returns `None`, because another thread holds their
+    /// shard, are repeated last, and each block begins at another shard, so that threads do not queue for the same
+    /// shard.
     fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Option<()>) {
         let mut block = Block::default();
         let mut later = Vec::new();
@@ -97,8 +98,8 @@ impl SharedCuckooFilter {
         }
     }
 
-    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8
-    /// bytes a key for their hashes, unless they are hashes already, as all batches do.
+    /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8 bytes per key for
+    /// the hashes, as all batches do, unless the keys are hashes already.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.answers(keys, |group, busy, present| {
             self.shards.read_unless(busy, group.shard)?.contains_hashes(group.hashes, present);
@@ -125,7 +126,7 @@ impl SharedCuckooFilter {
         })
     }
 
-    /// What `work` answers for the keys of each group.
+    /// Collects the answers of `work` for the keys of each group.
     fn answers<K: Key, T: Copy + Default>(
         &self,
         keys: &[K],
@@ -151,9 +152,9 @@ impl SharedCuckooFilter {
         self.insert_groups(keys, |shard, group, from| shard.insert_batch(&group.hashes[from..]))
     }
 
-    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of repeats
-    /// inside the batch the first is inserted. O(keys) expected, growth included, and O(r log r) more if
-    /// r of them are refused.
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. If a key occurs several
+    /// times in the batch, the first is inserted. O(keys) expected, growth included, and O(r log r) more if r of them
+    /// are refused.
     ///
     /// # Errors
     ///
@@ -172,8 +173,8 @@ impl SharedCuckooFilter {
         self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
     }
 
-    /// [`insert_unique_batch`](Self::insert_unique_batch) into a vector that is kept: `outcomes` is
-    /// cleared and then holds one answer for each key, also if some are refused.
+    /// [`insert_unique_batch`](Self::insert_unique_batch) into a reusable vector: `outcomes` is cleared and then holds
+    /// one answer for each key, also if some are refused.
     ///
     /// # Errors
     ///
@@ -193,7 +194,7 @@ impl SharedCuckooFilter {
         })
     }
 
-    /// Inserts the keys of each group by `insert`, which begins at the key that it is told.
+    /// Calls `insert` for each group, with the number of the key at which to begin.
     fn insert_groups<K: Key>(
         &self,
         keys: &[K],

@@ -23,7 +23,7 @@ impl SharedCuckooFilter {
         self.len() == 0
     }
 
-    /// Items the memory taken so far is planned for. O(1), as [`len`](Self::len).
+    /// Items for which the current memory is planned. O(1), as [`len`](Self::len).
     pub fn capacity(&self) -> u64 {
         // The shards' own limits are only their permits.
         let slots = self.sum(CuckooFilter::slots);
@@ -59,13 +59,13 @@ impl SharedCuckooFilter {
         size_of::<Self>() + self.shards.memory_bytes()
     }
 
-    /// Shards: parts of the filter that have a lock each; four for each processor that there was when it
-    /// was made, at most 64.
+    /// The number of shards, the parts of the filter that have a lock each: four for each processor when it was
+    /// created, at most 64.
     pub fn shards(&self) -> usize {
         self.shards.division().shards()
     }
 
-    /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
+    /// The hasher that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
     pub fn hasher(&self) -> KeyHasher {
         self.plan.hasher
     }

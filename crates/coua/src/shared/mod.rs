@@ -1,14 +1,14 @@
 //! A filter for many threads: `&self` everywhere.
 //!
-//! The hashes are split by their top bits into *shards*, each a [`CuckooFilter`] of its own behind a
-//! reader-writer lock. A shard sees the hash without those bits (shifted out to the left), so that its
-//! segments are, bit for bit, those of one large filter that starts deeper by the bits of the shards: splitting and
-//! joining move segments and never touch a fingerprint.
+//! The hashes are split by their top bits into *shards*, each a separate [`CuckooFilter`] behind a reader-writer lock.
+//! A shard sees the hash without those bits (shifted out to the left), so its segments are, bit for bit, those of one
+//! large filter that starts deeper by the bits of the shards: splitting and joining move segments and never change a
+//! fingerprint.
 //!
-//! * Both buckets of a key and its copies in the overflow table lie in one shard. A reader holds the lock
-//!   while it looks, so it never sees a filter without the fingerprint that an eviction moves.
-//! * Equal keys fall to one shard, where a lock puts them in order: of many threads that insert an
-//!   absent key with `insert_unique`, exactly one is told `Inserted`.
+//! * Both buckets of a key and its copies in the overflow table are in one shard. A reader holds the lock
+//!   during a lookup, so it never sees a filter without the fingerprint that an eviction moves.
+//! * Equal keys belong to one shard, whose lock orders them: if several threads insert an
+//!   absent key with `insert_unique`, exactly one gets `Inserted`.
 //! * Locks are taken in one order: the allowance's gate, then a shard (or all shards, ascending, for a
 //!   snapshot). No thread waits for one while it holds another that comes later.
 
@@ -34,10 +34,10 @@ use crate::shards::{ShardPlan, Shards};
 /// The filter is split into shards, four for each processor and up to 64, each with a lock. Batches take a lock
 /// once for many keys: where speed matters, use batches of thousands of keys. A filter that
 /// grows has room for 240,000 items from the start. One of fixed size is split along its segments of up to 65,536
-/// slots, so a small one has a single lock. Answers and bytes do not depend on the number of shards. Only
-/// which keys of a batch are refused at a limit does.
-/// Shards grow by splits alone: with few [hash bits](CuckooFilterBuilder::hash_bits) for its items a filter takes 40 bytes
-/// for each that finds no slot, unless it was made with the `capacity`.
+/// slots, so a small one has a single lock. Answers and bytes do not depend on the number of shards, except which keys
+/// of a batch are refused at a limit. Shards grow only by splits: with too few [hash
+/// bits](CuckooFilterBuilder::hash_bits) for its items, a filter takes 40 bytes for each item without a slot, unless it
+/// was built with the `capacity`.
 ///
 /// Operations on one key take O(1) expected time, as in [`CuckooFilter`], and wait while another
 /// thread changes the key's shard; changes also wait for lookups there.
@@ -133,9 +133,9 @@ impl SharedCuckooFilter {
         self.store(shard, |shard| shard.insert(hash))
     }
 
-    /// Adds the key if it is absent, and says which: of several threads that add one absent key at the
-    /// same time, exactly one is told [`Insertion::Inserted`]. As with [`CuckooFilter::insert_unique`], nothing is
-    /// stored for a false positive. O(1) expected.
+    /// Adds the key if it is absent, and returns which: if several threads add the same absent key at once, exactly one
+    /// gets [`Insertion::Inserted`]. As with [`CuckooFilter::insert_unique`], nothing is stored for a false positive.
+    /// O(1) expected.
     ///
     /// # Errors
     ///
@@ -156,8 +156,7 @@ impl SharedCuckooFilter {
         removed
     }
 
-    /// Removes all items, one shard after the other: what other threads insert meanwhile may stay.
-    /// O(bytes).
+    /// Removes all items, shard by shard: items that other threads insert meanwhile may stay. O(bytes).
     pub fn clear(&self) {
         for number in 0..self.shards() {
             let mut shard = self.shards.shard(number);
@@ -166,11 +165,11 @@ impl SharedCuckooFilter {
         }
     }
 
-    /// A plain filter with the items of one moment: writers wait while it is copied. O(bytes).
+    /// A plain filter with the items at one moment: writers wait while it is copied. O(bytes).
     ///
     /// # Errors
     ///
-    /// [`OutOfMemory`] if there is not as much memory again.
+    /// [`OutOfMemory`] if there is no memory for a copy.
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
         let locked: Vec<_> = self.shards.iter().collect();
         let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
@@ -204,7 +203,7 @@ impl SharedCuckooFilter {
 }
 
 impl SharedCuckooFilter {
-    /// The shard of a key, and its hash as the shard knows it.
+    /// The shard of a key, and its hash as the shard sees it.
     #[inline]
     fn place<K: Key>(&self, key: K) -> (usize, KeyHash) {
         let hash = key.hash_with(self.plan.hasher);
@@ -225,7 +224,7 @@ impl SharedCuckooFilter {
         done.map_err(|full| self.full(full.reason))
     }
 
-    /// Runs inserts in a locked shard, which may store as many items as are permitted.
+    /// Runs inserts in a locked shard, which may store at most the permitted number of items.
     fn with_permit<T>(
         &self,
         shard: &mut CuckooFilter,
@@ -239,7 +238,7 @@ impl SharedCuckooFilter {
         done
     }
 
-    /// The whole filter's refusal; no lock may be held.
+    /// The refusal of the whole filter; no lock may be held.
     fn full(&self, reason: FullReason) -> Full {
         Full { items: self.len(), max_items: self.plan.policy.max_items, reason }
     }

@@ -1,4 +1,4 @@
-//! From a plain filter to one for many threads, and back.
+//! Conversions between a plain filter and one for many threads.
 
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull};
@@ -9,18 +9,18 @@ use crate::sizing::fitted;
 
 use std::thread::available_parallelism;
 
-/// Bits of the hash that choose the shard, at most and where the geometry allows it: 64 shards. A shard has whole regions,
-/// so that it decides as the whole filter would.
+/// The most bits of the hash that choose the shard: 64 shards, if the geometry allows it. A shard has whole regions, so
+/// it decides as the whole filter would.
 const MOST_BITS: u32 = REGION_BITS;
-/// Shards for each processor: threads seldom meet, and continue with another shard where they do.
-/// More would cost speed: eviction chains of a batch are interleaved only in different segments of a shard.
+/// Shards for each processor: threads seldom collide, and continue with another shard if they do. More shards would
+/// cost speed: eviction chains of a batch are interleaved only in different segments of a shard.
 const SHARDS_PER_PROCESSOR: usize = 4;
-/// Items that a growing filter starts with room for: its segments keep their size forever, and small
-/// ones cost more overhead and reach a lower load. This makes 4096 slots.
+/// The initial capacity of a growing filter: its segments never change their size, and small ones cost more overhead
+/// and reach a lower load. This makes 4096 slots.
 const SMALLEST_GROWING: u64 = 240_000;
 
 impl SharedCuckooFilter {
-    /// The filter for many threads with the items of a plain one, which is copied. O(bytes).
+    /// Copies a plain filter into one for many threads. O(bytes).
     ///
     /// # Errors
     ///
@@ -31,34 +31,34 @@ impl SharedCuckooFilter {
         };
         let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())?;
         if rebuilt.absorb(filter, IfPresent::AddCopy).is_err() {
-            // Items that share a prefix of their hashes move all the same, some without a slot.
+            // Items that share a prefix of their hashes move anyway, some without a slot.
             rebuilt = filter.try_clone()?;
             rebuilt.move_to(geometry)?;
         }
         Self::split(rebuilt, wished_bits())
     }
 
-    /// The filter in 2^`bits` shards, or one for each segment that it began with.
+    /// Splits a filter into 2^`bits` shards, or one for each of its initial segments.
     fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.as_segments().geometry().base_depth.min(bits);
         let division = Division::new(bits);
         let plan = ShardPlan::of(&filter, division);
         let parts = plan.split(filter)?;
-        // What the parts count, which a mapped filter need not agree with.
+        // The count of the parts, with which a mapped filter need not agree.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let allowance = Allowance::new(plan.policy.limit(), stored);
         Ok(Self { shards: Shards::of(division, parts), plan, allowance })
     }
 }
 
-/// Bits of the hash that choose the shard, for this machine's processors.
+/// The bits of the hash that choose the shard, for this machine's processors.
 fn wished_bits() -> u32 {
     let processors = available_parallelism().map_or(1, usize::from);
     (processors * SHARDS_PER_PROCESSOR).next_power_of_two().ilog2().min(MOST_BITS)
 }
 
-/// The geometry in which a filter that grows has a segment for each of the most shards that a machine uses;
-/// `None` if it has them already.
+/// The geometry in which a growing filter has a segment for each of the most shards that a machine uses; `None` if it
+/// already has them.
 fn deeper(filter: &CuckooFilter) -> Option<Geometry> {
     let may_grow = filter.is_resizable() && filter.policy().when_full != WhenFull::Refuse;
     if !may_grow || filter.as_segments().geometry().base_depth >= MOST_BITS {
@@ -82,7 +82,7 @@ mod tests {
         bytes
     }
 
-    /// Whatever machine a filter was filled on.
+    /// On any machine.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn any_number_of_shards_gives_the_same_answers_and_bytes() {

@@ -7,16 +7,16 @@ use std::fmt;
 use std::time::Duration;
 use url::Url;
 
-/// The port of both servers.
+/// The default port of Valkey and Redis.
 const PORT: u16 = 6379;
-/// A cluster has as many slots; more shards than that would share slots again.
+/// The number of slots of a cluster; more shards than slots would share slots.
 const MOST_SHARDS: u32 = 16_384;
-/// How long a server may be away in the middle of a run.
+/// How long a server may be unreachable in the middle of a run.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Holds the password where the address does not.
+/// The environment variable with the password, if the address has none.
 const PASSWORD: &str = "COUA_SERVER_PASSWORD";
 
-/// What an address looks like.
+/// The form of an address.
 pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
 
 /// The address of a filter on a server.
@@ -29,12 +29,12 @@ pub(crate) struct Address {
     pub(super) password: Option<String>,
     pub(super) database: i64,
     pub(super) name: String,
-    /// None: the filter is one key of this name.
+    /// `None`: the filter is one key of this name.
     pub(super) shards: Option<u32>,
     pub(super) patience: Duration,
 }
 
-/// As messages name it: without the password.
+/// For messages: without the password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scheme, host, port, name, .. } = self;
@@ -51,7 +51,7 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// With the password of the environment, if it has none of its own.
+    /// Adds the password of the environment, if the address has none.
     pub(crate) fn with_password(mut self) -> Self {
         if self.password.is_none() {
             self.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
@@ -63,7 +63,7 @@ impl Address {
         matches!(self.scheme.as_str(), "valkeys" | "rediss")
     }
 
-    /// The address in a text, or what is wrong with it.
+    /// Parses an address, or says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if has_at_after_host(text) {
             return Err(format!(
@@ -136,14 +136,14 @@ impl Address {
     }
 }
 
-/// Whether there is an `@` where neither user nor password is. They may have been meant: with a `/` in the
-/// password, its beginning would be a port, and its end a part of the name, which messages show.
+/// Whether there is an `@` after the host. It may be the one after a password: with a `/` in the password, its
+/// beginning would be read as a port, and its end as a part of the name, which messages show.
 fn has_at_after_host(text: &str) -> bool {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'))
 }
 
-/// The filter's name, not decoded yet. It is a key and no path: `..` is a name like others.
+/// The filter's name, not decoded yet. It is a key, not a path: `..` is a name like others.
 fn name_in(text: &str) -> &str {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     let place = rest.split(['?', '#']).next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Which key of a filter holds an item, and which server has which key: one has all, or each of a cluster's primaries
+//! The key that holds an item, and the server that holds a key: a single server has all keys, each primary of a cluster
 //! has some slots.
 //!
-//! The first is a promise: every process, of any version, must find an item in the same shard.
+//! The key is a promise: every process, of any version, must find an item in the same shard.
 
 use super::address::Address;
 use super::connection::{Connection, LinkError, MOST_BYTES_OF_SLOTS, Node};
@@ -10,14 +10,14 @@ use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Servers of a cluster that are remembered: the slots do not suffice for as many.
+/// The largest number of servers remembered for a cluster: it cannot have more primaries than slots.
 const MOST_NODES: usize = 16_384;
 
 /// The servers of a filter, and the connections to them.
 #[derive(Debug)]
 pub(super) struct Nodes {
     address: Address,
-    /// The primaries of a cluster; none if the server stands alone.
+    /// The primaries of a cluster; `None` for a single server.
     cluster: Option<Cluster>,
     connections: HashMap<Node, Connection>,
 }
@@ -26,12 +26,12 @@ pub(super) struct Nodes {
 struct Cluster {
     /// First slot, last slot, primary.
     ranges: Vec<(u16, u16, Node)>,
-    /// All that were ever heard of, to be asked who is left.
+    /// All nodes ever seen; any of them can be asked for the current ones.
     known: Vec<Node>,
 }
 
 impl Nodes {
-    /// Connects to the server of the address, and learns whether it is one of a cluster.
+    /// Connects to the server of the address, and finds out whether it belongs to a cluster.
     pub(super) fn connect(address: &Address) -> Result<Self, LinkError> {
         let (address, connections) = (address.clone(), HashMap::new());
         let mut nodes = Self { address, cluster: None, connections };
@@ -58,7 +58,7 @@ impl Nodes {
             .ok_or_else(|| LinkError::NotNow(format!("no node of the cluster serves slot {slot}")))
     }
 
-    /// The connection to a node, made if there is none.
+    /// The connection to a node, opened if there is none.
     pub(super) fn connection(&mut self, node: &Node) -> Result<&mut Connection, LinkError> {
         match self.connections.entry(node.clone()) {
             Entry::Occupied(connection) => Ok(connection.into_mut()),
@@ -66,12 +66,12 @@ impl Nodes {
         }
     }
 
-    /// The connection is of no use any more.
+    /// Drops the connection.
     pub(super) fn forget(&mut self, node: &Node) {
         self.connections.remove(node);
     }
 
-    /// Asks a cluster again who has what. The first answer is believed.
+    /// Asks the cluster again which node has which slots. The first answer is used.
     pub(super) fn learn(&mut self) -> Result<(), LinkError> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let mut last = LinkError::NotNow("no node of the cluster replies".to_owned());
@@ -131,7 +131,7 @@ fn node(value: &Value, told_by: &Node) -> Option<Node> {
     Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(told_by))
 }
 
-/// The field `mode` of HELLO.
+/// The field `mode` of a reply to HELLO.
 fn mode(says: &Value) -> Option<&[u8]> {
     let mut fields = says.as_map_iter()?;
     fields.find_map(|(name, value)| match (name, value) {
@@ -140,7 +140,7 @@ fn mode(says: &Value) -> Option<&[u8]> {
     })
 }
 
-/// Slots of a cluster.
+/// The number of slots of a cluster.
 const SLOTS: u16 = 16_384;
 
 /// The keys that a filter is spread over.
@@ -150,8 +150,8 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-    /// `name` alone, or `{name:0}` to `{name:N-1}`: each a hash tag of its own, so that a cluster
-    /// spreads them over all of its slots.
+    /// `name` alone, or `{name:0}` to `{name:N-1}`: each has its own hash tag, so a cluster spreads them over all of
+    /// its slots.
     pub(super) fn new(name: &str, shards: Option<u32>) -> Self {
         let keys = match shards {
             None => vec![name.to_owned()],
@@ -168,7 +168,7 @@ impl Shards {
         &self.keys
     }
 
-    /// The shard of an item by its hash, which is XXH3-64 with seed 0: as `--shard` divides records.
+    /// The shard of an item by its hash, XXH3-64 with seed 0: the same as with `--shard`.
     pub(super) fn of(&self, hash: KeyHash) -> usize {
         hash.share(self.keys.len() as u32) as usize
     }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(found, [48, 7, 15, 18, 51]);
     }
 
-    /// As `coua dedup --shard` and Python divide keys: one partition for all.
+    /// `coua dedup --shard` and Python divide keys in the same way.
     #[test]
     fn shards_are_those_of_the_library() {
         for hash in (0..1000_u64).map(|item| KeyHasher::default().hash(item.to_le_bytes())) {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(Shards::new("seen", None).keys(), ["seen"]);
         let shards = Shards::new("seen", Some(2));
         assert_eq!(shards.keys(), ["{seen:0}", "{seen:1}"]);
-        // As CLUSTER KEYSLOT answers.
+        // The same as CLUSTER KEYSLOT replies.
         assert_eq!(
             ["123456789", "{seen:0}", "seen:0", "seen"].map(slot),
             [12739, 2055, 2055, 4229]

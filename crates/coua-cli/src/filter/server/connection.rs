@@ -1,10 +1,9 @@
-//! A connection to one server, within limits, and what can go wrong on it: the server may send anything, or nothing.
+//! A connection to one server, with limits, and its errors: the server may send anything, or nothing.
 //!
-//! The connections of the `redis` crate have no limits, and its parser keeps what it has read until a
-//! reply is complete: a server that sends without end would take all memory, and one that sends a byte
-//! now and then would hold the program up for ever. So the connection is ours, and the parser of the
-//! crate reads from it. How deep replies may be nested (100) and how much is allocated before elements
-//! have come (4096 of them) the parser limits itself.
+//! The connections of the `redis` crate have no limits, and its parser buffers a reply until it is complete: a server
+//! that sends without end would take all memory, and one that sends a byte now and then would block the program
+//! forever. So this module has its own connection, from which the crate's parser reads. The parser itself limits the
+//! nesting of replies (100) and the memory allocated before elements arrive (4096 of them).
 
 use super::address::Address;
 use crate::terminal::{caught_signal, printable};
@@ -17,19 +16,19 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A server that does not take a connection within this time is away.
+/// A server that does not accept a connection within this time is unreachable.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// So is one that does not answer within this time: no command here takes a second.
+/// A server that does not reply within this time is unreachable: no command here takes a second.
 const ANSWERING: Duration = Duration::from_secs(20);
 /// A reply may always take this long, even with a shorter `retry` or after a signal.
 const HICCUP: Duration = Duration::from_secs(5);
-/// One wait takes at most this long: then it is checked whether a signal came.
+/// The longest single wait; after each the program checks for signals.
 const TURN: Duration = Duration::from_millis(500);
 
-/// Bytes that a server takes or gives in a second, at least, over however slow a line.
+/// The fewest bytes per second that a server may send or receive, however slow the line.
 const SLOWEST: u64 = 32 << 10;
 
-/// One server, of a cluster perhaps.
+/// One server, possibly of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     pub(super) host: String,
@@ -37,14 +36,14 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Nodes whose host is not known are told by their port: they are where the one is that told it.
+    /// A node reported without a host has the host of the node that reported it.
     pub(super) fn told_by(self, teller: &Self) -> Self {
         let is_known = !matches!(self.host.as_str(), "" | "?");
         if is_known { self } else { Self { host: teller.host.clone(), ..self } }
     }
 }
 
-/// The bytes of a connection.
+/// A byte stream with limits.
 pub(super) struct BoundedStream {
     transport: Transport,
     /// How long a reply may take.
@@ -63,7 +62,7 @@ impl fmt::Debug for BoundedStream {
 }
 
 impl BoundedStream {
-    /// Connects to a node, encrypted if the address says so.
+    /// Connects to a node, with TLS if the address says so.
     pub(super) fn open(address: &Address, node: &Node) -> io::Result<Self> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let socket = connect(node)?;
@@ -79,7 +78,7 @@ impl BoundedStream {
         Ok(Self { transport, answering })
     }
 
-    /// Sends bytes, all of them.
+    /// Sends all bytes.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.limit(u64::MAX, self.answering + time_for(bytes.len() as u64));
         let stream: &mut dyn Write = match &mut self.transport {
@@ -90,7 +89,7 @@ impl BoundedStream {
         stream.flush()
     }
 
-    /// A reader of a reply of at most `most_bytes` bytes.
+    /// A reader for a reply of at most `most_bytes` bytes.
     pub(super) fn reply(&mut self, most_bytes: u64) -> &mut dyn Read {
         self.limit(most_bytes, self.answering + time_for(most_bytes));
         match &mut self.transport {
@@ -108,23 +107,23 @@ impl BoundedStream {
     }
 }
 
-/// How long as many bytes may take, beside the time for any.
+/// How long a transfer of `bytes` may take, beyond the time for any reply.
 fn time_for(bytes: u64) -> Duration {
     Duration::from_secs(bytes / SLOWEST)
 }
 
-/// A socket that may be read up to a number of bytes, and waited for up to a time.
+/// A socket with limits on the bytes to read and on the time to wait.
 struct BoundedSocket {
     socket: TcpStream,
-    /// Time that is left. It goes while the program waits, not while it is stopped: what has come then must
+    /// The time left. It counts while the program waits, not while it is stopped: replies that arrived meanwhile must
     /// not be lost.
     time: Duration,
     left: u64,
 }
 
 impl BoundedSocket {
-    /// Reads or writes, in turns. The socket's own limit makes the system end a wait at any signal, also at
-    /// one that asks for nothing but the progress.
+    /// Reads or writes in short waits. The socket's own timeout lets the system end a wait at any signal, also one that
+    /// only asks for the progress.
     fn in_turns(
         &mut self,
         mut act: impl FnMut(&TcpStream) -> io::Result<usize>,
@@ -143,7 +142,7 @@ impl BoundedSocket {
         }
     }
 
-    /// A server that is silent is not waited for long if the program is to stop.
+    /// Shortens the wait for a silent server if the program is to stop.
     fn check_cancelled(&mut self) {
         if caught_signal().is_some() {
             self.time = self.time.min(HICCUP);
@@ -151,7 +150,7 @@ impl BoundedSocket {
     }
 }
 
-/// Whether nothing has happened but time.
+/// Whether the error is only a timeout or an interruption.
 fn is_wait(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
@@ -179,7 +178,7 @@ impl Write for BoundedSocket {
     }
 }
 
-/// Tries all addresses of a name.
+/// Tries all addresses of a host name.
 fn connect(node: &Node) -> io::Result<TcpStream> {
     let until = Instant::now() + CONNECTING;
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -196,12 +195,12 @@ fn connect(node: &Node) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Encryption, with the certificates that the system trusts.
+/// A TLS session that trusts the system's certificates.
 fn tls(node: &Node) -> io::Result<ClientConnection> {
     let name = ServerName::try_from(node.host.clone());
     let name = name.map_err(|_| io::Error::other("the host name is not valid in a certificate"))?;
     let mut roots = RootCertStore::empty();
-    // What cannot be read is not trusted; nor is what is no certificate.
+    // Certificates that cannot be read or parsed are not trusted.
     let (trusted, _) =
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if trusted == 0 {
@@ -213,7 +212,7 @@ fn tls(node: &Node) -> io::Result<ClientConnection> {
     ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
 }
 
-/// A command that only the module has: servers and modules of others have most of its CF.*.
+/// A command that only this module has: other servers and modules have most of its CF.*.
 const OWN_COMMAND: &str = "CF.MDEL";
 
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
@@ -221,25 +220,25 @@ const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): s
 
 const NO_REPLY: &str = "the server sent something that is not a Valkey or Redis reply";
 
-/// Bytes of a reply. Those about keys and filters have a few kB.
+/// The most bytes of a reply. Replies about keys and filters have a few kB.
 pub(super) const MOST_BYTES: u64 = 64 << 10;
-/// Bytes of CLUSTER SLOTS, with every slot a range of its own, and a replica of each.
+/// The most bytes of a reply to CLUSTER SLOTS, with each slot a separate range with a replica.
 pub(super) const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
-/// Characters of a server's words in a message.
+/// The most characters of a server's text in a message.
 const MOST_WORDS: usize = 300;
 
-/// Why a command was not answered.
+/// Why a command has no reply.
 #[derive(Debug)]
 pub(super) enum LinkError {
-    /// There is no connection any more: what was sent may have been done or not.
+    /// The connection is lost: the command may have been executed or not.
     Lost(String),
-    /// It was not done, but may be soon.
+    /// The command was not executed, but may be soon.
     NotNow(String),
-    /// It was not done: another node has the key.
+    /// The command was not executed: another node has the key.
     Moved,
-    /// It was not done: another node is taking the key over, and has it already.
+    /// The command was not executed: the key is moving to another node, which already has it.
     Ask(Node),
-    /// It was not done, and never will be.
+    /// The command was not executed, and never will be.
     Refused(String),
 }
 
@@ -281,14 +280,14 @@ impl LinkError {
             | ServerErrorKind::ReadOnly
             | ServerErrorKind::TryAgain => Self::NotNow(text),
             _ if text.starts_with("unknown command") => Self::Refused(NO_MODULE.to_owned()),
-            // With or without the connections of a cluster. It closes then.
+            // Sent with or without "+ cluster connections". The server then closes the connection.
             _ if text.starts_with("max number of clients") => Self::NotNow(text),
             _ => Self::Refused(text),
         }
     }
 }
 
-/// What a server says.
+/// The text of a server's error.
 fn text_of(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some("ERR"), Some(detail)) => shown(detail),
@@ -298,7 +297,7 @@ fn text_of(error: &RedisError) -> String {
     }
 }
 
-/// The words of the operating system, or of TLS, as people know them.
+/// An error text of the operating system or of TLS, in common words.
 fn plain(text: &str) -> String {
     match text.rfind(" (os error ") {
         Some(end) => text[..end].to_owned(),
@@ -307,20 +306,20 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// The words of a server, so that they cannot play with a terminal.
+/// A server's text without characters that control a terminal.
 fn shown(text: &str) -> String {
     let end = text.char_indices().nth(MOST_WORDS).map(|(end, _)| end);
     let shown = printable(&text[..end.unwrap_or(text.len())]);
     if end.is_some() { format!("{shown} ...") } else { shown.into_owned() }
 }
 
-/// `host:port`, where the host may have colons, or be missing.
+/// `host:port`, where the host may contain colons, or be missing.
 fn node(text: &str) -> Option<Node> {
     let (host, port) = text.rsplit_once(':')?;
     Some(Node { host: host.to_owned(), port: port.parse().ok()? })
 }
 
-/// A connection, over which commands go in pipelines.
+/// A connection that sends commands in pipelines.
 pub(super) struct Connection {
     stream: BoundedStream,
     parser: Parser,
@@ -333,7 +332,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects as the address says, to this node, which must have the module.
+    /// Connects to this node as the address says; the node must have the module.
     pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
         let stream = BoundedStream::open(address, node).map_err(LinkError::of_io)?;
         let mut connection = Self { stream, parser: Parser::new() };
@@ -353,7 +352,7 @@ impl Connection {
         if user.is_none() && password.is_none() {
             return Ok(());
         }
-        // There are users who need no password.
+        // Some users need no password.
         let command = redis::cmd("AUTH").arg(user).arg(password.unwrap_or_default()).to_owned();
         match self.call(&command) {
             Err(LinkError::Refused(text)) => {
@@ -363,11 +362,12 @@ impl Connection {
         }
     }
 
-    /// Says who this is, for CLIENT LIST: older servers need not understand, nor may every user.
+    /// Names this client for CLIENT LIST. Older servers may not know the command, and users may not be allowed to use
+    /// it.
     fn send_name(&mut self) -> Result<(), LinkError> {
         for (what, is) in [("LIB-NAME", "coua"), ("LIB-VER", env!("CARGO_PKG_VERSION"))] {
             match self.call(redis::cmd("CLIENT").arg("SETINFO").arg(what).arg(is)) {
-                // It accepts no client from here, and closes.
+                // The server accepts no client from this host, and closes the connection.
                 Err(LinkError::Refused(text)) if text.starts_with("DENIED") => {
                     return Err(LinkError::Refused(text));
                 }
@@ -378,53 +378,53 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends commands, as bytes of the protocol.
+    /// Sends commands in the encoding of the protocol.
     pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), LinkError> {
         self.stream.send(commands).map_err(LinkError::of_io)
     }
 
-    /// The reply to the first command that has none yet.
+    /// The reply to the oldest command without one.
     pub(super) fn receive(&mut self) -> Result<Value, LinkError> {
         self.receive_at_most(MOST_BYTES)
     }
 
-    /// The reply, of at most `bytes`, to the first command that has none yet.
+    /// The reply, of at most `bytes`, to the oldest command without one.
     pub(super) fn receive_at_most(&mut self, bytes: u64) -> Result<Value, LinkError> {
         let reply = self.parser.parse_value(self.stream.reply(bytes));
         reply.and_then(Value::extract_error).map_err(|error| LinkError::of(&error))
     }
 
-    /// The reply to a command.
+    /// Sends a command and returns its reply.
     pub(super) fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
         self.call_for(command, MOST_BYTES)
     }
 
-    /// The reply, of at most `bytes`, to a command.
+    /// Sends a command and returns its reply, of at most `bytes`.
     pub(super) fn call_for(&mut self, command: &Cmd, bytes: u64) -> Result<Value, LinkError> {
         self.send(&command.get_packed_command())?;
         self.receive_at_most(bytes)
     }
 }
 
-/// A command on its way.
+/// A command that waits for its reply.
 #[derive(Debug)]
 pub(super) struct Request {
     /// The slot of its key.
     pub(super) slot: u16,
-    /// The command as bytes of the protocol.
+    /// The command in the encoding of the protocol.
     pub(super) command: Vec<u8>,
-    /// Bytes that the reply may have.
+    /// The most bytes of the reply.
     pub(super) most_bytes: u64,
-    /// It was sent before, and the reply did not come: it may have been done already.
+    /// The command was sent, and its reply was lost: it may have been executed already.
     pub(super) in_doubt: bool,
-    /// It was sent before, and not done: later ones may have overtaken it.
+    /// The command was sent and not executed: later ones may have overtaken it.
     pub(super) was_refused: bool,
-    /// Where its keys begin among its words, if of equal keys the first one is to get a 1.
+    /// The position of the first key among the arguments, if the first of equal keys must get the 1.
     pub(super) first_key: Option<usize>,
-    /// Where to find the key while it is moving.
+    /// The node that has the key while its slot moves.
     pub(super) asked_at: Option<Node>,
     pub(super) is_sent: bool,
-    /// The reply, or why it was refused.
+    /// The reply, or why the server refused the command.
     pub(super) reply: Option<Result<Value, String>>,
 }
 
@@ -447,7 +447,7 @@ impl Request {
         self.reply.is_none() && !self.is_sent
     }
 
-    /// Its keys, if it matters which of them comes first.
+    /// The keys, if the order of equal keys matters.
     pub(super) fn keys(&self) -> Vec<Vec<u8>> {
         let Some(first) = self.first_key else { return Vec::new() };
         let Ok(Value::Array(words)) = redis::parse_redis_value(&self.command) else {
@@ -457,7 +457,7 @@ impl Request {
         words.into_iter().skip(first).filter_map(word).collect()
     }
 
-    /// The numbers of its reply.
+    /// The numbers of the reply.
     pub(super) fn numbers(&mut self) -> &mut [Value] {
         match &mut self.reply {
             Some(Ok(Value::Array(numbers))) => numbers,
@@ -465,14 +465,14 @@ impl Request {
         }
     }
 
-    /// The connection was lost before the reply came.
+    /// Records that the connection was lost before the reply arrived.
     pub(super) fn lose(&mut self) {
         self.in_doubt = true;
         self.is_sent = false;
         self.asked_at = None;
     }
 
-    /// The reply, or why it was refused.
+    /// Receives the reply, or why the server refused the command.
     pub(super) fn receive(
         &self,
         connection: &mut Connection,
@@ -484,11 +484,11 @@ impl Request {
         if let Err(error @ LinkError::Lost(_)) = may_ask {
             return Err(error);
         }
-        // It comes whether ASKING was refused or not.
+        // The reply arrives whether ASKING was refused or not.
         match connection.receive_at_most(self.most_bytes) {
             Ok(reply) => Ok(Ok(reply)),
             Err(LinkError::Refused(text)) => Ok(Err(text)),
-            // That ASKING was refused is why another node is named.
+            // A refused ASKING explains the redirection.
             Err(LinkError::Moved) => Err(may_ask.err().unwrap_or(LinkError::Moved)),
             Err(error) => Err(error),
         }

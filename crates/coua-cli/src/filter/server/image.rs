@@ -1,8 +1,8 @@
-//! A whole filter from a server and to it: `coua pull` and `coua push`, and a filter as the module keeps it.
+//! Whole filters to and from a server: `coua pull` and `coua push`, and the module's representation of a filter.
 //!
-//! CF.SCANDUMP answers an image, and CF.LOADCHUNK takes one.
-//! The module's own `image.rs` describes the layout. A head tells the hash and its key. The filter follows
-//! as in a file (docs/format.md), or, while it has few items, their hashes.
+//! CF.SCANDUMP returns an image, and CF.LOADCHUNK loads one. The module's own `image.rs` describes the layout. A head
+//! gives the hash function and its key. Then follows the filter as in a file (docs/format.md), or, while it has few
+//! items, a list of their hashes.
 
 use super::address::Address;
 use super::remote_filter::{RemoteFilter, request};
@@ -13,8 +13,8 @@ use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
 use redis::Value;
 use std::{fmt, io};
 
-/// A dump in one command: the server does nothing else meanwhile, so that all of it is of one moment. Numbers
-/// are written out because those of Lua are not integers.
+/// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are
+/// written out because Lua's are not integers.
 const SCRIPT: &str = "local chunks, at = {}, 0 \
     repeat \
       local answer = redis.call('CF.SCANDUMP', KEYS[1], string.format('%.0f', at)) \
@@ -23,11 +23,12 @@ const SCRIPT: &str = "local chunks, at = {}, 0 \
     until at == 0 \
     return chunks";
 
-/// Bytes by which a dump may be longer than the memory that the server says the filter takes: it may have
-/// grown since, and a dump has padding.
+/// How many bytes longer a dump may be than the memory that the server reports for the filter: it may have grown since,
+/// and a dump has padding.
 const MARGIN: u64 = 64 << 20;
 
-/// All items of the filter, and how its keys are made. Each shard is of one moment, and no two need be of the same.
+/// Reads all items of the filter, and how its keys are made. Each shard is consistent, but different shards may be read
+/// at different moments.
 pub(crate) fn pull(
     address: &Address,
     verbosity: Verbosity,
@@ -69,7 +70,7 @@ impl RemoteFilter {
     }
 }
 
-/// Bytes of a command: servers may be set to refuse longer ones than 1 MiB.
+/// Bytes per command: a server's limit may be as low as 1 MiB.
 const CHUNK: usize = 512 << 10;
 
 const LAST_SEEN: &str = "cannot hold a filter with --window-by last: on a server a record's age counts from when it was \
@@ -77,7 +78,7 @@ const LAST_SEEN: &str = "cannot hold a filter with --window-by last: on a server
 const NO_SHARDS: &str = "a filter file cannot be spread over shards, because it holds hashes, not items; drop \
                          ?shards=N";
 
-/// Creates the key. Other clients get errors about it until all of it is there.
+/// Creates the key. Other clients get errors about it until it is complete.
 pub(crate) fn push(
     pushed: &Generations,
     keys: Option<&KeySpec>,
@@ -115,7 +116,7 @@ const PERHAPS: &str = "the connection was lost at the first chunk, which may exi
                        again";
 const THERE: &str = "the key exists already; use another name, or delete it (DEL)";
 
-/// Why a chunk was not taken.
+/// Why a chunk was refused.
 struct ChunkError {
     reason: String,
     in_doubt: bool,
@@ -142,7 +143,7 @@ impl RemoteFilter {
         })
     }
 
-    /// Takes away what this run has begun.
+    /// Removes an incomplete key of this run.
     fn remove_begun(&mut self) -> Result<()> {
         let key = self.keys().remove(0);
         self.run(vec![request(&key, redis::cmd("DEL").arg(&key))]).map(drop)
@@ -156,25 +157,25 @@ const HEAD: usize = 64;
 const FILTER: u32 = 1;
 const FEW: u32 = 3;
 const WINDOW: u32 = 4;
-/// How keys are hashed.
+/// The hash function.
 const XXH3: u32 = 1;
 const SIPHASH_1_3: u32 = 2;
-/// BUCKETSIZE and MAXITERATIONS of a filter for which nothing else was said.
+/// The defaults of BUCKETSIZE and MAXITERATIONS.
 const HINTS: [u32; 2] = [2, 20];
-/// Where the head has EXPANSION: 0 if the filter does not grow.
+/// The position of EXPANSION in the head: 0 if the filter does not grow.
 const EXPANSION_AT: usize = 40;
-/// And the bytes of notes behind it.
+/// The position of the length of the notes in the head.
 const NOTES_AT: usize = 44;
-/// Bytes that all notes may have.
+/// The most bytes of all notes.
 const MOST_NOTES: usize = 4096;
-/// Bytes before the hashes of few items.
+/// Bytes before the list of hashes.
 const FEW_FRONT: usize = 16;
 
 const OF_REDISBLOOM: &str = "the filter has RedisBloom's layout, which does not store whole hashes; only filters \
                              created by Coua's module can be pulled";
 const NO_IMAGE: &str = "the server sent a filter in a format that this version does not know";
 
-/// The filter in an image.
+/// Decodes the filter in an image.
 fn decode(bytes: &[u8]) -> Result<Generations, String> {
     if bytes.len() < HEAD || &bytes[..8] != MAGIC {
         return Err(OF_REDISBLOOM.to_owned());
@@ -202,7 +203,7 @@ fn decode(bytes: &[u8]) -> Result<Generations, String> {
     }
 }
 
-/// The filter of few items.
+/// Decodes a filter stored as a list of hashes.
 fn few(body: &[u8], key: [u8; 16], when_full: WhenFull) -> Option<Generations> {
     let end = body.len().checked_sub(size_of::<u64>())?;
     if end < FEW_FRONT || checksum(&body[..end]).to_le_bytes() != body[end..] {
@@ -218,8 +219,8 @@ fn few(body: &[u8], key: [u8; 16], when_full: WhenFull) -> Option<Generations> {
     Some(filter.into())
 }
 
-/// The smallest hash with the same first bits, of each of `count` hashes: the module's `sorted_hashes.rs` says how they
-/// lie in words.
+/// The smallest hash with the same first bits, for each of `count` hashes; the module's `sorted_hashes.rs` describes
+/// their encoding.
 fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
     let high = count.next_power_of_two().ilog2().max(1).min(bits);
     let low = Some(bits - high).filter(|_| (8..=u64::BITS).contains(&bits))?;
@@ -241,7 +242,7 @@ fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
     Some(hashes)
 }
 
-/// The image of a filter.
+/// Encodes a filter as an image.
 fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
     let notes = keys.map_or_else(Vec::new, |keys| note(KeySpec::NOTE.as_bytes(), &keys.to_note()));
     if notes.len() > MOST_NOTES {
@@ -259,7 +260,7 @@ fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
             key[..8].copy_from_slice(&seed.to_le_bytes());
             XXH3
         }
-        // A later version's.
+        // A kind of a later version.
         _ => return Err(io::ErrorKind::Unsupported.into()),
     };
     // Generations grow.
@@ -281,7 +282,7 @@ fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A note in an image.
+/// Encodes a note for an image.
 fn note(name: &[u8], note: &[u8]) -> Vec<u8> {
     let lengths = [name, note].map(|part| (part.len().min(MOST_NOTES) as u16).to_le_bytes());
     [lengths.as_flattened(), name, note].concat()

@@ -1,11 +1,11 @@
-//! Coua filters on a server or cluster of Valkey or Redis, with the module coua: asked about many keys at once,
-//! created, described, and transferred as a whole.
+//! Filters on a server or cluster of Valkey or Redis with the module coua: looked up and changed in batches, created,
+//! described, and transferred as a whole.
 //!
-//! A filter is one key of the server, or spread over shards. An [`Address`] leads to the nodes of a `cluster` with a
-//! `connection` to each, which has limits; the `request_queue` brings each request there and its reply back, through
-//! lost connections, and `reorder` mends answers in the wrong order; `module_commands` puts operations on keys into
-//! commands. The [`ServerFilter`] of a run stands above the `remote_filter`. [`pull`] and [`push`] transfer a whole
-//! filter as an `image`.
+//! A filter is one key of the server, or one per shard. An [`Address`] leads to the nodes of a `cluster` with a
+//! `connection` to each, which has limits. The `request_queue` sends each request to its node and returns the reply,
+//! despite lost connections; `reorder` corrects answers in the wrong order. `module_commands` encodes operations on
+//! keys as commands. The [`ServerFilter`] of a run is built on the `remote_filter`. [`pull`] and [`push`] transfer a
+//! whole filter as an `image`.
 
 pub(crate) mod address;
 mod cluster;

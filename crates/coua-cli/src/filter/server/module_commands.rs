@@ -1,4 +1,4 @@
-//! What the module's commands say: operations on keys, many in one command and each shard's by themselves; and CF.INFO.
+//! The module's commands: operations on keys, in batches per shard; and CF.INFO.
 
 use super::cluster::Shards;
 use crate::key::{BlockKeys, KeySpec};
@@ -7,31 +7,31 @@ use coua::window::{Clock, Window};
 use redis::{Cmd, FromRedisValue, Value};
 use std::fmt::Display;
 
-/// Keys in a command: enough to make its overhead small, and few enough not to hold up others.
+/// The most keys in a command: enough to make its overhead small, few enough not to delay other clients.
 const MOST_KEYS: usize = 512;
-/// Bytes of keys in a command, unless one key has more.
+/// The most bytes of keys in a command; a longer key has a command of its own.
 const MOST_BYTES: usize = 1 << 20;
-/// Longer items are refused by the servers, unless they are told otherwise.
+/// Servers refuse longer items by default.
 pub(super) const LONGEST_KEY: usize = 512 << 20;
 
-/// What is to be done with keys.
+/// An operation on keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Insert what is not there: 1, or 0 if it is.
+    /// Insert absent keys: 1, or 0 if present.
     InsertNew,
     /// Insert one more copy: 1.
     Insert,
-    /// Take a copy away: 1, or 0 if there is none.
+    /// Remove a copy: 1, or 0 if there is none.
     Remove,
-    /// 1 if it is there, else 0.
+    /// 1 if present, else 0.
     Contains,
-    /// How many copies there are.
+    /// The number of copies.
     Count,
 }
 
 impl Operation {
-    /// The command's name, and the arguments between the filter's key and the keys. A filter is never created on the way: it would be
-    /// one of the server's choice.
+    /// The command's name, and the arguments between the filter's key and the keys. They never let the server create a
+    /// filter, because it would have the server's defaults.
     fn arguments(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::InsertNew => ("CF.INSERTNX", &["NOCREATE", "ITEMS"]),
@@ -43,20 +43,19 @@ impl Operation {
     }
 }
 
-/// What a server answers about a key that it has no room for.
+/// The answer for a key for which the filter has no room.
 pub(super) const FULL: i64 = -1;
-/// What it answers about one that it has.
+/// The answer for a key that is present.
 pub(super) const ALREADY_THERE: i64 = 0;
 
 impl Operation {
-    /// Where the keys begin among the arguments of the command, if of equal keys the first one gets a 1, and the
-    /// others may get none.
+    /// The position of the first key among the arguments, if equal keys may get different answers: a 1 for the first.
     pub(super) fn first_key(self) -> Option<usize> {
         let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
         goes_to_the_first.then(|| 2 + self.arguments().1.len())
     }
 
-    /// Whether a server may answer so.
+    /// Whether `number` is a possible answer.
     pub(super) fn allows(self, number: i64) -> bool {
         match self {
             Self::InsertNew => (FULL..=1).contains(&number),
@@ -67,16 +66,16 @@ impl Operation {
     }
 }
 
-/// What is known about one key.
+/// The answer for one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyAnswer {
-    /// The server's number; none if it gave none.
+    /// The server's number; `None` if it sent none.
     pub(super) number: Option<i64>,
-    /// The operation was put twice, because the first answer was lost: it may have been done twice.
+    /// The operation was sent twice, because the first reply was lost: it may have been executed twice.
     pub(super) in_doubt: bool,
 }
 
-/// Keys of one shard that go in one command.
+/// The keys of one shard in one command.
 #[derive(Debug)]
 pub(super) struct KeyBatch {
     pub(super) shard: usize,
@@ -85,7 +84,7 @@ pub(super) struct KeyBatch {
 }
 
 impl KeyBatch {
-    /// Keys by shard, in their order.
+    /// Batches of keys by shard, in their order.
     pub(super) fn of(keys: &BlockKeys, shards: &Shards) -> Vec<Self> {
         let mut done = Vec::new();
         let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
@@ -124,38 +123,38 @@ fn nth_key(keys: &BlockKeys, nth: usize) -> &[u8] {
 /// All shards of a filter together.
 #[derive(Debug, Default)]
 pub(super) struct Description {
-    /// How many there are.
+    /// The number of shards.
     pub(super) shards: u64,
-    /// Items in all of them, every copy counted.
+    /// Items in all shards, every copy counted.
     pub(super) items: u64,
     /// Items that were removed.
     pub(super) deleted: u64,
-    /// Memory of all of them.
+    /// Memory of all shards.
     pub(super) memory_bytes: u64,
     /// Slots of all buckets.
     pub(super) slots: u64,
     /// Slots in use, 0 to 1.
     pub(super) load: Option<f64>,
-    /// The fewest of any shard.
+    /// The lowest value of any shard.
     pub(super) hash_bits: Option<f64>,
-    /// Now, for a key that was never added.
+    /// The current rate, for a key that was never added.
     pub(super) false_positive_rate: Option<f64>,
-    /// It never grows.
+    /// The filter never grows.
     pub(super) is_fixed: bool,
     /// Items of the emptiest shard.
     pub(super) fewest_items: u64,
     /// Items of the fullest shard.
     pub(super) most_items: u64,
-    /// Of each shard, if they forget; they all have the same.
+    /// The window of each shard, if they have one; it is the same for all.
     pub(super) window: Option<Window>,
     /// A shard has the layout of `RedisBloom`.
     pub(super) is_of_redisbloom: bool,
-    /// The note about its keys, which the first shard has.
+    /// The note about the keys, from the first shard.
     pub(super) key_note: Option<Vec<u8>>,
 }
 
 impl Description {
-    /// Of the replies of all shards; none if one of them lacks what every filter has.
+    /// Combines the replies of all shards; `None` if one of them lacks a field that every filter has.
     pub(super) fn of(shards: &[Value]) -> Option<Self> {
         let mut all = Self { fewest_items: u64::MAX, ..Self::default() };
         let (mut used, mut rates) = (Some(0.0), Some(0.0));
@@ -165,7 +164,7 @@ impl Description {
             let items = number("Number of items inserted")?;
             let slots = number("Number of buckets")?.checked_mul(number("Bucket size")?)?;
             all.shards += 1;
-            // A server may say anything.
+            // A server may send any number.
             all.items = all.items.checked_add(items)?;
             all.deleted = all.deleted.checked_add(number("Number of items deleted")?)?;
             all.memory_bytes = all.memory_bytes.checked_add(number("Size")?)?;
@@ -183,23 +182,23 @@ impl Description {
         all.window = shards.first().and_then(window);
         all.key_note = shards.first().and_then(|shard| note(shard, KeySpec::NOTE));
         all.load = used.map(|used| used / all.slots.max(1) as f64);
-        // A key that was never added is asked of one shard only.
+        // A lookup of a key that was never added goes to one shard only.
         all.false_positive_rate = rates.map(|rates| rates / shards.len().max(1) as f64);
         Some(all)
     }
 
-    /// How its keys are made, if the server keeps that.
+    /// How the filter's keys are made, if the server has a note of it.
     pub(super) fn key_spec(&self, filter: impl Display) -> Result<Option<KeySpec>> {
         self.key_note.as_deref().map(|note| KeySpec::of_note(note, filter)).transpose()
     }
 
-    /// As `--when-full` names it.
+    /// The value of `--when-full`.
     pub(super) fn when_full(&self) -> &'static str {
         if self.is_fixed { "error" } else { "exceed" }
     }
 }
 
-/// The window of a shard, if it forgets.
+/// The window of a shard, if it has one.
 pub(super) fn window(shard: &Value) -> Option<Window> {
     let number = |name| field(shard, name).and_then(whole);
     let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
@@ -209,7 +208,7 @@ pub(super) fn window(shard: &Value) -> Option<Window> {
     Window::new(clock, length, generations).ok()
 }
 
-/// The note of this name.
+/// The note with the name `wanted`.
 fn note(shard: &Value, wanted: &str) -> Option<Vec<u8>> {
     let notes = Vec::<Vec<u8>>::from_redis_value_ref(field(shard, "Notes")?).ok()?;
     let found = notes.chunks_exact(2).find(|note| note[0] == wanted.as_bytes())?;

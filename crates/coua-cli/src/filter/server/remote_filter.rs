@@ -1,4 +1,4 @@
-//! A filter on a server: opened, created (also when several processes do so at once), asked about keys, described.
+//! A filter on a server: opened, created (also by several processes at once), looked up, changed and described.
 
 use super::address::Address;
 use super::cluster::{Shards, key, slot};
@@ -16,11 +16,11 @@ use std::{mem, slice, thread};
 pub(super) struct RemoteFilter {
     queue: RequestQueue,
     shards: Shards,
-    /// Keys about which was asked twice.
+    /// The number of keys that were sent twice.
     in_doubt: u64,
 }
 
-/// An operation on its way.
+/// An operation that waits for its replies.
 #[derive(Debug)]
 pub(super) struct Pending {
     operation: Operation,
@@ -30,7 +30,7 @@ pub(super) struct Pending {
 }
 
 impl RemoteFilter {
-    /// The filter that is there.
+    /// Opens an existing filter.
     pub(super) fn open(address: &Address, verbosity: Verbosity) -> Result<(Self, Description)> {
         let mut filter = Self::connect(address, verbosity)?;
         match filter.describe()? {
@@ -48,12 +48,12 @@ impl RemoteFilter {
         Ok(Self { queue, shards, in_doubt: 0 })
     }
 
-    /// Whether the answers to what is on its way are in doubt.
+    /// Whether any pending operation was sent twice.
     pub(super) fn has_doubts(&self) -> bool {
         self.queue.has_doubts()
     }
 
-    /// About how many keys was asked twice.
+    /// The number of keys that were sent twice.
     pub(super) fn in_doubt(&self) -> u64 {
         self.in_doubt
     }
@@ -68,7 +68,7 @@ impl RemoteFilter {
         self.queue.address.to_string()
     }
 
-    /// How many keys of the server it is spread over.
+    /// The number of the filter's keys on the server.
     pub(super) fn shards(&self) -> usize {
         self.shards.len()
     }
@@ -78,7 +78,7 @@ impl RemoteFilter {
         self.shards.keys().to_vec()
     }
 
-    /// What the server tells of all shards; none if the filter is not there.
+    /// Combines CF.INFO of all shards; `None` if the filter does not exist.
     pub(super) fn describe(&mut self) -> Result<Option<Description>> {
         let mut found = self.look_for_all()?;
         self.refuse_other_shards(&found)?;
@@ -99,7 +99,7 @@ impl RemoteFilter {
         described.map(Some).ok_or_else(|| self.failure("unexpected reply to CF.INFO"))
     }
 
-    /// Returns an error if the shards do not all forget alike.
+    /// Returns an error if the shards have different windows.
     fn refuse_other_windows(&self, found: &[Value]) -> Result<()> {
         let differs = |shard: &Value| window(shard) != window(&found[0]);
         let Some(other) = found.iter().position(differs) else { return Ok(()) };
@@ -111,8 +111,8 @@ impl RemoteFilter {
         Err(self.failure(&reason))
     }
 
-    /// What CF.INFO answers for each shard, for the key that there would be if there were more of them, and,
-    /// unless it is the only shard, for the name alone.
+    /// The replies to CF.INFO for each shard, for the key that one more shard would have, and, unless there is only one
+    /// shard, for the name alone.
     fn look_for_all(&mut self) -> Result<Vec<Option<Value>>> {
         let Address { name, shards, .. } = &self.queue.address;
         let beyond = key(name, shards.unwrap_or(0));
@@ -127,7 +127,7 @@ impl RemoteFilter {
             found.push(match request.reply {
                 Some(Ok(fields)) => Some(fields),
                 Some(Err(text)) if text == "not found" => None,
-                // What is no filter is not in the way, nor what this user may not ask about.
+                // A key that is not a filter does no harm, nor does one that this user may not read.
                 Some(Err(text)) if !is_shard && is_not_ours(&text) => None,
                 Some(Err(text)) if text.starts_with("NOPERM") => {
                     return Err(self.failure(&format!("{text} (key {key})")));
@@ -139,7 +139,7 @@ impl RemoteFilter {
         Ok(found)
     }
 
-    /// Refuses a filter of the same name that has other shards than the address says.
+    /// Returns an error if a filter of the same name has another number of shards than the address says.
     fn refuse_other_shards(&self, found: &[Option<Value>]) -> Result<()> {
         let Address { name, shards, .. } = &self.queue.address;
         let has = |place: usize| found.get(place).is_some_and(Option::is_some);
@@ -167,8 +167,8 @@ impl RemoteFilter {
         Err(self.failure(&reason))
     }
 
-    /// Keeps a note with the first shard, unless it has one of this name: whether it was the first. Or why it cannot, in
-    /// the server's words.
+    /// Stores a note with the first shard, unless it has one of this name. Returns whether it was stored, or the
+    /// server's error text.
     pub(super) fn keep_note(&mut self, name: &str, note: &[u8]) -> Result<Result<bool, String>> {
         let key = &self.shards.keys()[0];
         let command = redis::cmd("CF.NOTE").arg(key).arg(name).arg(note).arg("NX").to_owned();
@@ -177,7 +177,8 @@ impl RemoteFilter {
         Ok(reply.map_or(Ok(false), |reply| reply.map(|reply| reply != Value::Nil)))
     }
 
-    /// Asks about keys; [`answers`](Self::answers) gives the answers later, in the order of the operations.
+    /// Sends an operation on keys; [`answers`](Self::answers) returns the answers later, in the order of the
+    /// operations.
     pub(super) fn ask(&mut self, operation: Operation, keys: &BlockKeys) -> Pending {
         let is_too_long = keys.contents.iter().any(|key| key.len() > LONGEST_KEY);
         let batches = if is_too_long { Vec::new() } else { KeyBatch::of(keys, &self.shards) };
@@ -192,7 +193,7 @@ impl RemoteFilter {
         Pending { operation, batches, keys: keys.hashes.len(), is_too_long }
     }
 
-    /// The answers, as long as there is hope of one. If there is none for some of the keys, tells why.
+    /// Waits for the answers. Returns an error too if some keys will get none.
     pub(super) fn answers(&mut self, asked: Pending) -> (Vec<KeyAnswer>, Result<()>) {
         let Pending { operation, batches, keys, is_too_long } = asked;
         let mut answers = vec![KeyAnswer::default(); keys];
@@ -219,7 +220,7 @@ impl RemoteFilter {
         (answers, result)
     }
 
-    /// Has requests done while no operation is open.
+    /// Executes requests while no operation is pending.
     pub(super) fn run(&mut self, requests: Vec<Request>) -> Result<Vec<Request>> {
         let count = requests.len();
         self.queue.post(requests);
@@ -233,7 +234,7 @@ impl RemoteFilter {
     }
 }
 
-/// Whether a server refuses a key because of its value, or to this user.
+/// Whether the server refuses a key because of its type, or for this user.
 fn is_not_ours(refusal: &str) -> bool {
     ["WRONGTYPE", "NOPERM"].iter().any(|code| refusal.starts_with(code))
 }
@@ -241,7 +242,7 @@ fn is_not_ours(refusal: &str) -> bool {
 pub(super) const GONE: &str =
     "the filter is gone from the server: it was deleted, or the server lost its data";
 
-/// The numbers of a reply; none if there was no reply.
+/// The numbers of a reply; `None` if there was no reply.
 fn numbers(
     reply: Option<Result<Value, String>>,
     operation: Operation,
@@ -262,12 +263,12 @@ pub(super) fn request(key: &str, command: &Cmd) -> Request {
     Request::new(slot(key), command.get_packed_command())
 }
 
-/// How long another process may take to create the shards of a filter, and how often is looked for them.
+/// How long another process may take to create the shards of a filter, and the pause between checks.
 const CREATION: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl RemoteFilter {
-    /// The filter that is there; or a new one, for which `arguments` makes CF.RESERVE's arguments for each shard.
+    /// Opens the filter, or creates it; `arguments` returns the arguments of CF.RESERVE for each shard.
     pub(super) fn open_or_create(
         address: &Address,
         arguments: impl FnOnce(u64) -> Result<Vec<String>>,
@@ -278,16 +279,16 @@ impl RemoteFilter {
             return Ok((filter, description));
         }
         filter.create(arguments(filter.shards() as u64)?)?;
-        // Another process may have created it at the same time, and otherwise.
+        // Another process may have created it at the same time with other options.
         let description = filter.describe()?;
         let description = description.ok_or_else(|| filter.failure(GONE))?;
         Ok((filter, description))
     }
 
-    /// Creates the shards that are missing. The first one comes last: where it is, all are.
+    /// Creates the missing shards. The first one is created last: if it exists, all do.
     ///
-    /// All have the same secret key of their hash, so that they can be merged. Of processes that do this at
-    /// once, the one that creates the last shard creates the others too, unless it dies on the way.
+    /// All have the same secret hash key, so they can be merged. If several processes do this at once, the one that
+    /// creates the last shard creates the others too, unless it dies meanwhile.
     fn create(&mut self, mut arguments: Vec<String>) -> Result<()> {
         let keys = self.keys();
         let Some((first, others)) = keys.split_first() else { return Ok(()) };
@@ -301,7 +302,7 @@ impl RemoteFilter {
         self.reserve(slice::from_ref(first), &arguments).map(drop)
     }
 
-    /// Creates keys; tells whether none of them was there.
+    /// Creates keys; returns whether all of them are new.
     fn reserve(&mut self, keys: &[String], arguments: &[String]) -> Result<bool> {
         let reserve = |key: &String| request(key, redis::cmd("CF.RESERVE").arg(key).arg(arguments));
         let mut are_new = true;
@@ -315,7 +316,7 @@ impl RemoteFilter {
         Ok(are_new)
     }
 
-    /// Whether another process completes the filter within a moment.
+    /// Whether another process completes the filter within [`CREATION`].
     fn appears(&mut self) -> Result<bool> {
         let until = Instant::now() + CREATION;
         while Instant::now() < until {
@@ -327,7 +328,7 @@ impl RemoteFilter {
         Ok(false)
     }
 
-    /// A secret key, as CF.RESERVE takes it.
+    /// A random secret key in the form that CF.RESERVE accepts.
     fn seed(&self) -> Result<String> {
         let mut key = [0; 16];
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);

@@ -1,11 +1,11 @@
-//! Commands in pipelines to all nodes at once, sent again until they are answered.
+//! Pipelines of commands to all nodes at once, with retries.
 //!
-//! Requests are posted, which sends them, and taken later, in the same order, when their replies have
-//! come: in between there is time to post others.
+//! Requests are posted, which sends them, and taken later in the same order, when their replies have arrived; meanwhile
+//! others can be posted.
 //!
-//! One that is refused for now, or has to go to another node, is sent again, and done after those that were sent after
-//! it: these have overtaken it. Of equal keys the first one is to get the 1 ("inserted", "removed"), and the server has
-//! given it to a later one. So the answers are put in the order of the requests.
+//! A request that is refused for now, or that another node must execute, is sent again and may be executed after later
+//! requests, which have then overtaken it. The first of equal keys must get the 1 ("inserted", "removed"), but the
+//! server gave it to a later one. So the answers are put in the order of the requests.
 
 use super::address::Address;
 use super::cluster::Nodes;
@@ -16,26 +16,26 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
-/// Pauses between trials: the first, and the longest.
+/// The first and the longest pause between attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// How long nodes may send the program from one to the other, however impatient it is.
+/// How long nodes may redirect the program to each other, even with a shorter `retry`.
 const MOVING: Duration = Duration::from_secs(5);
 
-/// The servers, and what is on the way to them.
+/// The servers, and the requests to them.
 #[derive(Debug)]
 pub(super) struct RequestQueue {
     pub(super) address: Address,
     nodes: Nodes,
-    /// All that were posted and not taken.
+    /// All requests that were posted and not taken.
     requests: VecDeque<Request>,
-    /// How many were taken before: the number of the first request.
+    /// The number of requests taken before, which is the number of the first one.
     taken: u64,
-    /// The numbers of the requests that each node has still to answer, in the order of their sending.
+    /// The numbers of the requests that each node has still to answer, in the order of sending.
     sent: HashMap<Node, VecDeque<u64>>,
-    /// What went wrong when requests were posted.
+    /// The error of posting requests.
     error: Option<LinkError>,
-    /// Why there is no hope any more.
+    /// Why no more attempts are made.
     gave_up: Option<String>,
     verbosity: Verbosity,
     /// How often connections were lost.
@@ -58,8 +58,8 @@ impl RequestQueue {
         })
     }
 
-    /// Sends requests. Whatever goes wrong is found out, and mended, when they are taken: then the answers
-    /// are as if those for the same key had been done in their order.
+    /// Sends requests. Errors are handled when the requests are taken: then the answers are as if requests for the same
+    /// key had been executed in their order.
     pub(super) fn post(&mut self, requests: impl IntoIterator<Item = Request>) {
         self.requests.extend(requests);
         if self.gave_up.is_none() {
@@ -67,8 +67,7 @@ impl RequestQueue {
         }
     }
 
-    /// The next `count` requests, each answered or refused; or why this gave up, with some of them
-    /// neither.
+    /// Takes the next `count` requests, each answered or refused; or says why this gave up, with some of them neither.
     pub(super) fn take(&mut self, count: usize) -> (Vec<Request>, Result<(), String>) {
         let result = self.wait_for(count);
         self.taken += count as u64;
@@ -93,20 +92,20 @@ impl RequestQueue {
             }
             self.be_patient(&error, since.unwrap_or_else(Instant::now).elapsed())
                 .inspect_err(|reason| self.gave_up = Some(reason.clone()))?;
-            // A key that has only moved is found at once.
+            // A key that has moved is retried without a pause.
             if !matches!(error, LinkError::Ask(_) | LinkError::Moved) || !progressed {
                 thread::sleep(pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
             if !matches!(error, LinkError::Ask(_)) {
-                // If no node answers now, one may after the next pause.
+                // If no node replies now, one may after the next pause.
                 self.nodes.learn().ok();
             }
         }
         Ok(())
     }
 
-    /// Whether some are in doubt.
+    /// Whether any request is in doubt.
     pub(super) fn has_doubts(&self) -> bool {
         self.requests.iter().any(|request| request.in_doubt)
     }
@@ -126,7 +125,7 @@ impl RequestQueue {
     fn be_patient(&self, error: &LinkError, waited: Duration) -> Result<(), String> {
         let patience = match error {
             LinkError::Refused(text) => return Err(text.clone()),
-            // No server is away.
+            // All servers reply.
             LinkError::Moved | LinkError::Ask(_) => self.address.patience.max(MOVING),
             LinkError::Lost(_) | LinkError::NotNow(_) => self.address.patience,
         };
@@ -139,8 +138,8 @@ impl RequestQueue {
         Ok(())
     }
 
-    /// Sends what waits, and receives until the first `count` requests have their replies. After an error
-    /// nothing is on the way any more.
+    /// Sends the waiting requests, and receives until the first `count` requests have their replies. After an error no
+    /// request is pending.
     fn round(&mut self, count: usize) -> Result<(), LinkError> {
         let mut result = self.error.take().map_or_else(|| self.send_waiting(), Err);
         while result.is_ok()
@@ -158,7 +157,7 @@ impl RequestQueue {
         result
     }
 
-    /// Who has to answer the first of the first `count` requests without a reply.
+    /// The node of the first unanswered request among the first `count`.
     fn node_of_first(&self, count: usize) -> Option<Node> {
         let place = self.requests.iter().take(count).position(|request| request.reply.is_none())?;
         let number = self.taken + place as u64;
@@ -166,7 +165,7 @@ impl RequestQueue {
         self.sent.iter().find(has_it).map(|(node, _)| node.clone())
     }
 
-    /// Sends all requests that were not sent, or to be sent again, to all nodes. Returns the last error.
+    /// Sends all waiting requests, first or again, to all nodes. Returns the last error.
     fn send_waiting(&mut self) -> Result<(), LinkError> {
         let mut result = Ok(());
         for (node, numbers) in self.waiting_by_node(&mut result) {
@@ -177,8 +176,8 @@ impl RequestQueue {
         result
     }
 
-    /// What waits, and for whom. Behind a request that was refused nothing of its slot is sent until it is
-    /// answered: no more are to overtake it than those that were on the way.
+    /// The waiting requests by node. After a refused request, no other request of its slot is sent until it is
+    /// answered: only requests that were already sent may overtake it.
     fn waiting_by_node(&self, result: &mut Result<(), LinkError>) -> Vec<(Node, Vec<u64>)> {
         let mut by_node: Vec<(Node, Vec<u64>)> = Vec::new();
         let mut held = HashSet::new();
@@ -220,7 +219,7 @@ impl RequestQueue {
         let connection = match self.nodes.connection(node) {
             Ok(connection) => connection,
             Err(error) => {
-                // It has got nothing; who else may have the key is asked again.
+                // The node has received nothing; the cluster is asked again which node has the key.
                 for place in numbers.iter().map(request) {
                     self.requests[place].asked_at = None;
                 }
@@ -235,7 +234,7 @@ impl RequestQueue {
         sent.map_err(|error| self.lose(node, error))
     }
 
-    /// The connection is lost, and so are the replies to all that was sent over it.
+    /// Drops a lost connection; the replies to all requests sent over it are lost too.
     fn lose(&mut self, node: &Node, error: LinkError) -> LinkError {
         self.losses += 1;
         self.nodes.forget(node);
@@ -245,7 +244,7 @@ impl RequestQueue {
         error
     }
 
-    /// Receives the reply to the first request that this node has still to answer.
+    /// Receives the reply to the oldest request that this node has still to answer.
     fn receive(&mut self, node: &Node) -> Result<(), LinkError> {
         let Some(number) = self.sent.get(node).and_then(VecDeque::front) else { return Ok(()) };
         let place = (number - self.taken) as usize;
@@ -283,8 +282,8 @@ impl RequestQueue {
     }
 }
 
-/// Gives the request what `later` ones have got in its place. It was refused, and now is answered; what
-/// was sent after it and is answered has overtaken it.
+/// Moves the answers that `later` requests got in place of this one to it. It was refused first and is now answered;
+/// requests that were sent after it and are answered have overtaken it.
 fn fix_duplicates(request: &mut Request, later: &mut [Request]) {
     let has_keys = |other: &&mut Request| other.slot == request.slot && other.first_key.is_some();
     let mut later: Vec<&mut Request> = later.iter_mut().filter(has_keys).collect();
@@ -292,7 +291,7 @@ fn fix_duplicates(request: &mut Request, later: &mut [Request]) {
     if keys.is_empty() {
         return;
     }
-    // It may have been overtaken by one that was done, and whose answer was lost.
+    // It may have been overtaken by a request that was executed and whose reply was lost.
     request.in_doubt |= later.iter().any(|other| other.in_doubt);
     let mut without: HashMap<Vec<u8>, VecDeque<usize>> = HashMap::new();
     for (place, (key, number)) in keys.into_iter().zip(request.numbers()).enumerate() {

@@ -1,4 +1,4 @@
-//! How a new filter on a server is to be: the options of a filter file, in the arguments of CF.RESERVE.
+//! The options of a new filter on a server: those of a filter file, as arguments of CF.RESERVE.
 
 use super::address::Address;
 use super::module_commands::Description;
@@ -9,15 +9,15 @@ use coua::WhenFull;
 use coua::window::{AgeFrom, Clock, Window};
 use coua_store::{Difference, Requirements};
 
-/// Items that a shard has room for at first if nothing is said: it grows.
+/// The initial capacity of a shard if none is given; it grows.
 const FEW: u64 = 1024;
-/// What a server takes.
+/// The lowest capacity that a server accepts.
 const LEAST_CAPACITY: u64 = 4;
 const MOST_CAPACITY: u64 = 1 << 30;
 const FEWEST_BITS: f64 = 8.0;
 const MOST_BITS: f64 = 64.0;
 
-/// The filter that is wanted, if there is none yet.
+/// The options of the filter, if it does not exist yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReserveOptions<'a> {
     wanted: &'a Requirements,
@@ -25,7 +25,7 @@ pub(super) struct ReserveOptions<'a> {
 }
 
 impl<'a> ReserveOptions<'a> {
-    /// Returns an error for what a server cannot do.
+    /// Returns an error for options that a server does not support.
     pub(super) fn of(spec: &'a FilterSpec) -> Result<Self> {
         let wanted = &spec.wanted;
         let Requirements { capacity, rate, max_items, when_full, .. } = *wanted;
@@ -55,17 +55,17 @@ impl<'a> ReserveOptions<'a> {
         Ok(Self { wanted, window })
     }
 
-    /// Whether it never grows; none if nothing is said.
+    /// Whether the filter never grows; `None` if not given.
     fn is_fixed(&self) -> Option<bool> {
         self.wanted.when_full.map(|when_full| when_full == WhenFull::Refuse)
     }
 
-    /// Up to how many a rate must hold.
+    /// The number of items up to which a rate must hold.
     fn items(&self) -> u64 {
         self.wanted.max_items.or(self.wanted.capacity).unwrap_or(0)
     }
 
-    /// The arguments after the key of CF.RESERVE, for each of `shards` shards.
+    /// The arguments of CF.RESERVE after the key, for each of `shards` shards.
     pub(super) fn arguments(&self, shards: u64) -> Result<Vec<String>> {
         let Requirements { capacity, rate, hash_bits, .. } = *self.wanted;
         let is_fixed = self.is_fixed() == Some(true);
@@ -87,7 +87,7 @@ impl<'a> ReserveOptions<'a> {
             arguments.extend(["EXPANSION".to_owned(), "0".to_owned()]);
         }
         let (name, value) = match rate {
-            // Of a filter of fixed size the server knows best.
+            // For a filter of fixed size, the server chooses the bits.
             Some(rate) if is_fixed => ("ERROR", rate.to_string()),
             Some(rate) => ("HASHBITS", self.bits_for(rate, shards)?.to_string()),
             None => ("HASHBITS", hash_bits.map_or(MOST_BITS, f64::from).to_string()),
@@ -99,7 +99,7 @@ impl<'a> ReserveOptions<'a> {
         Ok(arguments)
     }
 
-    /// How many bits of every hash a rate needs.
+    /// The hash bits that a rate needs.
     fn bits_for(&self, rate: f64, shards: u64) -> Result<f64> {
         let share = self.items() as f64 / shards as f64;
         let bits = (share / rate).log2().ceil();
@@ -112,8 +112,7 @@ impl<'a> ReserveOptions<'a> {
         Ok(bits.max(FEWEST_BITS))
     }
 
-    /// The items of a shard. One that cannot grow has room for what chance may give it beyond its
-    /// share: four standard deviations.
+    /// The items of a shard. If it cannot grow, four standard deviations are added to its share.
     fn share(&self, all: u64, shards: u64) -> u64 {
         let share = all.div_ceil(shards);
         if self.is_fixed() == Some(true) && shards > 1 {
@@ -123,7 +122,7 @@ impl<'a> ReserveOptions<'a> {
         }
     }
 
-    /// Returns an error if the filter, which exists already, does not forget as wanted.
+    /// Returns an error if the existing filter does not have the requested window.
     fn agree_with_window(&self, found: &Description, name: &Address) -> Result<()> {
         let wanted = self.window.map(|window| share_of(window, found.shards));
         if wanted.is_none() || wanted == found.window {
@@ -139,7 +138,7 @@ impl<'a> ReserveOptions<'a> {
         Err(Failure::at(name, reason))
     }
 
-    /// Returns an error if the filter, which exists already, is not as wanted.
+    /// Returns an error if the existing filter does not have the requested options.
     pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<()> {
         let differs = |option: &'static str, found: String, wanted: String| {
             let difference = Difference { option, found, wanted };
@@ -154,7 +153,7 @@ impl<'a> ReserveOptions<'a> {
         match (self.wanted.rate, self.wanted.hash_bits) {
             (Some(rate), _) => {
                 let holds = self.items() as f64 / found.shards.max(1) as f64 / bits.exp2();
-                // A shard of fixed size was made for a little more than its share.
+                // A shard of fixed size was created for a little more than its share.
                 if holds > rate * 1.001 {
                     return differs("--rate", significant(holds), rate.to_string());
                 }
@@ -168,7 +167,7 @@ impl<'a> ReserveOptions<'a> {
     }
 }
 
-/// The window of a shard: of a number of items each remembers its share.
+/// The window of a shard: its share, if the window counts items.
 fn share_of(window: Window, shards: u64) -> Window {
     if window.clock() != Clock::Count {
         return window;

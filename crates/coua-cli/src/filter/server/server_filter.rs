@@ -1,9 +1,9 @@
 //! A filter on a server.
 //!
-//! What is inserted must not be lost from the output, whatever happens in between. The server records
-//! a key as seen before its line is written, because only so can several processes share a filter.
-//! Therefore what was recorded and could not be written is removed again; and a record whose answer was
-//! lost counts as new, since it is unknown whether this run has recorded it or an earlier one.
+//! The output must not lose what is inserted, whatever happens in between. The server records a key as seen before its
+//! line is written, because otherwise several processes could not share a filter. Therefore keys that were recorded and
+//! could not be written are removed again; and a record whose answer was lost counts as new, because it is unknown
+//! whether this run has recorded it or an earlier one.
 
 use super::address::Address;
 use super::module_commands::{ALREADY_THERE, FULL, KeyAnswer, Operation};
@@ -23,38 +23,37 @@ use serde_json::json;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Bytes of input about which may have been asked and not answered yet, unless one block has more. The
-/// promises about lost connections name them.
+/// The most bytes of input whose operations may be pending, unless one block has more. The documentation promises this
+/// limit for lost connections.
 const MOST_ASKED: usize = 1 << 20;
-/// How long what was recorded may wait to be surely in the output, and how many bytes of it.
+/// How long, and for how many bytes, recorded keys may wait for the output to be synced.
 const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
 const MOST_UNSYNCED: usize = 32 << 20;
 
-/// What is said of a filter that another module has made.
+/// A note about a filter that another module has created.
 const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` shows the rate); for \
      fewer, use a filter that coua creates";
 
-/// The filter, and the questions on their way to it.
+/// The filter, and the operations that wait for their answers.
 #[derive(Debug)]
 pub(crate) struct ServerFilter {
     filter: RemoteFilter,
     op: Op,
     verbosity: Verbosity,
     key_spec: Option<KeySpec>,
-    /// Why it can no longer be said how its keys are made.
+    /// Why the server can no longer store how the keys are made.
     has_keys: Option<&'static str>,
     items_before: u64,
     hash_bits: Option<f64>,
-    /// The questions that are open, in their order.
+    /// The pending operations, in their order.
     pending: VecDeque<Pending>,
-    /// Whether there was no room for a record, or the server has left some open: whatever comes first.
+    /// Why the rest is not done: no room for a record, or no answer from the server; the first of them.
     ended: Option<Ended>,
-    /// What was recorded after the record for which there was no room.
+    /// Keys recorded after the record for which there was no room.
     after_full: BlockKeys,
-    /// Keys that passed because it is unknown whether they were seen, since the last block of which, and
-    /// after which, all was known.
+    /// Keys that passed because it is unknown whether they were seen, since the last block without doubts.
     passed: HashSet<Vec<u8>>,
-    /// What is recorded, but perhaps not in the output.
+    /// Keys that are recorded, but perhaps not in the output.
     unsynced: BlockKeys,
     synced: Instant,
 }
@@ -105,7 +104,7 @@ impl ServerFilter {
         })
     }
 
-    /// Reports that the server will not know how the keys of this run are made, if that matters to later ones.
+    /// Reports that the server does not store how the keys of this run are made, if that matters to later runs.
     fn report_forgotten(&self, spec: &KeySpec, reason: &str) {
         let KeySpec { normalize, .. } = spec;
         if !normalize.does_nothing() {
@@ -116,7 +115,7 @@ impl ServerFilter {
         }
     }
 
-    /// Records what the server says of the keys.
+    /// Records the server's answers.
     fn record(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
         let is = |wanted: i64| move |answer: &&KeyAnswer| answer.number == Some(wanted);
         match self.op {
@@ -136,10 +135,10 @@ impl ServerFilter {
         }
     }
 
-    /// Decides which keys count as never seen.
+    /// Decides which keys count as new.
     ///
-    /// One that was there at the second asking may have been put there by the first, whose answer was
-    /// lost: it counts as new, once as long as answers are in doubt. So does what was not answered at all.
+    /// A key that was present at the second attempt may have been inserted by the first, whose answer was lost: it
+    /// counts as new, once while answers are in doubt. So does a key without an answer.
     fn classify(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
         let mut all_is_known = true;
         for (answer, (key, hash)) in given.iter().zip(keys.contents.iter().zip(&keys.hashes)) {
@@ -159,7 +158,7 @@ impl ServerFilter {
         }
     }
 
-    /// Records what may be in the filter from the `first` key on, to be removed again.
+    /// Records the keys from number `first` on that may be in the filter, to be removed again.
     fn record_after_full(&mut self, keys: &BlockKeys, given: &[KeyAnswer], first: usize) {
         let may_be_in = |answer: &KeyAnswer| match self.op {
             Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
@@ -171,12 +170,12 @@ impl ServerFilter {
         }
     }
 
-    /// How many of the repeats are expected to be new records. Without `items_now`, as many items are there as this run
-    /// has made of them.
+    /// How many of the repeats are expected to be new records. Without `items_now`, the filter is assumed to have
+    /// gained the new records of this run.
     fn expected(&self, answered: Answered, items_now: Option<u64>) -> Option<f64> {
         let bits = self.hash_bits?;
         let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
-        // Every new record met the items of its shard alone.
+        // Every new record was compared with the items of its shard alone.
         let shards = self.filter.shards() as u64;
         let items = [self.items_before, now].map(|items| items / shards);
         Some(collisions::among_repeats(answered, items, bits).into())
@@ -188,7 +187,7 @@ impl RunFilter for ServerFilter {
         self.filter.name()
     }
 
-    /// The default, by which its shards go: the server hashes by itself.
+    /// The default hasher, which selects the shard; the server hashes keys with its own.
     fn hasher(&self) -> KeyHasher {
         KeyHasher::default()
     }
@@ -201,8 +200,8 @@ impl RunFilter for ServerFilter {
         Ok(self.key_spec.clone())
     }
 
-    /// Where several processes say at once how keys are made, the first one is right. As others may be about to add
-    /// keys, a filter without items does not take another word.
+    /// If several processes set how keys are made at once, the first one wins. As others may be about to add keys, even
+    /// a filter without items accepts no change.
     fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
         if !self.op.inserts() || self.key_spec.is_some() {
             return Ok(());
@@ -222,7 +221,7 @@ impl RunFilter for ServerFilter {
         Ok(())
     }
 
-    /// The server is not asked all the time.
+    /// Unknown without a request to the server.
     fn load(&self) -> Option<f64> {
         None
     }
@@ -242,7 +241,7 @@ impl RunFilter for ServerFilter {
         MOST_ASKED
     }
 
-    /// The answers to the first block that was asked about and not answered for.
+    /// Waits for the answers to the oldest pending block.
     fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
         let pending = self.pending.pop_front().expect("every block is asked about first");
@@ -251,7 +250,7 @@ impl RunFilter for ServerFilter {
             self.record_after_full(keys, &given, 0);
             return Err(Stop::Full { nth: 0, no_room: NoRoom::default() });
         }
-        // Once some are open, all others that were not taken are open as well.
+        // Once some keys have no answer, those refused for lack of room count as unanswered too.
         let is_full = |answer: &KeyAnswer| self.op.inserts() && answer.number == Some(FULL);
         let full =
             given.iter().position(is_full).filter(|_| result.is_ok() && self.ended.is_none());
@@ -284,7 +283,7 @@ impl RunFilter for ServerFilter {
         self.synced = Instant::now();
     }
 
-    /// Removes what is recorded and perhaps not in the output, and what was recorded after it.
+    /// Removes the keys that are recorded and perhaps not in the output, and those recorded after them.
     fn roll_back(&mut self) {
         if self.ended == Some(Ended::Lost) {
             // The server cannot be reached.
@@ -309,7 +308,7 @@ impl RunFilter for ServerFilter {
         self.filter.answers(pending).1
     }
 
-    /// Reports lost connections, and what they may have done.
+    /// Reports lost connections and their possible effects.
     fn report_doubts(&self, op: Op, verbosity: Verbosity) {
         let consequence = match op {
             Op::Dedup => "which were printed whether seen before or not",
@@ -348,13 +347,13 @@ impl RunFilter for ServerFilter {
     }
 }
 
-/// Notes a key that may have to be removed again.
+/// Logs a key that may have to be removed again.
 fn log_key(log: &mut BlockKeys, key: &[u8], hash: KeyHash) {
     log.contents.push(key);
     log.hashes.push(hash);
 }
 
-/// What there is to report about a filter (`info`), as its server describes it.
+/// The report about a filter (`info`), as its server describes it.
 pub(crate) fn report(address: &Address) -> Result<Report> {
     let (filter, found) = RemoteFilter::open(address, Verbosity::Normal)?;
     let mut report = Report::default();

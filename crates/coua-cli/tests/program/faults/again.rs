@@ -1,4 +1,4 @@
-//! Whether a run that a step has failed in is to be done again: the exit code tells.
+//! The exit code says whether a run with a failed step must be repeated.
 
 use super::{EIO, Place, nothing_is_kept_that_was_not_written};
 use crate::support::{Repeats, Run, coua, lines, run_as_is, run_in};
@@ -7,12 +7,12 @@ use std::fs;
 const EINVAL: u32 = 22;
 const ENOTSUP: u32 = 95;
 
-/// Beside a filter that was there before, or none.
+/// The filter file before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     Nothing,
     Filter,
-    /// And a log after it.
+    /// A filter with a log.
     Log,
 }
 
@@ -55,12 +55,12 @@ impl Place {
             fs::copy(self.folder.join("other"), self.folder.join("seen")).unwrap();
         }
         if before == Before::Log {
-            // That a run has ended is recorded there.
+            // The log records that a run has ended.
             run_in(&self.folder, &["add", "seen", "known", "--resume"]).good();
         }
     }
 
-    /// Runs without checkpoints on the way, and with these faults.
+    /// Runs with these faults and no checkpoints along the way.
     fn run_at_once(&self, args: &[&str], faults: &[(&str, &str)]) -> Run {
         let has_checkpoints = !["merge", "convert"].contains(&args[0]);
         let rarely = ["--checkpoint-every", "1000"];
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// Done again after code 2, and not after another one, a run leaves what it leaves where nothing fails.
+/// Repeated exactly after exit code 2, a run leaves the same files as without faults.
 #[test]
 fn a_failed_run_is_done_again_and_no_other_needs_cc() {
     let place = Place::with_few();
@@ -88,7 +88,7 @@ fn a_failed_run_is_done_again_and_no_other_needs_cc() {
         for (at, step) in steps.iter().enumerate() {
             let (at, error) = (at.to_string(), EIO.to_string());
             let once = [("COUA_FAULT_AT", &*at), ("COUA_FAULT_ERROR", &*error)];
-            // That one, or it and all that follow.
+            // Only this step fails, or it and all later ones.
             for faults in [&once[..], &[&once[..], &[("COUA_FAULT_ON", "1")]].concat()] {
                 place.begin(*before);
                 let run = place.run_at_once(args, faults);
@@ -125,7 +125,7 @@ fn check_words(before: Before, run: &Run, what: &str) {
     }
 }
 
-/// Of a folder: then whoever wants more has to ask the file system for it.
+/// The file system does not support syncing folders: the program can do no more.
 #[test]
 fn a_sync_that_there_is_not_is_no_error_needs_cc() {
     let place = Place::with_few();
@@ -144,7 +144,7 @@ fn a_sync_that_there_is_not_is_no_error_needs_cc() {
     }
 }
 
-/// Of a filter's folder, and of an output's: before anything is written.
+/// The folders of a filter and of an output fail to open before anything is written.
 #[test]
 fn folders_that_cannot_be_opened_are_refused_first_needs_cc() {
     let place = Place::with_few();
@@ -168,12 +168,12 @@ fn folders_that_cannot_be_opened_are_refused_first_needs_cc() {
     }
 }
 
-/// At a checkpoint the run ends; it is resumed from there.
+/// The run ends at a failed checkpoint, and is resumed from there.
 #[test]
 fn a_run_is_resumed_from_a_checkpoint_that_may_not_last_needs_cc() {
     let args = super::DEDUP;
     let place = Place::new(args);
-    // More than the log of so small a filter takes.
+    // More than the log of such a small filter may hold.
     place.folder.file("many", lines(200_000, Repeats::Few));
     let (_, reference) = place.whole(args);
     let folders = place.steps().iter().filter(|step| step.starts_with("d ")).count();
@@ -196,7 +196,7 @@ fn a_run_is_resumed_from_a_checkpoint_that_may_not_last_needs_cc() {
     assert!(told > 0);
 }
 
-/// That the filter is full is told as well.
+/// The message also says that the filter is full.
 #[test]
 fn a_full_filter_that_may_not_last_is_told_needs_cc() {
     let place = Place::with_few();

@@ -1,5 +1,5 @@
-//! The program on a disk that refuses: every step made to fail once, by a library between it and the
-//! system; and what it says then.
+//! The program on a failing disk: a library between the program and the system makes each step fail once; and the
+//! messages.
 
 mod again;
 
@@ -17,7 +17,7 @@ const ENOSPC: u32 = 28;
 const EROFS: u32 = 30;
 const ENOLCK: u32 = 37;
 const EDQUOT: u32 = 122;
-/// A write does its first half.
+/// A write writes only its first half.
 const SHORT: u32 = 0;
 
 const DEDUP: &[&str] = &["dedup", "-j1", "--filter", "seen", "-o", "out", "many"];
@@ -33,7 +33,7 @@ const EACH: &[&str] = &[
     "more",
     "none",
 ];
-/// It has no filter that remembers it.
+/// No filter remembers this run.
 const TWICE: &[&str] = &[
     "dedup",
     "-j1",
@@ -49,7 +49,7 @@ const TWICE: &[&str] = &[
 const ADD: &[&str] = &["add", "-j1", "seen", "many"];
 const REMOVE: &[&str] = &["remove", "-j1", "--report=found", "-o", "out", "seen", "many"];
 
-/// A place with the library, an input, and what has been done before.
+/// A folder with the library, an input, and the state before the run.
 struct Place {
     folder: Folder,
     library: String,
@@ -86,7 +86,7 @@ impl Place {
         }
     }
 
-    /// Runs with checkpoints all the time and these faults.
+    /// Runs with frequent checkpoints and these faults.
     fn run(&self, args: &[&str], faults: &[(&str, &str)]) -> Run {
         let every: &[&str] = if args == TWICE { &[] } else { &["--checkpoint-every", "0"] };
         let mut command = coua([args, every].concat());
@@ -94,7 +94,7 @@ impl Place {
         run_as_is(command.envs(faults.iter().copied()))
     }
 
-    /// What is in the output, and the filter with all that was committed.
+    /// The contents of the output, and of the filter with everything committed.
     fn results(&self) -> [Option<Vec<u8>>; 2] {
         let filter = self.folder.has("seen").then(|| {
             let (view, mut bytes) = (Store::read(self.folder.join("seen")).unwrap(), Vec::new());
@@ -109,13 +109,13 @@ impl Place {
         [fs::read(out).ok(), filter]
     }
 
-    /// What was done, step by step.
+    /// The steps that were done.
     fn steps(&self) -> Vec<String> {
         let steps = String::from_utf8(self.folder.read("log")).unwrap();
         steps.lines().map(str::to_owned).collect()
     }
 
-    /// What a run does, step by step, and leaves.
+    /// The steps of a run without faults, and its results.
     fn whole(&self, args: &[&str]) -> (Vec<String>, [Option<Vec<u8>>; 2]) {
         let log = self.folder.join("log");
         self.run(args, &[("COUA_FAULT_LOG", &log)]).good();
@@ -136,7 +136,7 @@ fn every_step_fails(args: &[&str], errors: &[u32], stride: usize) {
             let faults = [("COUA_FAULT_AT", &*number), ("COUA_FAULT_ERROR", &*error_number)];
             let run = place.run(args, &faults);
             match run.code {
-                // A file that was to be removed, or half a write, is no failure.
+                // Failing to remove a file, or half a write, is not an error.
                 Some(0) => assert_eq!(run.stderr, "", "{what}"),
                 code => {
                     let is_written = run.stderr.contains("seen: written, but fsync failed");
@@ -154,9 +154,9 @@ fn every_step_fails(args: &[&str], errors: &[u32], stride: usize) {
     }
 }
 
-/// What the filter remembers is in the output: without the run that resumes, nothing would be lost.
+/// The output contains everything that the filter remembers: nothing would be lost without a resumed run.
 fn nothing_is_kept_that_was_not_written(place: &Place, args: &[&str]) {
-    // Of a run that could not remove its placeholder, that is left: nothing is committed.
+    // A run that could not remove its placeholder leaves it, with nothing committed.
     if args != DEDUP || !place.folder.has("seen") || place.folder.read("seen").is_empty() {
         return;
     }
@@ -173,7 +173,7 @@ fn steps_that_fail_needs_cc() {
     }
 }
 
-/// The same command begins again.
+/// The same command starts over.
 #[test]
 fn every_step_of_two_passes_that_fails_needs_cc() {
     every_step_fails(TWICE, &[EIO, ENOSPC, SHORT], 1);
@@ -211,7 +211,7 @@ fn outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
     }
 }
 
-/// Also the names of those that are new.
+/// The names of new outputs too.
 #[test]
 fn names_of_outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
     let args = |out, tee| {
@@ -241,7 +241,7 @@ fn names_of_outputs_are_on_the_disk_before_the_filter_is_needs_cc() {
     }
 }
 
-/// Also those of folders.
+/// The names of new folders too.
 #[test]
 fn names_of_new_folders_are_on_the_disk_before_the_filter_is_needs_cc() {
     let place = Place::new(DEDUP);
@@ -302,7 +302,7 @@ fn what_the_disk_says_is_told_needs_cc() {
     }
 }
 
-/// What was committed on the way stays.
+/// Earlier commits are kept.
 #[test]
 fn a_filter_is_told_to_be_as_at_its_last_checkpoint_needs_cc() {
     for args in [DEDUP, ADD, REMOVE] {
@@ -322,14 +322,14 @@ fn a_filter_is_told_to_be_as_at_its_last_checkpoint_needs_cc() {
         is_told(place.run(args, &faults));
         let unfinished = run_in(&place.folder, &["info", "--json", "seen"]).json();
         assert!(unfinished["unfinished_run"]["records"].as_u64().unwrap() > 0);
-        // Also where the run that resumes comes no farther.
+        // Even if the resumed run gets no farther.
         let again = [args, &["--resume"]].concat();
         let faults = [&[("COUA_FAULT_AT", "0")], &faults[..2], &faults[3..]].concat();
         is_told(place.run(&again, &faults));
     }
 }
 
-/// By somebody who does not heed the lock, while a run is at work.
+/// Another process ignores the lock while a run is at work.
 #[test]
 fn files_that_vanish_under_a_run_are_told() {
     for spoil in ["cp seen other; mv other seen", "rm seen", "rm -r ../folder"] {
@@ -341,7 +341,7 @@ fn files_that_vanish_under_a_run_are_told() {
         let mut child = coua(["dedup", "--filter", &filter]).stdin(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(b"x\n").unwrap();
-        // It has opened all when it answers.
+        // All files are open once it has answered.
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
         let script = format!("cd '{}' && {spoil}", path.parent().unwrap().display());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());

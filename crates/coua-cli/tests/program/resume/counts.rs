@@ -6,22 +6,22 @@ use std::fs;
 const ADD: &[&str] = &["add", "seen", "--checkpoint-every", "0", "first", "second"];
 const REMOVE: &[&str] = &["remove", "seen", "--checkpoint-every", "0", "first", "second"];
 
-/// A folder with a filter of three copies of each of a to e, and inputs of which the second is broken.
+/// A folder with a filter of three copies of each of a to e, and two inputs, the second of them broken.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.file("three", "a\nb\nc\nd\ne\n".repeat(3));
     run_in(&folder, &["add", "seen", "three"]).good();
     folder.file("first", "a\nb\na\n");
-    // Something that begins like a compressed file and is none ends the run.
+    // A broken compressed file ends the run.
     folder.file("second", b"\x1f\x8b\x08\0broken");
     folder
 }
 
-/// After a run that was interrupted between the inputs; the second is whole now.
+/// The folder after a run that was interrupted between the inputs; the second input is now complete.
 fn interrupted(args: &[&str]) -> Folder {
     let folder = folder();
     assert_eq!(run_in(&folder, args).code, Some(2));
-    // In place: the same file.
+    // Written in place, so it is the same file.
     fs::write(folder.join("second"), "a\nb\nc\nc\nc\n").unwrap();
     folder
 }
@@ -30,7 +30,7 @@ fn with(args: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
     [args, more].concat()
 }
 
-/// Copies of a to e.
+/// The counts of a to e.
 fn counts(folder: &Folder) -> [u64; 5] {
     let counts = run_with(b"a\nb\nc\nd\ne\n", ["count", &folder.join("seen")]).text();
     let mut numbers = counts.lines().map(|line| line.split('\t').next().unwrap().parse().unwrap());
@@ -50,7 +50,7 @@ fn every_record_counts_once() {
         assert_eq!(counts(&folder), all);
         let name = if args == ADD { "added" } else { "removed" };
         assert_eq!((figures["records"].as_u64(), figures[name].as_u64()), (Some(8), Some(8)));
-        // It has ended: there is nothing more to do, until there is more in the input.
+        // The run has ended: nothing more is done until the input grows.
         run_in(&folder, &with(args, &["--resume"])).good();
         assert_eq!(counts(&folder), all);
         fs::write(folder.join("second"), "a\nb\nc\nc\nc\ne\n").unwrap();
@@ -66,7 +66,7 @@ fn a_run_that_has_ended_may_be_done_again() {
     run_in(&folder, &with(ADD, &["--resume"])).good();
     run_in(&folder, ADD).good();
     assert_eq!(counts(&folder), [9, 7, 9, 3, 3]);
-    // Each with the option is remembered by itself.
+    // Each run with the option is remembered separately.
     let mut expected = [11, 8, 9, 3, 3];
     for (command, change) in [("add", 0), ("remove", -1), ("add", -1)] {
         for _ in 0..2 {
@@ -119,7 +119,7 @@ fn an_interrupted_run_can_be_begun_again() {
     assert_eq!(run_in(&folder, &with(ADD, &["--restart", "--resume"])).code, Some(2));
 }
 
-/// Added or not, a record that is there stays as it is: nothing is lost by beginning again.
+/// With `--unique`, adding a record again changes nothing, so the run may start over.
 #[test]
 fn unique_records_may_be_added_again() {
     let unique = with(ADD, &["--unique"]);
@@ -158,13 +158,13 @@ fn only_the_same_run_is_resumed() {
     }
     fs::remove_file(&first).unwrap();
     refused(&resume(&["first", "second"]), "first: No such file or directory");
-    // Another file of the same content is as good.
+    // Another file with the same content is accepted.
     folder.file("first", "a\nb\na\n");
     run_in(&folder, &resume(&["first", "second"])).good();
     assert_eq!(counts(&folder), [6, 5, 6, 3, 3]);
 }
 
-/// The blocks at the beginning and before the position are as they were, but not what is between.
+/// The blocks at the beginning and before the position are unchanged, but not the part in between.
 #[test]
 fn inputs_with_fewer_records_are_noticed() {
     let folder = folder();
@@ -194,7 +194,7 @@ fn a_report_is_resumed_in_a_file_alone() {
     let report = with(REMOVE, &["--report", "found", "-o", "out"]);
     assert_eq!(run_in(&folder, &report).code, Some(2));
     assert_eq!(folder.read("out"), b"a\nb\na\n");
-    // It holds what is not in the filter any more.
+    // The output contains records that are no longer in the filter.
     let message = format!(
         "coua: {}: holds the output of an interrupted `coua remove` of {} and 1 more for 3 \
          records, which the filter remembers; continue with --resume, choose another output, or \
@@ -210,7 +210,7 @@ fn a_report_is_resumed_in_a_file_alone() {
     assert_eq!(counts(&folder), [1, 1, 3, 3, 3]);
 }
 
-/// A run that finds no room stops before that record, also when it is resumed. Somebody else makes room.
+/// A run without room stops before the refused record, even when it is resumed. Another process makes room.
 #[test]
 fn nothing_is_counted_twice_in_a_full_filter() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Runs that found no room: exit code 3, make room, go on.
+//! Runs that find the filter full: exit code 3, make room, continue.
 
 use crate::support::{Folder, run_in, run_with};
 
@@ -6,7 +6,7 @@ fn numbers(range: std::ops::Range<u32>) -> String {
     range.map(|number| format!("{number}\n")).collect::<Vec<_>>().concat()
 }
 
-/// However often it stops, every record is answered for once: none is dropped, and none counts twice.
+/// However often the run stops, every record is answered once: none is dropped, and none counts twice.
 #[test]
 fn a_full_run_goes_on_where_it_stopped() {
     let dedup = &["dedup", "--filter", "seen", "-o", "out", "in"][..];
@@ -40,7 +40,7 @@ fn a_full_run_goes_on_where_it_stopped() {
             if command == each {
                 assert_eq!(folder.read("out.d/in"), numbers(0..100).as_bytes());
             }
-            // It has ended.
+            // The run has ended.
             run_in(&folder, &resume).good();
             assert_eq!(run_in(&folder, &["count", "seen", "in"]).text(), counts);
         }

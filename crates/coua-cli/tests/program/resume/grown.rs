@@ -1,4 +1,4 @@
-//! Inputs that have grown when the run is resumed, as logs do between two nights.
+//! Inputs that have grown when the run is resumed, like logs from one night to the next.
 
 use super::rounds;
 use crate::support::{Folder, Repeats, coua, expected, lines, run_in, until, wait};
@@ -18,7 +18,7 @@ fn done(folder: &Folder, command: &[&str], inputs: &[&str]) {
     run_in(folder, &[command, inputs].concat()).good();
 }
 
-/// Lines, each after the number of its copies in the filter.
+/// Lines, each preceded by the number of its copies in the filter.
 fn counted(folder: &Folder, text: &str) -> String {
     folder.file("asked", text);
     run_in(folder, &["count", "seen", "asked"]).text()
@@ -78,7 +78,7 @@ fn what_has_come_counts_once() {
     }
 }
 
-/// A line was read while somebody wrote it: the whole one is another record. Its piece stays.
+/// A line was read while it was being written: the complete line is another record, and its piece is kept.
 #[test]
 fn a_line_that_was_cut_off_comes_whole() {
     for next in [&["a"][..], &["a", "b"]] {
@@ -87,7 +87,7 @@ fn a_line_that_was_cut_off_comes_whole() {
         done(&folder, DEDUP, next);
         let first = folder.read("out");
         assert!(first.starts_with(b"one\nhttp://exam"));
-        // As long as nothing comes, it is what it was.
+        // Without new input, nothing changes.
         done(&folder, DEDUP, next);
         assert_eq!(folder.read("out"), first);
         append(&folder, "a", "ple.org/\nthree");
@@ -100,7 +100,7 @@ fn a_line_that_was_cut_off_comes_whole() {
     }
 }
 
-/// Only its end was missing: it is the record that was done.
+/// Only the line end was missing: it is the same record.
 #[test]
 fn a_line_whose_end_comes_later_counts_once() {
     for (options, first, end) in [(&[][..], "x\nlast", "\n"), (&["--csv", "k"], "k\nlast", "\r\n")]
@@ -123,7 +123,7 @@ fn a_line_whose_end_comes_later_counts_once() {
     }
 }
 
-/// Within quotes it had no key.
+/// The cut row, within quotes, had no key.
 #[test]
 fn a_row_that_was_cut_off_within_quotes_comes_whole() {
     let folder = Folder::new();
@@ -139,7 +139,7 @@ fn a_row_that_was_cut_off_within_quotes_comes_whole() {
     done(&folder, &["check", "-v", "seen", "--csv", "k"], &["row"]);
 }
 
-/// It stands for two inputs.
+/// It counts as two inputs.
 #[test]
 fn a_file_that_is_named_twice_may_grow() {
     let folder = two();
@@ -152,7 +152,7 @@ fn a_file_that_is_named_twice_may_grow() {
     }
 }
 
-/// The run was killed in the last input, and the first has grown meanwhile.
+/// The run was killed in the last input, and the first has grown since then.
 #[test]
 fn an_input_may_grow_before_an_interrupted_run_is_resumed() {
     let folder = Folder::new();

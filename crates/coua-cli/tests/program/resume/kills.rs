@@ -1,4 +1,4 @@
-//! Runs killed at any moment, often.
+//! Runs that are killed repeatedly, at any moment.
 
 use super::{ADDS, DEDUPS, Kind, LARGE, PACKED, REMOVES, SHARDS, TWO_PASSES, Trial, WINDOWS};
 use crate::support::{try_send, wait};
@@ -9,7 +9,7 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A row of numbers below `bound`, the same every time.
+/// A sequence of numbers below `bound`, the same every time.
 fn numbers(bound: u64) -> impl Iterator<Item = u64> {
     (1u64..).map(move |n| {
         let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -17,14 +17,14 @@ fn numbers(bound: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// First attempts that were killed.
+/// The numbers of first attempts that were killed.
 #[derive(Default)]
 struct Killed {
     before_outputs: u32,
     after: u32,
 }
 
-/// Kills runs, and those that resume them, at moments all over their time; some are asked to end.
+/// Kills runs, and those that resume them, at moments spread over their whole time; some get SIGTERM.
 fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
     let mut references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
         .iter()
@@ -52,7 +52,7 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
                 // The machine was busier before.
                 *time = start.elapsed().min(*time);
             } else if wait_for % 3 == 0 {
-                // It may have ended by itself.
+                // It may have ended already.
                 try_send(&child, Signal::TERM);
             } else {
                 child.kill().unwrap();
@@ -73,10 +73,10 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
             is_first = false;
             assert!(status.signal().is_some(), "{}: {status}", kind.name);
         }
-        // Also if it has done all: then this does nothing.
+        // If everything is already done, this does nothing.
         trial.end(&["--resume"]);
         assert!(trial.results() == *reference, "{}: round {round}", kind.name);
-        // Nothing is committed that is not in the snapshot.
+        // The log has no changes that are missing in the snapshot.
         assert!(trial.state() == reference[2], "{}: round {round}", kind.name);
         if killed >= kills {
             return first;
@@ -91,7 +91,7 @@ fn kill_in_both_passes(kills: u32, count: u64) {
     assert!(killed.before_outputs > 0 && killed.after > 0, "each pass was met");
 }
 
-/// Waits so long, or until the program has ended by itself: whether it has.
+/// Waits for this time, or until the program has ended; returns whether it has.
 fn ends_within(child: &mut Child, time: Duration) -> bool {
     let start = Instant::now();
     while let Some(left) = time.checked_sub(start.elapsed()) {

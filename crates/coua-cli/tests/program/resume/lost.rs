@@ -1,4 +1,4 @@
-//! Files that others change while a run is at work, interrupted, or at its end.
+//! Files that others change during a run, after its interruption, or after its end.
 
 use super::refused::interrupted;
 use super::rounds;
@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 const DEDUP: [&str; 6] = ["dedup", "--filter", "seen.coua", "-o", "out", "many"];
 const RESUME: [&str; 7] = ["dedup", "--filter", "seen.coua", "-o", "out", "many", "--resume"];
 
-/// A run that has written something, with checkpoints all the time.
+/// A run that has written something, with frequent checkpoints.
 fn at_work(folder: &Folder, command: &[&str], written: u64) -> Child {
     at_work_as(&mut coua(command), folder, written)
 }
@@ -31,7 +31,7 @@ fn at_work_as(command: &mut Command, folder: &Folder, written: u64) -> Child {
     child
 }
 
-/// Another file has the name of the input: nobody may go on in it where the first one was left.
+/// Another file has the input's name: the run must not continue in it at the old position.
 #[test]
 fn a_run_whose_input_was_replaced_is_not_resumed() {
     let caught = rounds().any(|count| {
@@ -59,7 +59,7 @@ fn a_run_whose_input_was_replaced_is_not_resumed() {
         );
         let refused = run_in(&folder, &DEDUP);
         assert!(refused.stderr.contains("/out: holds the output of"), "{}", refused.stderr);
-        // A new run prints what is not in the first one's output.
+        // A new run prints everything that is not in the first one's output.
         run_in(&folder, &["dedup", "--filter", "seen.coua", "-o", "rest", "many"]).good();
         let both = [folder.read("out"), folder.read("rest")].concat();
         assert_eq!(sorted(&both), sorted(&expected(&longer)), "nothing is lost");
@@ -74,7 +74,7 @@ fn sorted(text: &[u8]) -> Vec<&[u8]> {
     all
 }
 
-/// It is the same file still: what cannot be looked at for now is looked at the next time.
+/// It is the same file: an input that cannot be checked now is checked the next time.
 #[test]
 fn a_run_whose_input_cannot_be_looked_at_for_a_while_is_resumed() {
     let caught = rounds().any(|count| {
@@ -101,7 +101,7 @@ fn a_run_whose_input_cannot_be_looked_at_for_a_while_is_resumed() {
     assert!(caught, "no run was caught at work");
 }
 
-/// As a log that is rotated while it is read.
+/// Like a log that is rotated while it is read.
 #[test]
 fn an_input_without_a_name_is_read_to_its_end() {
     let text = lines(200_000, Repeats::Few);
@@ -119,7 +119,7 @@ fn an_input_without_a_name_is_read_to_its_end() {
     }
 }
 
-/// The run has ended: what stands after its output is somebody else's.
+/// The run has ended: data after its output belongs to others.
 #[test]
 fn what_others_append_to_an_output_is_not_cut_off() {
     let folder = Folder::new();
@@ -138,7 +138,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
                   lost; choose another output\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
     assert_eq!(folder.read("out"), before);
-    // Without them what was appended to the input is done, also if that is interrupted.
+    // Without that data the appended input is processed, even if that run is interrupted.
     let end = before.len() - 5;
     fs::write(folder.join("out"), &before[..end]).unwrap();
     let more: Vec<u8> = (0..200_000).flat_map(|n| format!("more {n}\n").into_bytes()).collect();
@@ -150,7 +150,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
     assert_eq!(folder.read("out"), [expected(&text), more].concat());
 }
 
-/// A filter that holds what the interrupted run did remembers it also when it was merged or converted.
+/// A merged or converted filter with the records of an interrupted run also remembers the run.
 #[test]
 fn an_interrupted_run_outlives_merging_and_converting() {
     let commands =

@@ -1,9 +1,9 @@
-//! More inputs than there is room to remember.
+//! More inputs than a filter can remember.
 
 use crate::support::{Folder, coua, run, run_as_is};
 use std::fs;
 
-/// Inputs with names so long that they do not fit into a frame of the log.
+/// Inputs whose names do not fit into a frame of the log.
 #[test]
 fn a_run_of_too_many_inputs_is_not_recorded() {
     let folder = Folder::new();

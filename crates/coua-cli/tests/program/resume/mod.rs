@@ -1,4 +1,4 @@
-//! Interrupted runs that are resumed: output and filter are those of a run that was not interrupted.
+//! Interrupted runs that are resumed: the output and the filter are the same as without an interruption.
 
 mod counts;
 mod full;
@@ -20,14 +20,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// What a run is given.
+/// A command, and the state before it.
 struct Kind {
     name: &'static str,
-    /// The command and what it writes; the filter is `seen.coua`, its output `out`.
+    /// The command and its outputs; the filter is `seen.coua`, the output `out`.
     command: &'static [&'static str],
     options: &'static [&'static str],
     inputs: &'static [&'static str],
-    /// What is in the filter before.
+    /// The filter's content before the run.
     filled: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ const DEDUP: &[&str] = &["dedup", "--filter", "seen.coua", "-o", "out"];
 const ADD: &[&str] = &["add", "seen.coua"];
 const REMOVE: &[&str] = &["remove", "seen.coua"];
 
-/// The input `open` lacks its last newline. Filters made with a capacity are shared by their threads from the first block
+/// The input `open` lacks its last newline. Filters created with a capacity are shared by threads from the first block
 /// on.
 const DEDUPS: [Kind; 4] = [
     Kind { name: "plain", command: DEDUP, options: &[], inputs: &["many"], filled: &[] },
@@ -62,7 +62,7 @@ const DEDUPS: [Kind; 4] = [
     },
 ];
 
-/// Outputs that are compressed.
+/// Compressed outputs.
 const PACKED: [Kind; 4] = [
     Kind {
         name: "packed repeats",
@@ -128,7 +128,7 @@ const SHARDS: [Kind; 4] = [
     },
 ];
 
-/// Runs that read their inputs twice. They have no filter that remembers them: the same command begins again.
+/// Runs that read their inputs twice. No filter remembers them: the same command starts over.
 const TWO_PASSES: [Kind; 5] = [
     Kind {
         name: "last",
@@ -217,7 +217,7 @@ const REMOVES: [Kind; 4] = [
     },
 ];
 
-/// Filters that forget while they run.
+/// Filters that forget items during the run.
 const WINDOWS: [Kind; 6] = [
     Kind {
         name: "items",
@@ -272,7 +272,7 @@ const LARGE: [Kind; 1] = [Kind {
     filled: &[],
 }];
 
-/// Records of runs that are to be caught at work, more with each attempt: a busy machine notices late.
+/// The numbers of records for attempts to interrupt a run, increasing: a busy machine reacts late.
 fn rounds() -> impl Iterator<Item = u64> {
     (1..=20).map(|round| round * 100_000)
 }
@@ -310,13 +310,13 @@ impl Trial {
         Self { folder, kind }
     }
 
-    /// Starts the run in its folder, with checkpoints all the time.
+    /// Starts the run in its folder, with frequent checkpoints.
     fn start(&self, extra: &[&str]) -> std::process::Child {
         let every = [&["--checkpoint-every", "0"], extra].concat();
         self.start_with(&every)
     }
 
-    /// A run without a filter gets no options about resuming.
+    /// Starts the run; without a filter it gets no options about resuming.
     fn start_with(&self, extra: &[&str]) -> std::process::Child {
         let Kind { command, options, inputs, .. } = self.kind;
         let has_filter = command.contains(&"seen.coua");
@@ -336,7 +336,7 @@ impl Trial {
         assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{}", self.kind.name);
     }
 
-    /// What a run leaves. (After the filter's snapshot stands what it remembers of the run.)
+    /// The results of a run. (The file also contains, after the filter's snapshot, what it remembers of the run.)
     fn results(&self) -> Vec<Option<Vec<u8>>> {
         let each = |name| {
             let files = tree(Path::new(&self.folder.join(name)));
@@ -359,7 +359,7 @@ impl Trial {
         self.folder.read("seen.coua")[..bytes as usize].to_vec()
     }
 
-    /// The filter with all that was committed, as a snapshot; none if the run has no filter.
+    /// The filter with everything committed, as a snapshot; `None` if the run has no filter.
     fn state(&self) -> Option<Vec<u8>> {
         if !self.folder.has("seen.coua") {
             return None;
@@ -371,7 +371,7 @@ impl Trial {
     }
 }
 
-/// The lines after a time: a hundred a second, and each up to a minute late.
+/// The lines with a time in front: a hundred per second, each up to a minute late.
 fn timed(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let row = |(number, line): (usize, &str)| {

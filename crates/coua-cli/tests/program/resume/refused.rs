@@ -1,10 +1,10 @@
-//! What is not the interrupted run.
+//! Runs that differ from the interrupted one.
 
 use super::{DEDUPS, Trial};
 use crate::support::{Folder, coua, expected, run_in, shell};
 use std::fs;
 
-/// A run that the system killed after checkpoints: its output became longer than files may be, just before its end.
+/// A run that the system killed after checkpoints: its output reached the limit of the file size just before its end.
 pub(super) fn interrupted() -> Trial {
     let [kind, ..] = &DEDUPS;
     let whole = Trial::new(kind, 200_000);
@@ -30,7 +30,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     let trial = interrupted();
     let resume = ["dedup", "--filter", "seen.coua", "--resume", "-o"];
     let with = |rest: &[&str]| refused(&trial, &[&resume[..], rest].concat());
-    // Other inputs make it another run, which must not empty the output.
+    // With other inputs it is another run, which must not truncate the output.
     let remembers = "remembers no run with these inputs and options that wrote this file";
     assert!(with(&["out", "open"]).contains(remembers));
     assert!(with(&["out", "many", "open"]).contains(remembers));
@@ -48,18 +48,18 @@ fn what_is_not_the_interrupted_run_is_refused() {
     fs::write(trial.folder.join("out"), &output[..10]).unwrap();
     assert!(with(&["out", "many"]).contains("/out: --resume: is 10 bytes long, but "));
     fs::write(trial.folder.join("out"), &output).unwrap();
-    // Elsewhere a new run may write: the filter remembers what lies in the first output.
+    // A new run may write to another output: the filter remembers the records in the first one.
     let more = ["dedup", "--filter", "seen.coua", "-o", "rest", "many"];
     let more = coua(more).current_dir(trial.folder.path()).output().unwrap();
     assert_eq!(more.status.code(), Some(0));
-    // The kill may have come in the middle of a line, which was not recorded then.
+    // The kill may have cut a line, which then was not recorded.
     let whole = output.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     let found = [&output[..whole], &trial.folder.read("rest")].concat();
     let wanted = expected(&text);
     assert!(expected(&found).len() == wanted.len(), "nothing is missing");
 }
 
-/// It has done nothing: what was wrong with it can be put right.
+/// The run has done nothing: its problem can be fixed.
 #[test]
 fn a_run_that_came_to_nothing_is_not_in_the_way() {
     for command in [&["add", "seen"][..], &["dedup", "--filter", "seen", "-o", "out"]] {
@@ -68,7 +68,7 @@ fn a_run_that_came_to_nothing_is_not_in_the_way() {
         let with =
             |column| run_in(&folder, &[command, &["--resume", "--csv", column, "table"]].concat());
         with("idd").failed(2, "coua: table: no column \"idd\" in the header (found id, n)\n");
-        // Also if the input was made shorter.
+        // The input may even be shorter now.
         folder.file("table", "id\n1\n");
         with("idd").failed(2, "coua: table: no column \"idd\" in the header (found id)\n");
         with("id").good();

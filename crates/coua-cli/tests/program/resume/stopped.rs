@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-/// A run that was told to stop when it had written half, and did before its end; and one that came to its end.
+/// A run that was told to stop after it had written half, and stopped before its end; and one that was not stopped.
 fn stopped(kind: &'static Kind) -> [Trial; 2] {
     for count in rounds() {
         let [trial, whole] = [(); 2].map(|()| Trial::new(kind, count));
@@ -34,7 +34,7 @@ fn stopped(kind: &'static Kind) -> [Trial; 2] {
 fn a_signal_ends_a_run_that_can_be_resumed() {
     for kind in &DEDUPS {
         let [trial, reference] = stopped(kind);
-        // It holds what the filter remembers.
+        // The output contains what the filter remembers.
         let again = trial.start(&[]).wait_with_output().unwrap();
         assert_eq!(again.status.code(), Some(2));
         let said = String::from_utf8(again.stderr).unwrap();
@@ -47,8 +47,8 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
     }
 }
 
-/// A run that cannot be resumed is saved every few seconds all the same: what is lost with the process is printed again,
-/// and what was not printed is not in the filter.
+/// A run that cannot be resumed is still saved every few seconds: records lost with the process are printed again, and
+/// records that were not printed are not in the filter.
 #[test]
 fn what_went_into_a_pipe_and_nothing_else_is_saved() {
     let folder = Folder::new();
@@ -74,7 +74,7 @@ fn what_went_into_a_pipe_and_nothing_else_is_saved() {
     assert_eq!(run_with(b"", ["dedup", "--resume"]).code, Some(2), "it needs --filter and -o");
 }
 
-/// It is silent after its first lines, and never ends.
+/// The stream is silent after its first lines, and never ends.
 #[test]
 fn a_silent_stream_is_saved() {
     let folder = Folder::new();
@@ -85,7 +85,7 @@ fn a_silent_stream_is_saved() {
         let mut stdin = child.stdin.take().unwrap();
         let line = format!("{threads}\n");
         stdin.write_all(format!("{line}{line}unfinished").as_bytes()).unwrap();
-        // Another process sees it while this one waits.
+        // Another process sees the file while this one waits.
         until(|| folder.has("seen.coua"));
         until(|| run_with(line.as_bytes(), ["check", "-c", &filter]).stdout == b"1\n");
         child.kill().unwrap();
@@ -95,7 +95,7 @@ fn a_silent_stream_is_saved() {
     }
 }
 
-/// Bytes written by a run that saves after each piece of a stream.
+/// The bytes written by a run that saves after each piece of a stream.
 #[cfg(target_os = "linux")]
 fn bytes_written_for(pieces: u64) -> u64 {
     let folder = Folder::new();
@@ -114,7 +114,7 @@ fn bytes_written_for(pieces: u64) -> u64 {
     written.parse().unwrap()
 }
 
-/// Snapshots are as rare as the filter is large.
+/// The larger the filter, the rarer its snapshots.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stream_is_saved_in_time_that_grows_with_its_length() {
@@ -122,13 +122,13 @@ fn a_stream_is_saved_in_time_that_grows_with_its_length() {
     assert!(long < 16 * short, "{long} bytes, and {short} for an eighth");
 }
 
-/// The checkpoint lies between two files of which the first lacks its last newline.
+/// The checkpoint is between two files, the first of which lacks its last newline.
 #[test]
 fn a_missing_newline_is_added_by_the_run_that_resumes() {
     for threads in ["1", "2", "3", "4"] {
         let folder = Folder::new();
         folder.file("first", "x\ny");
-        // Something that begins like a compressed file and is none ends the run.
+        // A broken compressed file ends the run.
         folder.file("second", b"\x1f\x8b\x08\0broken");
         let words = ["dedup", "--filter", "seen", "-o", "out", "--checkpoint-every", "0"];
         let words = [&words[..], &["-j", threads, "first", "second"]].concat();
@@ -142,7 +142,7 @@ fn a_missing_newline_is_added_by_the_run_that_resumes() {
     }
 }
 
-/// What is not printed does not count as seen, however often the program is killed.
+/// Records that are not printed do not count as seen, however often the program is killed.
 fn kill_a_stream(rounds: u64) {
     let folder = Folder::new();
     let filter = folder.join("f");

@@ -1,4 +1,4 @@
-//! A filter remembers its runs: none is forgotten or hindered because of another.
+//! A filter remembers several runs: none is forgotten or blocked because of another.
 
 use crate::support::{Folder, Run, coua, run_as_is, run_in, run_with, shell};
 use coua_store::Store;
@@ -12,7 +12,7 @@ fn numbers(range: std::ops::Range<u32>) -> String {
     range.map(|number| format!("{number}\n")).collect::<Vec<_>>().concat()
 }
 
-/// A folder with a filter of 40 old lines, and a run over 100 others that found it full.
+/// A folder with a filter of 40 old lines, and a run over 100 other lines that found it full.
 fn full() -> Folder {
     let folder = Folder::new();
     folder.file("in", numbers(0..100));
@@ -88,7 +88,7 @@ fn an_output_is_known_by_its_content_too() {
         "/moved: holds the output of an interrupted `coua dedup` of ",
     );
     assert_eq!(folder.read("moved"), numbers(0..20).as_bytes());
-    // What was done is not lost either: another output gets the rest.
+    // The finished part is not lost either: another output gets the rest.
     run_in(&folder, &["remove", "-q", "seen", "old"]).good();
     assert_eq!(run_in(&folder, FULL).code, Some(3));
     assert_eq!(folder.read("out"), numbers(20..60).as_bytes());
@@ -100,7 +100,7 @@ fn a_run_is_discarded_by_name() {
     assert_eq!(run_in(&folder, &[FULL, &["--restart"]].concat()).code, Some(3));
     let printed = (folder.read("out"), runs(&folder, "seen").len());
     assert_eq!(printed, (numbers(0..20).into_bytes(), 1), "undone, and done again");
-    // Another one that writes the same output.
+    // Another run that writes the same output.
     let folder = full();
     run_in(&folder, &["dedup", "--filter", "seen", "-o", "out", "old", "--restart"]).good();
     assert_eq!((folder.read("out").len(), runs(&folder, "seen").len()), (0, 1));
@@ -108,7 +108,7 @@ fn a_run_is_discarded_by_name() {
     assert_eq!(runs(&folder, "seen")[0]["has_ended"], true);
 }
 
-/// W2 of a hostile test: what other runs did to an ended one that was remembered.
+/// Other runs must not affect an ended run that is remembered.
 #[test]
 fn an_ended_run_outlives_all_others() {
     let folder = Folder::new();
@@ -203,13 +203,13 @@ fn files_are_known_by_their_content() {
     let resume = |name: &str| run_in(&folder, &["add", "x", name, "--resume"]);
     resume("u").good();
     let count = |number| assert_eq!(items(&folder, "x"), number);
-    // Replaced by an equal file, as rsync, editors and restored backups do.
+    // Replaced by an equal file, as by rsync, editors and restored backups.
     for script in ["cp u v; mv v u", "sort -n -o u u", "cp -p u v; rm u; cat v > u; rm v"] {
         shell(folder.path(), script).good();
         resume("u").good();
         count(5_000);
     }
-    // Under another name, too, if the first is gone; and grown.
+    // Under another name, if the old one is gone; and grown.
     shell(folder.path(), "mv u v; echo more >>v").good();
     let renamed = resume("v");
     let (new, old) = (folder.join("v"), folder.join("u"));
@@ -218,11 +218,11 @@ fn files_are_known_by_their_content() {
     count(5_001);
     resume("v").good();
     count(5_001);
-    // A copy beside it is another file.
+    // A copy is another file.
     shell(folder.path(), "cp v copy").good();
     resume("copy").good();
     count(10_002);
-    // The same name with something else in it is refused, loudly or not, and changes nothing.
+    // The same name with other content is refused, with or without a message, and nothing changes.
     let before = folder.read("x");
     for (script, words) in [
         (
@@ -249,7 +249,7 @@ fn files_are_known_by_their_content() {
     count(15_003);
 }
 
-/// A log that is rotated: the old one has another name, and a new one has its.
+/// A rotated log: the old file has a new name, and a new file has the old name.
 #[test]
 fn a_log_is_followed_when_it_is_rotated() {
     let folder = Folder::new();
@@ -289,7 +289,7 @@ fn an_output_that_was_changed_is_refused() {
     assert_eq!(folder.read("out"), [&out[..], b"more\n"].concat());
 }
 
-/// What is said of the last 64.
+/// The message about the last 64.
 #[test]
 fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
     let folder = Folder::new();
@@ -301,7 +301,7 @@ fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
     for number in 0..64 {
         add(number, &[]).good();
     }
-    // The one that is resumed is the youngest again, if it has something to do.
+    // The resumed run becomes the newest, if it has something to do.
     folder.file("in0", "0\nmore\n");
     run_in(&folder, &["add", "x", "in0", "--resume"]).good();
     let told = add(64, &[]);
@@ -317,13 +317,13 @@ fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
         text.contains("64, remembered for --resume") && text.contains("--json lists all"),
         "{text}"
     );
-    // Others than those that ask for it are not remembered, and nothing is forgotten for them.
+    // Only runs with the option are remembered, so the others make none be forgotten.
     run_in(&folder, &["add", "x", "in1"]).good();
     run_in(&folder, &["add", "x", "in0", "--resume"]).good();
     assert_eq!((runs(&folder, "x").len(), items(&folder, "x")), (64, 68));
 }
 
-/// Their names take more than the log of a small filter may.
+/// The names of the inputs need more than the log of a small filter may hold.
 #[test]
 fn a_checkpoint_of_many_inputs_costs_what_has_moved() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What `info` says of a run that has not come to its end.
+//! The report of `info` about an unfinished run.
 
 use super::refused::interrupted;
 use crate::support::{Folder, run_in};
@@ -33,7 +33,7 @@ fn an_interrupted_run_is_told() {
     for words in ["coua dedup, ", " records done", "/many, ", "the same command with --resume"] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    // Its files are looked at.
+    // The run's files are checked.
     let whole = folder.read("many");
     fs::write(folder.join("many"), &whole[..5]).unwrap();
     let text = run_in(folder, &["info", "seen.coua"]).text();
@@ -43,7 +43,7 @@ fn an_interrupted_run_is_told() {
     assert!(obstacle.ends_with("/many: No such file or directory"), "{obstacle}");
 }
 
-/// What a crash in the middle of a commit leaves is told, and does not count.
+/// An incomplete commit after a crash is reported, and does not count.
 #[test]
 fn half_a_commit_is_told() {
     let trial = interrupted();

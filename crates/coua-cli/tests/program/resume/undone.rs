@@ -1,11 +1,11 @@
-//! Runs that start over, and inputs that were damaged: no line is lost.
+//! Runs that start over, and damaged inputs: no line is lost.
 
 use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, Repeats, expected, lines, run_in};
 use std::fs;
 
-/// Decoders hand out wrong bytes before they find the damage. When the good file is in its place, they are not taken for
-/// what it begins with; starting over takes them out of the filter.
+/// Decoders return wrong bytes before they find the damage. A good file is not mistaken for the continuation of these
+/// bytes; starting over removes them from the filter.
 #[test]
 fn a_damaged_input_is_not_resumed_with_a_good_one() {
     let text = lines(200_000, Repeats::Few);
@@ -44,7 +44,7 @@ fn numbers(range: std::ops::Range<u32>) -> String {
     range.flat_map(|number| [number.to_string(), "\n".to_owned()]).collect()
 }
 
-/// The filter is full, some other records go, and the run starts over.
+/// The filter is full, some other records are removed, and the run starts over.
 #[test]
 fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     let started = || {
@@ -64,7 +64,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     let folder = started();
     with(&folder, &["--restart"]).good();
     assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
-    // It has ended, and may still be undone; without the option it is not done twice.
+    // The run has ended, and may still be undone; without the option it is not repeated.
     let twice = with(&folder, &[]);
     assert!(
         twice.code == Some(2)
@@ -76,7 +76,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
     with(&folder, &["--overwrite"]).good();
     assert_eq!(folder.read("out"), b"", "the filter keeps what it has seen");
-    // Where it is not certain which records are in the output, they are not lost.
+    // If it is uncertain which records are in the output, none are removed.
     let changed: fn(&Folder) = |folder| fs::write(folder.join("out"), numbers(5..20)).unwrap();
     for (options, spoil, words) in [
         (
@@ -99,7 +99,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     }
 }
 
-/// What lies in the output of the repeats was in the filter before.
+/// The records in the output of repeats were in the filter before.
 #[test]
 fn repeats_are_not_taken_out_of_the_filter() {
     let folder = Folder::new();
@@ -110,7 +110,7 @@ fn repeats_are_not_taken_out_of_the_filter() {
     assert_eq!((folder.read("out").len(), folder.read("tee")), (0, b"a\nb\na\n".to_vec()));
     run_in(&folder, &[&dedup[..], &["--restart"]].concat()).good();
     assert_eq!(run_in(&folder, &["count", "f", "in"]).good(), b"2\ta\n1\tb\n2\ta\n");
-    // Nor is emptied what somebody has added to the output of a run that has ended.
+    // Data that others have appended to the output of an ended run is not truncated either.
     folder.file("in", "c\n");
     let dedup = ["dedup", "--filter", "f", "-o", "out", "in"];
     run_in(&folder, &dedup).good();
@@ -127,7 +127,7 @@ fn repeats_are_not_taken_out_of_the_filter() {
     assert!(refused.stderr.contains("no output holds the records"), "{}", refused.stderr);
 }
 
-/// With the new input the same command does what it always did.
+/// With the new input the same command is a normal run.
 #[test]
 fn the_same_names_with_other_records_are_another_job() {
     let folder = Folder::new();
@@ -142,7 +142,7 @@ fn the_same_names_with_other_records_are_another_job() {
     assert_eq!(folder.read("new"), b"d\n", "it has grown");
 }
 
-/// Its first byte alone is text.
+/// The first byte of a compressed file looks like text.
 #[test]
 fn a_compressed_input_that_has_only_begun_is_not_resumed() {
     let text = lines(1_000, Repeats::Few);

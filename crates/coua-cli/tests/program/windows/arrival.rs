@@ -1,4 +1,4 @@
-//! By the time of arrival: what `--window` says, early and late.
+//! Windows by time of arrival: the bounds of `--window`.
 
 use super::{dedup, info};
 use crate::support::{Folder, coua, run_with};
@@ -14,7 +14,7 @@ fn what_is_old_is_new_again() {
     };
     assert_eq!(at("2026-01-01T12:00:00Z", "a\nb\na\n"), "a\nb\n");
     assert_eq!(at("2026-01-04T00:00:00Z", "b\nc\n"), "c\n");
-    // Not before a week has passed, and repeats do not make it younger.
+    // Not before a week has passed, and repeats do not extend the time.
     assert_eq!(at("2026-01-08T11:59:59Z", "a\nb\nc\n"), "");
     // At the latest a day after that.
     assert_eq!(at("2026-01-09T12:00:00Z", "a\nb\nc\n"), "a\nb\n");
@@ -36,7 +36,7 @@ fn opening_forgets() {
         assert_eq!(String::from_utf8(asked("2026-01-01T01:29:59Z").stdout).unwrap(), there);
         assert_eq!(String::from_utf8(asked("2026-01-01T01:30:00Z").stdout).unwrap(), gone);
     }
-    // Asking has changed nothing; writing does, also without records.
+    // Lookups have changed nothing; writers do, even without records.
     assert_eq!(info(&folder, &["COUA_NOW", "2026-01-01T01:00:00Z"])["items"], 2);
     dedup(&folder, "", &["COUA_NOW", "2026-01-01T01:30:00Z"]).good();
     let later = info(&folder, &["COUA_NOW", "2026-01-01T01:00:00Z"]);
@@ -46,7 +46,7 @@ fn opening_forgets() {
     );
 }
 
-/// Two months of days, each a run of its own: nothing is forgotten early, all of it in time.
+/// Two months of daily runs: nothing is forgotten early, and everything in time.
 #[test]
 fn day_by_day() {
     const WEEK: u64 = 7;
@@ -54,7 +54,7 @@ fn day_by_day() {
     let window = ["--window", "7d", "--generations", "7"];
     let mut printed_on = std::collections::HashMap::new();
     for day in 0..60 {
-        // Some of every day, some of the last weeks, some once.
+        // Some keys every day, some in the last weeks, some once.
         let items = (0..40_u64).map(|n| match n % 4 {
             0 => n,
             1 => 1_000 * (day - day * n % 17 % (day + 1)) + 2,
@@ -92,13 +92,13 @@ fn time_that_goes_back() {
     let folder = Folder::new();
     let window = ["--window", "1h", "COUA_NOW", "2026-01-01T12:00:00Z"];
     dedup(&folder, "a\n", &window).good();
-    // A little: the filter's clock waits.
+    // A clock that is a little behind: the filter keeps its time.
     assert_eq!(dedup(&folder, "a\nb\n", &["COUA_NOW", "2026-01-01T11:10:00Z"]).text(), "b\n");
     assert_eq!(
         info(&folder, &["COUA_NOW", "2026-01-01T11:10:00Z"])["window"]["present"],
         1_767_268_800_000_u64
     );
-    // More than a window: nobody knows which clock was wrong.
+    // A clock that is more than a window behind: it is unknown which clock was wrong.
     let before = folder.read("f.coua");
     let late = dedup(&folder, "c\n", &["COUA_NOW", "2026-01-01T10:00:00Z"]);
     assert_eq!((late.code, late.stdout.as_slice()), (Some(2), &b""[..]));
@@ -116,7 +116,7 @@ fn time_that_goes_back() {
     assert_eq!(removal.code, Some(2));
 }
 
-/// With the system's clock, and one that lives as long as the stream.
+/// With the system's clock, in a run that lasts as long as the stream.
 #[test]
 fn what_is_old_is_forgotten_while_running() {
     let mut child = coua(["dedup", "--window", "200ms", "--generations", "2"])

@@ -26,7 +26,7 @@ fn info_tells_the_generations() {
     let text = run_in(&folder, &["info", "f.coua", "COUA_NOW", "10801"]).text();
     assert!(text.contains("2h in 2 generations"), "{text}");
     assert!(text.contains("1970-01-01T02:00:00Z to 1970-01-01T03:00:00Z"), "{text}");
-    // Others have neither.
+    // Filters without a window have neither.
     run_with(b"a\n", ["add", &folder.join("plain.coua")]).good();
     let plain = run_in(&folder, &["info", "--json", "plain.coua"]).text();
     assert!(!plain.contains("window\"") && !plain.contains("generations"), "{plain}");
@@ -94,7 +94,7 @@ fn other_commands_know_windows() {
         refused.stderr
     );
     assert!(!folder.has("g.coua"));
-    // Damage is found.
+    // Damage is detected.
     let mut bytes = folder.read("f.coua");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

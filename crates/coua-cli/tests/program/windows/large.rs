@@ -1,4 +1,4 @@
-//! A large windowed filter is used where it lies.
+//! A large filter with a window is used from the mapped file.
 
 use super::dedup;
 use crate::support::{Folder, Repeats, lines, run_in, run_with};
@@ -14,7 +14,7 @@ fn a_few_records_leave_most_of_a_large_file_alone() {
         let options = ["--window", "2h", "--generations", "2", "COUA_NOW", now];
         run_with(part, [&["add", &filter], &options[..]].concat()).good();
     }
-    // Some bits of the old generation, of which nothing is said below.
+    // Some bits of the old generation, which no key below touches.
     let mut bytes = folder.read("f.coua");
     assert!(bytes.len() > 4 << 20, "{} bytes are read whole", bytes.len());
     let quarter = bytes.len() / 4;

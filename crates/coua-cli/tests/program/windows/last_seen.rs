@@ -1,4 +1,4 @@
-//! `--window-by last`: beside a map of what was seen when.
+//! `--window-by last`, compared with a map of when each key was seen.
 
 use super::{dedup, info};
 use crate::support::{Folder, Repeats, lines, run_in, run_with};
@@ -11,7 +11,7 @@ const GENERATIONS: u64 = 8;
 struct Model {
     last: HashMap<String, u64>,
     present: u64,
-    /// Items inserted and moved, if they are the clock.
+    /// The number of items inserted and moved, if they are the clock.
     items: u64,
 }
 
@@ -28,7 +28,7 @@ impl Model {
         known.is_none()
     }
 
-    /// The same in a window of so many items a generation.
+    /// The same with this number of items per generation.
     fn count(&mut self, key: &str, step: u64) -> bool {
         let generation = self.items / step;
         let is_there = self.last.get(key) == Some(&generation);
@@ -37,7 +37,7 @@ impl Model {
     }
 }
 
-/// Lines with a time and a key, in the order of their times but for a minute, and whether each is new.
+/// Lines with a time and a key, in the order of their times to within a minute, and whether each is new.
 fn records(mut is_new: impl FnMut(u64, &str) -> bool) -> Vec<(String, bool)> {
     let text = String::from_utf8(lines(60_000, Repeats::Many)).unwrap();
     let time = |n: u64| 1_780_000_000_000 + n * 10 - n * 7_919 % 60_000;
@@ -55,7 +55,7 @@ fn texts(records: &[(String, bool)]) -> [String; 3] {
     [all, new, repeats]
 }
 
-/// In memory, with both outputs; and in a file, by several runs, of which only the first is told.
+/// In memory, with both outputs; and in a file, by several runs, only the first of which gets the options.
 fn agrees(options: &[&str], of_each: &[&str], records: &[(String, bool)]) {
     let folder = Folder::new();
     let tee = folder.join("tee");
@@ -113,7 +113,7 @@ fn what_comes_every_day_stays() {
     let window = ["--window", "7d", "--generations", "7", "--window-by", "last"];
     assert_eq!(day(0, "daily\nonce\n", &window), "daily\nonce\n");
     for later in 1..60 {
-        // Nothing need be said again.
+        // The options need not be repeated.
         let options = if later % 2 == 0 { &window[..] } else { &[] };
         assert_eq!(day(later, "daily\n", options), "", "day {later}");
     }
@@ -132,7 +132,7 @@ fn what_stops_a_run_forgets_nothing() {
         dedup(&folder, text, &[options, &["COUA_NOW", &now]].concat())
     };
     at(0, "a\nb\nc\n", &window).good();
-    // Full for what is new, and not for what moves.
+    // There is no room for new items, but for those that move.
     let full = at(5, "b\na\nd\nc\n", &[]);
     assert_eq!((full.code, full.stdout.as_slice()), (Some(3), &b""[..]));
     assert_eq!(at(9, "a\nb\nc\n", &[]).text(), "c\n");

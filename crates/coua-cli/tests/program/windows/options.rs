@@ -1,4 +1,4 @@
-//! Windows that cannot be, or are not those of the filter; and what the help says of them.
+//! Windows that are invalid or differ from the filter's; and the help text about them.
 
 use super::dedup;
 use crate::support::{Folder, run, run_with};

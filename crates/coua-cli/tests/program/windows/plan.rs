@@ -1,4 +1,4 @@
-//! What a filter with a window will need.
+//! The plan of a filter with a window.
 
 use super::info;
 use crate::support::{Folder, run, run_with};
@@ -14,7 +14,7 @@ fn within_two_percent(real: &Value, planned: &Value) {
     assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
 }
 
-/// Full generations, a new one begun: with as many items and as much memory as planned.
+/// With full generations, and a new one begun, it has the planned items and memory.
 #[test]
 fn a_filter_takes_what_was_planned() {
     for (window, shape) in [

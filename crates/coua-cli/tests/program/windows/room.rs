@@ -1,4 +1,4 @@
-//! How many items a window holds: the last ones by number, the share of a generation, and the limit of all.
+//! The capacity of a window: the last items by number, the share of a generation, and the limit of all.
 
 use super::{dedup, info};
 use crate::support::{Folder, json};
@@ -24,12 +24,12 @@ fn the_last_items() {
     let rate = stats["items"].as_f64().unwrap() / stats["hash_bits"].as_f64().unwrap().exp2();
     assert!((stats["false_positive_rate"].as_f64().unwrap() - rate).abs() < 1e-9);
     assert_eq!(stats["rate_at_max_items"], info["rate_at_max_items"]);
-    // The rate holds for all that can be in the generations together.
+    // The rate holds for all items that the generations can contain together.
     assert_eq!(info["max_items"], 110);
     assert!(info["rate_at_max_items"].as_f64().unwrap() <= 0.001);
 }
 
-/// What is asked for is divided among the generations; the rate is not.
+/// The requested capacity is divided among the generations; the rate is not.
 #[test]
 fn capacity_is_shared() {
     let folder = Folder::new();

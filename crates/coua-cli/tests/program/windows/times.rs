@@ -1,4 +1,4 @@
-//! By the records' own times: where they stand, how they are written, and which are none.
+//! Windows by the records' own times: their place, their format, and invalid ones.
 
 use super::{dedup, info};
 use crate::support::{Folder, json, run, run_with};
@@ -13,8 +13,8 @@ const EVENTS: &str = "\
     2026-01-01T11:30:00Z,c\n\
     2026-01-01T11:45:00Z,c\n";
 
-/// In these, `a` comes again after 75 minutes; `d`, out of order, after an hour; `c` after 70 minutes, and
-/// then after 15 more. The window is an hour in four parts.
+/// Here, `a` repeats after 75 minutes; `d`, out of order, after an hour; `c` after 70 minutes, and then after 15 more.
+/// The window is an hour in four parts.
 const FRESH: &str = "\
     2026-01-01T10:00:00Z,a\n\
     2026-01-01T10:50:00Z,b\n\
@@ -95,7 +95,7 @@ fn times_that_cannot_be() {
     );
 }
 
-/// Clocks differ: a generation ahead of the present is believed, more is not.
+/// Clocks differ: a time up to one generation ahead of the present is accepted, more is not.
 #[test]
 fn times_a_little_ahead() {
     let text = "2026-01-01T10:15:00Z a\n2026-01-01T10:15:01Z b\n";
@@ -133,7 +133,7 @@ fn records_older_than_the_window_pass_and_are_not_remembered() {
     assert_eq!((&stats["generations"], &stats["forgotten"]), (&1.into(), &0.into()));
 }
 
-/// Records `TIME KEY`, whose times are hours.
+/// Records `TIME KEY` with times in hours.
 fn hours(records: &[(u64, &str)]) -> String {
     records
         .iter()
@@ -179,7 +179,7 @@ fn the_next_record_confirms_a_jump() {
     assert_eq!((run.stderr.clone().as_str(), run.text()), ("", unique));
 }
 
-/// The filter holds it for the next run.
+/// The filter holds the record for the next run.
 #[test]
 fn a_run_that_ends_with_a_jump() {
     let (begin, ahead) =
@@ -202,7 +202,7 @@ fn a_run_that_ends_with_a_jump() {
     assert!(run.stderr.contains(words) && run.stdout.is_empty(), "{}", run.stderr);
 }
 
-/// Nobody waits for a second event to be remembered.
+/// Then no second record is needed.
 #[test]
 fn the_systems_clock_confirms_a_time() {
     let folder = Folder::new();
@@ -212,7 +212,7 @@ fn the_systems_clock_confirms_a_time() {
     assert_eq!((run.stderr.as_str(), info(&folder, &[])["items"].as_u64()), ("", Some(1)));
 }
 
-/// Where blocks end makes no difference, nor does the number of threads.
+/// The borders of blocks and the number of threads make no difference.
 #[test]
 fn jumps_anywhere() {
     let mut hour = 0;
@@ -228,7 +228,7 @@ fn jumps_anywhere() {
     let mut seen: Vec<(String, u64)> = Vec::new();
     let mut expected = Vec::new();
     for (hour, key) in &records {
-        // Windows of 4 hours in generations of one, 4 being the default.
+        // Windows of 4 hours with generations of one hour, because the default is 4 generations.
         let forgets = |clock: Option<u64>| clock.is_some_and(|clock| hour - clock >= 5);
         let before = clock.filter(|clock| hour >= clock);
         if let Some((time, key)) = held.take().filter(|_| before.is_some() && forgets(before)) {
