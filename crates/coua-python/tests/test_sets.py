@@ -255,4 +255,4 @@ except MemoryError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0 and "bytes of memory" in done.stdout, done
+    assert done.returncode == 0 and "out of memory" in done.stdout, done
