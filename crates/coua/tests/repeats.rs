@@ -89,7 +89,9 @@ fn copies_take_the_narrow_slots_that_a_split_leaves() {
         let stream = stream(random, 60_000, 60_000);
         for chunk in stream.chunks(19_001) {
             batched.insert_batch(chunk).unwrap();
-            chunk.iter().for_each(|key| single.insert(*key).unwrap());
+            for &key in chunk {
+                single.insert(key).unwrap();
+            }
             assert!(bytes_of(&batched) == bytes_of(&single), "{bits} {batched:?}");
         }
     }
