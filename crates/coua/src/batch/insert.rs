@@ -14,7 +14,7 @@ use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, Place, with_levels};
-use crate::segments::{Prefetcher, Preview, Wanted, has};
+use crate::segments::{KeyGroup, Prefetcher, Preview, Wanted, has};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
@@ -196,15 +196,10 @@ impl InsertBatch<'_> {
             if let Some(due) = due {
                 self.filter.as_segments().prefetch_key(levels, due, number);
             }
-            let segment = keys.segment(number);
-            // A split may leave slots so narrow that copies take them: behind keys that may split it, they wait.
-            let waits = is_counted && !self.can_refuse && self.deferred.is_blocked(segment);
-            if has(held, number) && !waits {
-                if is_counted {
-                    self.count_repeat(&keys.place(number), first + number);
-                }
+            if has(held, number) && (!is_counted || self.count_at_once(keys, number, first)) {
                 continue;
             }
+            let segment = keys.segment(number);
             let is_done = if self.deferred.is_blocked(segment) || has(preview.full, number) {
                 self.defer(first + number, segment)
             } else if self.filter.insert_previewed(levels, keys, number, preview) {
@@ -218,6 +213,17 @@ impl InsertBatch<'_> {
                 return;
             }
         }
+    }
+
+    /// Counts a copy of a key that is present, unless keys wait that may split its segment: then slots may be so narrow
+    /// that copies take them.
+    #[inline(always)]
+    fn count_at_once(&mut self, keys: &KeyGroup, number: usize, first: usize) -> bool {
+        if !self.can_refuse && self.deferred.is_blocked(keys.segment(number)) {
+            return false;
+        }
+        self.count_repeat(&keys.place(number), first + number);
+        true
     }
 
     /// Inserts one key, or defers it. Returns false if it may be refused.
