@@ -114,7 +114,7 @@ impl InsertBatch<'_> {
     pub(super) fn count_repeat(&mut self, place: &Place, number: usize) {
         let segments = self.filter.as_segments();
         let representative = segments.representative_of(self.hashes[number], place);
-        self.repeats.push(Repeat { segment: place.segment, representative });
+        self.repeats.push(Repeat { number, segment: place.segment, representative });
         self.note(number, Insertion::Inserted);
     }
 

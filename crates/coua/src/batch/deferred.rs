@@ -1,5 +1,7 @@
 //! The keys of a chunk that are deferred to the second pass, by segment.
 
+use crate::filter::Repeat;
+
 /// The end of a run.
 const END: u32 = u32::MAX;
 
@@ -114,7 +116,21 @@ impl Deferred {
         self.waiting -= 1;
     }
 
-    /// Removes all runs, and returns the numbers of their remaining keys, in order.
+    /// Removes the repeats that come after remaining keys of their segments, and returns their numbers.
+    pub(super) fn take_later(&self, repeats: &mut Vec<Repeat>) -> Vec<usize> {
+        let mut later = Vec::new();
+        if self.waiting > 0 {
+            repeats.retain(|repeat| {
+                let run = usize::from(self.run_of[repeat.segment as usize]).wrapping_sub(1);
+                let is_later = self.first(run).is_some_and(|first| first < repeat.number);
+                later.extend(is_later.then_some(repeat.number));
+                !is_later
+            });
+        }
+        later
+    }
+
+    /// Removes all runs, and returns the numbers of their remaining keys.
     pub(super) fn drain(&mut self) -> Vec<usize> {
         let mut left = Vec::new();
         for run in self.runs.drain(..) {
@@ -127,7 +143,6 @@ impl Deferred {
         }
         self.keys.clear();
         (self.blocked, self.waiting, self.is_stuck) = (0, 0, false);
-        left.sort_unstable();
         left
     }
 }

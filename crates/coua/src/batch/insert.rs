@@ -14,7 +14,7 @@ use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, Place, with_levels};
-use crate::segments::{KeyGroup, Prefetcher, Preview, Wanted, has};
+use crate::segments::{Prefetcher, Preview, Wanted, has};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
@@ -196,7 +196,10 @@ impl InsertBatch<'_> {
             if let Some(due) = due {
                 self.filter.as_segments().prefetch_key(levels, due, number);
             }
-            if has(held, number) && (!is_counted || self.count_at_once(keys, number, first)) {
+            if has(held, number) {
+                if is_counted {
+                    self.count_repeat(&keys.place(number), first + number);
+                }
                 continue;
             }
             let segment = keys.segment(number);
@@ -213,17 +216,6 @@ impl InsertBatch<'_> {
                 return;
             }
         }
-    }
-
-    /// Counts a copy of a key that is present, unless keys wait that may split its segment: then slots may be so narrow
-    /// that copies take them.
-    #[inline(always)]
-    fn count_at_once(&mut self, keys: &KeyGroup, number: usize, first: usize) -> bool {
-        if !self.can_refuse && self.deferred.is_blocked(keys.segment(number)) {
-            return false;
-        }
-        self.count_repeat(&keys.place(number), first + number);
-        true
     }
 
     /// Inserts one key, or defers it. Returns false if it may be refused.
@@ -294,7 +286,11 @@ impl Passes<'_, '_> {
             batch.insert_runs(levels, if is_ending { 0 } else { few });
         }
         batch.chains.begun = 0;
+        // Splits may leave slots so narrow that copies take them.
+        let mut waiting = batch.deferred.take_later(&mut batch.repeats);
         batch.filter.count_repeats(&mut batch.repeats);
-        batch.deferred.drain()
+        waiting.extend(batch.deferred.drain());
+        waiting.sort_unstable();
+        waiting
     }
 }

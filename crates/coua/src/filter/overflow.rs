@@ -38,6 +38,8 @@ impl OverflowEntry {
 /// One more copy of a key, to be counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
+    /// Its number in the batch.
+    pub(crate) number: usize,
     pub(crate) segment: u32,
     pub(crate) representative: KeyHash,
 }
