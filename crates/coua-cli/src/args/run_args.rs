@@ -152,7 +152,7 @@ pub(crate) struct WorkArgs {
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
     /// is a new record, and its first part stays in the output and in the filter.
-    #[arg(long, help_heading = "Memory", requires = "filter_file")]
+    #[arg(long, help_heading = "Memory")]
     resume: bool,
 
     /// Undo what the same run has done, and start over
@@ -166,21 +166,14 @@ pub(crate) struct WorkArgs {
         long,
         help_heading = "Memory",
         hide_short_help = true,
-        conflicts_with_all = ["resume", "overwrite"],
-        requires = "filter_file"
+        conflicts_with_all = ["resume", "overwrite"]
     )]
     restart: bool,
 
     /// Start over and empty the outputs, but keep what the run has done to the filter
     ///
     /// Records that were in an output are not printed again; records that were added count twice.
-    #[arg(
-        long,
-        help_heading = "Memory",
-        hide_short_help = true,
-        conflicts_with = "resume",
-        requires = "filter_file"
-    )]
+    #[arg(long, help_heading = "Memory", hide_short_help = true, conflicts_with = "resume")]
     overwrite: bool,
 
     /// Seconds between checkpoints of output and filter [default: 5]
@@ -189,7 +182,7 @@ pub(crate) struct WorkArgs {
     /// what was printed before the last checkpoint. Other runs save at the end. Checkpoints are less frequent if they
     /// would take more than a tenth of the time. With 0 they are as frequent as possible.
     #[arg(long, help_heading = "Memory", hide_short_help = true, value_name = "SECONDS",
-          value_parser = clock::seconds, requires = "filter_file")]
+          value_parser = clock::seconds)]
     checkpoint_every: Option<Duration>,
 
     #[command(flatten)]
@@ -210,6 +203,17 @@ impl WorkArgs {
         };
         let every = self.checkpoint_every.unwrap_or(Duration::from_secs(5));
         Checkpoints { spec, mode, every }
+    }
+
+    /// The option given that needs a filter file, if there is one.
+    pub(crate) fn option_of_filter(&self) -> Option<&'static str> {
+        let options = [
+            ("--resume", self.resume),
+            ("--restart", self.restart),
+            ("--overwrite", self.overwrite),
+            ("--checkpoint-every", self.checkpoint_every.is_some()),
+        ];
+        options.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
     }
 
     pub(crate) fn running(&self) -> Running {

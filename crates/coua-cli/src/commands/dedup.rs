@@ -166,8 +166,12 @@ impl DedupArgs {
             Keep::Last => "--keep last",
             Keep::None => "--keep none",
         };
-        if self.filter_file.is_some() {
-            let reason = "reads the inputs twice, with its own filter, so it cannot be used with --filter or --resume";
+        let of_filter = self.work.option_of_filter();
+        if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
+            let reason = format!(
+                "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
+                 one of them"
+            );
             return Err(Failure::at(option, reason));
         }
         if !self.filter.spec().leaves_all_open() {
@@ -210,6 +214,9 @@ impl DedupArgs {
         let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
+        if let (None, Some(option)) = (file, self.work.option_of_filter()) {
+            return Err(Failure::at(option, "needs --filter"));
+        }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;
         let begun = to.begun().into_iter().flatten().map(|path| (path, to.coding(path)));
