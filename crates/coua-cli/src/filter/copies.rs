@@ -128,7 +128,7 @@ impl Copies {
         let division = Division::for_threads(threads.max(fewest));
         let filters = || spec.build_shards(division).map(Shards::into_filters);
         let shard = |(first, more)| {
-            let forecast = Forecast::new(inputs.total_bytes);
+            let forecast = Forecast::new(inputs.total_bytes, division.shards());
             let (records, last) = (HashSpool::new(spooling), LastRecords::default());
             let (more, again) = (Tally::new(more), Vec::new());
             Mutex::new(CopiesShard { first, more, forecast, again, records, last })
@@ -268,7 +268,7 @@ impl CopiesShard {
         let (mut left, mut group) = (records.len(), Group::default());
         let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
         let (count, spooled) = (left, records.memory_bytes());
-        self.forecast = Forecast::new(Some(count));
+        self.forecast = Forecast::new(Some(count), 1);
         records.read_backwards(|hashes| {
             if caught_signal().is_some() {
                 return Ok(());

@@ -3,7 +3,7 @@
 //! A filter grows automatically, but each growth moves some of its items, and on average a quarter of its memory is
 //! room for later items. For regular files the number of items can be estimated instead, from the share of the bytes
 //! read so far and the share of new records. New records get rarer as a stream goes on; the forecast assumes that their
-//! share keeps falling by the same factor per chunk of input as last. (For records drawn at random from a fixed set
+//! share keeps falling by the same factor per record as last. (For records drawn at random from a fixed set
 //! that is exactly right. For word-like frequencies the estimate is too low, and the filter grows; for a file that
 //! repeats itself after a while it is too high.)
 //!
@@ -15,10 +15,10 @@ use coua::CuckooFilter;
 /// The share of the input after which the first forecast is made: late enough to see repeats, early enough that the
 /// table to move is small.
 const FIRST_LOOK: f64 = 1.0 / 16.0;
-/// With fewer records a forecast is useless, and the filter grows quickly.
+/// With fewer records of the whole input a forecast is useless, and the filter grows quickly.
 const FEWEST_RECORDS: u64 = 50_000;
-/// Room beyond the forecast: its usual error.
-const MARGIN: f64 = 1.01;
+/// Room beyond the forecast: its usual error. That of counting a sample comes in addition.
+const MARGIN: f64 = 0.01;
 /// The share of its capacity from which a filter is nearly full.
 const NEARLY_FULL: f64 = 0.99;
 /// A growth below this share of its items is left to the filter.
@@ -40,6 +40,8 @@ struct Moment {
 #[derive(Debug)]
 pub(crate) struct Forecast {
     total_bytes: f64,
+    /// The records to wait for.
+    fewest_records: u64,
     /// The last moments, after equal amounts of input, oldest first.
     marks: Vec<Moment>,
     /// Bytes between two marks.
@@ -53,12 +55,18 @@ pub(crate) struct Forecast {
 const MARKS: usize = 16;
 
 impl Forecast {
-    /// `None` if the size of the inputs is not known.
-    pub(crate) fn new(total_bytes: Option<u64>) -> Option<Self> {
+    /// A forecast for one of as many shards, each of which gets an equal part of the records. `None` if the size of the
+    /// inputs is not known.
+    pub(crate) fn new(total_bytes: Option<u64>, shards: usize) -> Option<Self> {
         let total_bytes = total_bytes? as f64;
-        let start = Moment::default();
-        let step = total_bytes * FIRST_LOOK / MARKS as f64;
-        Some(Self { total_bytes, marks: vec![start], step, records: 0, first_look_done: false })
+        Some(Self {
+            total_bytes,
+            fewest_records: FEWEST_RECORDS / shards as u64,
+            marks: vec![Moment::default()],
+            step: total_bytes * FIRST_LOOK / MARKS as f64,
+            records: 0,
+            first_look_done: false,
+        })
     }
 
     /// Makes room in the filter for later items if a forecast is due, after `consumed` raw bytes in all and `records`
@@ -76,7 +84,7 @@ impl Forecast {
     /// How many more items to make room for, if a forecast is due.
     fn advise(&mut self, now: Moment) -> Option<u64> {
         self.mark(now);
-        if now.records < FEWEST_RECORDS {
+        if now.records < self.fewest_records {
             return None;
         }
         let first_look =
@@ -86,7 +94,8 @@ impl Forecast {
         if !(first_look || (nearly_full && self.first_look_done)) {
             return None;
         }
-        let more = self.items_to_come(now)? * MARGIN;
+        let margin = MARGIN + (now.records as f64).sqrt().recip();
+        let more = self.items_to_come(now)? * (1.0 + margin);
         let room = now.capacity.saturating_sub(now.items) as f64;
         (more > room + now.items as f64 * SMALL_GROWTH).then_some(more as u64)
     }
@@ -103,32 +112,34 @@ impl Forecast {
         }
     }
 
-    /// The number of items that the rest of the input will add.
+    /// The number of items that the rest of the input will add. It counts by records: a shard gets more of them from one
+    /// byte of input than from another.
     fn items_to_come(&self, now: Moment) -> Option<f64> {
         let first = self.marks.first()?;
-        let middle_at = u64::midpoint(first.consumed, now.consumed);
-        let middle = self.marks.iter().min_by_key(|mark| mark.consumed.abs_diff(middle_at))?;
-        let before = new_per_byte(first, middle)?;
-        let lately = new_per_byte(middle, &now)?;
+        let middle_at = u64::midpoint(first.records, now.records);
+        let middle = self.marks.iter().min_by_key(|mark| mark.records.abs_diff(middle_at))?;
+        let before = new_per_record(first, middle)?;
+        let lately = new_per_record(middle, &now)?;
         if lately <= 0.0 {
             return Some(0.0);
         }
-        // The middles of the two chunks are half the input so far apart.
-        let distance = (now.consumed - first.consumed) as f64 / 2.0;
+        // The middles of the two chunks are half the records so far apart.
+        let distance = (now.records - first.records) as f64 / 2.0;
         let decay = (before / lately).ln().max(0.0) / distance;
-        let rest = (self.total_bytes - now.consumed as f64).max(0.0);
+        let rest_bytes = (self.total_bytes - now.consumed as f64).max(0.0);
+        let rest = rest_bytes * (now.records as f64 / now.consumed as f64);
         // Half a chunk has passed since the middle of the latest one.
-        let half_chunk = (now.consumed - middle.consumed) as f64 / 2.0;
+        let half_chunk = (now.records - middle.records) as f64 / 2.0;
         let present = lately * (-decay * half_chunk).exp();
         let reach = if decay * rest > 1e-9 { -(-decay * rest).exp_m1() / decay } else { rest };
         Some(present * reach)
     }
 }
 
-/// New items per byte of input between two moments.
-fn new_per_byte(from: &Moment, to: &Moment) -> Option<f64> {
-    let bytes = to.consumed.checked_sub(from.consumed).filter(|bytes| *bytes > 0)?;
-    Some(to.items.saturating_sub(from.items) as f64 / bytes as f64)
+/// The share of new items among the records between two moments.
+fn new_per_record(from: &Moment, to: &Moment) -> Option<f64> {
+    let records = to.records.checked_sub(from.records).filter(|records| *records > 0)?;
+    Some(to.items.saturating_sub(from.items) as f64 / records as f64)
 }
 
 #[cfg(test)]
@@ -141,7 +152,7 @@ mod tests {
     /// Simulates an input whose first `r` records have `items(r)` different ones; returns the capacities after each
     /// forecast.
     fn capacities(items: impl Fn(f64) -> f64) -> Vec<u64> {
-        let mut forecast = Forecast::new(Some(RECORDS * RECORD_BYTES)).unwrap();
+        let mut forecast = Forecast::new(Some(RECORDS * RECORD_BYTES), 1).unwrap();
         let mut capacity = 15_000;
         let mut reserved = Vec::new();
         for records in (0..=RECORDS).step_by(4000) {
@@ -182,6 +193,25 @@ mod tests {
         assert!(capacities(|records| records.min(10_000.0)).is_empty());
     }
 
+    /// A shard's records come in lumps: its share of the input is not even.
+    #[test]
+    fn a_shard_needs_as_little_room_as_the_whole() {
+        let (records, shards) = (600_000_u64, 8);
+        let mut forecast = Forecast::new(Some(records * RECORD_BYTES), shards).unwrap();
+        let (mut of_shard, mut capacity) = (0, 1_000);
+        for (number, block) in (1..).zip((0..records).step_by(16_000)) {
+            of_shard += 2_000 + number * 7_919 % 101 - 50;
+            let consumed = (block + 16_000).min(records) * RECORD_BYTES;
+            let now = Moment { consumed, records: of_shard, items: of_shard, capacity };
+            if let Some(more) = forecast.advise(now) {
+                assert!(number <= 4, "late, with block {number}");
+                capacity = of_shard + more;
+            }
+        }
+        let ratio = capacity as f64 / of_shard as f64;
+        assert!((0.99..1.06).contains(&ratio), "{ratio}");
+    }
+
     #[test]
     fn word_like_news_are_followed() {
         let reserved = capacities(|records| 30.0 * records.powf(0.75));
@@ -193,8 +223,8 @@ mod tests {
 
     #[test]
     fn unknown_or_empty_inputs_are_left_alone() {
-        assert!(Forecast::new(None).is_none());
-        let mut empty = Forecast::new(Some(0)).unwrap();
+        assert!(Forecast::new(None, 1).is_none());
+        let mut empty = Forecast::new(Some(0), 1).unwrap();
         assert_eq!(empty.advise(Moment::default()), None);
     }
 }

@@ -29,7 +29,7 @@ impl MemoryFilter {
         let filter = spec.build()?;
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
         let is_open = is_resizable && spec.leaves_capacity_open();
-        let forecast = Forecast::new(inputs.total_bytes).filter(|_| is_open);
+        let forecast = Forecast::new(inputs.total_bytes, 1).filter(|_| is_open);
         let (outcomes, jumps) = (Vec::new(), Jumps::default());
         Ok(Self { filter, forecast, outcomes, jumps })
     }

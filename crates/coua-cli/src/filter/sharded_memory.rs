@@ -27,8 +27,9 @@ impl ShardedMemory {
     /// Builds as many shards as `threads` can use.
     pub(crate) fn new(spec: &FilterSpec, inputs: &Survey, threads: NonZeroUsize) -> Result<Self> {
         let shards = spec.build_shards(Division::for_threads(threads))?;
-        let forecast = |_| Mutex::new(Forecast::new(inputs.total_bytes));
-        let forecasts = (0..shards.division().shards()).map(forecast).collect();
+        let number = shards.division().shards();
+        let forecast = |_| Mutex::new(Forecast::new(inputs.total_bytes, number));
+        let forecasts = (0..number).map(forecast).collect();
         Ok(Self { shards, forecasts, load: LastLoad::default() })
     }
 
