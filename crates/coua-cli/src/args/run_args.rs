@@ -205,6 +205,11 @@ impl WorkArgs {
         Checkpoints { spec, mode, every }
     }
 
+    /// Whether the run continues an interrupted one.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resume
+    }
+
     /// The option given that needs a filter file, if there is one.
     pub(crate) fn option_of_filter(&self) -> Option<&'static str> {
         let options = [

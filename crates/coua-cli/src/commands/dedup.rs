@@ -91,7 +91,7 @@ pub(crate) struct DedupArgs {
     /// For last and none, all inputs are read twice: first to learn which keys repeat. An input that can be read
     /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Last also keeps 8 bytes a record
     /// there. Nothing is printed before the second pass begins. With none (also -u), only records whose key occurs
-    /// once are printed. Such a run cannot be resumed: the same command starts over.
+    /// once are printed. Nothing is kept of an interrupted run: the same command, with or without --resume, starts over.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -166,12 +166,18 @@ impl DedupArgs {
             Keep::Last => "--keep last",
             Keep::None => "--keep none",
         };
-        let of_filter = self.work.option_of_filter();
+        // A run in two passes that is resumed starts over.
+        let of_filter = self.work.option_of_filter().filter(|option| *option != "--resume");
         if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
             let reason = format!(
                 "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
                  one of them"
             );
+            return Err(Failure::at(option, reason));
+        }
+        if self.append && self.work.resumes() {
+            let reason = "starts over with --resume, so it would append its records again; drop --append, and write \
+                          to another output";
             return Err(Failure::at(option, reason));
         }
         if !self.filter.spec().leaves_all_open() {
@@ -214,7 +220,7 @@ impl DedupArgs {
         let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
-        if let (None, Some(option)) = (file, self.work.option_of_filter()) {
+        if let (None, None, Some(option)) = (file, question, self.work.option_of_filter()) {
             return Err(Failure::at(option, "needs --filter"));
         }
         let mut reading = self.input.reading(window.time_source())?;
