@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     /// A free thread takes the next step: reading, hashing keys, querying the filter, or writing. A filter with a
     /// window or a limit of items is changed by one thread only. Idle threads decompress files before their turn, and
     /// those of `bgzip` and `pzstd` in pieces, using at most 256 MiB of memory per thread and an eighth of the free
-    /// memory; -j1 does neither. By default files get one thread per 64 MiB of records, rounded up. The output and the
+    /// memory; -j1 does neither. By default files get one thread per 16 MiB of records, rounded up. The output and the
     /// filter never depend on this number.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,

@@ -87,15 +87,16 @@ impl Forecast {
         if now.records < self.fewest_records {
             return None;
         }
-        let first_look =
+        let is_first =
             !self.first_look_done && now.consumed as f64 >= self.total_bytes * FIRST_LOOK;
         let nearly_full = now.items as f64 > now.capacity as f64 * NEARLY_FULL;
-        self.first_look_done |= first_look;
-        if !(first_look || (nearly_full && self.first_look_done)) {
+        if !(is_first || (nearly_full && self.first_look_done)) {
             return None;
         }
         let margin = MARGIN + (now.records as f64).sqrt().recip();
+        // After a single block of the input there is nothing to compare.
         let more = self.items_to_come(now)? * (1.0 + margin);
+        self.first_look_done = true;
         let room = now.capacity.saturating_sub(now.items) as f64;
         (more > room + now.items as f64 * SMALL_GROWTH).then_some(more as u64)
     }

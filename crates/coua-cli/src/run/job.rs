@@ -24,7 +24,7 @@ pub(crate) enum Threads {
 
 impl Threads {
     /// Bytes of records per useful thread.
-    const BYTES_FOR_ONE: u64 = 64 << 20;
+    const BYTES_FOR_ONE: u64 = 16 << 20;
 
     pub(super) fn number(self, inputs: &Survey) -> NonZeroUsize {
         match (self, inputs.unpacked_bytes) {

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// No test takes this long.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(4);
 
 /// The user `nobody`, by the convention of Linux and BSD.
 const NOBODY: u32 = 65_534;

@@ -2,8 +2,8 @@
 
 use crate::packed::{COMPRESSIONS, Compress, bgzip, zstd, zstd_frames};
 use crate::support::{
-    Folder, Repeats, coua, expected, fed, has_read, lines, messages, run_as_is, run_in, send,
-    try_send, until, wait,
+    Folder, PATIENCE, Repeats, coua, expected, fed, has_read, lines, messages, run_as_is, run_in,
+    send, try_send, until, wait,
 };
 use rustix::process::Signal;
 use std::fs::{self, File};
@@ -262,7 +262,7 @@ fn an_early_end_leaves_nothing_hanging() {
         send(&child, Signal::TERM);
         let start = Instant::now();
         assert_eq!(wait(&mut child).signal(), Some(15));
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < PATIENCE);
         // Nobody reads the output any more.
         let mut child = coua([&dedup[..], &inputs].concat());
         let mut child = child.current_dir(folder.path()).spawn().unwrap();

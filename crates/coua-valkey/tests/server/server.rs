@@ -16,7 +16,7 @@ use crate::client::{Client, Protocol};
 use crate::resp::Value;
 
 /// No server of these tests takes this long to start, to stop, or to follow another, without a sign of progress.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(4);
 /// How long a server may take to reply before it is looked after.
 const MOMENT: Duration = Duration::from_secs(3);
 
