@@ -5,7 +5,6 @@ pub(crate) mod copies;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
-pub(crate) mod hash_spool;
 mod jumps;
 mod memory_filter;
 mod op;
@@ -17,7 +16,6 @@ mod sharded_file;
 mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
-mod tally;
 
 pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
 pub(crate) use op::{NoRoom, Op, Stop};

@@ -2,8 +2,7 @@
 
 use super::job::Job;
 use super::work::Pass;
-use crate::filter::copies::{Copies, CopiesPass, Question};
-use crate::filter::hash_spool::nothing_printed;
+use crate::filter::copies::{Copies, CopiesPass, Question, nothing_printed};
 use crate::input::Spooling;
 use crate::key::Known;
 use crate::output::Destinations;

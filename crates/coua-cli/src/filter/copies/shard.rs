@@ -1,0 +1,198 @@
+//! One shard of the keys.
+
+use super::hash_spool::{HashSpool, nothing_printed};
+use super::tally::Tally;
+use super::{Figures, Keep, Question};
+use crate::filter::estimate::Forecast;
+use crate::filter::op::{NoRoom, Op};
+use crate::filter::sharding::{ask, outcomes};
+use crate::input::Spooling;
+use crate::key::Group;
+use crate::terminal::{Result, caught_signal};
+use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
+use std::cmp::Reverse;
+use std::iter::zip;
+use std::mem;
+
+/// The keys of a shard, and what they tell about its records.
+#[derive(Debug)]
+pub(super) struct CopiesShard {
+    first: CuckooFilter,
+    more: Tally,
+    forecast: Option<Forecast>,
+    /// Keys of a block that were already present.
+    again: Vec<KeyHash>,
+    /// The keys of all records, if the last ones are to be found.
+    records: HashSpool,
+    last: LastRecords,
+}
+
+/// Which records of a shard are the last of their keys.
+#[derive(Debug, Default)]
+struct LastRecords {
+    /// One bit per record.
+    bits: Vec<u64>,
+    /// The next record of the second pass.
+    next: usize,
+}
+
+impl LastRecords {
+    fn with_room(records: u64) -> Result<Self, NoRoom> {
+        let mut bits = Vec::new();
+        let words = records.div_ceil(u64::BITS.into()) as usize;
+        bits.try_reserve_exact(words).map_err(|_| NoRoom::memory(0))?;
+        bits.resize(words, 0);
+        Ok(Self { bits, next: 0 })
+    }
+
+    fn set(&mut self, record: u64) {
+        self.bits[(record / 64) as usize] |= 1 << (record % 64);
+    }
+
+    /// Whether the next record is the last of its key. A record beyond the first pass counts as new.
+    fn is_next(&mut self) -> bool {
+        let record = self.next;
+        self.next += 1;
+        self.bits.get(record / 64).is_none_or(|word| word >> (record % 64) & 1 == 1)
+    }
+}
+
+/// The figures of a shard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShardFigures {
+    keys: u64,
+    items: u64,
+    slots: u64,
+    /// The memory of `first`, and of the rest.
+    memory_bytes: [u64; 2],
+}
+
+impl ShardFigures {
+    /// The sum over all shards, if `at_once` shards have their `first` in memory at a time.
+    pub(super) fn sum(mut all: Vec<Self>, at_once: usize) -> Figures {
+        all.sort_unstable_by_key(|it| Reverse(it.memory_bytes[0]));
+        let sum = |figure: fn(&Self) -> u64| all.iter().map(figure).sum::<u64>();
+        let firsts = all.iter().take(at_once).map(|it| it.memory_bytes[0]).sum::<u64>();
+        Figures {
+            keys: sum(|it| it.keys),
+            items: sum(|it| it.items),
+            slots: sum(|it| it.slots),
+            memory_bytes: firsts + sum(|it| it.memory_bytes[1]),
+        }
+    }
+}
+
+impl CopiesShard {
+    pub(super) fn new(
+        [first, more]: [CuckooFilter; 2],
+        forecast: Option<Forecast>,
+        spooling: Spooling,
+    ) -> Self {
+        let (records, last) = (HashSpool::new(spooling), LastRecords::default());
+        Self { first, more: Tally::new(more), forecast, again: Vec::new(), records, last }
+    }
+
+    pub(super) fn hasher(&self) -> KeyHasher {
+        self.first.hasher()
+    }
+
+    pub(super) fn load_factor(&self) -> f64 {
+        self.first.load_factor()
+    }
+
+    /// Stores the keys of a block for `find_last`.
+    pub(super) fn append(&mut self, hashes: &[KeyHash]) -> Result<()> {
+        self.records.append(hashes)
+    }
+
+    /// Frees the memory of the keys, if the second pass does not need them.
+    pub(super) fn forget_keys(&mut self) {
+        self.first.clear();
+    }
+
+    /// Inserts the keys of a block in the first pass.
+    pub(super) fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
+        let Self { first, more, forecast, again, .. } = self;
+        ask(first, Op::Dedup, group);
+        again.clear();
+        let all = zip(&group.hashes, &group.outcomes);
+        again
+            .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
+        // A pass that found no room has no usable results.
+        let counted = match question.keep {
+            Keep::Last if !question.counts => Ok(()),
+            Keep::None if !question.counts => more.mark(again),
+            _ => more.add(again),
+        };
+        group.stopped = group.stopped.or(counted.err());
+        if group.stopped.is_some() {
+            group.outcomes.clear();
+        }
+        if let Some(forecast) = forecast {
+            forecast.make_room(consumed, group.hashes.len(), first);
+        }
+    }
+
+    /// Inserts all records from the last to the first, and sets the bits of the last ones of their keys.
+    pub(super) fn find_last(&mut self, question: Question) -> Result<ShardFigures> {
+        let records = mem::replace(&mut self.records, HashSpool::new(Spooling::Refused));
+        let (mut left, mut group) = (records.len(), Group::default());
+        let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
+        let (count, spooled) = (left, records.memory_bytes());
+        self.forecast = Forecast::new(Some(count), 1);
+        records.read_backwards(|hashes| {
+            if caught_signal().is_some() {
+                return Ok(());
+            }
+            group.clear();
+            group.hashes.extend(hashes);
+            let consumed = count - left + group.hashes.len() as u64;
+            self.add(&mut group, consumed, question);
+            if let Some(stopped) = group.stopped {
+                return Err(nothing_printed(&NoRoom::of(&stopped.full)));
+            }
+            for outcome in &group.outcomes {
+                left -= 1;
+                if *outcome == Insertion::Inserted {
+                    last.set(left);
+                }
+            }
+            Ok(())
+        })?;
+        self.last = last;
+        let mut figures = self.figures();
+        figures.memory_bytes[1] += spooled as u64;
+        // Frees its memory.
+        self.first =
+            self.more.empty().map_err(|_| nothing_printed(&NoRoom::memory(figures.items)))?;
+        Ok(figures)
+    }
+
+    /// Answers for a block in the second pass.
+    pub(super) fn ask(&mut self, group: &mut Group, question: Question) {
+        let Self { first, more, last, .. } = self;
+        let hashes = &group.hashes;
+        if question.counts {
+            group.totals.extend(more.count(hashes).into_iter().map(|again| again + 1));
+        }
+        let is_kept = match question.keep {
+            Keep::First => first.remove_batch(hashes),
+            Keep::Last => hashes.iter().map(|_| last.is_next()).collect(),
+            Keep::None => more.count(hashes).into_iter().map(|again| again == 0).collect(),
+        };
+        group.outcomes.extend(outcomes(is_kept.into_iter().map(|is_kept| !is_kept)));
+    }
+
+    pub(super) fn figures(&self) -> ShardFigures {
+        let Self { first, more, last, .. } = self;
+        let of_first = (first.len(), first.slots(), first.memory_bytes());
+        let (mut items, mut slots, mut bytes) = (of_first.0, of_first.1, last.bits.len() * 8);
+        for filter in more.filters() {
+            items += filter.len();
+            slots += filter.slots();
+            bytes += filter.memory_bytes();
+        }
+        let memory_bytes = [of_first.2 as u64, bytes as u64];
+        ShardFigures { keys: of_first.0, items, slots, memory_bytes }
+    }
+}
