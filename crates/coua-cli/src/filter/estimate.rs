@@ -3,9 +3,9 @@
 //! A filter grows automatically, but each growth moves some of its items, and on average a quarter of its memory is
 //! room for later items. For regular files the number of items can be estimated instead, from the share of the bytes
 //! read so far and the share of new records. New records get rarer as a stream goes on; the forecast assumes that their
-//! share keeps falling by the same factor per record as last. (For records drawn at random from a fixed set
-//! that is exactly right. For word-like frequencies the estimate is too low, and the filter grows; for a file that
-//! repeats itself after a while it is too high.)
+//! share keeps falling by the same factor per record as last. (For records drawn at random from a fixed set that is
+//! exactly right. For word-like frequencies the estimate is too low, and the filter grows; for a file that repeats
+//! itself after a while it is too high.)
 //!
 //! A wrong forecast costs time or memory, but never changes an answer; and the memory is bounded by about 6 bytes for
 //! each record of the input.
@@ -17,7 +17,7 @@ use coua::CuckooFilter;
 const FIRST_LOOK: f64 = 1.0 / 16.0;
 /// With fewer records of the whole input a forecast is useless, and the filter grows quickly.
 const FEWEST_RECORDS: u64 = 50_000;
-/// Room beyond the forecast: its usual error. That of counting a sample comes in addition.
+/// Room beyond the forecast: its usual error, without that of a small sample.
 const MARGIN: f64 = 0.01;
 /// The share of its capacity from which a filter is nearly full.
 const NEARLY_FULL: f64 = 0.99;
@@ -55,8 +55,8 @@ pub(crate) struct Forecast {
 const MARKS: usize = 16;
 
 impl Forecast {
-    /// A forecast for one of as many shards, each of which gets an equal part of the records. `None` if the size of the
-    /// inputs is not known.
+    /// A forecast for one of `shards` shards, which share the records equally. `None` if the size of the inputs is not
+    /// known.
     pub(crate) fn new(total_bytes: Option<u64>, shards: usize) -> Option<Self> {
         let total_bytes = total_bytes? as f64;
         Some(Self {
