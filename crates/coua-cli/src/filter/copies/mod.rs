@@ -13,6 +13,7 @@ mod shard;
 mod tally;
 
 pub(crate) use hash_spool::nothing_printed;
+pub(crate) use shard::{Keep, Question};
 
 use crate::filter::collisions::{self, Answered};
 use crate::filter::estimate::Forecast;
@@ -27,7 +28,7 @@ use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
 use coua::KeyHasher;
 use coua::shards::{Division, Shards};
-use shard::{CopiesShard, ShardFigures};
+use shard::{CopiesShard, Figures, ShardFigures};
 use std::iter::zip;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -39,23 +40,6 @@ use std::thread;
 /// stays in the cache, and the others take no memory.
 const SHARDS_FOR_LAST: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
-/// Which of several records with the same key passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
-    First,
-    Last,
-    /// Only a record whose key occurs once.
-    None,
-}
-
-/// What the second pass must know.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
-    pub(crate) keep: Keep,
-    /// Whether it also needs the number of records with the key.
-    pub(crate) counts: bool,
-}
-
 /// The filters, in shards by the first bits of the keys.
 #[derive(Debug)]
 pub(crate) struct Copies {
@@ -65,14 +49,6 @@ pub(crate) struct Copies {
     question: Question,
     /// Taken after the first pass, or between the passes, when most memory is in use.
     figures: OnceLock<Figures>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Figures {
-    keys: u64,
-    items: u64,
-    slots: u64,
-    memory_bytes: u64,
 }
 
 impl Copies {

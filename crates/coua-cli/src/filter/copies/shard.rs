@@ -1,8 +1,7 @@
-//! One shard of the keys.
+//! One shard of the keys, and what is asked about it.
 
 use super::hash_spool::{HashSpool, nothing_printed};
 use super::tally::Tally;
-use super::{Figures, Keep, Question};
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{NoRoom, Op};
 use crate::filter::sharding::{ask, outcomes};
@@ -13,6 +12,23 @@ use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
 use std::cmp::Reverse;
 use std::iter::zip;
 use std::mem;
+
+/// Which of several records with the same key passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    First,
+    Last,
+    /// Only a record whose key occurs once.
+    None,
+}
+
+/// What the second pass must know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    pub(crate) keep: Keep,
+    /// Whether it also needs the number of records with the key.
+    pub(crate) counts: bool,
+}
 
 /// The keys of a shard, and what they tell about its records.
 #[derive(Debug)]
@@ -55,6 +71,15 @@ impl LastRecords {
         self.next += 1;
         self.bits.get(record / 64).is_none_or(|word| word >> (record % 64) & 1 == 1)
     }
+}
+
+/// The figures of all shards together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) keys: u64,
+    pub(super) items: u64,
+    pub(super) slots: u64,
+    pub(super) memory_bytes: u64,
 }
 
 /// The figures of a shard.
