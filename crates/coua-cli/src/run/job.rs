@@ -282,7 +282,7 @@ mod tests {
         };
         let [one, eight] = [1, 8].map(|it| NonZeroUsize::new(it).unwrap());
         for (megabytes, expected) in
-            [(Some(0), 1), (Some(63), 1), (Some(64), 2), (Some(200), 4), (Some(999), 8), (None, 8)]
+            [(Some(0), 1), (Some(15), 1), (Some(16), 2), (Some(50), 4), (Some(999), 8), (None, 8)]
         {
             assert_eq!(number(Threads::AtMost(eight), megabytes), expected, "{megabytes:?}");
             assert_eq!(number(Threads::Exactly(eight), megabytes), 8, "{megabytes:?}");

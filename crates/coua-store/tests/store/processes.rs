@@ -194,7 +194,7 @@ fn who_has_finished_holds_no_lock() {
             }
             let filter = store.finish().unwrap();
             let begin = Instant::now();
-            while !waiting.is_finished() && begin.elapsed() < Duration::from_mins(4) {
+            while !waiting.is_finished() && begin.elapsed() < Duration::from_secs(240) {
                 std::thread::sleep(Duration::from_millis(5));
             }
             let is_free = waiting.is_finished();
