@@ -36,7 +36,7 @@ fn keys_that_share_a_prefix_are_held_in_bounded_memory() {
             let start = Instant::now();
             let hash = || KeyHash::from_u64(prefix | (random.next() >> prefix_bits));
             fill(&mut filter, 300_000, hash);
-            assert!(start.elapsed().as_secs() < 240, "{prefix_bits} {filter:?}");
+            assert!(start.elapsed().as_secs() < 60, "{prefix_bits} {filter:?}");
             // Once splits end, a key takes an entry of the overflow table.
             assert!(filter.memory_bytes() < 45 * 300_000 + FREE_BYTES, "{prefix_bits} {filter:?}");
             // Keys far from them still find room.
@@ -168,7 +168,7 @@ fn keys_made_to_collide_end_a_build_as_soon_as_inserts() {
             building < 5 * inserting
         };
         // One of the two may have to wait for other tests.
-        let in_time = (0..20).any(|_| is_as_soon());
-        assert!(in_time, "{rate:?}: twenty times, the build took five times as long as inserts");
+        let in_time = (0..3).any(|_| is_as_soon());
+        assert!(in_time, "{rate:?}: three times, the build took five times as long as inserts");
     }
 }

@@ -210,10 +210,9 @@ impl WorkArgs {
         self.resume
     }
 
-    /// The option given that needs a filter file, if there is one.
+    /// The option given, other than --resume, that only a run with a filter file can have.
     pub(crate) fn option_of_filter(&self) -> Option<&'static str> {
         let options = [
-            ("--resume", self.resume),
             ("--restart", self.restart),
             ("--overwrite", self.overwrite),
             ("--checkpoint-every", self.checkpoint_every.is_some()),

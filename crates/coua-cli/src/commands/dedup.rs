@@ -166,8 +166,7 @@ impl DedupArgs {
             Keep::Last => "--keep last",
             Keep::None => "--keep none",
         };
-        // A run in two passes that is resumed starts over.
-        let of_filter = self.work.option_of_filter().filter(|option| *option != "--resume");
+        let of_filter = self.work.option_of_filter();
         if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
             let reason = format!(
                 "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
@@ -220,8 +219,12 @@ impl DedupArgs {
         let spec = window.describe(spec);
         let file = self.filter_file.as_deref();
         let question = self.question()?;
-        if let (None, None, Some(option)) = (file, question, self.work.option_of_filter()) {
-            return Err(Failure::at(option, "needs --filter"));
+        if file.is_none() && question.is_none() {
+            // Two passes start over when they are resumed.
+            let resume = self.work.resumes().then_some("--resume");
+            if let Some(option) = resume.or(self.work.option_of_filter()) {
+                return Err(Failure::at(option, "needs --filter"));
+            }
         }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;

@@ -59,7 +59,7 @@ pub(crate) struct Cost {
 
 /// What takes longer has no end: a busy machine needs seconds for what takes milliseconds, and work by a
 /// count that was forged takes hours.
-pub(crate) const ENDLESS: Duration = Duration::from_secs(240);
+pub(crate) const ENDLESS: Duration = Duration::from_secs(60);
 
 /// Held while something is measured: two at once would see each other's ballast.
 static MEASURING: Mutex<()> = Mutex::new(());

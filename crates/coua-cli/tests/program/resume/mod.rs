@@ -316,11 +316,12 @@ impl Trial {
         self.start_with(&every)
     }
 
-    /// Starts the run; without a filter it has no checkpoints.
+    /// Starts the run; without a filter it has no checkpoints, but may be resumed.
     fn start_with(&self, extra: &[&str]) -> std::process::Child {
         let Kind { command, options, inputs, .. } = self.kind;
         let has_filter = command.contains(&"seen.coua");
-        let extra = if has_filter || extra == ["--resume"] { extra } else { &[] };
+        let resumes = extra.contains(&"--resume");
+        let extra = if has_filter { extra } else { &["--resume"][..usize::from(resumes)] };
         let mut command = coua([command, options, extra, inputs].concat());
         command.current_dir(self.folder.path()).stderr(Stdio::piped()).spawn().unwrap()
     }
