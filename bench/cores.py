@@ -269,9 +269,9 @@ def about(report: dict[str, Any]) -> str:
     """The note below the table."""
     failed = "".join(f" {job['name']} was left out ({why})." for job in report["jobs"] for why in job["failed"])
     return (
-        f"Seconds with so many threads, on {report['processors']} processors; files in {report['file_system']}. Short lines have "
+        f"Seconds by number of threads, on {report['processors']} processors; files in {report['file_system']}. Short lines have "
         f"{SHORT_BYTES} bytes, and half of them repeat; of the URLs 30 % do. Processor seconds are those of the least and the most threads, "
-        f"memory is that of the most. Where a time is missing, there was none left for it.{failed}"
+        f"memory is that of the most. Where a time is missing, the time for the measurement was over.{failed}"
     )
 
 

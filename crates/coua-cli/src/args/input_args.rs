@@ -118,13 +118,18 @@ impl InputArgs {
         Ok(reading)
     }
 
+    /// Whether standard input supplies the names of files.
+    pub(crate) fn names_are_stdin(&self) -> bool {
+        self.files_from.as_deref() == Some(Path::new("-"))
+    }
+
     /// The files to read; standard input if none is named.
     fn paths(&self) -> Result<Vec<PathBuf>> {
         let Some(list) = &self.files_from else {
             let stdin = || vec![PathBuf::from("-")];
             return Ok(if self.files.is_empty() { stdin() } else { self.files.clone() });
         };
-        let is_stdin = list == Path::new("-");
+        let is_stdin = self.names_are_stdin();
         if is_stdin && self.files.contains(list) {
             let reason = "standard input cannot supply both file names and records";
             return Err(Failure::at("--files-from -", reason));

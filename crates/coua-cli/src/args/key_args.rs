@@ -84,8 +84,8 @@ pub(super) struct KeyArgs {
     /// Regular expression that finds the key: its groups, or the whole match
     ///
     /// The first match counts. Groups that did not match, such as one of the two in `id=(\d+)|key=(\w+)`, are left
-    /// out. The key includes which groups matched: `id=5` and `key=5` differ. If none did, there is no key. A byte
-    /// that is not UTF-8 is read as Latin-1.
+    /// out. The key includes which groups matched: `id=5` and `key=5` differ. If none did, there is no key; if all are
+    /// empty, see --empty. A byte that is not UTF-8 is read as Latin-1.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     pub(super) regex: Option<String>,
 
@@ -232,7 +232,14 @@ impl KeyArgs {
         if let Some(dialect) = self.dialect()? {
             let time = time.map(|time| Column::parse(time.field)).transpose()?;
             let columns = Columns::new(self.choice()?, time, dialect);
-            return columns.map(|it| Finder::Csv(Box::new(it)));
+            let columns = columns?;
+            if self.comment.is_some() && !columns.need_header() {
+                return Err(Failure::at("--comment", "needs a column that --csv or --tsv names"));
+            }
+            return Ok(Finder::Csv(Box::new(columns)));
+        }
+        if self.comment.is_some() {
+            return Err(Failure::at("--comment", "needs --csv or --tsv"));
         }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
             return Err(Failure::at("-t", "needs -k, --csv or --time-field"));

@@ -160,8 +160,8 @@ pub(crate) struct WorkArgs {
     /// The run is one of the same command, or one that wrote the same output, whether it was interrupted or completed.
     /// What `dedup` printed is removed from the filter before its output is emptied. What `add` and `remove` did
     /// cannot be undone: resume them. Without this option coua refuses to start an interrupted `add` or `remove`
-    /// again, because its first records would count twice, and refuses to empty an output whose records the
-    /// filter remembers.
+    /// again, because its first records would count twice, and refuses to empty the output of the same run, because
+    /// the filter remembers its records.
     #[arg(
         long,
         help_heading = "Memory",

@@ -54,7 +54,7 @@ pub(crate) struct DedupArgs {
     ///
     /// May be given several times. Records whose key is in one of these files are repeats: `--known A B` prints the
     /// lines of B that are not in A. The files are read first, and are not changed. Their records are not added to
-    /// --filter.
+    /// --filter. One of them may be the output only with --append. A resumed run reads them as they are then.
     #[arg(long, value_name = "FILE", help_heading = "Which copy")]
     known: Vec<PathBuf>,
 
@@ -92,6 +92,7 @@ pub(crate) struct DedupArgs {
     /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Last also keeps 8 bytes a record
     /// there. Nothing is printed before the second pass begins. With none (also -u), only records whose key occurs
     /// once are printed. Nothing is kept of an interrupted run: the same command, with or without --resume, starts over.
+    /// Neither can be used with --filter or --window.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -233,8 +234,14 @@ impl DedupArgs {
         if let Some(headers) = &mut reading.begun {
             headers.added = self.count.then_some(COUNT);
         }
-        if self.known.contains(&PathBuf::from("-")) && reading.inputs.have_stdin() {
-            let reason = "standard input is already an input; use a file for one of them";
+        let is_known = self.known.contains(&PathBuf::from("-"));
+        let used = if reading.inputs.have_stdin() {
+            Some("is already an input")
+        } else {
+            self.input.names_are_stdin().then_some("already supplies the file names")
+        };
+        if let Some(used) = used.filter(|_| is_known) {
+            let reason = format_args!("standard input {used}; use a file for one of them");
             return Err(Failure::at("--known -", reason));
         }
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);

@@ -189,13 +189,13 @@ impl FilterFile {
         }
     }
 
-    /// Reports that the file has other names, which may change with it: appended data is visible under all of them.
+    /// Reports that the file has other names: appended data is visible under all of them, a new snapshot under one.
     pub(super) fn report_links(&self, verbosity: Verbosity) {
         let links = fs::metadata(self.lock.target()).map_or(1, |found| platform::links(&found));
         if links > 1 {
             let name = &self.name;
             verbosity.say(format_args!(
-                "{name}: has {links} hard links, and a change of it changes all of them; a backup must be a copy (`cp`)"
+                "{name}: has {links} hard links, which show only some of its changes; a backup must be a copy (`cp`)"
             ));
         }
     }

@@ -159,7 +159,7 @@ pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
 }
 
 /// The name of a file's compression format, if it is compressed.
-pub(super) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
+pub(crate) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
     let mut start = Vec::new();
     File::open(path)?.take(LONGEST_MAGIC).read_to_end(&mut start)?;
     let certain = guess(&start).filter(|(_, magic)| start.len() >= magic.len());

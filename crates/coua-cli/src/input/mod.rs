@@ -11,7 +11,7 @@ mod reader;
 mod tap;
 
 pub(crate) use ahead::{Ahead, AheadTask};
-pub(crate) use decompress::is_compressed;
+pub(crate) use decompress::{compression_of, is_compressed};
 pub(crate) use named::{InputFile, InputForm};
 pub(crate) use reader::BlockReader;
 
@@ -22,6 +22,7 @@ use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -138,6 +139,11 @@ impl Inputs {
         spooling: Spooling,
         tell: impl Fn(&str),
     ) -> Result<()> {
+        // Standard input that is named again has nothing left.
+        let mut has_stdin = false;
+        self.sources.retain(|source| {
+            !matches!(source, Source::Stdin) || !mem::replace(&mut has_stdin, true)
+        });
         let mut sources = self.sources.iter_mut();
         sources.try_for_each(|source| source.make_rereadable(spooling, &tell))
     }
@@ -196,6 +202,7 @@ impl Inputs {
 
 impl Source {
     fn make_rereadable(&mut self, spooling: Spooling, tell: &impl Fn(&str)) -> Result<()> {
+        self.check_open()?;
         let name = self.name();
         let failed = |error: io::Error| Failure::io(&name, &error);
         let (metadata, begin) = self.look().map_err(failed)?;
@@ -273,12 +280,14 @@ impl Source {
         }
     }
 
+    fn check_open(&self) -> Result<()> {
+        if matches!(self, Self::Stdin) { Stream::Input.check_open() } else { Ok(()) }
+    }
+
     /// The number of bytes to read and the identity of the file, if it is a regular one. Returns an error if it cannot
     /// be read.
     fn checked(&self) -> Result<Option<(u64, Identity)>> {
-        if matches!(self, Self::Stdin) {
-            Stream::Input.check_open()?;
-        }
+        self.check_open()?;
         let failed = |error: io::Error| Failure::io(self.name(), &error);
         let (metadata, skipped) = self.look().map_err(failed)?;
         if metadata.is_dir() {

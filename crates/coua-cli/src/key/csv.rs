@@ -112,7 +112,7 @@ impl Columns {
     }
 
     /// Whether the first record of a file must name the columns.
-    fn need_header(&self) -> bool {
+    pub(crate) fn need_header(&self) -> bool {
         self.named.iter().any(|column| column.position.is_none())
     }
 

@@ -43,7 +43,7 @@ impl Finder {
         }
     }
 
-    /// Whether an empty part counts as missing; an empty record, row or match does not.
+    /// Whether an empty part counts as missing; an empty record, row or group does not.
     pub(super) fn finds_values(&self) -> bool {
         match self {
             Self::Csv(columns) => !columns.are_open(),

@@ -76,19 +76,20 @@ impl Headers {
         input: &Arc<str>,
         first: &[u8],
     ) -> Result<Option<(Vec<usize>, Header)>> {
-        let mut names = Names::default();
-        self.added.iter().for_each(|name| names.add(name.as_bytes()));
+        let mut names = Names::after(self.added);
         let places = match self.columns.resolve(first, |name| names.add(name)) {
             Ok(FirstRecord::Data) => return Ok(None),
             Ok(FirstRecord::Header(places)) => places,
             Err(NoColumn::Left) => {
                 let reason = format_args!(
-                    "--csv-except names all columns ({names}); none is left for the key"
+                    "--csv-except names all columns ({}); none is left for the key",
+                    names.in_input()
                 );
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Missing(name)) => {
-                let reason = format_args!("no column \"{name}\" in the header (found {names})");
+                let found = names.in_input();
+                let reason = format_args!("no column \"{name}\" in the header (found {found})");
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Ambiguous { name, places: [first, second] }) => {
@@ -120,11 +121,24 @@ impl Headers {
 #[derive(Clone, Debug, Default)]
 struct Names {
     digest: u64,
-    /// The first of them.
+    /// The column that is printed before those of the input, if there is one.
+    added: Option<&'static str>,
+    /// The first of the input's names.
     shown: String,
 }
 
 impl Names {
+    fn after(added: Option<&'static str>) -> Self {
+        let mut names = Self::default();
+        added.iter().for_each(|name| names.add(name.as_bytes()));
+        Self { added, shown: String::new(), ..names }
+    }
+
+    /// The names without the added one.
+    fn in_input(&self) -> &str {
+        if self.shown.is_empty() { "none" } else { &self.shown }
+    }
+
     fn add(&mut self, name: &[u8]) {
         let hash = |bytes: &[u8]| KeyHasher::default().hash(bytes).to_u64();
         let both = (u128::from(self.digest) << 64) | u128::from(hash(name));
@@ -149,6 +163,7 @@ impl Names {
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.shown.is_empty() { "none" } else { &self.shown })
+        self.added.iter().try_for_each(|name| write!(f, "{name}, "))?;
+        f.write_str(self.in_input())
     }
 }

@@ -14,6 +14,12 @@ impl Known {
         Self(filters.into())
     }
 
+    /// How many new records are expected to count as seen, if `new` others did not.
+    pub(crate) fn expected_wrongly_found(&self, new: u64) -> f64 {
+        let passed: f64 = self.0.iter().map(|filter| 1.0 - filter.false_positive_rate()).product();
+        if new == 0 { 0.0 } else { new as f64 * (1.0 - passed) / passed }
+    }
+
     /// Sets aside the keys of a block that are known, so that they are not looked up elsewhere.
     pub(super) fn set_aside(&self, keys: &mut BlockKeys) {
         for filter in &*self.0 {

@@ -150,8 +150,15 @@ impl Keys {
 
     /// Returns an error if the record lacks too much of the key.
     fn check_parts(&mut self) -> Result<(), Missing> {
-        if !self.lenience.allows_empty && self.finder.finds_values() {
-            self.note_empty_parts();
+        if !self.lenience.allows_empty {
+            if let Finder::Regex(pattern) = &self.finder {
+                let mut groups = self.parts.iter().take(pattern.values());
+                if groups.all(|group| self.normalize.is_empty(group)) {
+                    return Err(Missing::Empty);
+                }
+            } else if self.finder.finds_values() {
+                self.note_empty_parts();
+            }
         }
         let Parts { ends, absent, .. } = &mut self.parts;
         let is_enough = self.lenience.allows_missing_part && absent.len() < ends.len();

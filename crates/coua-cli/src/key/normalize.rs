@@ -72,7 +72,7 @@ impl Normalize {
             return Ok(());
         }
         let reason = format!(
-            "its keys were made with {filters}, not with {self}; drop these options, or use another filter"
+            "its keys were made with {filters}, not with {self}; use the same options, or another filter"
         );
         Err(Failure::at(name, reason))
     }

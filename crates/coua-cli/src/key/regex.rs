@@ -28,6 +28,11 @@ impl Pattern {
         Ok(Self { groups: regex.capture_locations(), regex, matches_bytes, absent: String::new() })
     }
 
+    /// The number of groups, or one for the whole match.
+    pub(super) fn values(&self) -> usize {
+        (self.groups.len() - 1).max(1)
+    }
+
     /// In a record that is not UTF-8, each invalid byte is read as Latin-1, so `.`, `[^?]` and `\w` match it.
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         if self.matches_bytes || std::str::from_utf8(record).is_ok() {

@@ -1,6 +1,6 @@
 //! The destinations of outputs, and checks of them.
 
-use crate::input::{Coding, Survey, is_compressed};
+use crate::input::{Coding, Survey, compression_of};
 use crate::key::Mixing;
 use crate::output::begun::has_bytes;
 use crate::output::output_folder::OutputFolder;
@@ -167,23 +167,32 @@ impl OutputSpec<'_> {
 }
 
 impl OutputSpec<'_> {
-    /// Returns an error if compressed records would be appended to uncompressed ones.
+    /// Returns an error if records would be appended to others that are compressed in another way.
     fn check_packed(&self, path: &Path) -> Result<()> {
-        let (packing, is_added) = (self.to.packing(Some(path)), self.to.appends);
         let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-        if !is_added || packing == Packing::None || !has_content {
+        if !self.to.appends || !has_content {
             return Ok(());
         }
-        match is_compressed(path) {
-            Ok(false) => {
-                let reason = format_args!(
-                    "is not compressed, so {packing} data cannot be appended; choose another \
-                     output, or use --compress none"
-                );
-                Err(Failure::at(path.display(), reason))
-            }
-            _ => Ok(()),
+        // An unreadable file is reported when it is opened.
+        let Ok(found) = compression_of(path) else { return Ok(()) };
+        let packing = self.to.packing(Some(path));
+        if found == packing.format() {
+            return Ok(());
         }
+        let is = found.map_or("not compressed".to_owned(), |it| format!("compressed with {it}"));
+        let added = match packing {
+            Packing::None => "uncompressed".to_owned(),
+            _ => packing.to_string(),
+        };
+        let option = match found {
+            None => ", or use --compress none",
+            Some("gzip") => ", or use --compress gz",
+            Some("zstd") => ", or use --compress zst",
+            Some(_) => "",
+        };
+        let reason =
+            format!("is {is}, so {added} data cannot be appended; choose another output{option}");
+        Err(Failure::at(path.display(), reason))
     }
 }
 
@@ -192,26 +201,34 @@ fn standard_output() -> Option<Identity> {
     Identity::of(&platform::standard_output().ok()?).ok()?
 }
 
-/// The inputs of a run, and its own files: the filter and the secret key. Records must not be written to any of them,
-/// nor read from a filter that changes.
+/// The inputs of a run, and its other files. Records must not be written to any of them, nor read from a filter that
+/// changes.
 #[derive(Debug, Default)]
 pub(crate) struct UsedFiles {
     pub(crate) inputs: Survey,
     /// Its name as given, and with symbolic links resolved. It need not exist yet.
     filter: Vec<PathBuf>,
     key: Option<PathBuf>,
+    /// The files whose records count as seen, if outputs would damage them.
+    known: Vec<PathBuf>,
 }
 
 impl UsedFiles {
     /// The inputs, the filter if it is in a file, and the file of its secret key.
     pub(crate) fn of(inputs: Survey, filter: Option<&Path>, key: Option<&Path>) -> Result<Self> {
-        let mut used = Self { inputs, filter: Vec::new(), key: key.map(Path::to_owned) };
+        let key = key.map(Path::to_owned);
+        let mut used = Self { inputs, key, ..Self::default() };
         if let Some(path) = filter {
             let resolved = coua_store::resolved(path);
             let resolved = resolved.map_err(|error| Failure::at(path.display(), error.reason))?;
             used.filter = vec![path.to_owned(), resolved];
         }
         Ok(used)
+    }
+
+    /// Those, and files whose records count as seen.
+    pub(crate) fn and_known(self, known: Vec<PathBuf>) -> Self {
+        Self { known, ..self }
     }
 
     /// Whether the run has a filter file.
@@ -231,12 +248,16 @@ impl UsedFiles {
             file.is_some() && file == Identity::at(own)
                 || path.is_some_and(|path| platform::is_same_place(path, own))
         };
+        // The shell has emptied standard output, or lets the program append to records.
+        let is_damaged = |own: &PathBuf| path.is_some() || refuse_filter(own).is_err();
         let what = if file.is_some_and(|file| self.inputs.contains(file)) {
             "is also an input"
         } else if self.filter.iter().any(is_one) {
             "is also the filter file"
         } else if self.key.iter().any(is_one) {
             "is also the secret key file"
+        } else if self.known.iter().any(|own| is_one(own) && is_damaged(own)) {
+            "is also a --known file"
         } else {
             return Ok(());
         };

@@ -53,6 +53,15 @@ impl Packing {
         }
     }
 
+    /// The name of the format, as for inputs.
+    pub(super) fn format(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Gzip(_) => Some("gzip"),
+            Self::Zstd(_) => Some("zstd"),
+        }
+    }
+
     /// The bytes as a frame.
     fn pack(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {

@@ -2,7 +2,7 @@
 
 use super::file::Output;
 use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
-use crate::record::{Block, BlockEnd};
+use crate::record::{Block, BlockEnd, unmarked};
 use crate::terminal::Result;
 
 /// What is written of the records.
@@ -61,8 +61,7 @@ impl Output {
                 }
                 Some(_) => continue,
             };
-            self.write(format!("{count}\t").as_bytes())?;
-            self.write(record)?;
+            self.write_after(&count.to_string(), b'\t', record)?;
             self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
         }
         Ok(())
@@ -94,14 +93,23 @@ impl Output {
                 Some(Reason::Header(_)) => String::new(),
                 _ => total.to_string(),
             };
-            if !number.is_empty() {
-                self.write(number.as_bytes())?;
-                self.write(&[separator])?;
+            if number.is_empty() {
+                self.write(record)?;
+            } else {
+                self.write_after(&number, separator, record)?;
             }
-            self.write(record)?;
             self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
         }
         Ok(())
+    }
+
+    /// Writes a record after its number. A byte order mark stays at the beginning of the line.
+    fn write_after(&mut self, number: &str, separator: u8, record: &[u8]) -> Result<()> {
+        let (mark, rest) = record.split_at(record.len() - unmarked(record).len());
+        self.write(mark)?;
+        self.write(number.as_bytes())?;
+        self.write(&[separator])?;
+        self.write(rest)
     }
 }
 

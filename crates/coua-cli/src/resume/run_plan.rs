@@ -173,6 +173,18 @@ impl<'a> ResumeJob<'a> {
         run.is_interrupted().then(|| run.written_of(&self.outputs)).flatten()
     }
 
+    /// An output to which the same run has appended without committing anything.
+    fn begun(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
+        let files = self.files.as_ref().ok()?;
+        let is_it = run.run.records == 0 && !run.has_ended() && run.has_job(self.spec);
+        let has_more = |path: &&PathBuf| {
+            let mut places = run.places(Role::Output);
+            places.any(|place| place.path == **path && bytes_after(path, place) > 0)
+        };
+        let is_appended = self.output_spec.to.appends && is_it && run.has_files(files);
+        self.outputs.iter().find(has_more).filter(|_| is_appended)
+    }
+
     /// An output of the same run, if that run has ended and no input is left.
     fn done_before(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
         let files = self.files.as_ref().ok()?;
@@ -200,10 +212,21 @@ impl<'a> ResumeJob<'a> {
             return Some(Failure::at(path.display(), reason));
         }
         if let Some(path) = self.overwritten(run) {
+            let remedy = if is_emptied {
+                format!("choose another output, or {}", self.remedy(run))
+            } else {
+                "or choose another output".to_owned()
+            };
             let reason = format!(
                 "holds the output of an interrupted {name} for {records}, which the filter remembers; \
-                 continue with --resume, choose another output, or {}",
-                self.remedy(run)
+                 continue with --resume, {remedy}"
+            );
+            return Some(Failure::at(path.display(), reason));
+        }
+        if let Some(path) = self.begun(run) {
+            let reason = format!(
+                "ends with the output of an interrupted {name}, which the filter does not remember; replace it \
+                 with --resume, or choose another output"
             );
             return Some(Failure::at(path.display(), reason));
         }
@@ -277,8 +300,15 @@ impl<'a> ResumeJob<'a> {
     /// Returns an error if a new run would overwrite a file that may contain records the filter remembers.
     fn check_outputs(&self) -> Result<()> {
         self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
-            let reason = "--resume: the filter remembers no run with these inputs and options that wrote this \
-                          file; choose another output, or empty it with --overwrite";
+            let remedy = if self.output_spec.to.appends {
+                "or append to it without --resume"
+            } else {
+                "or empty it with --overwrite"
+            };
+            let reason = format!(
+                "--resume: the filter remembers no run with these inputs and options that wrote this file; \
+                 choose another output, {remedy}"
+            );
             Err(Failure::at(path.display(), reason))
         })
     }

@@ -6,7 +6,7 @@ use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
-use crate::resume::{Checkpoints, ResumeJob, Started, Undo};
+use crate::resume::{Checkpoints, Mode, ResumeJob, Started, Undo};
 use crate::runs::Place;
 use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
 use std::collections::BTreeMap;
@@ -80,11 +80,19 @@ impl Job {
         let inputs = self.reading.survey(self.to.mixing())?;
         let filter_file = self.location.as_ref().and_then(Location::file);
         let used = UsedFiles::of(inputs, filter_file, self.filter.secret.file())?;
+        let used = used.and_known(self.unchanged_known());
         if self.op.changes() {
             used.refuse_changed_input()?;
         }
         self.output_spec(&used).check_all()?;
         Ok(used)
+    }
+
+    /// The known files that must not be outputs. All are read before the run appends to one; but a resumed run would
+    /// know records that the interrupted one has printed and not committed.
+    fn unchanged_known(&self) -> Vec<PathBuf> {
+        let is_new = self.recorded.as_ref().is_none_or(|it| it.mode != Mode::Resume);
+        if self.to.appends && is_new { Vec::new() } else { self.known.clone() }
     }
 
     /// The options for the outputs.

@@ -4,7 +4,7 @@ use super::job::Reading;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::input::BlockReader;
-use crate::key::{Hashing, Known, Mixing};
+use crate::key::{Hashing, Known, MissingKey, Mixing, Reason};
 use crate::pipeline::Batch;
 use crate::terminal::{CancelToken, Failure, Result};
 use coua::window::Generations;
@@ -60,15 +60,31 @@ impl Reading {
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
         let mut reader =
             BlockReader::new(inputs, hashing.format.clone(), headers, stop, Arc::default());
-        let mut batch = Batch::default();
+        let (mut batch, mut has_key, mut first) = (Batch::default(), false, None);
         while reader.next_block(&mut batch.block)? {
             hashing.hash(&mut batch.block, &mut batch.keys);
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
+            let keys = &batch.keys;
+            let elsewhere = |it: &MissingKey| it.reason == Reason::OtherShard;
+            has_key |= !keys.hashes.is_empty() || keys.missing_keys.iter().any(elsewhere);
+            let missing = |it: &MissingKey| match &it.reason {
+                Reason::Missing(missing) => {
+                    Some(format!("{}: {missing}", batch.block.record_name(it.record)))
+                }
+                _ => None,
+            };
+            first = first.or_else(|| keys.missing_keys.iter().find_map(missing));
             filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
         }
-        Ok(filter.into())
+        match first {
+            Some(first) if !has_key && hashing.on_missing.is_none() => {
+                let reason = "no record of --known has a key; fix the option that selects keys, or add --on-missing";
+                Err(Failure::at(first, reason))
+            }
+            _ => Ok(filter.into()),
+        }
     }
 }
 
@@ -78,9 +94,10 @@ fn no_memory(error: impl std::fmt::Display) -> Failure {
 
 /// Whether a file is a filter. A file that cannot be read is reported later.
 fn is_filter(path: &Path) -> bool {
+    // Opening a pipe would take its writer away from the reader.
     let is_regular = path.metadata().is_ok_and(|found| found.is_file());
-    let file = File::open(path).ok().filter(|_| is_regular);
-    file.is_some_and(|file| {
+    let file = is_regular.then(|| File::open(path).ok());
+    file.flatten().is_some_and(|file| {
         !matches!(
             Generations::snapshot_bytes(&file),
             Err(coua::LoadError::NotAFilter | coua::LoadError::Io(_))

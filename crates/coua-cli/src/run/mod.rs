@@ -143,13 +143,15 @@ impl Pass {
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
         let hint = job.reading.missing_finders(&*filter)?;
         let request = counts.summary_request(job.running.figures);
-        let summary = match (close(recorder, how, filter, synced, &counts, request), &refusal) {
+        let known = job.reading.hashing.known.expected_wrongly_found(counts.unique());
+        let mut summary = match (close(recorder, how, filter, synced, &counts, request), &refusal) {
             (Err(failure), Some(_)) => {
                 failure.report_if_unsynced()?;
                 return refusal.map_or(Ok(otherwise), Err);
             }
             (closed, _) => closed?,
         };
+        summary.expected = summary.expected.map(|expected| expected + known);
         let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
         if let Some(nothing) = nothing {
             let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
@@ -159,7 +161,7 @@ impl Pass {
             let write_answers = |report: &mut _| counts.write_report(op, summary.expected, report);
             summary.figures.and_then(|it| session.print_figures(format, write_answers, it))
         } else {
-            if let Some(warning) = counts.warning(&summary, job.filter.wanted.rate) {
+            if let Some(warning) = counts.warning(&summary, job.filter.wanted.rate, known) {
                 verbosity.say(format_args!("{name}: {warning}"));
             }
             Ok(())

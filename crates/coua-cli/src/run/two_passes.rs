@@ -55,10 +55,13 @@ impl Job {
         self.reading.inputs.check_states(&before)?;
         let (session, expected) = (first.session, copies.expected_wrongly_found());
         let inputs = self.reading.inputs.clone();
-        let filter = Box::new(CopiesPass::Second(copies, known));
+        let filter = Box::new(CopiesPass::Second(copies, known.clone()));
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
         second.counts.expect_wrongly_dropped(expected);
+        if question.counts {
+            second.job.reading.hashing.known = known;
+        }
         second.finish(Exit::Success)
     }
 }

@@ -76,6 +76,19 @@ fn frames_are_appended() {
          or use --compress none\n",
     );
     assert_eq!(folder.read("text.gz"), b"plain\n");
+    for (name, options, message) in [
+        ("out.gz", &["--compress", "none"][..], "is compressed with gzip, so uncompressed data"),
+        ("out.gz", &["--compress", "zst"], "is compressed with gzip, so zst:3 data"),
+        ("out.zst", &["--compress", "gz"], "is compressed with zstd, so gz:6 data"),
+    ] {
+        let before = folder.read(name);
+        let run = run_in(&folder, &[&["dedup", "a", "--append", "-o", name], options].concat());
+        let format = &name["out.".len()..];
+        let remedy = format!("choose another output, or use --compress {format}");
+        let expected = format!("coua: {name}: {message} cannot be appended; {remedy}\n");
+        run.failed(2, &expected);
+        assert!(folder.read(name) == before);
+    }
 }
 
 /// Printed records are removed from the filter again.

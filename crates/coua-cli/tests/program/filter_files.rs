@@ -389,14 +389,14 @@ fn secret_keys() {
     with(&bad).failed(2, &message);
 }
 
-/// Appended data is visible under all names of a file.
+/// Appended data is visible under all names of a file, a new snapshot under one.
 #[cfg(unix)]
 #[test]
 fn a_filter_with_several_names_is_a_note() {
     let folder = Folder::new();
     run_with(b"a\n", ["add", &folder.join("f")]).good();
     folder.file("in", "b\n");
-    let note = "coua: f: has 2 hard links, and a change of it changes all of them; a backup must be a copy (`cp`)\n";
+    let note = "coua: f: has 2 hard links, which show only some of its changes; a backup must be a copy (`cp`)\n";
     for (words, is_noted) in [
         ("check f in", false),
         ("info f", false),

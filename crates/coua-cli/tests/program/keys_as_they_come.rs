@@ -71,6 +71,21 @@ fn two_columns_of_one_name_are_told_apart() {
 }
 
 #[test]
+fn an_empty_match_is_no_key() {
+    for (options, input, output) in [
+        (&[r"id=(\d*)"][..], "id=\nid= x\nid=1\nid=1 y\n", "id=\nid= x\nid=1\n"),
+        (&["(a*)-(b*)"], "-\n-\n-b\n-b\na-\n", "-\n-\n-b\na-\n"),
+        (&[r"\d*"], "x\ny\n1\n1\n", "x\ny\n1\n"),
+        (&[r"\d*", "--empty", "key"], "x\ny\n1\n1\n", "x\n1\n"),
+        (&[" *x", "--trim"], " x\nx\n", " x\n"),
+        (&[" *", "--trim", "--on-missing", "keep"], "  x\n y\n", "  x\n y\n"),
+    ] {
+        let run = run_with(input.as_bytes(), [&["dedup", "--regex"], options].concat());
+        assert_eq!(run.text(), output, "{options:?}");
+    }
+}
+
+#[test]
 fn lines_before_a_header() {
     let excel = b"sep=;\n\nid;x\n1;2\n1;3\n";
     dedups(&["--csv", "id", "-t", ";"], excel, b"sep=;\n\nid;x\n1;2\n");
@@ -84,6 +99,10 @@ fn lines_before_a_header() {
         commented,
         b"# made by hand\n# twice\nid,x\n1,2\n# 1,3\n",
     );
+    let needs = |options: &[&str]| told(&[options, &["--comment", "#"]].concat(), "a\n");
+    assert_eq!(needs(&[]), "coua: --comment: needs --csv or --tsv\n");
+    let named = "coua: --comment: needs a column that --csv or --tsv names\n";
+    assert_eq!(needs(&["--csv", "1"]), named);
     // Lines before the header of a further file are dropped with it, and are not records.
     let folder = Folder::new();
     let (first, second) = (folder.file("a", "#1\nid\n5\n"), folder.file("b", "#2\n\nid\n5\n6\n"));

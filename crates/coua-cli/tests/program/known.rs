@@ -30,6 +30,92 @@ fn lines_of_b_that_are_not_in_a() {
     }
 }
 
+#[test]
+fn known_lines_may_come_from_a_pipe() {
+    let folder = Folder::new();
+    folder.file("names", "b\n");
+    shell(folder.path(), "$COUA dedup --known - --files-from - < names").failed(
+        2,
+        "coua: --known -: standard input already supplies the file names; use a file for one of them\n",
+    );
+    folder.file("b", "3\n4\n");
+    let script = "mkfifo known; (echo 3 >known) & $COUA dedup --known known b; wait";
+    assert_eq!(shell(folder.path(), script).text(), "4\n");
+}
+
+/// A filter with a high rate takes new records for known ones.
+#[test]
+fn wrongly_known_records_are_expected() {
+    let folder = Folder::new();
+    let lines = |from: u32, to: u32| {
+        (from..to).fold(String::new(), |lines, number| lines + &format!("{number:06}\n"))
+    };
+    let add = ["add", "-q", "--rate", "0.1", "--capacity", "10000", &folder.join("known")];
+    run_with(lines(0, 10_000).as_bytes(), add).good();
+    folder.file("in", lines(10_000, 110_000));
+    for options in [&[][..], &["-c"], &["-u"]] {
+        let dedup = [&["dedup", "--known", "known", "in"], options].concat();
+        let run = run_in(&folder, &[&dedup[..], &["--stats=json"]].concat());
+        let stats = json(run.stderr.lines().last().unwrap());
+        let [expected, found] =
+            ["expected_wrongly_dropped", "repeats"].map(|name| stats[name].as_f64().unwrap());
+        assert!((found / expected - 1.0).abs() < 0.1, "{options:?}: {expected}, {found}");
+        let warned = run_in(&folder, &dedup).stderr;
+        assert!(warned.contains("because a filter of --known remembers few bits"), "{warned}");
+    }
+    folder.file("exact", lines(0, 10_000));
+    let exact = run_in(&folder, &["dedup", "--known", "exact", "in"]);
+    assert_eq!((exact.stderr.as_str(), exact.stdout.len()), ("", 700_000));
+}
+
+/// Outputs would empty it.
+#[test]
+fn a_known_file_is_no_output() {
+    let folder = Folder::new();
+    folder.file("in", "2\n3\n");
+    let lines = folder.file("known", "1\n2\n");
+    std::fs::hard_link(&lines, folder.join("link")).unwrap();
+    for output in [["-o", "known"], ["-o", "link"], ["--tee-dups", "./known"]] {
+        for more in [&[][..], &["-u"], &["--append", "--resume", "--filter", "f"]] {
+            let (words, name) = (["dedup", "--known", "known", "in"], output[1]);
+            if output[0] == "--tee-dups" && more.contains(&"--append") {
+                continue;
+            }
+            let message = format!("coua: {name}: is also a --known file; choose another output\n");
+            run_in(&folder, &[&words[..], &output, more].concat()).failed(2, &message);
+        }
+    }
+    assert_eq!(folder.read("known"), b"1\n2\n");
+    run_in(&folder, &["dedup", "--known", "known", "in", "--append", "-o", "known"]).good();
+    assert_eq!(folder.read("known"), b"1\n2\n3\n");
+    shell(folder.path(), "echo 4 | $COUA dedup --known known >> known").good();
+    assert_eq!(folder.read("known"), b"1\n2\n3\n4\n");
+    run_with(b"1\n", ["add", &folder.join("f")]).good();
+    let message = "coua: standard output: is also a --known file; choose another output\n";
+    shell(folder.path(), "$COUA dedup --known f in >> f").failed(2, message);
+}
+
+#[test]
+fn known_records_without_a_key_are_told() {
+    let folder = Folder::new();
+    folder.file("ids", "a\nb\n");
+    let dedup = |options: &[&str]| {
+        run_with(b"{\"id\":\"a\"}\n", [&["dedup", "--json", "/id", "--known"], options].concat())
+    };
+    dedup(&[&folder.join("ids")]).failed(
+        2,
+        &format!(
+            "coua: {}: record 1: invalid JSON: no record of --known has a key; fix the option that \
+             selects keys, or add --on-missing\n",
+            folder.join("ids")
+        ),
+    );
+    assert_eq!(dedup(&[&folder.join("ids"), "--on-missing", "keep"]).text(), "{\"id\":\"a\"}\n");
+    // Empty files have nothing that could lack a key.
+    folder.file("empty", "");
+    assert_eq!(dedup(&[&folder.join("empty")]).text(), "{\"id\":\"a\"}\n");
+}
+
 /// Known files may be filters, which are neither changed nor merged.
 #[test]
 fn filters_may_be_known() {

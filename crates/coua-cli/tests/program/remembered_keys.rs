@@ -49,8 +49,8 @@ fn other_normalizers_are_refused() {
         &["check", "f", "--url=no-www,sort-query"],
     ] {
         let words = format!(
-            "coua: {f}: its keys were made with --ignore-case, not with {}; drop these options, or \
-             use another filter\n",
+            "coua: {f}: its keys were made with --ignore-case, not with {}; use the same options, or \
+             another filter\n",
             match args[0] {
                 "add" => "--ignore-case --url",
                 "count" => "--ignore-case --unicode",
@@ -64,8 +64,8 @@ fn other_normalizers_are_refused() {
     let folder = Folder::new();
     with(&folder, "a\n", &["add", "f"]).good();
     let words = format!(
-        "coua: {}: its keys were made with no option, not with --ignore-case; drop these options, \
-         or use another filter\n",
+        "coua: {}: its keys were made with no option, not with --ignore-case; use the same options, \
+         or another filter\n",
         folder.join("f")
     );
     with(&folder, "A\n", &["check", "-i", "f"]).failed(2, &words);
@@ -146,8 +146,8 @@ fn whole_files() {
     assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");
     run_in(&folder, &["merge", "-o", "all", "f", "h"]).failed(
         2,
-        "coua: h: its keys were made with no option, not with --ignore-case; drop these options, \
-         or use another filter\n",
+        "coua: h: its keys were made with no option, not with --ignore-case; use the same options, \
+         or another filter\n",
     );
     assert!(!folder.has("all"));
 }

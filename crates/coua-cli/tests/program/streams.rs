@@ -53,6 +53,7 @@ fn a_closed_standard_input_is_told() {
     let message = "coua: standard input: is closed\n";
     shell(folder.path(), "$COUA dedup <&-").failed(2, message);
     shell(folder.path(), "$COUA dedup lines - <&-").failed(2, message);
+    shell(folder.path(), "$COUA dedup -c <&-").failed(2, message);
     assert_eq!(shell(folder.path(), "$COUA dedup lines <&-").good(), b"a\n");
 }
 

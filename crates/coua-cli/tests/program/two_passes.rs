@@ -41,6 +41,23 @@ fn csv_has_its_header_once_and_a_name_for_the_number() {
     assert_eq!(dedup(&["-u", "-c"]), "count;id;v\n1;2;b\n");
 }
 
+/// A byte order mark stays at the beginning of the output, and messages are about the columns of the input.
+#[test]
+fn a_number_comes_after_a_byte_order_mark() {
+    let run = run_with("\u{feff}id,v\n1,a\n1,b\n".as_bytes(), ["dedup", "--csv", "id", "-c"]);
+    assert_eq!(run.text(), "\u{feff}count,id,v\n2,1,a\n");
+    assert_eq!(
+        run_with("\u{feff}a\nb\na\n".as_bytes(), ["dedup", "-c"]).text(),
+        "\u{feff}2\ta\n1\tb\n"
+    );
+    let folder = Folder::new();
+    run_with(b"a\n", ["add", "-q", &folder.join("f")]).good();
+    let count = run_with("\u{feff}a\nb\n".as_bytes(), ["count", &folder.join("f")]);
+    assert_eq!(count.text(), "\u{feff}1\ta\n0\tb\n");
+    run_with(b"id,v\n", ["dedup", "--csv", "key", "-c"])
+        .failed(2, "coua: standard input: no column \"key\" in the header (found id, v)\n");
+}
+
 /// Such lines are for spreadsheets, or have no meaning.
 #[test]
 fn lines_before_a_header_have_no_number() {
@@ -69,6 +86,9 @@ fn several_inputs_of_all_kinds() {
     folder.file("lines", "x\na\nb\na\n");
     let rest = shell(folder.path(), "(read line; $COUA dedup -u) < lines").good();
     assert_eq!(rest, b"b\n");
+    // It has nothing left for a second reader.
+    let twice = shell(folder.path(), "(read line; $COUA dedup -u - -) < lines").good();
+    assert_eq!(twice, b"b\n");
     let tee = run_in(&folder, &["dedup", "--keep", "last", "--tee-dups", "others", "lines"]).text();
     assert_eq!((tee.as_str(), folder.read("others")), ("x\nb\na\n", b"a\n".to_vec()));
 }

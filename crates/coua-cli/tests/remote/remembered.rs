@@ -53,8 +53,8 @@ fn other_normalizers_are_refused(kind: Kind) {
     let server = Server::start(kind);
     let refused = |at: &str, options: &[&str], made: &str, given: &str| {
         let words = format!(
-            "coua: {at}: its keys were made with {made}, not with {given}; drop these options, or \
-             use another filter\n"
+            "coua: {at}: its keys were made with {made}, not with {given}; use the same options, or \
+             another filter\n"
         );
         for args in [&["check", at][..], &["add", at], &["dedup", "--filter", at], &["remove", at]]
         {

@@ -76,3 +76,28 @@ fn a_run_that_came_to_nothing_is_not_in_the_way() {
         assert_eq!(run_in(&folder, &["info", "--json", "seen"]).json()["items"], 1);
     }
 }
+
+/// Whether it has committed records or none.
+#[test]
+fn what_an_interrupted_run_appended_is_not_appended_again() {
+    let numbered = |lines: String, number| lines + &format!("{number:050}\n");
+    let lines = (0..200_000).fold(String::new(), numbered);
+    for (every, message) in [
+        (1000, "ends with the output of an interrupted `coua dedup`"),
+        (0, "holds the output of an interrupted `coua dedup`"),
+    ] {
+        let folder = Folder::new();
+        folder.file("in", &lines);
+        folder.file("out", "before\n");
+        let append =
+            format!("$COUA dedup -j1 --filter f --checkpoint-every {every} --append -o out in");
+        let killed = format!("ulimit -c 0; ulimit -f 17000; exec {append}");
+        assert_eq!(shell(folder.path(), &killed).code, None, "killed");
+        let again = shell(folder.path(), &append);
+        assert_eq!(again.code, Some(2));
+        assert!(again.stderr.contains(message), "{}", again.stderr);
+        assert!(again.stderr.ends_with("or choose another output\n"), "{}", again.stderr);
+        shell(folder.path(), &format!("{append} --resume")).good();
+        assert!(folder.read("out") == ["before\n", &lines].concat().as_bytes());
+    }
+}
