@@ -298,6 +298,10 @@ impl KeyRules {
         }
         let is_value = !matches!(format.finder, Record | Regex);
         let empty_is_key = self.empty_is_key || !is_value || format.excepted.is_some();
+        let is_empty_match = |key: &Key| {
+            let is_empty = key.iter().flatten().all(String::is_empty);
+            format.finder == Regex && !self.empty_is_key && is_empty
+        };
         let part = |column: &usize| {
             let cell = row.cells.get(*column)?.as_ref()?;
             let cell = if self.normalize.trim { cell.trim_ascii() } else { cell };
@@ -309,10 +313,11 @@ impl KeyRules {
         if format.is_open && format.finder == Regex {
             let first = key.iter().position(Option::is_some)?;
             key[first + 1..].fill(None);
-            return Some(key);
+            return Some(key).filter(|key| !is_empty_match(key));
         }
         let parts = key.iter().flatten().count();
         let is_enough = self.part_may_lack && is_value && parts > 0;
-        (!key.is_empty() && parts == key.len() || is_enough).then_some(key)
+        let is_whole = !key.is_empty() && parts == key.len() && !is_empty_match(&key);
+        (is_whole || is_enough).then_some(key)
     }
 }
