@@ -130,7 +130,9 @@ struct Names {
 impl Names {
     fn after(added: Option<&'static str>) -> Self {
         let mut names = Self::default();
-        added.iter().for_each(|name| names.add(name.as_bytes()));
+        if let Some(name) = added {
+            names.add(name.as_bytes());
+        }
         Self { added, shown: String::new(), ..names }
     }
 

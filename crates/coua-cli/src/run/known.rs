@@ -66,16 +66,8 @@ impl Reading {
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
-            let keys = &batch.keys;
-            let elsewhere = |it: &MissingKey| it.reason == Reason::OtherShard;
-            has_key |= !keys.hashes.is_empty() || keys.missing_keys.iter().any(elsewhere);
-            let missing = |it: &MissingKey| match &it.reason {
-                Reason::Missing(missing) => {
-                    Some(format!("{}: {missing}", batch.block.record_name(it.record)))
-                }
-                _ => None,
-            };
-            first = first.or_else(|| keys.missing_keys.iter().find_map(missing));
+            has_key |= some_key(&batch);
+            first = first.or_else(|| first_without_key(&batch));
             filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
         }
         match first {
@@ -86,6 +78,20 @@ impl Reading {
             _ => Ok(filter.into()),
         }
     }
+}
+
+/// Whether a record of a block has a key, if only one of another shard.
+fn some_key(Batch { keys, .. }: &Batch) -> bool {
+    let is_elsewhere = |it: &MissingKey| it.reason == Reason::OtherShard;
+    !keys.hashes.is_empty() || keys.missing_keys.iter().any(is_elsewhere)
+}
+
+/// The first record of a block that lacks a key, and the reason.
+fn first_without_key(Batch { block, keys, .. }: &Batch) -> Option<String> {
+    keys.missing_keys.iter().find_map(|it| match &it.reason {
+        Reason::Missing(missing) => Some(format!("{}: {missing}", block.record_name(it.record))),
+        _ => None,
+    })
 }
 
 fn no_memory(error: impl std::fmt::Display) -> Failure {
