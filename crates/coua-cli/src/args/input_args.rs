@@ -106,7 +106,8 @@ impl InputArgs {
         let RecordArgs { no_decompress, force, encoding, .. } = self.records;
         let (is_decompressed, encoding) = (!no_decompress, encoding.map(|it| it.0));
         let coding = Coding { is_decompressed, is_forced: force, encoding };
-        let inputs = Inputs::new(&self.paths()?, coding);
+        let list = self.files_from.clone().filter(|_| !self.names_are_stdin());
+        let inputs = Inputs::new(&self.paths()?, coding).listed_in(list);
         let format = self.format(&keys);
         let (hasher, wanted, known) = (KeyHasher::default(), Wanted::Hash, Known::default());
         let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted, known };

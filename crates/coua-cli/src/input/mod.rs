@@ -32,6 +32,8 @@ use std::time::SystemTime;
 pub(crate) struct Inputs {
     sources: Vec<Source>,
     coding: Coding,
+    /// The file that lists them, if there is one.
+    list: Option<PathBuf>,
 }
 
 /// How to decode the bytes of inputs.
@@ -114,7 +116,12 @@ impl Inputs {
             Some("-") => Source::Stdin,
             _ => Source::File(path.clone()),
         };
-        Self { sources: paths.iter().map(source).collect(), coding }
+        Self { sources: paths.iter().map(source).collect(), coding, list: None }
+    }
+
+    /// These, which a file lists.
+    pub(crate) fn listed_in(self, list: Option<PathBuf>) -> Self {
+        Self { list, ..self }
     }
 
     /// Other files, read in the same way.
@@ -129,7 +136,7 @@ impl Inputs {
 
     /// The records in the first bytes of a file.
     pub(crate) fn start_of(path: &Path, bytes: u64, coding: Coding) -> Self {
-        Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding }
+        Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding, list: None }
     }
 
     /// Makes all inputs readable again: what is not a regular file is copied to a temporary one. `tell` is told what
@@ -177,8 +184,8 @@ impl Inputs {
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
     pub(crate) fn survey(&self, until: Until) -> Result<Survey> {
-        let mut survey =
-            Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files: HashSet::new() };
+        let files = self.list.iter().filter_map(|list| Identity::at(list)).collect();
+        let mut survey = Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files };
         for source in &self.sources {
             let file = match source.checked() {
                 Err(_) if until == Until::FirstPrinted && !matches!(source, Source::Stdin) => None,

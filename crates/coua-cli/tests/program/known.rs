@@ -191,6 +191,8 @@ fn files_from_a_list() {
     let found = "find . -name 't*' -print0 | sort -z | $COUA dedup --files-from -";
     assert_eq!(shell(folder.path(), found).text(), "c\nb\na\n");
     assert_eq!(dedup("--files-from empty"), "", "it does not wait for standard input");
+    run_in(&folder, &["dedup", "--files-from", "list", "-o", "list"])
+        .failed(2, "coua: list: is also an input; choose another output\n");
     let none = run_in(&folder, &["dedup", "--files-from", "none"]);
     none.failed(2, "coua: none: No such file or directory\n");
     run_in(&folder, &["dedup", "--files-from", "-", "-"]).failed(
