@@ -154,11 +154,10 @@ impl Model {
             Act::Dedup(dedup) => {
                 let on_missing = if step.knows_filter { Some("drop") } else { step.on_missing };
                 let known = self.read(step.known.as_slice(), on_missing, rules);
-                let known_fails = on_missing == Some("error") && known.code == 2;
                 let is_twice = dedup.keep.is_some_and(|keep| keep != "first") || dedup.counts;
                 let fails =
                     dedup.has_filter || dedup.no_spool && step.reads_stdin || items.code == 2;
-                if known_fails || is_twice && fails {
+                if known.code == 2 || is_twice && fails {
                     return refused();
                 }
                 let Some(sinks) = self.opened(step, dedup, &items) else { return refused() };
