@@ -144,6 +144,15 @@ impl BlockKeys {
         self.missing_keys.clear();
     }
 
+    /// Whether a record has a key, if only a known one or one of another shard, or a quote hides whether it has one.
+    pub(crate) fn may_have_keys(&self) -> bool {
+        let may_have = |it: &MissingKey| {
+            let has_other = matches!(it.reason, Reason::Known | Reason::OtherShard);
+            has_other || it.reason == Reason::Missing(Missing::OpenQuote)
+        };
+        !self.hashes.is_empty() || self.missing_keys.iter().any(may_have)
+    }
+
     /// The times of the records from the `nth` one with a key (from 0) on.
     pub(crate) fn when_from(&self, nth: usize) -> When<'_> {
         if self.times.is_empty() { When::Now } else { When::Each(&self.times[nth..]) }

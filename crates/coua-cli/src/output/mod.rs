@@ -11,7 +11,9 @@ mod records;
 
 pub(crate) use file::Synced;
 pub(crate) use output_folder::OutputFolder;
-pub(crate) use output_spec::{Destination, Destinations, OutputSpec, UsedFiles, refuse_filter};
+pub(crate) use output_spec::{
+    Destination, Destinations, OutputSpec, UsedFiles, is_filter, refuse_filter,
+};
 pub(crate) use pack::Packing;
 pub(crate) use records::OutputFormat;
 

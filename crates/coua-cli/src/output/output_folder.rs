@@ -104,15 +104,13 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
     match input.form {
         InputForm::Raw => Ok(Packing::None),
         InputForm::Text => Ok(ending(input.path).map_or(Packing::None, Packing::of_ending)),
-        InputForm::Compressed("gzip") => Ok(Packing::of_ending("gz")),
-        InputForm::Compressed("zstd") => Ok(Packing::of_ending("zst")),
-        InputForm::Compressed(other) => {
+        InputForm::Compressed(format) => Packing::of_format(Some(format)).ok_or_else(|| {
             let reason = format_args!(
-                "--output-dir: is compressed with {other}, which coua cannot write; use --compress zst, \
+                "--output-dir: is compressed with {format}, which coua cannot write; use --compress zst, \
                  gz or none"
             );
-            Err(Failure::at(input.path.display(), reason))
-        }
+            Failure::at(input.path.display(), reason)
+        }),
     }
 }
 

@@ -175,8 +175,8 @@ impl OutputSpec<'_> {
         }
         // An unreadable file is reported when it is opened.
         let Ok(found) = compression_of(path) else { return Ok(()) };
-        let packing = self.to.packing(Some(path));
-        if found == packing.format() {
+        let (packing, has) = (self.to.packing(Some(path)), Packing::of_format(found));
+        if has.map(Packing::ending) == Some(packing.ending()) {
             return Ok(());
         }
         let is = found.map_or("not compressed".to_owned(), |it| format!("compressed with {it}"));
@@ -184,12 +184,9 @@ impl OutputSpec<'_> {
             Packing::None => "uncompressed".to_owned(),
             _ => packing.to_string(),
         };
-        let option = match found {
-            None => ", or use --compress none",
-            Some("gzip") => ", or use --compress gz",
-            Some("zstd") => ", or use --compress zst",
-            Some(_) => "",
-        };
+        let option = has.map_or(String::new(), |has| {
+            format!(", or use --compress {}", has.ending().unwrap_or("none"))
+        });
         let reason =
             format!("is {is}, so {added} data cannot be appended; choose another output{option}");
         Err(Failure::at(path.display(), reason))
@@ -214,21 +211,20 @@ pub(crate) struct UsedFiles {
 }
 
 impl UsedFiles {
-    /// The inputs, the filter if it is in a file, and the file of its secret key.
-    pub(crate) fn of(inputs: Survey, filter: Option<&Path>, key: Option<&Path>) -> Result<Self> {
-        let key = key.map(Path::to_owned);
-        let mut used = Self { inputs, key, ..Self::default() };
+    /// The inputs, the filter if it is in a file, the file of its secret key, and known files.
+    pub(crate) fn of(
+        inputs: Survey,
+        filter: Option<&Path>,
+        key: Option<&Path>,
+        known: Vec<PathBuf>,
+    ) -> Result<Self> {
+        let mut used = Self { inputs, filter: Vec::new(), key: key.map(Path::to_owned), known };
         if let Some(path) = filter {
             let resolved = coua_store::resolved(path);
             let resolved = resolved.map_err(|error| Failure::at(path.display(), error.reason))?;
             used.filter = vec![path.to_owned(), resolved];
         }
         Ok(used)
-    }
-
-    /// Those, and files whose records count as seen.
-    pub(crate) fn and_known(self, known: Vec<PathBuf>) -> Self {
-        Self { known, ..self }
     }
 
     /// Whether the run has a filter file.
@@ -249,7 +245,7 @@ impl UsedFiles {
                 || path.is_some_and(|path| platform::is_same_place(path, own))
         };
         // The shell has emptied standard output, or lets the program append to records.
-        let is_damaged = |own: &PathBuf| path.is_some() || refuse_filter(own).is_err();
+        let is_damaged = |own: &PathBuf| path.is_some() || is_filter(own);
         let what = if file.is_some_and(|file| self.inputs.contains(file)) {
             "is also an input"
         } else if self.filter.iter().any(is_one) {
@@ -286,14 +282,17 @@ impl UsedFiles {
 
 /// Returns an error if something would overwrite a filter.
 pub(crate) fn refuse_filter(path: &Path) -> Result<()> {
-    // Opening anything but a regular file may wait. An unreadable file is reported when it is written.
-    let file = Identity::at(path).and_then(|_| File::open(path).ok());
-    match file.map(|file| Generations::snapshot_bytes(&file)) {
-        None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))) => Ok(()),
-        Some(_) => {
-            let reason =
-                "is a filter file; refusing to overwrite it (choose another output, or delete it)";
-            Err(Failure::at(path.display(), reason))
-        }
+    if !is_filter(path) {
+        return Ok(());
     }
+    let reason = "is a filter file; refusing to overwrite it (choose another output, or delete it)";
+    Err(Failure::at(path.display(), reason))
+}
+
+/// Whether a file is a filter. One that cannot be read is reported when it is used.
+pub(crate) fn is_filter(path: &Path) -> bool {
+    // Opening anything but a regular file may wait, and would take a pipe's writer away from its reader.
+    let file = Identity::at(path).and_then(|_| File::open(path).ok());
+    let found = file.map(|file| Generations::snapshot_bytes(&file));
+    !matches!(found, None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))))
 }

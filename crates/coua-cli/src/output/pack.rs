@@ -44,21 +44,22 @@ impl Packing {
         }
     }
 
+    /// The compression of an input in this format, if outputs can have it.
+    pub(super) fn of_format(name: Option<&str>) -> Option<Self> {
+        match name {
+            None => Some(Self::None),
+            Some("gzip") => Some(Self::of_ending("gz")),
+            Some("zstd") => Some(Self::of_ending("zst")),
+            Some(_) => None,
+        }
+    }
+
     /// The last part of the name of such a file.
     pub(super) fn ending(self) -> Option<&'static str> {
         match self {
             Self::None => None,
             Self::Gzip(_) => Some("gz"),
             Self::Zstd(_) => Some("zst"),
-        }
-    }
-
-    /// The name of the format, as for inputs.
-    pub(super) fn format(self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::Gzip(_) => Some("gzip"),
-            Self::Zstd(_) => Some("zstd"),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::filter::collisions::Answered;
 use crate::filter::{Op, Summary, SummaryRequest};
 use crate::key::{Answers, Expectation, Seen};
-use crate::terminal::{Report, ReportFormat, counted, grouped, known as shown, significant};
+use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
 /// The share of wrongly dropped new records above which a warning is printed.
@@ -91,23 +91,23 @@ impl Counts {
         expected.map(|expected| expected.min(self.repeats as f64))
     }
 
-    /// The warning if more new records were dropped than the requested `rate`; `known` of them by filters of --known.
+    /// The warning if more new records were dropped than the requested `rate`; `by_known` of them by filters of --known.
     pub(crate) fn warning(
         &self,
         filter: &Summary,
         rate: Option<f64>,
-        known: f64,
+        by_known: f64,
     ) -> Option<String> {
         let expected = filter.expected?;
         let dropped = self.wrongly_dropped(filter.expected).filter(|dropped| *dropped >= 1.0)?;
         let share = dropped / (self.unique as f64 + dropped);
         (share > rate.unwrap_or(0.0).max(HIGH_RATE)).then(|| {
             let (dropped, repeats) = (grouped(dropped as u64), counted(self.repeats, "repeat"));
-            let is_known = known > expected / 2.0;
+            let is_known = by_known > expected / 2.0;
             let filter = if is_known {
                 "a filter of --known remembers few bits".to_owned()
             } else {
-                let bits = shown(filter.hash_bits, |bits| format!("{bits:.0}"));
+                let bits = known(filter.hash_bits, |bits| format!("{bits:.0}"));
                 format!("the filter remembers only {bits} bits")
             };
             let made = if is_known { "build it with" } else { "use" };

@@ -5,6 +5,7 @@ use super::remembered::{JobFile, Remembered, bytes_after, has_content};
 use crate::output::OutputSpec;
 use crate::runs::{Place, Role, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// How a run begins.
@@ -80,11 +81,26 @@ impl<'a> ResumeJob<'a> {
     }
 
     pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
-        match mode {
-            Mode::New => self.plan_new(runs),
-            Mode::Restart | Mode::Overwrite => Ok(self.plan_to_start_over(runs)),
-            Mode::Resume => self.plan_to_resume(runs),
+        let mut plan = match mode {
+            Mode::New => self.plan_new(runs)?,
+            Mode::Restart | Mode::Overwrite => self.plan_to_start_over(runs),
+            Mode::Resume => self.plan_to_resume(runs)?,
+        };
+        if plan.resumed.is_none() {
+            // If they were resumed later, they would cut what this run writes.
+            let begun = Remembered::all(runs).filter(|run| self.begun_place(run).is_some());
+            plan.replaced.extend(begun.map(|run| run.number));
         }
+        Ok(plan)
+    }
+
+    /// The first of the outputs that a run has begun to write without committing anything.
+    fn begun_place<'r>(&self, run: &Remembered<'r>) -> Option<&'r Place> {
+        if run.run.records > 0 || run.has_ended() {
+            return None;
+        }
+        let ours: HashSet<_> = self.outputs.iter().collect();
+        run.places(Role::Output).find(|place| ours.contains(&place.path))
     }
 
     fn plan_new(&self, runs: &Runs) -> Result<Plan> {
@@ -173,18 +189,6 @@ impl<'a> ResumeJob<'a> {
         run.is_interrupted().then(|| run.written_of(&self.outputs)).flatten()
     }
 
-    /// An output to which the same run has appended without committing anything.
-    fn begun(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
-        let files = self.files.as_ref().ok()?;
-        let is_it = run.run.records == 0 && !run.has_ended() && run.has_job(self.spec);
-        let has_more = |path: &&PathBuf| {
-            let mut places = run.places(Role::Output);
-            places.any(|place| place.path == **path && bytes_after(path, place) > 0)
-        };
-        let is_appended = self.output_spec.to.appends && is_it && run.has_files(files);
-        self.outputs.iter().find(has_more).filter(|_| is_appended)
-    }
-
     /// An output of the same run, if that run has ended and no input is left.
     fn done_before(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
         let files = self.files.as_ref().ok()?;
@@ -223,12 +227,14 @@ impl<'a> ResumeJob<'a> {
             );
             return Some(Failure::at(path.display(), reason));
         }
-        if let Some(path) = self.begun(run) {
+        let begun = self.begun_place(run).filter(|it| !is_emptied && bytes_after(&it.path, it) > 0);
+        if let Some(place) = begun {
             let reason = format!(
-                "ends with the output of an interrupted {name}, which the filter does not remember; replace it \
-                 with --resume, or choose another output"
+                "ends with the output of an interrupted {name}, which the filter does not remember; continue that \
+                 run with --resume, truncate the file to {}, or choose another output",
+                counted(place.offset, "byte")
             );
-            return Some(Failure::at(path.display(), reason));
+            return Some(Failure::at(place.path.display(), reason));
         }
         let is_same = self.files.as_ref().is_ok_and(|files| run.has_files(files));
         let is_other = matches!(&run.job, StoredJob::Known(known) if known != self.spec);

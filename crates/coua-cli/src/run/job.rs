@@ -79,8 +79,8 @@ impl Job {
         self.filter.secret.key()?;
         let inputs = self.reading.survey(self.to.mixing())?;
         let filter_file = self.location.as_ref().and_then(Location::file);
-        let used = UsedFiles::of(inputs, filter_file, self.filter.secret.file())?;
-        let used = used.and_known(self.unchanged_known());
+        let (key, known) = (self.filter.secret.file(), self.unchanged_known());
+        let used = UsedFiles::of(inputs, filter_file, key, known)?;
         if self.op.changes() {
             used.refuse_changed_input()?;
         }

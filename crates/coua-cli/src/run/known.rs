@@ -4,12 +4,12 @@ use super::job::Reading;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::input::BlockReader;
-use crate::key::{Hashing, Known, MissingKey, Mixing, Reason};
+use crate::key::{Hashing, Known, Mixing, Reason};
+use crate::output::is_filter;
 use crate::pipeline::Batch;
 use crate::terminal::{CancelToken, Failure, Result};
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Reading {
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
-            has_key |= some_key(&batch);
+            has_key |= batch.keys.may_have_keys();
             first = first.or_else(|| first_without_key(&batch));
             filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
         }
@@ -80,12 +80,6 @@ impl Reading {
     }
 }
 
-/// Whether a record of a block has a key, if only one of another shard.
-fn some_key(Batch { keys, .. }: &Batch) -> bool {
-    let is_elsewhere = |it: &MissingKey| it.reason == Reason::OtherShard;
-    !keys.hashes.is_empty() || keys.missing_keys.iter().any(is_elsewhere)
-}
-
 /// The first record of a block that lacks a key, and the reason.
 fn first_without_key(Batch { block, keys, .. }: &Batch) -> Option<String> {
     keys.missing_keys.iter().find_map(|it| match &it.reason {
@@ -96,17 +90,4 @@ fn first_without_key(Batch { block, keys, .. }: &Batch) -> Option<String> {
 
 fn no_memory(error: impl std::fmt::Display) -> Failure {
     Failure::at("--known", error)
-}
-
-/// Whether a file is a filter. A file that cannot be read is reported later.
-fn is_filter(path: &Path) -> bool {
-    // Opening a pipe would take its writer away from the reader.
-    let is_regular = path.metadata().is_ok_and(|found| found.is_file());
-    let file = is_regular.then(|| File::open(path).ok());
-    file.flatten().is_some_and(|file| {
-        !matches!(
-            Generations::snapshot_bytes(&file),
-            Err(coua::LoadError::NotAFilter | coua::LoadError::Io(_))
-        )
-    })
 }

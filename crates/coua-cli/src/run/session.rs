@@ -2,7 +2,7 @@
 
 use crate::filter::{Op, RunFilter};
 use crate::input::{BlockReader, Survey};
-use crate::key::{Hashing, Missing, MissingKey, Reason};
+use crate::key::{Hashing, Reason};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
@@ -96,11 +96,7 @@ impl Session {
         let Batch { block, keys, .. } = batch;
         self.records += place as u64;
         self.bytes += place.checked_sub(1).map_or(0, |last| block.ends[last]) as u64;
-        let may_have = |it: &MissingKey| {
-            let known = matches!(it.reason, Reason::Known | Reason::OtherShard);
-            known || it.reason == Reason::Missing(Missing::OpenQuote)
-        };
-        self.some_key |= !keys.hashes.is_empty() || keys.missing_keys.iter().any(may_have);
+        self.some_key |= keys.may_have_keys();
         for missing_key in keys.missing_keys.iter().take_while(|it| it.record < place) {
             let missing = match &missing_key.reason {
                 Reason::Missing(missing) => missing,

@@ -97,7 +97,33 @@ fn what_an_interrupted_run_appended_is_not_appended_again() {
         assert_eq!(again.code, Some(2));
         assert!(again.stderr.contains(message), "{}", again.stderr);
         assert!(again.stderr.ends_with("or choose another output\n"), "{}", again.stderr);
+        // Other records behind them would be cut off when the run is resumed.
+        folder.file("other", "x\n");
+        let other = shell(folder.path(), &append.replace(" in", " other"));
+        assert!(other.code == Some(2) && other.stderr.contains(message), "{}", other.stderr);
         shell(folder.path(), &format!("{append} --resume")).good();
         assert!(folder.read("out") == ["before\n", &lines].concat().as_bytes());
+    }
+}
+
+/// A run that has committed nothing is forgotten once another one writes its output, which it would cut.
+#[test]
+fn an_output_of_another_run_is_not_cut_off() {
+    let lines =
+        (0..200_000).fold(String::new(), |lines, number| lines + &format!("{number:050}\n"));
+    for append in ["", "--append"] {
+        let folder = Folder::new();
+        folder.file("in", &lines);
+        folder.file("out", "");
+        folder.file("other", "x\n");
+        let dedup = format!("$COUA dedup -j1 --filter f --checkpoint-every 1000 {append} -o out");
+        let killed = format!("ulimit -c 0; ulimit -f 17000; exec {dedup} in");
+        assert_eq!(shell(folder.path(), &killed).code, None, "killed");
+        folder.file("out", "");
+        shell(folder.path(), &format!("{dedup} other")).good();
+        let resumed = shell(folder.path(), &format!("{dedup} --resume in"));
+        let message = "remembers no run with these inputs and options that wrote this file";
+        assert!(resumed.code == Some(2) && resumed.stderr.contains(message), "{}", resumed.stderr);
+        assert_eq!(folder.read("out"), b"x\n");
     }
 }
