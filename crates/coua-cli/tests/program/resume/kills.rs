@@ -17,15 +17,21 @@ fn numbers(bound: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The numbers of first attempts that were killed.
-#[derive(Default)]
+/// The number of runs that were killed, and of first attempts among them.
+#[derive(Debug, Default)]
 struct Killed {
+    all: u32,
     before_outputs: u32,
     after: u32,
 }
 
 /// Kills runs, and those that resume them, at moments spread over their whole time; some get SIGTERM.
-fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
+fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
+    kill_until(|killed| killed.all >= kills, kinds, count);
+}
+
+/// The same, until it is enough.
+fn kill_until(is_enough: impl Fn(&Killed) -> bool, kinds: &'static [Kind], count: u64) {
     let mut references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
         .iter()
         .map(|kind| {
@@ -40,8 +46,8 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
             (time, trial.results())
         })
         .collect();
-    let (mut killed, mut first) = (0, Killed::default());
-    for (round, kind) in kinds.iter().cycle().enumerate() {
+    let mut killed = Killed::default();
+    for (round, kind) in kinds.iter().cycle().take(10_000).enumerate() {
         let (time, reference) = &mut references[round % kinds.len()];
         let (trial, mut is_first) = (Trial::new(kind, count), true);
         let most = u64::try_from(time.as_micros()).unwrap();
@@ -58,7 +64,7 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
                 child.kill().unwrap();
             }
             let status = wait(&mut child);
-            killed += u32::from(status.signal().is_some());
+            killed.all += u32::from(status.signal().is_some());
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             assert_eq!(said, "", "{}: round {round}", kind.name);
@@ -68,7 +74,7 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
             if is_first {
                 let outputs = ["out", "out.zst", "out.gz"];
                 let has_begun = outputs.iter().any(|name| trial.folder.has(name));
-                *(if has_begun { &mut first.after } else { &mut first.before_outputs }) += 1;
+                *(if has_begun { &mut killed.after } else { &mut killed.before_outputs }) += 1;
             }
             is_first = false;
             assert!(status.signal().is_some(), "{}: {status}", kind.name);
@@ -78,17 +84,18 @@ fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) -> Killed {
         assert!(trial.results() == *reference, "{}: round {round}", kind.name);
         // The log has no changes that are missing in the snapshot.
         assert!(trial.state() == reference[2], "{}: round {round}", kind.name);
-        if killed >= kills {
-            return first;
+        if is_enough(&killed) {
+            return;
         }
     }
-    unreachable!("kinds are cycled through")
+    panic!("too few were killed: {killed:?}");
 }
 
 /// Runs in two passes, killed in either.
 fn kill_in_both_passes(kills: u32, count: u64) {
-    let killed = kill_and_resume(&TWO_PASSES, kills, count);
-    assert!(killed.before_outputs > 0 && killed.after > 0, "each pass was met");
+    let is_enough =
+        |killed: &Killed| killed.all >= kills && killed.before_outputs > 0 && killed.after > 0;
+    kill_until(is_enough, &TWO_PASSES, count);
 }
 
 /// Waits for this time, or until the program has ended; returns whether it has.
