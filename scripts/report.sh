@@ -103,6 +103,7 @@ run_tests() {
 }
 
 # meanwhile FUNCTION...: runs each function's checks in the background.
+declare -A started=()
 meanwhile() {
     local function
     for function; do
@@ -112,6 +113,7 @@ meanwhile() {
             "$function"
             printf '%s\n' "$passed" "$failed" "$skipped" "${failures[@]}" >"$papers/$function.results"
         ) >"$papers/$function.output" 2>&1 &
+        started[$function]=$!
     done
 }
 
@@ -119,8 +121,8 @@ meanwhile() {
 join_meanwhile() {
     local function
     local -a results
-    wait
     for function; do
+        wait "${started[$function]}"
         results=(0 1 0 "the checks of $function: they did not end")
         cat "$papers/$function.output"
         [ ! -e "$papers/$function.results" ] || mapfile -t results <"$papers/$function.results"

@@ -6,10 +6,10 @@ use crate::everyday::{sample, usual_or_all};
 use crate::layouts::LAYOUTS;
 use coua_dev::random::{Random, nth};
 
-/// The largest takes as long as the others together.
+/// The last takes as long as the others together.
 fn limits() -> impl Iterator<Item = u64> {
     let all = [10_000, 100_000, 1_000_000, 2_150_000, 6_000_000, 12_000_000];
-    all.into_iter().take(usual_or_all(5, 6))
+    all.into_iter().take(usual_or_all(4, 6))
 }
 
 fn growing(hash_bits: u32) -> CuckooFilter {

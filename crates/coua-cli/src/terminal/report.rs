@@ -106,7 +106,7 @@ impl Serialize for Report {
 #[derive(Debug, Default)]
 pub(crate) struct FilterFigures {
     pub(crate) items: u64,
-    /// None for a filter on a server in another module's layout, like the other options.
+    /// None if a server does not state it, like the other options.
     pub(crate) load: Option<f64>,
     pub(crate) memory_bytes: u64,
     pub(crate) hash_bits: Option<f64>,

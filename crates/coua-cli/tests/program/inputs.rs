@@ -247,16 +247,16 @@ fn short_records_behind_a_giant_take_no_memory() {
 #[test]
 fn a_record_of_commas_takes_no_memory_for_its_columns() {
     let folder = Folder::new();
-    folder.file("commas", vec![b','; 60_000_000]);
-    let script = "ulimit -v 400000; $COUA dedup -j1 --csv 1 commas | wc -c";
-    assert_eq!(shell(folder.path(), script).text().trim(), "60000000");
-    folder.file("named", [b"id".to_vec(), vec![b','; 60_000_000]].concat());
-    let script = "ulimit -v 400000; $COUA dedup -j1 --csv id named | wc -c";
-    assert_eq!(shell(folder.path(), script).text().trim(), "60000002");
+    folder.file("commas", vec![b','; 20_000_000]);
+    let script = "ulimit -v 240000; $COUA dedup -j1 --csv 1 commas | wc -c";
+    assert_eq!(shell(folder.path(), script).text().trim(), "20000000");
+    folder.file("named", [b"id".to_vec(), vec![b','; 20_000_000]].concat());
+    let script = "ulimit -v 240000; $COUA dedup -j1 --csv id named | wc -c";
+    assert_eq!(shell(folder.path(), script).text().trim(), "20000002");
     // Unless very many fields are wanted.
-    let script = "ulimit -v 400000; $COUA dedup -j1 --csv 59000000 commas";
+    let script = "ulimit -v 240000; $COUA dedup -j1 --csv 19000000 commas";
     shell(folder.path(), script)
-        .failed(2, "coua: commas: no memory for a record of more than 59999999 bytes\n");
+        .failed(2, "coua: commas: no memory for a record of more than 19999999 bytes\n");
 }
 
 /// The system may give the first thread a tiny stack.

@@ -111,13 +111,13 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
 }
 
 #[test]
-fn fifty_kills() {
-    kill_and_resume(&DEDUPS, 50, 200_000);
+fn twenty_kills() {
+    kill_and_resume(&DEDUPS, 20, 200_000);
 }
 
 #[test]
-fn thirty_kills_of_compressed_outputs() {
-    kill_and_resume(&PACKED, 30, 60_000);
+fn ten_kills_of_compressed_outputs() {
+    kill_and_resume(&PACKED, 10, 60_000);
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn two_hundred_kills_in_two_passes() {
 }
 
 #[test]
-fn thirty_kills_of_shards() {
-    kill_and_resume(&SHARDS, 30, 60_000);
+fn ten_kills_of_shards() {
+    kill_and_resume(&SHARDS, 10, 60_000);
 }
 
 #[test]
@@ -149,18 +149,18 @@ fn a_thousand_kills_of_shards() {
 }
 
 #[test]
-fn thirty_kills_of_add() {
-    kill_and_resume(&ADDS, 30, 200_000);
+fn ten_kills_of_add() {
+    kill_and_resume(&ADDS, 10, 200_000);
 }
 
 #[test]
-fn thirty_kills_of_remove() {
-    kill_and_resume(&REMOVES, 30, 200_000);
+fn ten_kills_of_remove() {
+    kill_and_resume(&REMOVES, 10, 200_000);
 }
 
 #[test]
-fn thirty_kills_of_filters_that_forget() {
-    kill_and_resume(&WINDOWS, 30, 200_000);
+fn ten_kills_of_filters_that_forget() {
+    kill_and_resume(&WINDOWS, 10, 200_000);
 }
 
 #[test]
