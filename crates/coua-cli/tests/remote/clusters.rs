@@ -22,7 +22,7 @@ on_both!(
 
 /// All rights that the program needs, from docs/valkey.md.
 const RIGHTS: &str = "+cf.reserve +cf.note +cf.info +cf.insert +cf.insertnx +cf.mexists +cf.mcount \
-    +cf.mdel +command|info +hello +client|setinfo +cluster|slots +asking";
+    +cf.mdel +command|info +hello +cluster|slots +asking";
 
 fn every_command_works_on_a_cluster(kind: Kind) {
     let cluster = Cluster::start(kind, PATIENT);
