@@ -102,8 +102,10 @@ run_tests() {
     fi
 }
 
-# meanwhile FUNCTION...: runs each function's checks in the background.
+# The processes of the functions in the background.
 declare -A started=()
+
+# meanwhile FUNCTION...: runs each function's checks in the background.
 meanwhile() {
     local function
     for function; do

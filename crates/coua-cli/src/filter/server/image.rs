@@ -1,8 +1,8 @@
 //! Whole filters to and from a server: `coua pull` and `coua push`, and the module's representation of a filter.
 //!
-//! CF.SCANDUMP returns an image, and CF.LOADCHUNK loads one. `cuckoo_image.rs` of the module describes the layout. A head
-//! gives the hash function and its key. Then follows the filter as in a file (docs/format.md), or, while it has few
-//! items, a list of their hashes.
+//! CF.SCANDUMP returns an image, and CF.LOADCHUNK loads one. `cuckoo_image.rs` of the module describes the layout. A
+//! head gives the hash function and its key. Then follows the filter as in a file (docs/format.md), or, while it has
+//! few items, a list of their hashes.
 
 use super::address::Address;
 use super::remote_filter::{RemoteFilter, request};
