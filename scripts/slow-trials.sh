@@ -1,15 +1,15 @@
-# Sourced by ./test --all: slow tests. ./test sets $tested and $without.
+# Sourced by ./test --all: slow tests. ./test sets $all and $without.
 # shellcheck shell=bash disable=SC2154
 
-check 'everything builds, optimized' cargo build --quiet --release "${tested[@]}" --lib --bins --tests
+check 'everything builds, optimized' cargo build --quiet --release "${all[@]}" --lib --bins --tests
 run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua_valkey.so" \
-    cargo test "${tested[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
+    cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 
 # Other runs only sample these lists of cases.
 run_tests 'all cases, also with fewer instructions' later env COUA_TEST_ALL=1 \
     cargo test -p coua --no-fail-fast --test '*'
 run_tests 'all places where a disk fails' later env COUA_TEST_ALL=1 cargo test -p coua-store --lib faults
-run_tests 'records that are kept, with every number of threads' later env COUA_TEST_ALL=1 cargo test -p coua-cli --test program which_copy
+run_tests 'all cases of the program' later "${heeding[@]}" COUA_TEST_ALL=1 cargo test -p coua-cli --test program
 
 # Other processors, emulated: Arm, and a big-endian one.
 for processor in aarch64 s390x; do

@@ -408,12 +408,11 @@ mod tests {
     use super::{Case, Verdict, parse, verdict};
 
     #[test]
-    fn every_case_is_recorded_and_can_be_played() {
+    fn every_case_is_recorded() {
         let (_, counts) = parse(include_str!("../../guard.txt")).expect("the record");
         assert_eq!(counts.len(), Case::all().count());
         for case in Case::all() {
             assert!(counts.contains_key(&case.to_string()), "{case}");
-            case.play().expect("memory for the filter");
         }
     }
 

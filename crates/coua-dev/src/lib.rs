@@ -1,7 +1,8 @@
 //! Shared by the tests of several crates: dependencies between files ([`Layers`]), duplicate names ([`check_names`]),
-//! the map of the code ([`walks`]), random numbers, and the processor's instructions.
+//! the map of the code ([`walks`]), random numbers, the processor's instructions, and samples of long lists.
 
 mod calls;
+pub mod cases;
 mod graph;
 mod index;
 pub mod instruction_sets;

@@ -5,8 +5,8 @@ use coua::{
 };
 use proptest::prelude::*;
 
-use crate::everyday::{sample, usual_or_all};
 use crate::layouts::{LAYOUTS, with_each};
+use coua_dev::cases::{sample, usual_or_all};
 use coua_dev::random::Random;
 
 /// What repeats come to.

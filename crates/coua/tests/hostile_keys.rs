@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use coua::{BuildError, CuckooFilter, KeyHash, Layout};
 
-use crate::everyday::usual_or_all;
+use coua_dev::cases::usual_or_all;
 use coua_dev::random::Random;
 
 const BUCKET: u64 = 4;

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use coua::{Conversion, CuckooFilter, Insertion, KeyHash, Layout, WhenFull};
 
-use crate::everyday::{sample, usual_or_all};
 use crate::layouts::LAYOUTS;
+use coua_dev::cases::{sample, usual_or_all};
 use coua_dev::instruction_sets;
 use coua_dev::random::Random;
 

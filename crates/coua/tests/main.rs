@@ -3,7 +3,6 @@
 #[macro_use]
 mod keys;
 
-mod everyday;
 mod layouts;
 
 mod api;

@@ -2,8 +2,8 @@
 
 use coua::{CuckooFilter, FullReason, Insertion, KeyHash, Load};
 
-use crate::everyday::{sample, usual_or_all};
 use crate::layouts::LAYOUTS;
+use coua_dev::cases::{sample, usual_or_all};
 use coua_dev::random::{Random, nth};
 
 /// The last takes as long as the others together.

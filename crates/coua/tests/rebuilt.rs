@@ -8,7 +8,7 @@ use coua::{
     WhenFull,
 };
 
-use crate::everyday::sample;
+use coua_dev::cases::sample;
 
 /// Items whose table lies in several steps of giving memory back, 8 MiB each.
 const ITEMS: u64 = 3_200_000;
@@ -121,7 +121,7 @@ fn nothing_gets_larger_by_compaction() {
         file.len()
     };
     let all = keys(0..150_000);
-    for items in (20_000..150_000).step_by(1_111) {
+    for items in sample((20_000..150_000).step_by(1_111), 4) {
         let mut filter = CuckooFilter::new();
         filter.insert_batch(&all[..items]).unwrap();
         let mut filter = filter.convert(Conversion::Rate(0.01)).unwrap();

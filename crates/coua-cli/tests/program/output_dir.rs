@@ -2,6 +2,7 @@
 
 use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, Repeats, coua, expected, lines, run_as_is, run_in, shell};
+use coua_dev::cases::usual_or_all;
 use coua_dev::random::Random;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -242,7 +243,7 @@ impl Run {
 #[test]
 fn all_ways_agree_with_a_model() {
     let mut random = Random::new(11);
-    for round in 0..80 {
+    for round in 0..usual_or_all(30, 80) {
         let (run, folder) = (Run::random(&mut random), Folder::new());
         for shard in &run.shards {
             let path = folder.path().join(&shard.name);

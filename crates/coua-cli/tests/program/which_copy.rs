@@ -3,6 +3,7 @@
 
 use crate::packed::{gzip, zstd, zstd_frames};
 use crate::support::{Folder, run, run_with};
+use coua_dev::cases::usual_or_all;
 use coua_dev::random::Random;
 use std::collections::{HashMap, HashSet};
 
@@ -128,9 +129,8 @@ impl Inputs {
 /// Few records as every kind of input, several blocks of records as two kinds; each with one number of threads, or where
 /// all cases are tried with every number.
 fn agrees_with_the_model(form: Form) {
-    let tries_all = std::env::var_os("COUA_TEST_ALL").is_some();
     let mut random = Random::new(5);
-    for count in [0, 1, 300, 150_000] {
+    for count in [0, 1, 300, usual_or_all(60_000, 150_000)] {
         let (folder, keys) = (Folder::new(), keys(&mut random, count));
         let records: Vec<String> =
             keys.iter().zip(0..).map(|(key, nth)| (form.write)(nth, key) + "\n").collect();
@@ -155,7 +155,7 @@ fn agrees_with_the_model(form: Form) {
                 let first = random.below(inputs.len() as u64) as usize;
                 for nth in (first..first + trials).map(|nth| nth % inputs.len()) {
                     let one = [random.pick(&THREADS)];
-                    for threads in if tries_all { &THREADS[..] } else { &one } {
+                    for threads in usual_or_all(&one[..], &THREADS) {
                         let command =
                             [&["dedup", "-j", threads, "--keep", keep], options, form.options]
                                 .concat();

@@ -14,7 +14,7 @@ mod script;
 
 use std::time::Instant;
 
-use crate::everyday;
+use coua_dev::cases;
 use coua_dev::instruction_sets;
 
 use case::{Case, Size};
@@ -88,9 +88,9 @@ fn run_cases(size: Size, seeds: impl Iterator<Item = u64>) -> Counts {
 
 /// Runs them, or a sample, and sees that what they are for has happened. Each bound is about half of what all do.
 fn check_cases(size: Size, seeds: std::ops::Range<u64>, least: &[(Event, u64)]) {
-    let (step, share) = match (everyday::tries_all(), instruction_sets::are_fewer()) {
+    let (step, share) = match (cases::tries_all(), instruction_sets::are_fewer()) {
         (true, _) => (1, 1),
-        (false, false) => (3, 12),
+        (false, false) => (6, 24),
         (false, true) => (9, 36),
     };
     let counts = run_cases(size, seeds.step_by(step));

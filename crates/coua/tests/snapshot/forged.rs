@@ -6,9 +6,9 @@ use std::time::Instant;
 use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
-use crate::everyday::sample;
 use crate::forge::{FIELDS, Forgery, ROW, ROWS};
 use crate::samples::{bytes_of, samples, segmented};
+use coua_dev::cases::sample;
 use coua_dev::random::Random;
 
 fn forgeries() -> Vec<(&'static str, Forgery)> {

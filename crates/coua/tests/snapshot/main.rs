@@ -1,8 +1,5 @@
 //! Snapshots: what they must refuse, what they must survive, and what their bytes are.
 
-#[path = "../everyday/mod.rs"]
-mod everyday;
-
 mod counting;
 mod damage;
 mod files;

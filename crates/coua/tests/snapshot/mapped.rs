@@ -11,9 +11,9 @@ use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, KeyHasher, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured, measured_load};
-use crate::everyday::sample;
 use crate::forge::{FIELDS, Forgery, ROWS, SHORTEST};
 use crate::samples::{bytes_of, samples, segmented};
+use coua_dev::cases::sample;
 use coua_dev::random::Random;
 
 /// A filter of a few megabytes, whose segments have been split.

@@ -2,6 +2,7 @@
 
 use crate::packed::COMPRESSIONS;
 use crate::support::{Folder, Repeats, expected, lines, run_in};
+use coua_dev::cases::{sample, usual_or_all};
 use std::fs;
 
 /// Decoders return wrong bytes before they find the damage. A good file is not mistaken for the continuation of these
@@ -12,7 +13,7 @@ fn a_damaged_input_is_not_resumed_with_a_good_one() {
     let mut refused = 0;
     for (name, pack) in COMPRESSIONS {
         let whole = pack(&text);
-        for part in [2, 3, 5, 7] {
+        for part in sample([2, 3, 5, 7], 3) {
             let mut broken = whole.clone();
             let at = broken.len() * part / 8;
             broken[at] ^= 0x10;
@@ -37,7 +38,7 @@ fn a_damaged_input_is_not_resumed_with_a_good_one() {
             assert!(run_in(&folder, &["check", "-v", "-c", "f", "in"]).stdout == b"0\n");
         }
     }
-    assert!(refused >= 8, "{refused}");
+    assert!(refused >= usual_or_all(4, 8), "{refused}");
 }
 
 fn numbers(range: std::ops::Range<u32>) -> String {

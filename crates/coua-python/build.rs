@@ -1,0 +1,5 @@
+//! On macOS the linker must be told that Python has what the extension needs.
+
+fn main() {
+    pyo3_build_config::add_extension_module_link_args();
+}
