@@ -9,7 +9,8 @@ run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/li
 run_tests 'all cases, also with fewer instructions' later env COUA_TEST_ALL=1 \
     cargo test -p coua --no-fail-fast --test '*'
 run_tests 'all places where a disk fails' later env COUA_TEST_ALL=1 cargo test -p coua-store --lib faults
-run_tests 'all cases of the program' later "${heeding[@]}" COUA_TEST_ALL=1 cargo test -p coua-cli --test program
+run_tests 'all cases of the program' later "${heeding[@]}" COUA_TEST_ALL=1 \
+    cargo test -p coua-cli --test program -- "${without[@]}"
 
 # Other processors, emulated: Arm, and a big-endian one.
 for processor in aarch64 s390x; do

@@ -14,10 +14,10 @@ Program = Callable[..., str]
 
 @pytest.fixture
 def program() -> Program:
-    """Runs the native program of the wheel, and gives what it prints."""
+    """Runs the native program of the package, and gives what it prints."""
     beside = Path(sys.executable).parent / "coua"
     path = str(beside) if beside.exists() else shutil.which("coua")
-    assert path, "the wheel brings the program"
+    assert path, "the package brings the program"
 
     def run(*arguments: object, input: str = "", code: int = 0) -> str:
         done = subprocess.run(

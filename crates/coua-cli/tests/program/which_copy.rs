@@ -130,7 +130,7 @@ impl Inputs {
 /// all cases are tried with every number.
 fn agrees_with_the_model(form: Form) {
     let mut random = Random::new(5);
-    for count in [0, 1, 300, usual_or_all(60_000, 150_000)] {
+    for count in [0, 1, 300, usual_or_all(100_000, 150_000)] {
         let (folder, keys) = (Folder::new(), keys(&mut random, count));
         let records: Vec<String> =
             keys.iter().zip(0..).map(|(key, nth)| (form.write)(nth, key) + "\n").collect();

@@ -95,7 +95,8 @@ fn check_cases(size: Size, seeds: std::ops::Range<u64>, least: &[(Event, u64)]) 
     };
     let counts = run_cases(size, seeds.step_by(step));
     if only().is_none() {
-        let least: Vec<_> = least.iter().map(|&(event, count)| (event, count / share)).collect();
+        let least: Vec<_> =
+            least.iter().map(|&(event, count)| (event, (count / share).max(1))).collect();
         counts.check(&least);
     }
 }
