@@ -1,4 +1,4 @@
-//! On macOS the linker must be told that Python has what the extension needs.
+//! Python itself has the symbols that an extension lacks; only with these arguments does macOS's linker accept that.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! A year of traffic, or everyday a season: nothing is forgotten early, everything in time.
+//! A year of traffic, or 90 days of it unless all cases are tried: nothing is forgotten early, everything in time.
 
 use std::collections::HashMap;
 
