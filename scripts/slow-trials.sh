@@ -6,10 +6,10 @@ run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/li
     cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
 
 # Other runs only sample these lists of cases.
-run_tests 'all cases, also with fewer instructions' later env COUA_TEST_ALL=1 \
+run_tests 'all cases, also with fewer instructions' later env COUA_TEST_CASES=all \
     cargo test -p coua --no-fail-fast --test '*'
-run_tests 'all places where a disk fails' later env COUA_TEST_ALL=1 cargo test -p coua-store --lib faults
-run_tests 'all cases of the program' later "${heeding[@]}" COUA_TEST_ALL=1 \
+run_tests 'all places where a disk fails' later env COUA_TEST_CASES=all cargo test -p coua-store --lib faults
+run_tests 'all cases of the program' later "${heeding[@]}" COUA_TEST_CASES=all \
     cargo test -p coua-cli --test program -- "${without[@]}"
 
 # Other processors, emulated: Arm, and a big-endian one.

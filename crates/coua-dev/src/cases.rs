@@ -1,17 +1,24 @@
-//! Long lists of cases: `./test` tries a sample of them, and `./test --all` tries all.
+//! Long lists of cases: `scripts/check` tries few of them, `./test` a sample, and `./test --all` tries all.
 
-/// Each case, or one of `step`. A step without a factor in common with the lengths of the lists that make up the cases
-/// takes every element of each list.
-pub fn sample<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
-    cases.into_iter().step_by(usual_or_all(step, 1))
+use std::env;
+
+/// Each case, or one of `steps`: the first for few cases, the second for a sample. A step without a factor in common
+/// with the lengths of the lists that make up the cases takes every element of each list.
+pub fn sample<T>(cases: impl IntoIterator<Item = T>, steps: [usize; 2]) -> impl Iterator<Item = T> {
+    let [few, usual] = steps;
+    cases.into_iter().step_by(few_usual_or_all([few, usual, 1]))
 }
 
-/// The first, or where all cases are tried the second.
-pub fn usual_or_all<T>(usual: T, all: T) -> T {
-    if tries_all() { all } else { usual }
-}
-
-/// Are all cases tried?
-pub fn tries_all() -> bool {
-    std::env::var_os("COUA_TEST_ALL").is_some()
+/// The value for few cases, for the usual ones, or for all.
+///
+/// # Panics
+///
+/// If the variable has another value.
+pub fn few_usual_or_all<T>([few, usual, all]: [T; 3]) -> T {
+    match env::var("COUA_TEST_CASES").as_deref() {
+        Ok("few") => few,
+        Ok("all") => all,
+        Ok("") | Err(env::VarError::NotPresent) => usual,
+        other => panic!("COUA_TEST_CASES is few or all, not {other:?}"),
+    }
 }

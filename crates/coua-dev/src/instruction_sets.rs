@@ -1,5 +1,6 @@
 //! Runs the tests of a program again with fewer processor instructions, and reports tests that the machine cannot run.
 
+use crate::cases::sample;
 use std::env;
 use std::io::Write;
 use std::process::Command;
@@ -18,7 +19,7 @@ pub fn skipped(why: &str) {
     std::io::stderr().write_all(line.as_bytes()).expect("an open standard error");
 }
 
-/// Runs the other tests of this program whose names contain `filter` with each instruction set of the machine except
+/// Runs the other tests of this program whose names contain `filter` with each instruction set of the machine (the first of few cases) except
 /// the widest, which is tested anyway. `caller` is the name of the calling test.
 ///
 /// # Panics
@@ -40,7 +41,7 @@ pub fn run_again_with_fewer(filter: &str, caller: &str) {
     // The widest set has already been tested.
     let widest = sets().into_iter().rfind(|(_, is_there)| *is_there);
     thread::scope(|scope| {
-        for (set, is_there) in sets() {
+        for (set, is_there) in sample(sets(), [4, 1]) {
             if !is_there {
                 skipped(&format!("this processor lacks {set}"));
             } else if widest.is_some_and(|(widest, _)| set != widest) {

@@ -3,7 +3,7 @@
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
 
 use crate::layouts::LAYOUTS;
-use coua_dev::cases::{sample, tries_all};
+use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::instruction_sets;
 use coua_dev::random::Random;
 
@@ -133,8 +133,8 @@ fn run(builder: &CuckooFilterBuilder, size: usize, items: usize) -> Pair {
 
 /// Every size, in one of three tests or in each of them; with fewer instructions a sample.
 fn sizes(test: usize) -> impl Iterator<Item = usize> {
-    let first = if tries_all() { 1 } else { test };
-    sample(first..=1000, if instruction_sets::are_fewer() { 21 } else { 3 })
+    let first = few_usual_or_all([test, test, 1]);
+    sample(first..=1000, if instruction_sets::are_fewer() { [201, 21] } else { [51, 3] })
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn refusing(size: usize) -> CuckooFilterBuilder {
 /// Many segments, so that many eviction chains are active at once; every size after the other.
 #[test]
 fn every_batch_size_in_many_segments() {
-    for (at, (layout, slots)) in LAYOUTS.into_iter().enumerate() {
+    for (at, (layout, slots)) in sample(LAYOUTS.into_iter().enumerate(), [3, 1]) {
         let capacity = 430_000;
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let builder = match at {

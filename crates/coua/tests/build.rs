@@ -6,7 +6,7 @@ use coua::{
 use proptest::prelude::*;
 
 use crate::layouts::{LAYOUTS, with_each};
-use coua_dev::cases::{sample, usual_or_all};
+use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::random::Random;
 
 /// What repeats come to.
@@ -87,12 +87,12 @@ fn keys(random: &mut Random, count: usize, repeats: u64) -> Vec<KeyHash> {
 #[test]
 fn all_layouts_from_one_key_on() {
     let random = &mut Random::new(1);
-    for ((layout, slots), count) in with_each(&[1, 100, 20_000, 70_000, 300_000]) {
+    for ((layout, slots), count) in sample(with_each(&[1, 100, 20_000, 70_000, 300_000]), [3, 1]) {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let hashes = random.many(count, KeyHash::from_u64);
         let items = count as u64;
         let fixed = builder.clone().capacity(items).when_full(WhenFull::Refuse);
-        for rate in sample([0.05, 1e-4, 1e-9], if count > 100_000 { 3 } else { 1 }) {
+        for rate in sample([0.05, 1e-4, 1e-9], if count > 100_000 { [3, 3] } else { [3, 1] }) {
             assert!(!compare(&fixed.clone().rate(rate), &hashes, &[2]));
         }
         assert!(!compare(&builder.clone().capacity(items), &hashes, &[2]));
@@ -101,7 +101,7 @@ fn all_layouts_from_one_key_on() {
 
 #[test]
 fn millions_of_keys() {
-    let count = usual_or_all(1_000_000, 3_000_000);
+    let count = few_usual_or_all([300_000, 1_000_000, 3_000_000]);
     let hashes = keys(&mut Random::new(2), count, 5);
     let fixed = CuckooFilter::builder().capacity(count as u64).rate(1e-4);
     assert!(!compare(&fixed, &hashes, &[2]));
@@ -124,7 +124,7 @@ fn any_number_of_threads() {
         // A single segment.
         CuckooFilter::builder().capacity(20_000).max_items(200_000).rate(0.01),
     ] {
-        let threads: Vec<_> = (0..=8).chain([100]).collect();
+        let threads: Vec<_> = sample((0..=8).chain([100]), [3, 1]).collect();
         assert!(!compare(&builder, &hashes, &threads));
     }
 }
@@ -132,7 +132,7 @@ fn any_number_of_threads() {
 #[test]
 fn filters_that_grow_on_the_way() {
     let random = &mut Random::new(4);
-    for ((layout, slots), capacity) in sample(with_each(&[1, 5_000, 60_000, 240_000]), 7) {
+    for ((layout, slots), capacity) in sample(with_each(&[1, 5_000, 60_000, 240_000]), [11, 7]) {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let hashes = keys(random, 300_000, 7);
         let growing = builder.clone().capacity(capacity);
@@ -148,7 +148,7 @@ fn filters_that_grow_on_the_way() {
 fn full_filters_refuse_and_leave_nothing() {
     let random = &mut Random::new(5);
     let sizes = [(150_000, 125_000), (230_000, 200_000), (200_000, 15_000)];
-    for ((layout, slots), (count, capacity)) in sample(with_each(&sizes), 4) {
+    for ((layout, slots), (count, capacity)) in sample(with_each(&sizes), [7, 4]) {
         let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let hashes = random.many(count, KeyHash::from_u64);
         let refusing = builder.when_full(WhenFull::Refuse).capacity(capacity);
@@ -164,7 +164,7 @@ fn overflowed_keys_up_to_the_limit_and_beyond() {
     let random = &mut Random::new(6);
     let (mut within, mut beyond) = (0, 0);
     let counts = [(0, 200_000), (1, 260_000), (3, 280_000), (0, 280_000)];
-    for ((layout, slots), (steps, count)) in sample(with_each(&counts), 7) {
+    for ((layout, slots), (steps, count)) in sample(with_each(&counts), [11, 7]) {
         let builder = CuckooFilter::builder()
             .layout(layout)
             .slots_per_bucket(slots)
@@ -196,7 +196,7 @@ fn keys_that_share_their_first_bits() {
     ];
     let cases =
         [1, 8, 14, 20].into_iter().flat_map(|bits| builders.iter().map(move |it| (bits, it)));
-    for (shared_bits, builder) in sample(cases, 5) {
+    for (shared_bits, builder) in sample(cases, [7, 5]) {
         let near = |hash: KeyHash| KeyHash::from_u64(hash.to_u64() >> shared_bits);
         let mut hashes = random.many(100_000, KeyHash::from_u64);
         hashes.extend(random.many(50_000, KeyHash::from_u64).into_iter().map(near));
@@ -300,7 +300,7 @@ fn descriptions() -> impl Strategy<Value = CuckooFilterBuilder> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(few_usual_or_all([10, 40, 40])))]
 
     #[test]
     fn bytes_are_those_of_single_inserts(

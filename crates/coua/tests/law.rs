@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 use coua::{Conversion, CuckooFilter, Insertion, KeyHash, Layout, WhenFull};
 
 use crate::layouts::LAYOUTS;
-use coua_dev::cases::{sample, usual_or_all};
+use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::instruction_sets;
 use coua_dev::random::Random;
 
 /// All, or with fewer instructions a sample.
 fn layouts() -> impl Iterator<Item = (Layout, u32)> {
-    sample(LAYOUTS, if instruction_sets::are_fewer() { 2 } else { 1 })
+    sample(LAYOUTS, if instruction_sets::are_fewer() { [4, 2] } else { [2, 1] })
 }
 
 /// Asks for hashes that were never inserted, and compares the share of "yes" with the law. At least so
@@ -316,7 +316,7 @@ fn the_rate_holds_in_large_filters_and_through_many_doublings() {
 fn reserved_memory_follows_the_items() {
     for (layout, slots) in layouts() {
         let mut last = 0.0f64;
-        for items in sample((1..=16u64).map(|step| step * 50_000), 3) {
+        for items in sample((1..=16u64).map(|step| step * 50_000), [3, 3]) {
             let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
             let mut filter = builder.hash_bits(40).build().unwrap();
             filter.reserve(items).unwrap();
@@ -335,6 +335,6 @@ fn reserved_memory_follows_the_items() {
 #[cfg_attr(miri, ignore = "runs programs")]
 fn all_of_this_with_fewer_instructions() {
     // Filters are the same with all instructions (format.rs): what is left is how many absent keys they find.
-    let again = usual_or_all("law::the_rate_of", "law::");
+    let again = few_usual_or_all(["law::the_rate_of", "law::the_rate_of", "law::"]);
     instruction_sets::run_again_with_fewer(again, "all_of_this_with_fewer_instructions");
 }

@@ -417,45 +417,6 @@ fn a_filter_with_several_names_is_a_note() {
     }
 }
 
-/// Only one segment at a time is in memory; commands that need the whole filter say what to do.
-#[cfg(target_os = "linux")]
-#[test]
-fn verify_takes_little_memory() {
-    let folder = Folder::new();
-    let growing = ["add", "--capacity", "20M", &folder.join("grow")];
-    run_with(&lines(1_000, Repeats::Few), growing).good();
-    let fixed = ["add", "--capacity", "40M", "--rate", "0.001", "--when-full=error"];
-    let name = folder.join("fixed");
-    let fixed = [&fixed[..], &[&name]].concat();
-    run_with(&lines(1_000, Repeats::Few), fixed).good();
-    let limited = |words: &str| shell(folder.path(), &format!("ulimit -v 60000; $COUA {words}"));
-    for name in ["grow", "fixed"] {
-        let bytes = folder.read(name);
-        assert!(bytes.len() > 65_000_000, "more than the limit");
-        let intact = limited(&format!("verify {name}")).text();
-        assert!(intact.starts_with(&format!("{name}: intact, ")), "{intact}");
-        for at in [100, bytes.len() / 2, bytes.len() - 200] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            folder.file("damaged", damaged);
-            let run = limited("verify damaged");
-            assert!(
-                run.code == Some(2) && run.stderr.contains("damaged: "),
-                "{at}: {}",
-                run.stderr
-            );
-        }
-        let rest = "free some memory, or raise the limit of this process (ulimit -v)\n";
-        for words in [format!("compact {name}"), format!("merge -o both {name} {name}")] {
-            let run = limited(&words);
-            assert_eq!(run.code, Some(2), "{}", run.stderr);
-            let begin = format!("coua: {name}: out of memory: ");
-            assert!(run.stderr.starts_with(&begin) && run.stderr.ends_with(rest), "{}", run.stderr);
-        }
-        assert!(folder.read(name) == bytes && !folder.has("both"));
-    }
-}
-
 /// Names in a filter are untrusted: a terminal would obey control characters, and a newline would forge a line.
 #[cfg(unix)]
 #[test]

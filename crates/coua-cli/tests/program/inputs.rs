@@ -70,21 +70,6 @@ fn other_ends_of_records() {
 }
 
 #[test]
-fn a_line_of_100_megabytes() {
-    let folder = Folder::new();
-    let mut line = vec![b'x'; 100_000_000];
-    line.push(b'\n');
-    let text = [b"a\n", line.as_slice(), b"b\n", &line, b"a\n"].concat();
-    let file = folder.file("long", &text);
-    let unique = [b"a\n", line.as_slice(), b"b\n"].concat();
-    assert!(run(["dedup", &file]).good() == unique);
-    assert!(run_with(&text, ["dedup"]).good() == unique);
-    // The same without the line end.
-    let file = folder.file("long", &line[..line.len() - 1]);
-    assert!(run(["dedup", "-j1", &file]).good() == line[..line.len() - 1]);
-}
-
-#[test]
 fn a_missing_file_is_told_before_anything_is_written() {
     let folder = Folder::new();
     let there = folder.file("there", "a\n");
@@ -217,46 +202,6 @@ fn many_small_files() {
         let args = ["dedup", "-j", threads].into_iter().chain(files.iter().map(String::as_str));
         assert!(run(args).good() == expected(&text), "-j {threads}");
     }
-}
-
-/// The record fits into memory, but not together with its key.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_giant_record_without_memory_for_its_key_is_told() {
-    let folder = Folder::new();
-    std::fs::File::create(folder.join("big")).unwrap().set_len(300_000_000).unwrap();
-    for option in ["--trim", "--ignore-case", "-k 1", "--csv 1", "--url", "--json /a"] {
-        let script = format!("ulimit -v 700000; $COUA dedup -j1 {option} big");
-        shell(folder.path(), &script)
-            .failed(2, "coua: big: no memory for a record of more than 299999999 bytes\n");
-    }
-}
-
-/// A giant record takes memory once, whatever follows it.
-#[cfg(target_os = "linux")]
-#[test]
-fn short_records_behind_a_giant_take_no_memory() {
-    let folder = Folder::new();
-    folder.file("big", [vec![b'x'; 33_600_000], vec![b'\n'; 33_400_000]].concat());
-    let found = shell(folder.path(), "ulimit -v 400000; $COUA dedup -j1 big | wc -c").text();
-    assert_eq!(found.trim(), "33600002");
-}
-
-/// Fields after the last wanted one take no memory either.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_record_of_commas_takes_no_memory_for_its_columns() {
-    let folder = Folder::new();
-    folder.file("commas", vec![b','; 20_000_000]);
-    let script = "ulimit -v 240000; $COUA dedup -j1 --csv 1 commas | wc -c";
-    assert_eq!(shell(folder.path(), script).text().trim(), "20000000");
-    folder.file("named", [b"id".to_vec(), vec![b','; 20_000_000]].concat());
-    let script = "ulimit -v 240000; $COUA dedup -j1 --csv id named | wc -c";
-    assert_eq!(shell(folder.path(), script).text().trim(), "20000002");
-    // Unless very many fields are wanted.
-    let script = "ulimit -v 240000; $COUA dedup -j1 --csv 19000000 commas";
-    shell(folder.path(), script)
-        .failed(2, "coua: commas: no memory for a record of more than 19999999 bytes\n");
 }
 
 /// The system may give the first thread a tiny stack.

@@ -15,6 +15,8 @@ mod json;
 mod keys;
 mod keys_as_they_come;
 mod known;
+#[cfg(target_os = "linux")]
+mod large;
 mod messages;
 mod moved;
 mod needs_awk;

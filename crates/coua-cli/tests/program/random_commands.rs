@@ -6,6 +6,7 @@
 use crate::random_model::{Act, Dedup, Model, Outcome, Step};
 use crate::random_records::{Format, KeyRules, Normalize};
 use crate::support::{Folder, Run, coua, fed, json, run_in, strings};
+use coua_dev::cases::few_usual_or_all;
 use coua_dev::random::Random;
 use std::collections::HashSet;
 use std::env;
@@ -354,7 +355,7 @@ fn run_worlds(commands: usize) {
 
 #[test]
 fn some() {
-    run_worlds(300);
+    run_worlds(few_usual_or_all([60, 300, 1_000]));
 }
 
 #[test]

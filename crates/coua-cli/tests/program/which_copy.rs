@@ -3,7 +3,7 @@
 
 use crate::packed::{gzip, zstd, zstd_frames};
 use crate::support::{Folder, run, run_with};
-use coua_dev::cases::usual_or_all;
+use coua_dev::cases::few_usual_or_all;
 use coua_dev::random::Random;
 use std::collections::{HashMap, HashSet};
 
@@ -130,7 +130,7 @@ impl Inputs {
 /// all cases are tried with every number.
 fn agrees_with_the_model(form: Form) {
     let mut random = Random::new(5);
-    for count in [0, 1, 300, usual_or_all(100_000, 150_000)] {
+    for count in [0, 1, 300, few_usual_or_all([20_000, 100_000, 150_000])] {
         let (folder, keys) = (Folder::new(), keys(&mut random, count));
         let records: Vec<String> =
             keys.iter().zip(0..).map(|(key, nth)| (form.write)(nth, key) + "\n").collect();
@@ -151,11 +151,12 @@ fn agrees_with_the_model(form: Form) {
                 let header = form.header.map(|header| number(&"count") + header + "\n");
                 let rows = places.iter().map(|(nth, total)| number(total) + &records[*nth]);
                 let expected = header.into_iter().chain(rows).collect::<String>();
-                let trials = if count > 300 { 2 } else { inputs.len() };
+                let trials =
+                    if count > 300 { 2 } else { few_usual_or_all([2, inputs.len(), inputs.len()]) };
                 let first = random.below(inputs.len() as u64) as usize;
                 for nth in (first..first + trials).map(|nth| nth % inputs.len()) {
                     let one = [random.pick(&THREADS)];
-                    for threads in usual_or_all(&one[..], &THREADS) {
+                    for threads in few_usual_or_all([&one[..], &one, &THREADS]) {
                         let command =
                             [&["dedup", "-j", threads, "--keep", keep], options, form.options]
                                 .concat();
@@ -167,27 +168,6 @@ fn agrees_with_the_model(form: Form) {
             }
         }
         assert!(count < 300 || answers.len() == 12, "no two of them are the same");
-    }
-}
-
-/// More records in each shard than are kept in memory.
-#[test]
-fn the_last_of_many_lines() {
-    let (folder, mut random) = (Folder::new(), Random::new(9));
-    let lines: Vec<String> =
-        (0..1_500_000).map(|_| format!("{}\n", random.below(400_000))).collect();
-    let file = folder.file("in", lines.concat());
-    let last: HashMap<&str, usize> =
-        lines.iter().enumerate().map(|(nth, line)| (&**line, nth)).collect();
-    let expected: String = lines
-        .iter()
-        .enumerate()
-        .filter(|(nth, line)| last[&***line] == *nth)
-        .map(|(_, line)| line.as_str())
-        .collect();
-    for threads in ["1", "2", "3", "8", "40"] {
-        let ours = run(["dedup", "-j", threads, "--keep", "last", &file]).text();
-        assert!(ours == expected, "-j {threads}");
     }
 }
 

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
-use coua_dev::cases::usual_or_all;
+use coua_dev::cases::few_usual_or_all;
 
 use crate::checkpoint::held::Held;
 use crate::fs::{Disk, FileSystem, Folder};
@@ -338,7 +338,7 @@ impl Play<'_> {
 /// After a step that did nothing a second one may fail later, when the work is tried again. `./test` tries a sample of
 /// the places, which differs from step to step, `./test --all` all of them.
 fn thens(fails_at: usize, fault: Fault) -> Vec<Then> {
-    let step = usual_or_all(8, 1);
+    let step = few_usual_or_all([40, 8, 1]);
     let places = if fault == Fault::Nothing { fails_at % step..24 } else { 0..1 };
     places.step_by(step).map(Then::Dies).chain([Then::Recovers]).collect()
 }

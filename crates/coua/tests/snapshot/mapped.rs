@@ -254,7 +254,7 @@ fn forged_headers_and_rows() {
         let rows = [(ROWS, 4), (ROWS + 4, 4), (ROWS + 8, 4), (ROWS + 16, 8)];
         let fields = FIELDS.iter().map(|&(_, at, width)| (at, width)).chain(rows);
         for (at, width) in fields {
-            for bit in sample(0..8 * width, 3) {
+            for bit in sample(0..8 * width, [13, 3]) {
                 for value in [1u64 << bit, u64::MAX >> bit, original.read(at, width) ^ (1 << bit)] {
                     let mut forged = original.clone();
                     forged.write(at, width, value);

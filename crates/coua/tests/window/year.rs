@@ -6,7 +6,7 @@ use coua::window::{AgeFrom, Clock, Generations, When, Window};
 use coua::{Insertion, KeyHash};
 
 use super::plain::hash;
-use coua_dev::cases::usual_or_all;
+use coua_dev::cases::few_usual_or_all;
 use coua_dev::random::nth;
 
 const MINUTE: u64 = 60_000;
@@ -56,7 +56,7 @@ impl Judge {
 }
 
 fn live_through(clock: Clock, age_from: AgeFrom) {
-    let days = usual_or_all(90, 365);
+    let days = few_usual_or_all([30, 90, 365]);
     let window = Window::new(clock, 7 * DAY, 8).unwrap().counted_from(age_from);
     let mut seen = Generations::new(window);
     let mut judge = Judge { window, counted_from: HashMap::new(), repeats: 0, late: 0 };

@@ -2,6 +2,7 @@
 
 use super::{EIO, Place, nothing_is_kept_that_was_not_written};
 use crate::support::{Repeats, Run, coua, lines, run_as_is, run_in};
+use coua_dev::cases::sample;
 use std::fs;
 
 const EINVAL: u32 = 22;
@@ -78,7 +79,7 @@ impl Place {
 #[test]
 fn a_failed_run_is_done_again_and_no_other_needs_cc() {
     let place = Place::with_few();
-    for (before, args) in COMMANDS {
+    for (before, args) in sample(COMMANDS, [5, 1]) {
         place.begin(*before);
         let log = place.folder.join("log");
         let whole = place.run_at_once(args, &[("COUA_FAULT_LOG", &log)]);
@@ -129,7 +130,7 @@ fn check_words(before: Before, run: &Run, what: &str) {
 #[test]
 fn a_sync_that_there_is_not_is_no_error_needs_cc() {
     let place = Place::with_few();
-    for (before, args) in COMMANDS {
+    for (before, args) in sample(COMMANDS, [5, 1]) {
         for error in [EINVAL, ENOTSUP] {
             place.begin(*before);
             let error = error.to_string();
@@ -148,7 +149,7 @@ fn a_sync_that_there_is_not_is_no_error_needs_cc() {
 #[test]
 fn folders_that_cannot_be_opened_are_refused_first_needs_cc() {
     let place = Place::with_few();
-    for (before, args) in COMMANDS {
+    for (before, args) in sample(COMMANDS, [5, 1]) {
         place.begin(*before);
         let was = place.results();
         let run = |at| {

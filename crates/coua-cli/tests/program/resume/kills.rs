@@ -2,6 +2,7 @@
 
 use super::{ADDS, DEDUPS, Kind, LARGE, PACKED, REMOVES, SHARDS, TWO_PASSES, Trial, WINDOWS};
 use crate::support::{try_send, wait};
+use coua_dev::cases::{few_usual_or_all, sample};
 use rustix::process::Signal;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -27,11 +28,14 @@ struct Killed {
 
 /// Kills runs, and those that resume them, at moments spread over their whole time; some get SIGTERM.
 fn kill_and_resume(kinds: &'static [Kind], kills: u32, count: u64) {
+    let kills = few_usual_or_all([kills / 3, kills, kills]);
     kill_until(|killed| killed.all >= kills, kinds, count);
 }
 
 /// The same, until it is enough.
 fn kill_until(is_enough: impl Fn(&Killed) -> bool, kinds: &'static [Kind], count: u64) {
+    let kinds: Vec<_> = sample(kinds, [3, 1]).collect();
+    let count = few_usual_or_all([count / 4, count, count]);
     let mut references: Vec<(Duration, Vec<Option<Vec<u8>>>)> = kinds
         .iter()
         .map(|kind| {

@@ -5,7 +5,6 @@ mod full;
 mod grown;
 mod kills;
 mod lost;
-mod many;
 mod refused;
 mod stopped;
 mod table;
