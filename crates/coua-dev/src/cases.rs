@@ -2,10 +2,12 @@
 
 use std::env;
 
-/// Each case, or one of `steps`: the first for few cases, the second for a sample. A step without a factor in common
-/// with the lengths of the lists that make up the cases takes every element of each list.
-pub fn sample<T>(cases: impl IntoIterator<Item = T>, steps: [usize; 2]) -> impl Iterator<Item = T> {
-    let [few, usual] = steps;
+/// Every case, or one in `few`, or one in `usual`. A step without a factor in common with the lengths of the lists that
+/// make up the cases takes every element of each list.
+pub fn sample<T>(
+    cases: impl IntoIterator<Item = T>,
+    [few, usual]: [usize; 2],
+) -> impl Iterator<Item = T> {
     cases.into_iter().step_by(few_usual_or_all([few, usual, 1]))
 }
 

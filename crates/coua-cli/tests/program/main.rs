@@ -15,7 +15,6 @@ mod json;
 mod keys;
 mod keys_as_they_come;
 mod known;
-#[cfg(target_os = "linux")]
 mod large;
 mod messages;
 mod moved;

@@ -246,7 +246,11 @@ pub(crate) fn has_read(stdin: &ChildStdin) -> bool {
 
 /// Whether a child is blocked until its output is read.
 pub(crate) fn is_full(stdout: &ChildStdout) -> bool {
+    #[cfg(target_os = "linux")]
     let room = rustix::pipe::fcntl_getpipe_size(stdout).expect("a pipe");
+    // As large as pipes of macOS get.
+    #[cfg(not(target_os = "linux"))]
+    let room = 64 << 10;
     rustix::io::ioctl_fionread(stdout).expect("a pipe") >= room as u64
 }
 
@@ -289,6 +293,16 @@ impl Folder {
 
     pub(crate) fn has(&self, name: &str) -> bool {
         PathBuf::from(self.join(name)).exists()
+    }
+
+    /// Makes a folder in it whose path has at least so many bytes.
+    pub(crate) fn deep(&self, bytes: usize) -> PathBuf {
+        let mut deep = fs::canonicalize(self.path()).expect("it is there");
+        while deep.as_os_str().len() < bytes {
+            deep.push("x".repeat(200));
+        }
+        fs::create_dir_all(&deep).expect("made");
+        deep
     }
 }
 

@@ -211,6 +211,7 @@ fn a_file_that_changes_before_its_turn_is_read_as_it_is() {
 }
 
 /// The peak memory of a process, in kB.
+#[cfg(target_os = "linux")]
 fn peak(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -3,14 +3,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::time::Instant;
+#[cfg(target_os = "linux")]
+use std::{process::Command, time::Instant};
 
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, commit, committed, hashes, round_of};
+#[cfg(target_os = "linux")]
 use coua_dev::instruction_sets::skipped;
 
 const STEP: u64 = 1_000;

@@ -327,11 +327,7 @@ fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
 #[test]
 fn a_checkpoint_of_many_inputs_costs_what_has_moved() {
     let folder = Folder::new();
-    let mut deep = fs::canonicalize(folder.path()).unwrap();
-    while deep.as_os_str().len() < 3_700 {
-        deep.push("x".repeat(200));
-    }
-    fs::create_dir_all(&deep).unwrap();
+    let deep = folder.deep(3_700);
     let names: Vec<String> = (0..300).map(|number| format!("in{number}")).collect();
     for name in &names {
         fs::write(deep.join(name), format!("{name}\n")).unwrap();
