@@ -1,6 +1,5 @@
 //! The size of a planned filter, and of others for comparison.
 
-use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::sizing::peers;
 use coua::{CuckooFilter, Layout};
 use serde::Serialize;
@@ -37,11 +36,9 @@ fn sizes(items: u64, rate: f64) -> Sizes {
     Sizes {
         cuckoo: cuckoo.map(|plan| plan.bytes),
         overlapping: plan(Layout::Overlapping).map(|plan| plan.bytes),
-        bloom: BloomPlan::for_rate(items, rate).ok().map(BloomPlan::bytes),
+        bloom: peers::bloom(items, rate),
         // A block of 256 bits reaches low rates only by being almost empty.
-        blocked_bloom: BlockedBloomPlan::for_rate(items, rate)
-            .ok()
-            .map(BlockedBloomPlan::bytes)
+        blocked_bloom: peers::blocked_bloom(items, rate)
             .filter(|&bytes| bytes < items.saturating_mul(125).max(1 << 20)),
         quotient: peers::quotient(items, rate),
         binary_fuse: peers::binary_fuse(items, rate),

@@ -3,7 +3,7 @@
 #![expect(clippy::redundant_closure_for_method_calls, reason = "calls look alike")]
 
 use coua::KeyHasher;
-use coua::sizing::bloom::BlockedBloomPlan;
+use coua::sizing::peers::blocked_bloom;
 use coua_bench::keys::Key;
 use hashbrown::HashSet;
 use xorf::{BinaryFuse16, Filter as _};
@@ -31,8 +31,8 @@ fn fastbloom<K: Key>(plan: Plan) -> Made<K> {
 
 /// The bits per key of Coua's formula, rounded up.
 fn split_blocks<K: Key>(plan: Plan) -> Made<K> {
-    let sized = BlockedBloomPlan::for_rate(plan.items, plan.rate);
-    let bytes = sized.map_err(|error| error.to_string())?.bytes();
+    let bytes = blocked_bloom(plan.items, plan.rate);
+    let bytes = bytes.ok_or("no blocked Bloom filter has this rate")?;
     let bits = (bytes as f64 * 8.0 / plan.items as f64).ceil() as usize;
     let filter = sbbf_rs_safe::Filter::new(bits, plan.items as usize);
     let add = |f: &mut sbbf_rs_safe::Filter, k: &K| {

@@ -1,7 +1,7 @@
 //! `plan`: how much memory a filter takes.
 
 use coua::CuckooFilter;
-use coua::sizing::bloom::BloomPlan;
+use coua::sizing::peers;
 use pyo3::prelude::*;
 
 use crate::values::Whole;
@@ -66,6 +66,6 @@ pub(crate) fn plan(
         memory_bytes: plan.bytes,
         bits_per_item: plan.bits_per_item(),
         hash_bits: plan.hash_bits,
-        bloom_bytes: BloomPlan::for_rate(items, plan.rate).ok().map(BloomPlan::bytes),
+        bloom_bytes: peers::bloom(items, plan.rate),
     })
 }

@@ -1,8 +1,7 @@
 //! The memory of other structures for the same number of items at the same rate.
 
 use crate::terminal::size;
-use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
-use coua::sizing::peers::{binary_fuse, hash_set, quotient};
+use coua::sizing::peers::{binary_fuse, blocked_bloom, bloom, hash_set, quotient};
 use coua::{CuckooFilter, Layout};
 use serde::Serialize;
 
@@ -34,10 +33,8 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
         let plan = builder.clone().rate(rate).plan();
         plan.or_else(|_| builder.hash_bits(hash_bits).plan()).ok().map(|plan| plan.bytes)
     };
-    let bloom = BloomPlan::for_rate(items, rate).ok();
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
-    let blocked = BlockedBloomPlan::for_rate(items, rate).ok().map(BlockedBloomPlan::bytes);
     let filter = |name, bytes: Option<u64>, [removes, grows]: [bool; 2]| {
         let bits_per_item = bytes.map(|bytes| 8.0 * bytes as f64 / items.max(1) as f64);
         Peer { name, bytes, bits_per_item, removes, grows, exact: false }
@@ -47,9 +44,10 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     vec![
         filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), REMOVES_AND_GROWS),
         filter("coua, overlapping", cuckoo(Layout::Overlapping, 2), REMOVES_AND_GROWS),
-        filter("Bloom", bloom.map(BloomPlan::bytes), NEITHER),
-        filter("blocked Bloom", blocked.filter(sane), NEITHER),
-        filter("counting Bloom", bloom.map(BloomPlan::counting_bytes), REMOVES),
+        filter("Bloom", bloom(items, rate), NEITHER),
+        filter("blocked Bloom", blocked_bloom(items, rate).filter(sane), NEITHER),
+        // Four bits for each of a Bloom filter.
+        filter("counting Bloom", bloom(items, rate).map(|bytes| bytes.saturating_mul(4)), REMOVES),
         filter("quotient", quotient(items, rate), REMOVES_AND_GROWS),
         filter("binary fuse", binary_fuse(items, rate), NEITHER),
         set("set of 64-bit hashes", hash_set(items, 8)),
