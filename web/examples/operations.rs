@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout};
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher};
 use coua_store::Options;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     write(new().capacity(20_000).rate(0.01), &folder.join("fixed.coua"))?;
     write(new().capacity(100), &folder.join("growing.coua"))?;
     write(new().capacity(300_000).hash_bits(40), &folder.join("large.coua"))?;
-    let overlapping = new().capacity(1000).hash_bits(40).layout(Layout::Overlapping);
-    write(overlapping.hasher(KeyHasher::xxh3(u64::MAX)), &folder.join("overlapping.coua"))?;
+    let seeded = new().capacity(1000).hash_bits(40).hasher(KeyHasher::xxh3(u64::MAX));
+    write(seeded, &folder.join("seeded.coua"))?;
     write_long_log(&folder.join("long.coua"))
 }
 

@@ -21,10 +21,6 @@ export interface Options {
   rate?: number;
   /** Bits of every hash to remember, 8 to 64, instead of a rate. */
   hashBits?: number;
-  /** Slots per bucket: 1, 2, 4 (default) or 8. */
-  slotsPerBucket?: number;
-  /** Overlapping buckets: about a bit per item smaller, somewhat slower. */
-  overlapping?: boolean;
   /** Seed of the hash. Filters with the same seed compute the same hashes. Default: 0. */
   seed?: number | bigint;
   /** What to do when there is no room for an item. Default: "grow", up to `maxItems`. */
@@ -50,7 +46,6 @@ export interface Description {
   slots: number;
   segments: number;
   slotBits: number;
-  slotsPerBucket: number;
   load: number;
   hashBits: number;
   /** Probability that `has` is true for a key that was never added, with the present items. */
@@ -114,49 +109,6 @@ export class CuckooFilter {
   describe(): Description;
   /** The same as `describe`. To store the filter, use `save`. */
   toJSON(): Description;
-  /** The filter as bytes, the same on every machine. */
-  save(): Uint8Array;
-  /** Removes all items. */
-  clear(): void;
-  /** Frees the memory now, not when the object is garbage-collected. */
-  free(): void;
-}
-
-/** The options of a Bloom filter: a capacity and a rate, or bits and probes. */
-export type BloomOptions = ({ capacity: number; rate: number } | { bits: number; probes: number }) & {
-  /** Seed of the hash. Filters with the same seed compute the same hashes. Default: 0. */
-  seed?: number | bigint;
-};
-
-/** A Bloom filter in numbers. */
-export interface BloomDescription {
-  /** The estimated number of different keys; null if all bits are set. */
-  countEstimate: number | null;
-  bits: number;
-  probes: number;
-  falsePositiveRate: number;
-  memoryBytes: number;
-}
-
-/** A set that can neither count nor delete, and never fills up: beyond its capacity the rate rises. */
-export class BloomFilter {
-  constructor(options: BloomOptions);
-  constructor(capacity: number, rate: number, options?: Pick<BloomOptions, "seed">);
-  /** Loads the bytes of `save`, from this package or Python. Throws if a byte is wrong. */
-  static load(bytes: Bytes): BloomFilter;
-  /** Adds the key, and returns whether it was absent. */
-  add(key: Key): boolean;
-  /** `add` for many keys: whether each was absent. */
-  addMany(keys: Iterable<Key>): boolean[];
-  /** Whether the key is present. */
-  has(key: Key): boolean;
-  /** `has` for many keys. */
-  hasMany(keys: Iterable<Key>): boolean[];
-  /** Adds the keys of the other filter. Both must have the same bits, probes and seed. */
-  merge(other: BloomFilter): this;
-  describe(): BloomDescription;
-  /** The same as `describe`. To store the filter, use `save`. */
-  toJSON(): BloomDescription;
   /** The filter as bytes, the same on every machine. */
   save(): Uint8Array;
   /** Removes all items. */

@@ -2,6 +2,6 @@
 
 import { init } from "./manual.js";
 
-export { BloomFilter, CouaError, CuckooFilter } from "./coua.js";
+export { CouaError, CuckooFilter } from "./coua.js";
 
 await init();

@@ -2,7 +2,7 @@
 
 import { initialize } from "./coua.js";
 
-export { BloomFilter, CouaError, CuckooFilter } from "./coua.js";
+export { CouaError, CuckooFilter } from "./coua.js";
 
 /** Makes the package ready, from an address, an answer of fetch, bytes, or a compiled module. */
 export async function init(source = new URL("./coua.wasm", import.meta.url)) {

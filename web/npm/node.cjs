@@ -2,8 +2,8 @@
 
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { BloomFilter, CouaError, CuckooFilter, initializeNow } = require("./coua.cjs");
+const { CouaError, CuckooFilter, initializeNow } = require("./coua.cjs");
 
 initializeNow(readFileSync(join(__dirname, "coua.wasm")));
 
-module.exports = { BloomFilter, CouaError, CuckooFilter };
+module.exports = { CouaError, CuckooFilter };

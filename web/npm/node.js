@@ -3,6 +3,6 @@
 import { readFileSync } from "node:fs";
 import { initializeNow } from "./coua.js";
 
-export { BloomFilter, CouaError, CuckooFilter } from "./coua.js";
+export { CouaError, CuckooFilter } from "./coua.js";
 
 initializeNow(readFileSync(new URL("./coua.wasm", import.meta.url)));

@@ -6,14 +6,14 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 let wasm;
-/** The library's functions by prefix: `functions.bloom.load` is `bloom_load`. */
-const functions = { filter: {}, bloom: {}, file: {} };
+/** The library's functions for filters: `calls.load` is `filter_load`. */
+const calls = {};
+const PREFIX = "filter_";
 
 function ready(instance) {
   wasm = instance.exports;
   for (const [name, call] of Object.entries(wasm)) {
-    const [about] = name.split("_", 1);
-    if (Object.hasOwn(functions, about)) functions[about][name.slice(about.length + 1)] = call;
+    if (name.startsWith(PREFIX)) calls[name.slice(PREFIX.length)] = call;
   }
 }
 
@@ -168,28 +168,27 @@ function seedOf(seed) {
 }
 
 // The options except the seed, in the order in which the module reads them.
-const CUCKOO_OPTIONS = {
-  capacity: whole, rate: fraction, maxItems: whole, hashBits: whole, slotsPerBucket: whole, overlapping: (value) => Number(Boolean(value)),
+const OPTIONS = {
+  capacity: whole, rate: fraction, maxItems: whole, hashBits: whole,
   whenFull: oneOf("grow", "refuse", "exceed-rate"),
   window: whole, windowItems: whole, clock: oneOf("arrival", "given"), generations: whole, windowBy: oneOf("first", "last"),
 };
-const BLOOM_OPTIONS = { capacity: whole, rate: fraction, bits: whole, probes: whole };
 
 /** The options of a constructor: one object, or capacity, rate and the rest. */
-function giveOptions(known, [first = {}, rate, rest = {}, ...more]) {
+function giveOptions([first = {}, rate, rest = {}, ...more]) {
   const byPosition = typeof first === "number";
   const options = byPosition ? { ...rest, capacity: first, rate } : first;
   if (typeof options !== "object" || options === null || more.length > 0 || (!byPosition && rate !== undefined)) {
     throw new TypeError("options must be one object, or capacity, rate and an object: ({ capacity: 1000, rate: 0.01 }) or (1000, 0.01)");
   }
-  const unknown = Object.keys(options).find((name) => name !== "seed" && !Object.hasOwn(known, name));
+  const unknown = Object.keys(options).find((name) => name !== "seed" && !Object.hasOwn(OPTIONS, name));
   if (unknown !== undefined) throw new TypeError(`unknown option ${unknown}`);
-  const names = Object.keys(known);
+  const names = Object.keys(OPTIONS);
   const view = new DataView(new ArrayBuffer(8 * (names.length + 1)));
   view.setBigUint64(0, seedOf(options.seed ?? 0n), true);
   names.forEach((name, at) => {
     // The library chooses values that are not numbers.
-    const value = options[name] === undefined ? NaN : known[name](options[name], name);
+    const value = options[name] === undefined ? NaN : OPTIONS[name](options[name], name);
     view.setFloat64(8 + 8 * at, value, true);
   });
   give(new Uint8Array(view.buffer));
@@ -202,49 +201,58 @@ function timeOf(held, time) {
   return whole(time instanceof Date ? time.getTime() : time, "a time");
 }
 
-// Not a private field, because both kinds of filters have it.
-const HELD = Symbol("held");
+/** The error of a batch that found no room for a key. */
+function stopped(message, done) {
+  return Object.assign(new CouaError("FULL", `${message} (after ${done} keys)`), { done });
+}
 
-/** The common base of both kinds of filters. */
-class Filter {
-  constructor(on, known, options) {
+export class CuckooFilter {
+  #held;
+
+  constructor(...options) {
     if (options[0] instanceof Held) {
-      this[HELD] = options[0];
+      [this.#held] = options;
     } else {
-      giveOptions(known, options);
-      const found = on.new();
+      giveOptions(options);
+      const found = calls.new();
       // The library's name of an option, used in the only message that has one.
       if (found < 0) throw new CouaError("BAD_OPTIONS", outputText().replace("max_items", "maxItems"));
-      this[HELD] = new Held(on, found);
+      this.#held = new Held(calls, found);
     }
     // An own property: a filter cannot be sent to another thread, and structuredClone reports this.
-    this.free = () => this[HELD].free();
+    this.free = () => this.#held.free();
+  }
+
+  static load(bytes) {
+    const view = viewOf(bytes);
+    if (!view) throw new TypeError(`load needs bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
+    give(view);
+    return new CuckooFilter(new Held(calls, checked(calls.load(), "NOT_A_FILTER")));
   }
 
   save() {
-    const { on, number } = this[HELD];
-    checked(on.save(number));
+    checked(calls.save(this.#held.number));
     return output().slice();
   }
 
   add(key, time) {
-    const held = this[HELD];
-    const when = timeOf(held, time);
+    const when = timeOf(this.#held, time);
     giveKey(key);
-    return checked(held.on.insert_unique(held.number, when), "FULL") === 1;
+    return checked(calls.insert_unique(this.#held.number, when), "FULL") === 1;
   }
 
-  has(key) {
-    const { on, number } = this[HELD];
+  addCopy(key, time) {
+    const when = timeOf(this.#held, time);
     giveKey(key);
-    return on.contains(number) === 1;
+    checked(calls.insert(this.#held.number, when), "FULL");
+    return this;
   }
 
   addMany(keys, times) {
-    const { on, number } = this[HELD];
-    if (times !== undefined) return this.#addEach([...keys], Array.from(times, (time) => timeOf(this[HELD], time)));
+    if (times !== undefined) return this.#addEach([...keys], Array.from(times, (time) => timeOf(this.#held, time)));
+    const { number } = this.#held;
     const all = giveKeys(keys);
-    const done = on.insert_unique_each(number);
+    const done = calls.insert_unique_each(number);
     if (done === all) return outputAnswers();
     throw stopped(outputText(), done);
   }
@@ -261,28 +269,58 @@ class Filter {
     });
   }
 
+  has(key) {
+    const { number } = this.#held;
+    giveKey(key);
+    return calls.contains(number) === 1;
+  }
+
   hasMany(keys) {
-    const { on, number } = this[HELD];
+    const { number } = this.#held;
     giveKeys(keys);
-    on.contains_each(number);
+    calls.contains_each(number);
     return outputAnswers();
   }
 
+  delete(key) {
+    const { number } = this.#held;
+    giveKey(key);
+    return calls.remove(number) === 1;
+  }
+
+  deleteMany(keys) {
+    const { number } = this.#held;
+    giveKeys(keys);
+    calls.remove_each(number);
+    return outputAnswers();
+  }
+
+  count(key) {
+    const { number } = this.#held;
+    giveKey(key);
+    return calls.count(number);
+  }
+
   clear() {
-    const { on, number } = this[HELD];
-    on.clear(number);
+    calls.clear(this.#held.number);
   }
 
   merge(other) {
-    const { on, number } = this[HELD];
-    if (other?.[HELD]?.on !== on) throw new TypeError(`merge needs a filter of the same kind (found ${kindOf(other)})`);
-    checked(on.merge(number, other[HELD].number), "CANNOT_MERGE");
+    if (!(other instanceof CuckooFilter)) throw new TypeError(`merge needs a CuckooFilter (found ${kindOf(other)})`);
+    checked(calls.merge(this.#held.number, other.#held.number), "CANNOT_MERGE");
     return this;
   }
 
+  advance(time) {
+    calls.advance(this.#held.number, timeOf(this.#held, time ?? NaN));
+  }
+
+  get size() {
+    return this.describe().length;
+  }
+
   describe() {
-    const { on, number } = this[HELD];
-    checked(on.describe(number));
+    checked(calls.describe(this.#held.number));
     return outputJson();
   }
 
@@ -293,103 +331,26 @@ class Filter {
   [Symbol.for("nodejs.util.inspect.custom")](depth, options, inspect) {
     return `${this.constructor.name} ${inspect(this.describe(), options)}`;
   }
-}
-// For `using filter = new CuckooFilter()`.
-if (Symbol.dispose) {
-  Filter.prototype[Symbol.dispose] = function () {
-    this.free();
-  };
-}
-
-/** Loads the bytes written by `save`. */
-function loaded(on, bytes) {
-  const view = viewOf(bytes);
-  if (!view) throw new TypeError(`load needs bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
-  give(view);
-  return new Held(on, checked(on.load(), "NOT_A_FILTER"));
-}
-
-/** The error of a batch that found no room for a key. */
-function stopped(message, done) {
-  return Object.assign(new CouaError("FULL", `${message} (after ${done} keys)`), { done });
-}
-
-export class CuckooFilter extends Filter {
-  constructor(...options) {
-    super(functions.filter, CUCKOO_OPTIONS, options);
-  }
-
-  static load(bytes) {
-    return new CuckooFilter(loaded(functions.filter, bytes));
-  }
-
-  addCopy(key, time) {
-    const held = this[HELD];
-    const when = timeOf(held, time);
-    giveKey(key);
-    checked(held.on.insert(held.number, when), "FULL");
-    return this;
-  }
-
-  delete(key) {
-    const { on, number } = this[HELD];
-    giveKey(key);
-    return on.remove(number) === 1;
-  }
-
-  deleteMany(keys) {
-    const { on, number } = this[HELD];
-    giveKeys(keys);
-    on.remove_each(number);
-    return outputAnswers();
-  }
-
-  count(key) {
-    const { on, number } = this[HELD];
-    giveKey(key);
-    return on.count(number);
-  }
-
-  advance(time) {
-    const held = this[HELD];
-    held.on.advance(held.number, timeOf(held, time ?? NaN));
-  }
-
-  get size() {
-    return this.describe().length;
-  }
 
   /** The place of the key, if it is present. */
   locate(key) {
-    const { on, number } = this[HELD];
+    const { number } = this.#held;
     giveKey(key);
-    checked(on.locate(number));
+    checked(calls.locate(number));
     return outputJson();
   }
 
   /** The segments, with their slots if requested, and the overflow table. */
   table({ slots = true } = {}) {
-    const { on, number } = this[HELD];
-    checked(on.table(number, Number(slots)));
+    checked(calls.table(this.#held.number, Number(slots)));
     return outputJson();
   }
 }
-
-export class BloomFilter extends Filter {
-  constructor(...options) {
-    super(functions.bloom, BLOOM_OPTIONS, options);
-  }
-
-  static load(bytes) {
-    return new BloomFilter(loaded(functions.bloom, bytes));
-  }
-
-  /** The bits only. */
-  bytes() {
-    const { on, number } = this[HELD];
-    on.bits(number);
-    return output().slice();
-  }
+// For `using filter = new CuckooFilter()`.
+if (Symbol.dispose) {
+  CuckooFilter.prototype[Symbol.dispose] = function () {
+    this.free();
+  };
 }
 
 /** Bytes of filters and other structures for this number of items at this false-positive rate. */
@@ -404,7 +365,7 @@ export class FilterFile {
   #read;
 
   constructor(size, read) {
-    this.#held = new Held(functions.file, wasm.file_new(size));
+    this.#held = new Held({ free: wasm.file_free }, wasm.file_new(size));
     this.#read = read;
   }
 

@@ -1,7 +1,7 @@
 // Part 3: chains of evictions, and inserts without room.
 
 import { CuckooFilter } from "./coua.js";
-import { BIRDS, checkAll, stateOf, within } from "./state.js";
+import { BIRDS, BUCKET_SLOTS, checkAll, stateOf, within } from "./state.js";
 import { TextbookFilter } from "./textbook.js";
 import { arrows, bucketTable, button, chart, el, field, fly, hex, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
 
@@ -57,8 +57,8 @@ function tablesOf(options, most) {
 
 export function evict(root, save) {
   const tables = tablesOf(FULL, SLOTS);
-  const { buckets, slotsPerBucket } = tables[0].parameters;
-  const slotCount = buckets * slotsPerBucket;
+  const { buckets } = tables[0].parameters;
+  const slotCount = buckets * BUCKET_SLOTS;
   const most = tables.length - 1;
   const chainOf = (n) => movesBetween(tables[n - 1], tables[n]);
   const longest = Array.from({ length: most }, (_, n) => n + 1).filter((n) => chainOf(n).moves.length >= 2);
@@ -89,9 +89,9 @@ export function evict(root, save) {
       : last ? t("evictMove", { step: state.step, from: last.fromBucket, to: last.toBucket }) : "";
     const kindOf = (n) => (isPlaced && n === newcomer?.n ? "new" : done.some((move) => move.to === n) ? "moved" : "used");
     const table = bucketTable({
-      buckets, slots: slotsPerBucket, label: `${status.textContent} ${stepText.textContent}`,
+      buckets, label: `${status.textContent} ${stepText.textContent}`,
       cell: (bucket, position) => {
-        const n = bucket * slotsPerBucket + position;
+        const n = bucket * BUCKET_SLOTS + position;
         const slot = shown.get(n);
         return slot ? { text: hex(slot.f, tables[0].segments[0].fingerprintBits), kind: kindOf(n), key: slot.f } : { link: "free" };
       },

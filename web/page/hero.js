@@ -1,7 +1,7 @@
 // The opening picture: a coua, and a filter that fills while one reads.
 
 import { CuckooFilter } from "./coua.js";
-import { BIRDS, SMALL, check } from "./state.js";
+import { BIRDS, BUCKET_SLOTS, SMALL, check } from "./state.js";
 import { bucketTable, el, fly, hex, svg, t } from "./ui.js";
 
 const HERO_BIRDS = 40;
@@ -38,12 +38,11 @@ export function heroPicture() {
   function show() {
     const { parameters, segments } = hero.filter.table();
     const used = new Map((segments[0].slots ?? []).map((slot) => [slot.n, slot.f]));
-    const { buckets, slotsPerBucket } = parameters;
     const before = new Set([...figure.querySelectorAll(".keyed")].map((node) => node.dataset.slot));
     figure.replaceChildren(bucketTable({
-      buckets, slots: slotsPerBucket, label: t("heroText", { n: hero.stored }), heading: () => ({ text: "" }),
+      buckets: parameters.buckets, label: t("heroText", { n: hero.stored }), heading: () => ({ text: "" }),
       cell: (bucket, position) => {
-        const f = used.get(bucket * slotsPerBucket + position);
+        const f = used.get(bucket * BUCKET_SLOTS + position);
         return f === undefined ? {} : { text: hex(f, segments[0].fingerprintBits), kind: "used", key: f };
       },
     }));

@@ -1,7 +1,7 @@
 // Part 8: a look into the file of a filter.
 
 import { CouaError, CuckooFilter, FilterFile } from "./coua.js";
-import { stateOf, within } from "./state.js";
+import { BUCKET_SLOTS, stateOf, within } from "./state.js";
 import { bucketTable, button, el, field, hex, live, number, paragraph, pause, percent, rich, size, t, words } from "./ui.js";
 
 const MOST_MAPPED = 1 << 17;
@@ -156,7 +156,7 @@ function duration(ms) {
 }
 
 function tableRows({ parameters, segments, overflow, overflowEntries }) {
-  const { length, stored, hashBits, slotsPerBucket, segmentSlots, seed, maxItems } = parameters;
+  const { length, stored, hashBits, segmentSlots, seed, maxItems } = parameters;
   const used = segments.reduce((sum, segment) => sum + segment.occupied, 0);
   const widths = [...new Set(segments.map((segment) => segment.slotBits))].sort((a, b) => b - a);
   const sum = (field) => overflow.reduce((all, entry) => all + entry[field], 0);
@@ -164,7 +164,6 @@ function tableRows({ parameters, segments, overflow, overflowEntries }) {
     row("lookItems", number(length)),
     row("lookRate", percent(Math.min(1, stored / 2 ** hashBits))),
     row("lookHashBits", number(hashBits, 2)),
-    row("lookLayout", t(parameters.overlapping ? "lookOverlapping" : "lookBuckets", { n: slotsPerBucket })),
     row("lookSegments", t("lookSegmentsValue", { n: number(segments.length), slots: number(segmentSlots) })),
     row("lookSlotBits", widths.join(" / ")),
     row("lookLoad", percent(used / (segments.length * segmentSlots))),
@@ -288,7 +287,7 @@ async function segmentParts({ file, found, table }, n) {
   const text = el("p", {}, t("lookSegmentText", { n, which, occupied: number(occupied), slots: number(parameters.segmentSlots) }));
   try {
     const { occupancy } = await file.segment(table, n);
-    const counts = Array(Math.max(...occupancy, parameters.slotsPerBucket) + 1).fill(0);
+    const counts = Array(BUCKET_SLOTS + 1).fill(0);
     occupancy.forEach((used) => (counts[used] += 1));
     const most = Math.max(...counts);
     const bars = counts.map((count, used) => el("div", { class: "bar" }, el("span", {}, used),
@@ -325,17 +324,14 @@ async function keyResult(file, found, table, key) {
   const { inserted, removed } = await file.logged(table, key);
   const { segment, primary, alternate, representative } = located;
   const { slots } = await file.segment(table, segment, [primary, alternate]);
-  const { parameters } = found.tables[table].table;
   const matches = slots.filter((slot) => slot.r === representative).length;
   const copies = matches + extra + withoutSlot;
   const texts = [t("lookFoundIn", { key, ...located, fingerprint: hex(located.fingerprint, located.fingerprintBits) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
   if (inserted || removed) texts.push(t("lookInLog", { inserted, removed, now: copies + inserted - removed }));
   const numbers = primary === alternate ? [primary] : [primary, alternate];
-  const { overlapping, slotsPerBucket } = parameters;
-  const first = (bucket) => bucket * (overlapping ? 1 : slotsPerBucket);
-  const at = (n, position) => slots.find((slot) => slot.b === numbers[n] && slot.n === first(slot.b) + position);
+  const at = (n, position) => slots.find((slot) => slot.n === numbers[n] * BUCKET_SLOTS + position);
   const view = bucketTable({
-    buckets: numbers.length, slots: slotsPerBucket, label: texts.join(" "),
+    buckets: numbers.length, label: texts.join(" "),
     heading: (n) => ({ text: t("bucket", { n: number(numbers[n]) }), kind: n ? "alternate" : "primary" }),
     cell: (n, position) => {
       const slot = at(n, position);

@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { strangerIn } from "./positives.js";
-import { SMALL, check, stateOf, within } from "./state.js";
+import { BUCKET_SLOTS, SMALL, check, stateOf, within } from "./state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
 import { bucketTable, button, el, fill, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
 
@@ -72,13 +72,13 @@ function ninthCopy(state, save) {
     const extra = overflow.reduce((sum, entry) => sum + entry.extra, 0);
     const text = extra ? t("delOverflow", { slots: used.size, extra }) : t("delFine");
     return column("Coua", filter.count(key), text, {
-      buckets: [primary, alternate], bits: segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * 4 + position), kind: "used", overflow: extra,
+      buckets: [primary, alternate], bits: segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * BUCKET_SLOTS + position), kind: "used", overflow: extra,
     });
   }
 
   function column(title, counted, text, { buckets, bits, cell, kind, overflow }) {
     const table = bucketTable({
-      buckets: 2, slots: 4, label: `${title}: ${text}`,
+      buckets: 2, label: `${title}: ${text}`,
       heading: (n) => ({ text: t("bucket", { n: buckets[n] }), kind: n ? "alternate" : "primary" }),
       cell: (n, position) => {
         const stored = cell(buckets[n], position);

@@ -5,7 +5,7 @@ import { stateOf, within } from "./state.js";
 import { el, field, number, paragraph, size, slider, t } from "./ui.js";
 
 const KINDS = [
-  ["cuckoo", "sizeCuckoo", "sizeRemoves"], ["overlapping", "sizeOverlapping", "sizeRemoves"],
+  ["cuckoo", "sizeCuckoo", "sizeRemoves"],
   ["bloom", "sizeBloom", "sizeInserts"], ["blockedBloom", "sizeBlockedBloom", "sizeInserts"],
   ["quotient", "sizeQuotient", "sizeRemoves"], ["binaryFuse", "sizeBinaryFuse", "sizeFixed"],
   ["hashSet", "sizeHashSet", "sizeExact"],

@@ -69,5 +69,8 @@ export const BIRDS = ("kestrel merlin hobby osprey kite harrier owl wren robin s
   "wagtail warbler wheatear whimbrel wigeon wryneck avocet bittern brambling bunting buzzard chough corncrake " +
   "curlew dipper dunlin eider fulmar gannet godwit").split(" ");
 
+/** The slots of a bucket. */
+export const BUCKET_SLOTS = 4;
+
 /** The filter of parts 2, 4 and 5: small enough to show completely. */
 export const SMALL = { capacity: 49, rate: 0.03, whenFull: "refuse" };

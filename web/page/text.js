@@ -4,8 +4,8 @@
 export const TEXT = {
   title: ["How a cuckoo filter works", "布谷鸟过滤器如何工作"],
   subtitle: [
-    "“Have I seen this before?” for billions of items, in a few bytes each. Every answer on this page comes from the real library Coua, which runs here as WebAssembly. The page also keeps an ordinary exact set, and checks each answer against it.",
-    "用每项几个字节，为数十亿个元素回答“我见过它吗？”。本页的每个答案都来自真正的 Coua 程序库，它以 WebAssembly 形式在此运行。页面同时保存一个普通的精确集合，用它核对每一个答案。",
+    "“Have I seen this before?” for billions of items, in a few bytes each. The cuckoo filter on this page is the real library Coua, which runs here as WebAssembly. The page also keeps an ordinary exact set, and checks each answer against it.",
+    "用每项几个字节，为数十亿个元素回答“我见过它吗？”。本页的布谷鸟过滤器就是真正的 Coua 程序库，它以 WebAssembly 形式在此运行。页面同时保存一个普通的精确集合，用它核对每一个答案。",
   ],
   language: ["中文 / Chinese", "English / 英文"],
   skip: ["Skip to the content", "跳到正文"],
@@ -190,7 +190,6 @@ export const TEXT = {
   sizeItems: ["Items", "元素数"],
   sizeRate: ["One wrong “yes” in", "每多少次查询误报一次"],
   sizeCuckoo: ["Coua, buckets of 4", "Coua，四槽桶"],
-  sizeOverlapping: ["Coua, overlapping buckets", "Coua，重叠桶"],
   sizeBloom: ["Bloom", "布隆"],
   sizeBlockedBloom: ["Bloom, blocked", "分块布隆"],
   sizeQuotient: ["quotient", "商过滤器"],
@@ -220,9 +219,6 @@ export const TEXT = {
   lookItems: ["Items", "元素"],
   lookRate: ["False-positive rate now", "当前误报率"],
   lookHashBits: ["Hash bits remembered", "记住的哈希位"],
-  lookLayout: ["Layout", "布局"],
-  lookBuckets: ["buckets of {n}", "每桶 {n} 槽"],
-  lookOverlapping: ["overlapping buckets of {n}", "重叠桶，每桶 {n} 槽"],
   lookSegments: ["Segments", "分段"],
   lookSegmentsValue: ["{n} of {slots} slots", "{n} 个，每个 {slots} 槽"],
   lookSlotBits: ["Bits per slot", "每槽位数"],

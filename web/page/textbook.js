@@ -1,4 +1,5 @@
-// The cuckoo filter of the textbooks, for comparison: 8-bit fingerprints, XOR, and 500 evictions.
+// The filters of the textbooks, for comparison: a Bloom filter, and a cuckoo filter with 8-bit fingerprints, XOR, and
+// 500 evictions.
 
 const MOST_KICKS = 500;
 
@@ -50,5 +51,28 @@ export class TextbookFilter {
     const free = this.table[bucket].indexOf(0);
     if (free >= 0) this.table[bucket][free] = fingerprint;
     return free >= 0;
+  }
+}
+
+export class TextbookBloom {
+  /** `hashes` bits of `bits` are set for each key. */
+  constructor(bits, hashes) {
+    this.bits = Array(bits).fill(false);
+    this.hashes = hashes;
+  }
+
+  /** The numbers of a key's bits: multiples of the high half of its hash (FNV-1a), added to the hash. */
+  places(key) {
+    let hash = 0x811c9dc5;
+    for (const byte of new TextEncoder().encode(key)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+    return Array.from({ length: this.hashes }, (_, n) => (hash + n * (hash >>> 16)) % this.bits.length);
+  }
+
+  add(key) {
+    for (const place of this.places(key)) this.bits[place] = true;
+  }
+
+  has(key) {
+    return this.places(key).every((place) => this.bits[place]);
   }
 }

@@ -1,7 +1,7 @@
 // Part 2: the place of a key, step by step.
 
 import { CuckooFilter } from "./coua.js";
-import { BIRDS, SMALL, check, stateOf, within } from "./state.js";
+import { BIRDS, BUCKET_SLOTS, SMALL, check, stateOf, within } from "./state.js";
 import { bucketTable, el, field, fill, fly, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
 
 const TWO_STEPS = 6;
@@ -19,7 +19,7 @@ export function two(root, save) {
   const filter = new CuckooFilter(SMALL);
   others.forEach((bird) => filter.add(bird));
   const before = filter.table();
-  const { buckets, slotsPerBucket } = before.parameters;
+  const { buckets } = before.parameters;
   const input = el("input", { type: "text", value: state.key, autocomplete: "off", maxlength: 40 });
   const figure = el("div", { class: "figure" });
   const story = live();
@@ -53,7 +53,7 @@ export function two(root, save) {
   function cellOf(table, { place, slot }) {
     const used = new Map(table.segments[0].slots.map((each) => [each.n, each]));
     return (bucket, position) => {
-      const found = used.get(bucket * slotsPerBucket + position);
+      const found = used.get(bucket * BUCKET_SLOTS + position);
       if (!found) return { text: "" };
       const isNew = state.step >= 4 && found.n === slot.n;
       const digits = hex(found.f, table.segments[0].fingerprintBits);
@@ -76,7 +76,7 @@ export function two(root, save) {
     const table = state.step >= 4 ? found.after : before;
     story.replaceChildren(...rich(fill(words("twoSteps")[state.step], found.values)));
     figure.replaceChildren(bucketTable({
-      buckets, slots: slotsPerBucket, label: story.textContent,
+      buckets, label: story.textContent,
       cell: cellOf(table, found), heading: headingOf(found.place),
     }));
     if (isNext && state.step === 4) fly(figure.querySelector(".slot.new"));

@@ -1,5 +1,6 @@
 // The building blocks of the page.
 
+import { BUCKET_SLOTS } from "./state.js";
 import { TEXT } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -158,13 +159,13 @@ export function fly(node, from) {
 }
 
 /** Buckets with their slots: `cell(bucket, position)` gives text, class, link, and the key of the color. */
-export function bucketTable({ buckets, slots, label, cell, heading = (n) => ({ text: String(n) }) }) {
+export function bucketTable({ buckets, label, cell, heading = (n) => ({ text: String(n) }) }) {
   const columns = [];
   for (let b = 0; b < buckets; b += 1) {
     const head = heading(b);
-    const cells = Array.from({ length: slots }, (_, position) => {
+    const cells = Array.from({ length: BUCKET_SLOTS }, (_, position) => {
       const { text = "", kind = "", link, key } = cell(b, position) ?? {};
-      return slotCell({ text, kind, key }, { "data-link": link, "data-slot": b * slots + position });
+      return slotCell({ text, kind, key }, { "data-link": link, "data-slot": b * BUCKET_SLOTS + position });
     });
     const name = el("span", { class: `number ${head.kind ?? ""}`, "data-link": head.link }, head.text);
     columns.push(el("span", { class: "bucket", "data-link": head.link }, name, ...cells));

@@ -1,11 +1,13 @@
 // Part 1: a set, a Bloom filter and a cuckoo filter with the same words.
 
-import { BloomFilter, CuckooFilter } from "./coua.js";
+import { CuckooFilter } from "./coua.js";
 import { BIRDS, check, stateOf } from "./state.js";
+import { TextbookBloom } from "./textbook.js";
 import { button, el, field, hex, live, number, paragraph, slotCell, t } from "./ui.js";
 
 const FIRST = BIRDS.slice(0, 8).join(" ");
 const BLOOM_BITS = 128;
+const BLOOM_HASHES = 5;
 const CUCKOO = { capacity: 16, rate: 0.03, whenFull: "refuse" };
 
 /** The memory of a set of strings: a table of slots for 8/7 of them, rounded up to a power of two, and the texts. */
@@ -24,7 +26,7 @@ export function why(root, save) {
 
   /** All three, built from the words of the state. A removed word stays in the Bloom filter. */
   function made() {
-    const bloom = new BloomFilter({ bits: BLOOM_BITS, probes: 5 });
+    const bloom = new TextbookBloom(BLOOM_BITS, BLOOM_HASHES);
     const cuckoo = new CuckooFilter(CUCKOO);
     const set = new Set();
     split(state.gone).forEach((gone) => bloom.add(gone));
@@ -50,8 +52,7 @@ export function why(root, save) {
       el("p", { class: `answer ${kind}` }, `${state.asked}: ${text}`));
   }
 
-  function bits(bytes) {
-    const cells = Array.from({ length: BLOOM_BITS }, (_, n) => (bytes[n >> 3] >> (n & 7)) & 1);
+  function bits(cells) {
     const label = `${t("whyBloom")}: ${cells.filter(Boolean).length} / ${BLOOM_BITS}`;
     return el("div", { class: "bits", role: "img", "aria-label": label }, ...cells.map((on) => el("i", { class: on ? "on" : "" })));
   }
@@ -74,7 +75,7 @@ export function why(root, save) {
     const room = (bytes) => t("whyRoom", { n: bytes, words: CUCKOO.capacity });
     figure.replaceChildren(
       column(t("whySet"), kept, list, set, truth),
-      column(t("whyBloom"), room(BLOOM_BITS / 8), bits(all.bloom.bytes()), bloom, truth),
+      column(t("whyBloom"), room(BLOOM_BITS / 8), bits(all.bloom.bits), bloom, truth),
       column(t("whyCuckoo"), room((slotCount * slotBits) / 8), slots(all.cuckoo), cuckoo, truth),
     );
     status.textContent = message;

@@ -2,13 +2,9 @@
 //! it, and is a tenth smaller.
 
 #[cfg(feature = "windows")]
-pub(crate) use forgetful::{
-    Filter, build, clear, clock, insert, insert_unique, merge, template, window,
-};
+pub(crate) use forgetful::{Filter, build, clear, clock, insert, insert_unique, merge, window};
 #[cfg(not(feature = "windows"))]
-pub(crate) use lasting::{
-    Filter, build, clear, clock, insert, insert_unique, merge, template, window,
-};
+pub(crate) use lasting::{Filter, build, clear, clock, insert, insert_unique, merge, window};
 use serde::Serialize;
 
 /// A window, as JavaScript names its options.
@@ -48,10 +44,6 @@ mod lasting {
         filter.insert_unique(hash)
     }
 
-    pub(crate) fn template(filter: &Filter) -> &CuckooFilter {
-        filter
-    }
-
     pub(crate) fn merge(into: &mut Filter, from: &Filter) -> Result<(), MergeError> {
         into.merge_unique(from)
     }
@@ -72,7 +64,7 @@ mod lasting {
 #[cfg(feature = "windows")]
 mod forgetful {
     use coua::window::{AgeFrom, Clock, Generations, When, Window};
-    use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError};
+    use coua::{Full, Insertion, KeyHash, MergeError};
 
     use super::WindowShown;
     use crate::options::Options;
@@ -80,13 +72,13 @@ mod forgetful {
     pub(crate) type Filter = Generations;
 
     // Where the numbers of a window stand among the options.
-    const WINDOW: usize = 8;
-    const WINDOW_ITEMS: usize = 9;
+    const WINDOW: usize = 6;
+    const WINDOW_ITEMS: usize = 7;
     /// 0: arrival; 1: given.
-    const CLOCK: usize = 10;
-    const GENERATIONS: usize = 11;
+    const CLOCK: usize = 8;
+    const GENERATIONS: usize = 9;
     /// 0: first; 1: last.
-    const WINDOW_BY: usize = 12;
+    const WINDOW_BY: usize = 10;
 
     /// As in the program.
     const USUAL_GENERATIONS: f64 = 8.0;
@@ -136,11 +128,6 @@ mod forgetful {
             return filter.insert_unique(hash);
         }
         filter.insert_unique_at(hash, time as u64)
-    }
-
-    /// The filter that all generations resemble.
-    pub(crate) fn template(filter: &Filter) -> &CuckooFilter {
-        filter.template()
     }
 
     /// For filters without a window, the union as sets; for windows, every item with its time.

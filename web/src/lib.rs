@@ -4,7 +4,6 @@
 //! ([`output`]). A call that fails returns a negative number, and the output is a message. `page/coua.js` wraps
 //! these calls; nothing else should call them.
 
-mod bloom;
 mod file;
 mod filter;
 mod kind;

@@ -1,7 +1,7 @@
 //! The size of a planned filter, and of others for comparison.
 
+use coua::CuckooFilter;
 use coua::sizing::peers;
-use coua::{CuckooFilter, Layout};
 use serde::Serialize;
 
 use crate::state::with;
@@ -11,14 +11,11 @@ use crate::state::with;
 #[serde(rename_all = "camelCase")]
 struct Sizes {
     cuckoo: Option<u64>,
-    overlapping: Option<u64>,
     bloom: Option<u64>,
     blocked_bloom: Option<u64>,
     quotient: Option<u64>,
     binary_fuse: Option<u64>,
     hash_set: u64,
-    slot_bits: Option<u32>,
-    hash_bits: Option<f64>,
 }
 
 /// Plans for `items` items at this false-positive rate (JSON).
@@ -30,12 +27,10 @@ pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
 }
 
 fn sizes(items: u64, rate: f64) -> Sizes {
-    let plan =
-        |layout| CuckooFilter::builder().layout(layout).capacity(items).rate(rate).plan().ok();
-    let cuckoo = plan(Layout::Buckets);
+    let cuckoo =
+        CuckooFilter::builder().capacity(items).rate(rate).plan().ok().map(|plan| plan.bytes);
     Sizes {
-        cuckoo: cuckoo.map(|plan| plan.bytes),
-        overlapping: plan(Layout::Overlapping).map(|plan| plan.bytes),
+        cuckoo,
         bloom: peers::bloom(items, rate),
         // A block of 256 bits reaches low rates only by being almost empty.
         blocked_bloom: peers::blocked_bloom(items, rate)
@@ -43,7 +38,5 @@ fn sizes(items: u64, rate: f64) -> Sizes {
         quotient: peers::quotient(items, rate),
         binary_fuse: peers::binary_fuse(items, rate),
         hash_set: peers::hash_set(items, 8),
-        slot_bits: cuckoo.map(|plan| plan.slot_bits),
-        hash_bits: cuckoo.map(|plan| plan.hash_bits),
     }
 }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 
-use coua::bloom::BloomFilter;
 use serde::Serialize;
 
 use crate::kind::Filter;
@@ -17,7 +16,6 @@ pub(crate) struct State {
     pub(crate) input: Vec<u8>,
     pub(crate) output: Vec<u8>,
     pub(crate) filters: Slab<Filter>,
-    pub(crate) blooms: Slab<BloomFilter>,
     pub(crate) files: Slab<OpenFile>,
 }
 

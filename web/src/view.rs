@@ -3,10 +3,10 @@
 use std::io::{Read, Seek};
 
 use coua::inspect::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
-use coua::{HashAlgorithm, KeyHash, Layout, LoadError, WhenFull};
+use coua::{HashAlgorithm, KeyHash, LoadError, WhenFull};
 use serde::Serialize;
 
-use crate::kind::{Filter, WindowShown, template, window};
+use crate::kind::{Filter, WindowShown, window};
 
 /// A hash as sixteen digits: JavaScript's numbers do not hold it.
 fn hex(hash: u64) -> String {
@@ -25,7 +25,6 @@ pub(crate) struct Description {
     slots: u64,
     segments: f64,
     slot_bits: u32,
-    slots_per_bucket: u32,
     load: f64,
     hash_bits: f64,
     false_positive_rate: f64,
@@ -43,7 +42,6 @@ impl Description {
             slots: filter.slots(),
             segments: filter.segments() as f64,
             slot_bits: filter.slot_bits(),
-            slots_per_bucket: template(filter).slots_per_bucket(),
             load: filter.load_factor(),
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
@@ -106,8 +104,6 @@ const MOST_OVERFLOW: usize = 1000;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ParametersShown {
-    overlapping: bool,
-    slots_per_bucket: u32,
     buckets: u64,
     segment_slots: u64,
     hash_bits: f64,
@@ -192,8 +188,6 @@ impl ParametersShown {
             _ => None,
         });
         Self {
-            overlapping: found.layout == Layout::Overlapping,
-            slots_per_bucket: found.slots_per_bucket,
             buckets: found.buckets,
             segment_slots: found.segment_slots,
             hash_bits: found.hash_bits,
