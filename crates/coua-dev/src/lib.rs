@@ -1,19 +1,13 @@
-//! Shared by the tests of several crates: dependencies between files ([`Layers`]), duplicate names ([`check_names`]),
-//! the map of the code ([`walks`]), random numbers, the processor's instructions, and samples of long lists.
+//! Shared by the tests of several crates: which files may use which ([`check_layers`]), duplicate names
+//! ([`check_names`]), random numbers, the processor's instructions, and samples of long lists.
 
-mod calls;
 pub mod cases;
-mod graph;
-mod index;
 pub mod instruction_sets;
-mod map;
+mod layers;
 mod names;
 mod paths;
 pub mod random;
-mod source;
-mod types;
+mod sources;
 
-pub use graph::{Graph, Layers};
-pub use map::{Step, Walk, missing_files, walks};
-pub use names::{check_names, name_faults};
-pub use source::Sources;
+pub use layers::check_layers;
+pub use names::check_names;

@@ -1,43 +1,75 @@
-//! Checks for duplicate names: names that a crate gives to several types or files.
+//! Checks that a name belongs to one type or file of a crate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::index::Index;
-use crate::source::Sources;
+use crate::sources::{Sources, read};
 
-/// Fails unless exactly the `known` names belong to several types, or to several files, of the sources in `folder`. A
-/// type may have the same name in the files of several systems.
+/// Fails unless exactly the `known` names belong to several types, or to several files, of the crate in `folder`. A
+/// file may define a type several times, for different systems.
 ///
 /// # Panics
 ///
 /// If a name that is not known occurs twice, or a known one once.
 pub fn check_names(folder: &str, known: &[&str]) {
-    let faults = name_faults(&Sources::read(Path::new(folder)), known);
+    let faults = faults(&read(Path::new(folder)), known);
     assert!(faults.is_empty(), "{folder}:\n{}", faults.join("\n"));
 }
 
-/// The duplicate names, as messages.
-pub fn name_faults(sources: &Sources, known: &[&str]) -> Vec<String> {
-    let index = Index::new(sources);
-    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for it in &index.types {
-        let place = format!("a type in {}", sources.files[it.file]);
-        let places = all.entry(&it.name).or_default();
-        // Definitions in one file are for different features.
-        if !places.contains(&place) {
-            places.push(place);
+fn faults(sources: &Sources, known: &[&str]) -> Vec<String> {
+    let mut places: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (file, text) in sources {
+        let stem = file.rsplit('/').next().unwrap_or(file);
+        places.entry(stem).or_default().insert(format!("the file {file}"));
+        for name in text.lines().filter_map(defined_type) {
+            places.entry(name).or_default().insert(format!("a type in {file}"));
         }
     }
-    for file in &sources.files {
-        let stem = file.rsplit('/').next().unwrap_or(file);
-        all.entry(stem).or_default().push(format!("the file {file}"));
+    let mut faults = Vec::new();
+    for (name, places) in places.iter().filter(|(name, it)| it.len() > 1 && !known.contains(name)) {
+        let places: Vec<_> = places.iter().map(String::as_str).collect();
+        faults.push(format!("{name}: {}", places.join(", ")));
     }
-    let is_known = |name: &str| known.contains(&name);
-    let twice = all.iter().filter(|(name, places)| places.len() > 1 && !is_known(name));
-    let mut faults: Vec<_> =
-        twice.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect();
-    let once = known.iter().filter(|name| all.get(**name).is_none_or(|places| places.len() < 2));
-    faults.extend(once.map(|name| format!("{name} is known, and stands once")));
+    let is_once = |name: &&&str| places.get(**name).is_none_or(|it| it.len() < 2);
+    faults.extend(
+        known.iter().filter(is_once).map(|name| format!("{name} is known, and occurs once")),
+    );
     faults
+}
+
+/// The name of the type that a line at the left margin defines.
+fn defined_type(line: &str) -> Option<&str> {
+    let after = |keyword: &str| {
+        let (before, rest) = line.split_once(keyword)?;
+        let is_definition = ["", "pub ", "unsafe ", "pub unsafe "].contains(&before)
+            || before.starts_with("pub(") && before.ends_with(") ");
+        is_definition.then_some(rest)
+    };
+    let rest = ["struct ", "enum ", "trait ", "type ", "union "].into_iter().find_map(after)?;
+    rest.split(|it: char| !it.is_alphanumeric() && it != '_').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::faults;
+    use crate::sources::Sources;
+
+    #[test]
+    fn names_that_occur_twice_are_found() {
+        let files = [
+            (
+                "lib",
+                "#[cfg(x)]\nstruct Here;\n#[cfg(not(x))]\nstruct Here;\nimpl Here {\n    type Row = u8;\n}",
+            ),
+            ("a", "pub(crate) struct Row<T>(T);"),
+            ("a/error", "enum Kind {}"),
+            ("b", "type Row = u8;"),
+            ("b/error", "pub trait Kind {}"),
+        ];
+        let sources = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let sources = Sources::from(sources);
+        assert_eq!(faults(&sources, &["error", "Kind"]), ["Row: a type in a, a type in b"]);
+        let all = ["error", "Kind", "Row", "Here"];
+        assert_eq!(faults(&sources, &all), ["Here is known, and occurs once"]);
+    }
 }
