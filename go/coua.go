@@ -79,20 +79,12 @@ func (f *Filter) Close() error {
 type Option func(*config)
 
 type config struct {
-	capacity, maxItems, seed, windowLength                   uint64
-	rate                                                     float64
-	clock, generations, windowBy, hashBits, layout, whenFull uint32
-	key                                                      []byte
-	kind                                                     kind
+	capacity, maxItems, seed, windowLength           uint64
+	rate                                             float64
+	clock, generations, windowBy, hashBits, whenFull uint32
+	key                                              []byte
+	isShared                                         bool
 }
-
-type kind int
-
-const (
-	kindCuckoo kind = iota
-	kindShared
-	kindBloom
-)
 
 // Numbers of coua.h.
 const (
@@ -126,9 +118,6 @@ func MaxItems(keys uint64) Option { return func(c *config) { c.maxItems = keys }
 
 // HashBits is the number of bits of every key's hash to store, instead of a rate.
 func HashBits(bits uint32) Option { return func(c *config) { c.hashBits = bits } }
-
-// Overlapping selects overlapping buckets: smaller, slower.
-func Overlapping() Option { return func(c *config) { c.layout = 1 } }
 
 // Refuse prevents growth: a key without room is refused with ErrFull.
 func Refuse() Option { return func(c *config) { c.whenFull = refuse } }
@@ -165,7 +154,4 @@ func Generations(parts uint32) Option { return func(c *config) { c.generations =
 func LastSeen() Option { return func(c *config) { c.windowBy = 1 } }
 
 // Shared makes a filter whose parts have a lock each, for goroutines that change it concurrently.
-func Shared() Option { return func(c *config) { c.kind = kindShared } }
-
-// Bloom makes a blocked Bloom filter with a Capacity and a Rate, for sets that only grow.
-func Bloom() Option { return func(c *config) { c.kind = kindBloom } }
+func Shared() Option { return func(c *config) { c.isShared = true } }

@@ -55,10 +55,10 @@ func created(t testing.TB, options ...Option) *Filter {
 
 // Kinds of filters that can do everything.
 var all = map[string][]Option{
-	"cuckoo":      nil,
-	"shared":      {Shared()},
-	"overlapping": {Overlapping(), Key([16]byte{1, 2, 3})},
-	"rate":        {Capacity(200_000), Rate(1e-6), Seed(7)},
+	"cuckoo": nil,
+	"shared": {Shared()},
+	"secret": {Key([16]byte{1, 2, 3})},
+	"rate":   {Capacity(200_000), Rate(1e-6), Seed(7)},
 }
 
 func onAll(t *testing.T, test func(*testing.T, *Filter)) {
@@ -220,18 +220,6 @@ func TestWindows(t *testing.T) {
 	equal(t, strings.Contains(must(timed.Describe()), `"kind":"window"`), true)
 }
 
-func TestBloom(t *testing.T) {
-	f, other := created(t, Bloom(), Capacity(many), Rate(0.01)), created(t, Bloom(), Capacity(many), Rate(0.01))
-	equal(t, must(f.InsertString("a")), true)
-	equal(t, must(other.InsertString("b")), true)
-	ok(t, f.MergeCopies(other))
-	read := must(FromBytes(must(f.MarshalBinary()), Bloom()))
-	equal(t, must(read.ContainsString("b")), true)
-	is(t, f.Add([]byte("a")), ErrUnsupported)
-	_, err := f.RemoveString("a")
-	is(t, err, ErrUnsupported)
-}
-
 func TestUnions(t *testing.T) {
 	for _, options := range [][]Option{nil, {Key([16]byte{9})}} {
 		one, two := created(t, options...), created(t, options...)
@@ -300,7 +288,7 @@ func TestErrors(t *testing.T) {
 	equal(t, strings.Contains(err.Error(), "missing.coua"), true)
 	is(t, created(t).Save(filepath.Join(t.TempDir(), "no", "folder.coua")), ErrIO)
 	for _, options := range [][]Option{
-		{Rate(2)}, {Rate(0.1)}, {Capacity(10), MaxItems(5)}, {HashBits(65)}, {Generations(3)}, {LastSeen()}, {Bloom()},
+		{Rate(2)}, {Rate(0.1)}, {Capacity(10), MaxItems(5)}, {HashBits(65)}, {Generations(3)}, {LastSeen()},
 		{Seed(1), Key([16]byte{1})}, {Window(-time.Second)},
 	} {
 		_, err := New(options...)

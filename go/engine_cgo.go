@@ -117,11 +117,9 @@ static coua_go_made coua_go_make(int32_t call, const coua_options *options, cons
 	switch (call) {
 	case 0: status = coua_create(options, &made); break;
 	case 1: status = coua_shared_create(options, &made); break;
-	case 2: status = coua_bloom_create(options, &made); break;
-	case 3: status = coua_from_bytes(data, length, options->key, &made); break;
-	case 4: status = coua_bloom_from_bytes(data, length, options, &made); break;
-	case 5: status = coua_load(data, options->key, &made); break;
-	case 6: status = coua_store_open(data, options, 0, &made); break;
+	case 2: status = coua_from_bytes(data, length, options->key, &made); break;
+	case 3: status = coua_load(data, options->key, &made); break;
+	case 4: status = coua_store_open(data, options, 0, &made); break;
 	default: status = coua_clone(from, &made); break;
 	}
 	const coua_go_made done = {made, coua_go_done(status, 0)};
@@ -149,8 +147,9 @@ type engine struct {
 
 // Calls of coua_go_make.
 const (
-	makeFromBytes = 3 + iota
-	makeBloomFromBytes
+	makeNew = iota
+	makeShared
+	makeFromBytes
 	makeLoad
 	makeOpen
 	makeClone
@@ -186,7 +185,6 @@ func (c *config) make(call C.int32_t, data unsafe.Pointer, length int, from *C.c
 	options.window_generations = C.uint32_t(c.generations)
 	options.window_by = C.uint32_t(c.windowBy)
 	options.hash_bits = C.uint32_t(c.hashBits)
-	options.layout = C.uint32_t(c.layout)
 	options.when_full = C.uint32_t(c.whenFull)
 	if c.key != nil {
 		var pinned runtime.Pinner
@@ -198,7 +196,12 @@ func (c *config) make(call C.int32_t, data unsafe.Pointer, length int, from *C.c
 	return &engine{handle: made.made}, only(made.result)
 }
 
-func newEngine(c *config) (*engine, error) { return c.make(C.int32_t(c.kind), nil, 0, nil) }
+func newEngine(c *config) (*engine, error) {
+	if c.isShared {
+		return c.make(makeShared, nil, 0, nil)
+	}
+	return c.make(makeNew, nil, 0, nil)
+}
 
 func (c *config) makeAt(call C.int32_t, path string) (*engine, error) {
 	text := C.CString(path)
@@ -215,11 +218,7 @@ func openEngine(path string, c *config) (*engine, error) {
 }
 
 func unmarshalEngine(data []byte, c *config) (*engine, error) {
-	call := C.int32_t(makeFromBytes)
-	if c.kind == kindBloom {
-		call = makeBloomFromBytes
-	}
-	return c.make(call, unsafe.Pointer(unsafe.SliceData(data)), len(data), nil)
+	return c.make(makeFromBytes, unsafe.Pointer(unsafe.SliceData(data)), len(data), nil)
 }
 
 func (e *engine) clone() (*engine, error) { return new(config).make(makeClone, nil, 0, e.handle) }

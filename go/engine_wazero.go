@@ -85,7 +85,10 @@ func instantiate(c *config) (*engine, error) {
 }
 
 func newEngine(c *config) (*engine, error) {
-	call := [...]string{"coua_create", "coua_shared_create", "coua_bloom_create"}[c.kind]
+	call := "coua_create"
+	if c.isShared {
+		call = "coua_shared_create"
+	}
 	return c.instance(func(e *engine) error {
 		return e.create(call, 0, func(options, result uint64) []uint64 { return []uint64{options, result} })
 	})
@@ -126,9 +129,7 @@ func openEngine(string, *config) (*engine, error) {
 
 func unmarshalEngine(data []byte, c *config) (*engine, error) {
 	read := *c
-	if read.kind == kindShared { // what is read is not shared
-		read.kind = kindCuckoo
-	}
+	read.isShared = false
 	return read.instance(func(e *engine) error { return e.read(data) })
 }
 
@@ -140,11 +141,6 @@ func (e *engine) read(data []byte) error {
 	}
 	e.memory.Write(e.buffer+at, data)
 	bytes, length := uint64(e.buffer)+at, uint64(len(data))
-	if e.made.kind == kindBloom {
-		return e.create("coua_bloom_from_bytes", len(data), func(options, result uint64) []uint64 {
-			return []uint64{bytes, length, options, result}
-		})
-	}
 	return e.create("coua_from_bytes", len(data), func(options, result uint64) []uint64 {
 		return []uint64{bytes, length, e.keyAt(options), result}
 	})
@@ -183,7 +179,7 @@ func (c *config) inMemory(key uint32) []byte {
 	into = order.AppendUint32(into, key)
 	into = order.AppendUint32(into, 0)
 	into = order.AppendUint64(into, c.windowLength)
-	for _, number := range []uint32{c.clock, c.generations, c.windowBy, c.hashBits, c.layout, c.whenFull} {
+	for _, number := range []uint32{c.clock, c.generations, c.windowBy, c.hashBits, c.whenFull, 0} {
 		into = order.AppendUint32(into, number)
 	}
 	return append(into, c.key...)
@@ -195,7 +191,7 @@ func (e *engine) clone() (*engine, error) {
 		return nil, err
 	}
 	return e.made.instance(func(copied *engine) error {
-		if err := copied.read(data); err != nil || e.made.kind != kindShared {
+		if err := copied.read(data); err != nil || !e.made.isShared {
 			return err
 		}
 		plain := copied.handle
@@ -391,7 +387,7 @@ func (e *engine) merge(from *engine, isUnique bool) error {
 		return err
 	}
 	call := "coua_merge"
-	if isUnique && e.made.kind != kindBloom {
+	if isUnique {
 		call = "coua_merge_unique"
 	}
 	defer e.discard(other.handle)
@@ -406,9 +402,6 @@ func (e *engine) discard(handle uint64) {
 }
 
 func (e *engine) save(path string) error {
-	if e.made.kind == kindBloom {
-		return failed(8, "a Bloom filter cannot be saved, only written by MarshalBinary")
-	}
 	data, err := e.marshal()
 	if err != nil {
 		return err

@@ -25,8 +25,7 @@ func checkPath(path string) error {
 }
 
 // Save writes the filter to a file in one step. An existing file must be a filter or empty. Save follows links, and
-// keeps the mode of the file. It returns ErrBusy while another process is writing the file. Bloom filters cannot be
-// saved; MarshalBinary returns their bits.
+// keeps the mode of the file. It returns ErrBusy while another process is writing the file.
 func (f *Filter) Save(path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -70,7 +69,7 @@ func (f *Filter) UnmarshalBinary(data []byte) error {
 	return f.unmarshal(data, new(config))
 }
 
-// FromBytes returns the filter in these bytes. Only the options Key, and Bloom with a Seed or a Key, are used.
+// FromBytes returns the filter in these bytes. Only the option Key is used.
 func FromBytes(data []byte, options ...Option) (*Filter, error) {
 	f := new(Filter)
 	if err := f.unmarshal(data, configured(options)); err != nil {

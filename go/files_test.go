@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// Both engines say the same of files, and of kinds that cannot be in them.
+// Both engines say the same of files.
 func TestFilesOfBothEngines(t *testing.T) {
 	folder := t.TempDir()
 	in := func(name string) string { return filepath.Join(folder, name) }
-	cuckoo, bloom := created(t), created(t, Bloom(), Capacity(100), Rate(0.01))
+	cuckoo := created(t)
 	must(cuckoo.InsertString("a"))
 	ok(t, cuckoo.Save(in("cuckoo")))
-	ok(t, os.WriteFile(in("bits"), must(bloom.MarshalBinary()), 0o600))
 	ok(t, os.WriteFile(in("text"), []byte("somebody's text, of more bytes than a header has "+strings.Repeat("-", 200)), 0o600))
 	ok(t, os.WriteFile(in("empty"), nil, 0o600))
 	data := must(os.ReadFile(in("cuckoo")))
@@ -36,9 +35,8 @@ func TestFilesOfBothEngines(t *testing.T) {
 		found    error
 		expected error
 	}{
-		{"a cuckoo filter, asked for as a Bloom filter", loaded(in("cuckoo"), Bloom()), nil},
+		{"a filter", loaded(in("cuckoo")), nil},
 		{"asked for as a shared filter", loaded(in("cuckoo"), Shared(), Capacity(7)), nil},
-		{"bits of a Bloom filter", loaded(in("bits"), Bloom(), Capacity(100), Rate(0.01)), ErrNotAFilter},
 		{"text", loaded(in("text")), ErrNotAFilter},
 		{"an empty file", loaded(in("empty")), ErrNotAFilter},
 		{"half a filter", loaded(in("half")), ErrNotAFilter},
@@ -47,7 +45,6 @@ func TestFilesOfBothEngines(t *testing.T) {
 		{"missing", loaded(in("missing")), fs.ErrNotExist},
 		{"in no folder", loaded(in("text/cuckoo")), ErrIO},
 		{"a zero in the path", loaded(in("cuckoo\x00.txt")), ErrInvalid},
-		{"save a Bloom filter", bloom.Save(in("bloom")), ErrUnsupported},
 		{"save over text", cuckoo.Save(in("text")), ErrNotAFilter},
 		{"save over a folder", cuckoo.Save(folder), ErrNotAFilter},
 		{"save over nothing", cuckoo.Save(in("empty")), nil},
@@ -63,7 +60,7 @@ func TestFilesOfBothEngines(t *testing.T) {
 		}
 	}
 	names := must(os.ReadDir(folder))
-	equal(t, len(names), 5)
+	equal(t, len(names), 4)
 }
 
 func TestReadAsSharedIsNotShared(t *testing.T) {

@@ -96,9 +96,7 @@ const (
 
 var peers = []peer{
 	{"coua-3.1%", ofCoua(coarse)},
-	{"coua-overlapping-3.1%", ofCoua(coarse, coua.Overlapping())},
 	{"coua-0.012%", ofCoua(fine)},
-	{"coua-overlapping-0.012%", ofCoua(fine, coua.Overlapping())},
 	{"seiflotfy-8bit", func(keys uint) filter { return seiflotfyFilter{seiflotfy.NewFilter(keys)} }},
 	{"panmari-16bit", func(keys uint) filter { return panmariFilter{panmari.NewFilter(keys)} }},
 	{"linvon-16bit", func(keys uint) filter {

@@ -62,14 +62,6 @@ typedef enum {
   COUA_PANIC = 11,
 } coua_status;
 
-// The layout of buckets.
-typedef enum {
-  // Disjoint buckets.
-  COUA_LAYOUT_BUCKETS = 0,
-  // Overlapping buckets: smaller, slower.
-  COUA_LAYOUT_OVERLAPPING = 1,
-} coua_layout;
-
 // What a filter does when it has no room for a key.
 typedef enum {
   // It grows, up to max_items.
@@ -143,8 +135,6 @@ typedef struct {
   uint32_t window_by;
   // Bits of every key's hash to store, instead of a rate.
   uint32_t hash_bits;
-  // A coua_layout.
-  uint32_t layout;
   // A coua_when_full.
   uint32_t when_full;
 } coua_options;
@@ -315,8 +305,7 @@ COUA_API coua_status coua_save(const coua_filter *filter, const char *path);
 COUA_API coua_status coua_load(const char *path, const uint8_t *key, coua_filter **created);
 
 // Writes the bytes of coua_save() to a buffer, if they fit in capacity; length receives their length. Otherwise
-// COUA_TOO_SMALL; call it with NULL and 0 to get the length. For a Bloom filter these are its bits, as in a Parquet
-// file.
+// COUA_TOO_SMALL; call it with NULL and 0 to get the length.
 COUA_API coua_status coua_to_bytes(const coua_filter *filter, void *bytes, size_t capacity, size_t *length);
 
 // Reads the bytes of coua_to_bytes(), or of a file. key as in coua_load().
@@ -350,19 +339,6 @@ COUA_API coua_status coua_shared_create(const coua_options *options, coua_filter
 
 // Creates a shared filter with the keys of another one, such as a loaded filter.
 COUA_API coua_status coua_shared_from(const coua_filter *filter, coua_filter **created);
-
-// Creates a blocked Bloom filter, as in Parquet files, with the capacity and rate of the options, for sets that only
-// grow. It supports coua_insert_unique(), coua_contains(), their batches, coua_clear(), coua_merge() and
-// coua_to_bytes().
-COUA_API coua_status coua_bloom_create(const coua_options *options, coua_filter **created);
-
-// Reads the bits of a blocked Bloom filter, from coua_to_bytes() or from a Parquet file. Only the seed or key of the
-// options is used; keys of Parquet files have other hashes.
-COUA_API
-coua_status coua_bloom_from_bytes(const void *bytes,
-                                  size_t length,
-                                  const coua_options *options,
-                                  coua_filter **created);
 
 #ifdef __cplusplus
 }  // extern "C"

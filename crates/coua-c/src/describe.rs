@@ -1,15 +1,14 @@
 //! The description of a filter, in the words of `coua info --json`.
 
 use coua::window::AgeFrom;
-use coua::{CuckooFilter, HashAlgorithm, KeyHasher, Layout, WhenFull};
+use coua::{HashAlgorithm, KeyHasher, WhenFull};
 use serde_json::{Map, Value, json};
 
-use crate::failure::Outcome;
 use crate::state::Asked;
 
 impl Asked<'_> {
     /// A JSON object.
-    pub(crate) fn describe(&self, hasher: KeyHasher, key_note: Option<&[u8]>) -> Outcome<String> {
+    pub(crate) fn describe(&self, hasher: KeyHasher, key_note: Option<&[u8]>) -> String {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| {
             fields.insert(name.to_owned(), value);
@@ -28,10 +27,8 @@ impl Asked<'_> {
         }
         match self {
             Self::Items(filter) => {
-                let CuckooFields { layout, when_full } = CuckooFields::of(filter.template());
                 put("kind", if filter.window().is_some() { "window" } else { "cuckoo" }.into());
-                put("layout", layout.into());
-                put("when_full", when_full.into());
+                put("when_full", name_of(filter.template().when_full()).into());
                 put("load", filter.load_factor().into());
                 put("slots", filter.slots().into());
                 put("slot_bits", filter.slot_bits().into());
@@ -54,38 +51,18 @@ impl Asked<'_> {
                 put("max_items", bounded(filter.max_items()));
                 put("shards", filter.shards().into());
             }
-            Self::Bloom(bloom) => {
-                put("kind", "bloom".into());
-                put("blocks", bloom.blocks().into());
-                put("items_estimate", bloom.count_estimate().into());
-            }
         }
-        if !matches!(self, Self::Bloom(_)) {
-            put("items", self.len()?.into());
-            put("capacity", self.capacity()?.into());
-        }
-        Ok(Value::Object(fields).to_string())
+        put("items", self.len().into());
+        put("capacity", self.capacity().into());
+        Value::Object(fields).to_string()
     }
 }
 
-/// Names of a filter's options.
-struct CuckooFields {
-    layout: &'static str,
-    when_full: &'static str,
-}
-
-impl CuckooFields {
-    fn of(filter: &CuckooFilter) -> Self {
-        let layout = match filter.layout() {
-            Layout::Overlapping => "overlapping",
-            _ => "buckets",
-        };
-        let when_full = match filter.when_full() {
-            WhenFull::Refuse => "error",
-            WhenFull::ExceedRate => "exceed",
-            _ => "grow",
-        };
-        Self { layout, when_full }
+fn name_of(when_full: WhenFull) -> &'static str {
+    match when_full {
+        WhenFull::Refuse => "error",
+        WhenFull::ExceedRate => "exceed",
+        _ => "grow",
     }
 }
 

@@ -8,8 +8,6 @@ use std::fmt::Display;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use coua::bloom::{BloomLoadError, BloomMergeError};
-use coua::sizing::bloom::BloomBuildError;
 use coua::{BuildError, Full, FullReason, LoadError, MergeError, OutOfMemory};
 use coua_store::{Reason, StoreError};
 
@@ -122,18 +120,12 @@ failures! {
         BuildError::OutOfMemory(_) => COUA_OUT_OF_MEMORY,
         _ => COUA_INVALID,
     },
-    BloomBuildError: |error| match error {
-        BloomBuildError::Allocation { .. } => COUA_OUT_OF_MEMORY,
-        _ => COUA_INVALID,
-    },
     LoadError: of_load,
-    BloomLoadError: |_| COUA_NOT_A_FILTER,
     MergeError: |error| match error {
         MergeError::Full(full) if full.reason == FullReason::OutOfMemory => COUA_OUT_OF_MEMORY,
         MergeError::Full(_) => COUA_FULL,
         _ => COUA_MISMATCH,
     },
-    BloomMergeError: |_| COUA_MISMATCH,
     io::Error: |error| match error.kind() {
         io::ErrorKind::OutOfMemory => COUA_OUT_OF_MEMORY,
         _ => COUA_IO,

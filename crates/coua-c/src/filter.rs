@@ -119,9 +119,9 @@ impl coua_filter {
         }
         // Two threads may merge two filters with each other: locks are taken in one order.
         if here < there {
-            self.change(|changed| other.ask(&[], |asked| changed.merge(asked, union)))
+            self.change(|changed| other.ask(&[], |asked| changed.merge(&asked, union)))
         } else {
-            other.ask(&[], |asked| self.change(|changed| changed.merge(asked, union)))
+            other.ask(&[], |asked| self.change(|changed| changed.merge(&asked, union)))
         }
     }
 
@@ -129,7 +129,7 @@ impl coua_filter {
     pub(crate) fn close(&self) -> Outcome {
         let Place::Locked(lock) = &self.place else { return Err(no_file()) };
         let mut state = lock.write().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Memory(_) | State::Bloom(_)) {
+        if matches!(*state, State::Memory(_)) {
             return Err(no_file());
         }
         if let State::Written(open) = &mut *state {

@@ -3,22 +3,12 @@
 use std::ptr;
 
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use coua::{BuildError, KeyHasher, Layout, WhenFull};
+use coua::{BuildError, KeyHasher, SharedCuckooFilter, WhenFull};
 use coua_store::{Difference, Requirements};
 
 use crate::failure::{Failure, Outcome};
 use crate::pointer;
 use crate::status::coua_status::COUA_MISMATCH;
-
-/// The layout of buckets.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum coua_layout {
-    /// Disjoint buckets.
-    COUA_LAYOUT_BUCKETS = 0,
-    /// Overlapping buckets: smaller, slower.
-    COUA_LAYOUT_OVERLAPPING = 1,
-}
 
 /// What a filter does when it has no room for a key.
 #[repr(C)]
@@ -83,8 +73,6 @@ pub struct coua_options {
     pub window_by: u32,
     /// Bits of every key's hash to store, instead of a rate.
     pub hash_bits: u32,
-    /// A coua_layout.
-    pub layout: u32,
     /// A coua_when_full.
     pub when_full: u32,
 }
@@ -110,7 +98,6 @@ impl coua_options {
         window_generations: 0,
         window_by: 0,
         hash_bits: 0,
-        layout: 0,
         when_full: 0,
     };
     /// Bytes of the options of version 0.1, which every caller knows.
@@ -171,14 +158,13 @@ impl coua_options {
             rate,
             max_items: given(self.max_items),
             hash_bits: given(self.hash_bits),
-            slots_per_bucket: None,
-            layout: one_of("layout", self.layout, &[None, Some(Layout::Overlapping)])?,
             when_full: one_of(
                 "when_full",
                 self.when_full,
                 &[None, Some(WhenFull::Refuse), Some(WhenFull::ExceedRate)],
             )?,
             hasher: hasher.or_else(|| given(self.seed).map(KeyHasher::xxh3)),
+            ..Requirements::default()
         };
         Ok(Wanted { requirements, window: self.window()?, key })
     }
@@ -212,20 +198,12 @@ impl Wanted {
         }
     }
 
-    pub(crate) fn requirements(&self) -> &Requirements {
-        &self.requirements
-    }
-
-    pub(crate) fn hasher(&self) -> KeyHasher {
-        self.requirements.hasher.unwrap_or_default()
-    }
-
-    /// Fails where the filter would forget, for kinds that do not.
-    pub(crate) fn check_no_window(&self, kind: &str) -> Outcome {
-        if self.window.is_none() {
-            return Ok(());
+    /// A new filter for many threads.
+    pub(crate) fn build_shared(&self) -> Outcome<SharedCuckooFilter> {
+        if self.window.is_some() {
+            return Err(Failure::unsupported("a shared filter cannot have a window; drop it"));
         }
-        Err(Failure::unsupported(format_args!("{kind} cannot have a window; drop it")))
+        Ok(SharedCuckooFilter::from_filter(&self.requirements.builder().build()?)?)
     }
 
     /// Fails if a filter that exists is not as it was described.

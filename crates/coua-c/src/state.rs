@@ -1,6 +1,5 @@
 //! A filter in memory or in a file, with queries and changes.
 
-use coua::bloom::BlockedBloomFilter;
 use coua::window::{Clock, Generations, Window};
 use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
 use coua_store::{Store, View};
@@ -45,12 +44,6 @@ impl From<Generations> for Held {
     }
 }
 
-impl From<BlockedBloomFilter> for Held {
-    fn from(bloom: BlockedBloomFilter) -> Self {
-        Self::Alone(State::Bloom(bloom))
-    }
-}
-
 /// Where the filter is.
 #[expect(clippy::large_enum_variant, reason = "there is one for a filter, behind its handle")]
 pub(crate) enum State {
@@ -59,7 +52,6 @@ pub(crate) enum State {
     Written(Box<OpenStore>),
     /// In a file opened for reading.
     Read(Box<View>),
-    Bloom(BlockedBloomFilter),
     /// Its file was closed.
     Closed,
 }
@@ -68,7 +60,6 @@ pub(crate) enum State {
 pub(crate) enum Asked<'a> {
     Items(&'a Generations),
     Shared(&'a SharedCuckooFilter),
-    Bloom(&'a BlockedBloomFilter),
 }
 
 /// A filter that is changed.
@@ -76,7 +67,6 @@ pub(crate) enum Changed<'a> {
     Memory(&'a mut Generations),
     Written(&'a mut Store),
     Shared(&'a SharedCuckooFilter),
-    Bloom(&'a mut BlockedBloomFilter),
 }
 
 impl State {
@@ -85,15 +75,12 @@ impl State {
             Self::Memory(filter) => Some(filter),
             Self::Written(open) => Some(open.store.filter()),
             Self::Read(view) => Some(&view.filter),
-            Self::Bloom(_) | Self::Closed => None,
+            Self::Closed => None,
         }
     }
 
     pub(crate) fn hasher(&self) -> KeyHasher {
-        match (self, self.items()) {
-            (Self::Bloom(bloom), _) => bloom.hasher(),
-            (_, filter) => filter.map_or_else(KeyHasher::default, Generations::hasher),
-        }
+        self.items().map_or_else(KeyHasher::default, Generations::hasher)
     }
 
     fn is_timed(&self) -> bool {
@@ -107,11 +94,7 @@ impl State {
     }
 
     pub(crate) fn asked(&self) -> Outcome<Asked<'_>> {
-        match (self, self.items()) {
-            (Self::Bloom(bloom), _) => Ok(Asked::Bloom(bloom)),
-            (_, Some(filter)) => Ok(Asked::Items(filter)),
-            (_, None) => Err(closed()),
-        }
+        self.items().map(Asked::Items).ok_or_else(closed)
     }
 
     /// Asked for these keys, by one thread.
@@ -126,7 +109,6 @@ impl State {
         match self {
             Self::Memory(filter) => Ok(Changed::Memory(filter)),
             Self::Written(open) => Ok(Changed::Written(&mut open.store)),
-            Self::Bloom(bloom) => Ok(Changed::Bloom(bloom)),
             Self::Read(_) => Err(Failure::unsupported(
                 "the file was opened by coua_store_read(); open it for changes with coua_store_open()",
             )),
@@ -144,7 +126,7 @@ impl State {
             Self::Memory(filter) => filter.advance(time),
             Self::Written(open) => open.store.advance(time),
             Self::Read(view) => view.filter.advance(time),
-            Self::Bloom(_) | Self::Closed => {}
+            Self::Closed => {}
         }
     }
 }

@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::mem::MaybeUninit;
 
-use coua::bloom::BlockedBloomFilter;
-use coua::sizing::bloom::BlockedBloomPlan;
 use coua::window::{Clock, Generations, When};
 use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter};
 
@@ -32,7 +30,6 @@ impl Asked<'_> {
         match self {
             Self::Items(filter) => filter.contains(hash),
             Self::Shared(filter) => filter.contains(hash),
-            Self::Bloom(bloom) => bloom.contains(hash),
         }
     }
 
@@ -40,40 +37,35 @@ impl Asked<'_> {
         match self {
             Self::Items(filter) => filter.contains_batch(hashes),
             Self::Shared(filter) => filter.contains_batch(hashes),
-            Self::Bloom(bloom) => bloom.contains_batch(hashes),
         }
     }
 
     #[inline]
-    pub(crate) fn count(&self, hash: KeyHash) -> Outcome<u64> {
+    pub(crate) fn count(&self, hash: KeyHash) -> u64 {
         match self {
-            Self::Items(filter) => Ok(filter.count(hash)),
-            Self::Shared(filter) => Ok(filter.count(hash)),
-            Self::Bloom(_) => Err(no_bloom("count")),
+            Self::Items(filter) => filter.count(hash),
+            Self::Shared(filter) => filter.count(hash),
         }
     }
 
-    pub(crate) fn count_batch(&self, hashes: &[KeyHash]) -> Outcome<Vec<u64>> {
+    pub(crate) fn count_batch(&self, hashes: &[KeyHash]) -> Vec<u64> {
         match self {
-            Self::Items(filter) => Ok(filter.count_batch(hashes)),
-            Self::Shared(filter) => Ok(filter.count_batch(hashes)),
-            Self::Bloom(_) => Err(no_bloom("count")),
+            Self::Items(filter) => filter.count_batch(hashes),
+            Self::Shared(filter) => filter.count_batch(hashes),
         }
     }
 
-    pub(crate) fn len(&self) -> Outcome<u64> {
+    pub(crate) fn len(&self) -> u64 {
         match self {
-            Self::Items(filter) => Ok(filter.len()),
-            Self::Shared(filter) => Ok(filter.len()),
-            Self::Bloom(_) => Err(no_bloom("count")),
+            Self::Items(filter) => filter.len(),
+            Self::Shared(filter) => filter.len(),
         }
     }
 
-    pub(crate) fn capacity(&self) -> Outcome<u64> {
+    pub(crate) fn capacity(&self) -> u64 {
         match self {
-            Self::Items(filter) => Ok(filter.capacity()),
-            Self::Shared(filter) => Ok(filter.capacity()),
-            Self::Bloom(_) => Err(no_bloom("count")),
+            Self::Items(filter) => filter.capacity(),
+            Self::Shared(filter) => filter.capacity(),
         }
     }
 
@@ -81,7 +73,6 @@ impl Asked<'_> {
         let bytes = match self {
             Self::Items(filter) => filter.memory_bytes(),
             Self::Shared(filter) => filter.memory_bytes(),
-            Self::Bloom(bloom) => bloom.memory_bytes(),
         };
         bytes as u64
     }
@@ -90,7 +81,6 @@ impl Asked<'_> {
         match self {
             Self::Items(filter) => filter.false_positive_rate(),
             Self::Shared(filter) => filter.false_positive_rate(),
-            Self::Bloom(bloom) => bloom.false_positive_rate(),
         }
     }
 
@@ -99,13 +89,6 @@ impl Asked<'_> {
         Ok(match self {
             Self::Items(filter) => filter.try_clone()?.into(),
             Self::Shared(filter) => SharedCuckooFilter::from_filter(&filter.snapshot()?)?.into(),
-            Self::Bloom(bloom) => {
-                // Their union with an empty one: cloning has no error for a lack of memory.
-                let plan = BlockedBloomPlan::new(bloom.blocks())?;
-                let mut copy = BlockedBloomFilter::from_plan(plan, bloom.hasher())?;
-                copy.merge(bloom)?;
-                copy.into()
-            }
         })
     }
 
@@ -119,7 +102,6 @@ impl Asked<'_> {
                 Ok(SharedCuckooFilter::from_filter(plain)?.into())
             }
             Self::Shared(_) => self.copied(),
-            Self::Bloom(_) => Err(no_bloom("be shared")),
         }
     }
 
@@ -128,27 +110,19 @@ impl Asked<'_> {
         match self {
             Self::Items(filter) => work(filter),
             Self::Shared(filter) => work(&filter.snapshot()?.into()),
-            Self::Bloom(_) => Err(no_bloom("be saved, only written by coua_to_bytes()")),
         }
     }
 
     /// The items as they are now.
     pub(crate) fn snapshot(&self) -> Outcome<Generations> {
-        match self {
-            Self::Shared(filter) => Ok(filter.snapshot()?.into()),
-            other => other.with_items(|filter| Ok(filter.try_clone()?)),
-        }
+        Ok(match self {
+            Self::Items(filter) => filter.try_clone()?,
+            Self::Shared(filter) => filter.snapshot()?.into(),
+        })
     }
 
     /// Writes the snapshot if it fits. Returns its length.
     pub(crate) fn write(&self, into: &mut [MaybeUninit<u8>]) -> Outcome<u64> {
-        if let Self::Bloom(bloom) = self {
-            let bytes = bloom.memory_bytes();
-            if into.len() >= bytes {
-                bloom.write_to(Filling(into))?;
-            }
-            return Ok(bytes as u64);
-        }
         self.with_items(|filter| {
             let bytes = filter.snapshot_len();
             if into.len() as u64 >= bytes {
@@ -183,7 +157,6 @@ impl Changed<'_> {
             Self::Memory(filter) => Ok(filter.insert(hash)?),
             Self::Written(store) => Ok(store.insert(hash)?),
             Self::Shared(filter) => Ok(filter.insert(hash)?),
-            Self::Bloom(_) => Err(no_bloom("store a second copy; use coua_insert_unique()")),
         }
     }
 
@@ -193,22 +166,20 @@ impl Changed<'_> {
             Self::Memory(filter) => filter.insert_unique(hash),
             Self::Written(store) => store.insert_unique(hash),
             Self::Shared(filter) => filter.insert_unique(hash),
-            Self::Bloom(bloom) => Ok(bloom.insert_unique(hash)),
         };
         Ok(done?.is_new())
     }
 
     #[inline]
-    pub(crate) fn remove(self, hash: KeyHash) -> Outcome<bool> {
+    pub(crate) fn remove(self, hash: KeyHash) -> bool {
         match self {
-            Self::Memory(filter) => Ok(filter.remove(hash)),
-            Self::Written(store) => Ok(store.remove(hash)),
-            Self::Shared(filter) => Ok(filter.remove(hash)),
-            Self::Bloom(_) => Err(no_bloom("remove")),
+            Self::Memory(filter) => filter.remove(hash),
+            Self::Written(store) => store.remove(hash),
+            Self::Shared(filter) => filter.remove(hash),
         }
     }
 
-    pub(crate) fn insert_batch(self, hashes: &[KeyHash]) -> Outcome<Answers<Insertion>> {
+    pub(crate) fn insert_batch(self, hashes: &[KeyHash]) -> Answers<Insertion> {
         let mut answers = vec![Insertion::Inserted; hashes.len()];
         let mut of_prefix = |done: Result<(), BatchFull>| {
             let BatchFull { done, full } = done.err()?;
@@ -225,11 +196,8 @@ impl Changed<'_> {
                 }
                 full
             }),
-            Self::Bloom(_) => {
-                return Err(no_bloom("store a second copy; use coua_insert_unique_batch()"));
-            }
         };
-        Ok(Answers { answers, stopped })
+        Answers { answers, stopped }
     }
 
     pub(crate) fn insert_unique_batch(
@@ -251,20 +219,15 @@ impl Changed<'_> {
                 let done = filter.insert_unique_batch_into(hashes, &mut answers);
                 done.err().map(|refused| refused.full)
             }
-            Self::Bloom(bloom) => {
-                answers = bloom.insert_unique_batch(hashes);
-                None
-            }
         };
         Answers { answers, stopped }
     }
 
-    pub(crate) fn remove_batch(self, hashes: &[KeyHash]) -> Outcome<Vec<bool>> {
+    pub(crate) fn remove_batch(self, hashes: &[KeyHash]) -> Vec<bool> {
         match self {
-            Self::Memory(filter) => Ok(filter.remove_batch(hashes)),
-            Self::Written(store) => Ok(store.remove_batch(hashes)),
-            Self::Shared(filter) => Ok(filter.remove_batch(hashes)),
-            Self::Bloom(_) => Err(no_bloom("remove")),
+            Self::Memory(filter) => filter.remove_batch(hashes),
+            Self::Written(store) => store.remove_batch(hashes),
+            Self::Shared(filter) => filter.remove_batch(hashes),
         }
     }
 
@@ -276,27 +239,21 @@ impl Changed<'_> {
             Self::Shared(_) => Err(Failure::unsupported(format_args!(
                 "a shared filter cannot {doing}; copy it with coua_to_bytes() and coua_from_bytes()"
             ))),
-            Self::Bloom(_) => Err(no_bloom(doing)),
         }
     }
 
     pub(crate) fn clear(self) -> Outcome {
-        match self {
-            Self::Shared(filter) => filter.clear(),
-            Self::Bloom(bloom) => bloom.clear(),
-            items => {
-                return items.rewrite("clear", |filter| {
-                    let plain = filter.unbounded_mut().ok_or_else(|| {
-                        Failure::unsupported(
-                            "a filter with a window cannot be cleared; create a new one",
-                        )
-                    })?;
-                    plain.clear();
-                    Ok(())
-                });
-            }
+        if let Self::Shared(filter) = self {
+            filter.clear();
+            return Ok(());
         }
-        Ok(())
+        self.rewrite("clear", |filter| {
+            let plain = filter.unbounded_mut().ok_or_else(|| {
+                Failure::unsupported("a filter with a window cannot be cleared; create a new one")
+            })?;
+            plain.clear();
+            Ok(())
+        })
     }
 
     pub(crate) fn compact(self) -> Outcome {
@@ -306,22 +263,18 @@ impl Changed<'_> {
         })
     }
 
-    pub(crate) fn merge(self, other: Asked<'_>, union: Union) -> Outcome {
-        match (self, other) {
-            (Self::Bloom(bloom), Asked::Bloom(other)) => Ok(bloom.merge(other)?),
-            (Self::Bloom(_), _) => Err(no_bloom("take the keys of another kind of filter")),
-            (items, other) => other.with_items(|other| {
-                items.rewrite("merge", |filter| match union {
-                    Union::OfCopies => Ok(filter.merge(other)?),
-                    Union::OfKeys => match (filter.unbounded_mut(), other.unbounded()) {
-                        (Some(into), Some(from)) => Ok(into.merge_unique(from)?),
-                        _ => Err(Failure::unsupported(
-                            "filters with a window merge every copy; use coua_merge()",
-                        )),
-                    },
-                })
-            }),
-        }
+    pub(crate) fn merge(self, other: &Asked<'_>, union: Union) -> Outcome {
+        other.with_items(|other| {
+            self.rewrite("merge", |filter| match union {
+                Union::OfCopies => Ok(filter.merge(other)?),
+                Union::OfKeys => match (filter.unbounded_mut(), other.unbounded()) {
+                    (Some(into), Some(from)) => Ok(into.merge_unique(from)?),
+                    _ => Err(Failure::unsupported(
+                        "filters with a window merge every copy; use coua_merge()",
+                    )),
+                },
+            })
+        })
     }
 
     pub(crate) fn commit(self) -> Outcome {
@@ -336,7 +289,7 @@ impl Changed<'_> {
         match self {
             Self::Memory(filter) => filter.advance(time),
             Self::Written(store) => store.advance(time),
-            Self::Shared(_) | Self::Bloom(_) => {}
+            Self::Shared(_) => {}
         }
         Ok(())
     }
@@ -346,7 +299,7 @@ impl Changed<'_> {
         let window = match self {
             Self::Memory(filter) => filter.window(),
             Self::Written(store) => store.filter().window(),
-            Self::Shared(_) | Self::Bloom(_) => None,
+            Self::Shared(_) => None,
         };
         if window.is_some_and(|window| window.clock() == Clock::Given) {
             return Ok(());
@@ -355,9 +308,4 @@ impl Changed<'_> {
             "the filter does not use given times; create it with COUA_CLOCK_GIVEN",
         ))
     }
-}
-
-/// The failure of an operation that Bloom filters do not support.
-fn no_bloom(doing: &str) -> Failure {
-    Failure::unsupported(format_args!("a Bloom filter cannot {doing}"))
 }

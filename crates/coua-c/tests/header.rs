@@ -22,12 +22,11 @@ const SOURCES: [&str; 11] = [
     "exports/batch",
     "exports/measures",
     "exports/files",
-    "exports/kinds",
+    "exports/shared",
 ];
 
 /// Enumerations that fields name by number.
-const NUMBERS: [&str; 5] =
-    ["coua_layout", "coua_when_full", "coua_clock", "coua_window_by", "coua_key_kind"];
+const NUMBERS: [&str; 4] = ["coua_when_full", "coua_clock", "coua_window_by", "coua_key_kind"];
 
 const TOP: &str = "\
 // coua.h: cuckoo filters that answer \"have I seen this before?\" in a few bytes per key, for C11 and C++17.

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn coua_insert_batch(
     let need = Need::Nothing;
     let batch = Batch { keys, answers: inserted, name: "inserted", need, refused: COUA_REFUSED };
     batch.run(filter, |filter, hashes| {
-        filter.change(|changed| changed.insert_batch(hashes)).map(numbers)
+        filter.change(|changed| Ok(numbers(changed.insert_batch(hashes))))
     })
 }
 
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn coua_remove_batch(
 ) -> coua_status {
     let batch = Batch { keys, answers: removed, name: "removed", need: Need::Nothing, refused: 0 };
     batch.run(filter, |filter, hashes| {
-        filter.change(|changed| changed.remove_batch(hashes)).map(bytes).map(whole)
+        filter.change(|changed| Ok(whole(bytes(changed.remove_batch(hashes)))))
     })
 }
 
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn coua_count_batch(
 ) -> coua_status {
     let batch = Batch { keys, answers: copies, name: "copies", need: Need::Answers, refused: 0 };
     batch.run(filter, |filter, hashes| {
-        filter.ask(hashes, |asked| asked.count_batch(hashes)).map(whole)
+        filter.ask(hashes, |asked| Ok(whole(asked.count_batch(hashes))))
     })
 }
 

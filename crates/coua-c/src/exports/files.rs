@@ -40,8 +40,7 @@ pub unsafe extern "C" fn coua_load(
 }
 
 /// Writes the bytes of coua_save() to a buffer, if they fit in capacity; length receives their length. Otherwise
-/// COUA_TOO_SMALL; call it with NULL and 0 to get the length. For a Bloom filter these are its bits, as in a Parquet
-/// file.
+/// COUA_TOO_SMALL; call it with NULL and 0 to get the length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_to_bytes(
     filter: *const coua_filter,

@@ -28,13 +28,13 @@ unsafe fn measure<T>(
 /// Keys in the filter, counting every copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_len(filter: *const coua_filter, items: *mut u64) -> coua_status {
-    measure(filter, items, "items", |asked| asked.len())
+    measure(filter, items, "items", |asked| Ok(asked.len()))
 }
 
 /// Keys that its memory is planned for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_capacity(filter: *const coua_filter, items: *mut u64) -> coua_status {
-    measure(filter, items, "items", |asked| asked.capacity())
+    measure(filter, items, "items", |asked| Ok(asked.capacity()))
 }
 
 /// Bytes of its memory.
@@ -62,8 +62,8 @@ pub unsafe extern "C" fn coua_describe(
 ) -> coua_status {
     with(filter, |filter| {
         let buffer = Buffer::of(text.cast(), capacity, "text", length)?;
-        let mut said =
-            filter.ask(&[], |asked| asked.describe(filter.hasher, filter.key_note.as_deref()))?;
+        let key_note = filter.key_note.as_deref();
+        let mut said = filter.ask(&[], |asked| Ok(asked.describe(filter.hasher, key_note)))?;
         buffer.length.write(said.len());
         said.push('\0');
         let place = buffer.place.get_mut(..said.len());

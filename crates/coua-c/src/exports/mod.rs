@@ -9,9 +9,9 @@
 pub mod batch;
 pub mod errors;
 pub mod files;
-pub mod kinds;
 pub mod lifetime;
 pub mod measures;
+pub mod shared;
 pub mod single;
 #[cfg(target_family = "wasm")]
 pub mod wasm;

@@ -106,7 +106,7 @@ unsafe fn contains(filter: *const coua_filter, key: Given, found: *mut bool) -> 
 unsafe fn remove(filter: *mut coua_filter, key: Given, removed: *mut bool) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer_if_wanted(removed, "removed", || filter.change(|changed| changed.remove(hash)))
+        answer_if_wanted(removed, "removed", || filter.change(|changed| Ok(changed.remove(hash))))
     })
 }
 
@@ -117,7 +117,7 @@ unsafe fn remove(filter: *mut coua_filter, key: Given, removed: *mut bool) -> co
 unsafe fn count(filter: *const coua_filter, key: Given, copies: *mut u64) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer(copies, "copies", || filter.ask(&[hash], |asked| asked.count(hash)))
+        answer(copies, "copies", || filter.ask(&[hash], |asked| Ok(asked.count(hash))))
     })
 }
 

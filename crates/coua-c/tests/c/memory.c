@@ -12,12 +12,11 @@ static void limit(rlim_t bytes) {
     CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
 }
 
-static void bloom(void) {
+static void copies(void) {
     coua_options options = options_of();
     options.capacity = 300000000;
     options.rate = 0.01;
-    coua_filter *filter, *copy;
-    OK(coua_bloom_create(&options, &filter));
+    coua_filter *filter = filter_of(&options), *copy;
     OK(coua_insert_unique(filter, "a", 1, NULL));
     size_t length;
     limit((rlim_t)600 << 20);
@@ -55,7 +54,7 @@ static void batches(void) {
 }
 
 int main(void) {
-    bloom();
+    copies();
     limit(RLIM_INFINITY);
     batches();
     return 0;

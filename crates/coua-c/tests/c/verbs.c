@@ -281,49 +281,12 @@ static void windows(void) {
     CHECK(filter == NULL);
 }
 
-static void bloom(void) {
-    coua_options options = options_of();
-    coua_filter *filter, *other;
-    FAILS(COUA_INVALID, coua_bloom_create(&options, &filter));
-    options.capacity = MANY;
-    options.rate = 0.01;
-    OK(coua_bloom_create(&options, &filter));
-    OK(coua_bloom_create(&options, &other));
-    bool yes;
-    OK(coua_insert_unique(filter, "a", 1, &yes));
-    CHECK(yes && has(filter, "a"));
-    OK(coua_insert_unique(other, "b", 1, &yes));
-    OK(coua_merge(filter, other));
-    CHECK(has(filter, "b"));
-    FAILS(COUA_UNSUPPORTED, coua_insert(filter, "a", 1));
-    FAILS(COUA_UNSUPPORTED, coua_remove(filter, "a", 1, &yes));
-    SAYS("Bloom");
-    uint64_t number;
-    FAILS(COUA_UNSUPPORTED, coua_count(filter, "a", 1, &number));
-    FAILS(COUA_UNSUPPORTED, coua_store_commit(filter));
-    described(filter, "\"kind\":\"bloom\"");
-    size_t length;
-    FAILS(COUA_TOO_SMALL, coua_to_bytes(filter, NULL, 0, &length));
-    void *bytes = malloc(length);
-    CHECK(bytes && length % 32 == 0);
-    OK(coua_to_bytes(filter, bytes, length, &length));
-    coua_free(other);
-    OK(coua_bloom_from_bytes(bytes, length, NULL, &other));
-    CHECK(has(other, "a") && has(other, "b") && !has(other, "c"));
-    coua_filter *none;
-    FAILS(COUA_NOT_A_FILTER, coua_bloom_from_bytes(bytes, length - 1, NULL, &none));
-    coua_free(other);
-    free(bytes);
-    coua_free(filter);
-}
-
 int main(void) {
     CHECK(strcmp(coua_version(), COUA_VERSION) == 0);
     CHECK(strcmp(coua_status_name(COUA_FULL), "COUA_FULL") == 0);
     CHECK(strcmp(coua_status_name(-3), "unknown status") == 0);
-    coua_options overlapping = options_of();
-    overlapping.layout = COUA_LAYOUT_OVERLAPPING;
-    overlapping.key = (const uint8_t *)"0123456789abcdef";
+    coua_options secret = options_of();
+    secret.key = (const uint8_t *)"0123456789abcdef";
     coua_filter *filters[] = {filter_of(NULL), shared_of(NULL)};
     for (size_t i = 0; i < 2; i++) {
         single_calls(filters[i]);
@@ -331,7 +294,7 @@ int main(void) {
         described(filters[i], i == 0 ? "\"kind\":\"cuckoo\"" : "\"kind\":\"shared\"");
         coua_free(filters[i]);
     }
-    coua_filter *keyed = filter_of(&overlapping);
+    coua_filter *keyed = filter_of(&secret);
     batches(keyed);
     described(keyed, "siphash13");
     coua_free(keyed);
@@ -339,6 +302,5 @@ int main(void) {
     fixed_size(shared_of);
     unions();
     windows();
-    bloom();
     return 0;
 }

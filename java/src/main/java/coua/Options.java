@@ -15,7 +15,6 @@ public final class Options {
     private int windowClock;
     private int windowBy;
     private int hashBits;
-    private int layout;
     private int whenFull;
     byte[] key;
 
@@ -81,12 +80,6 @@ public final class Options {
         return this;
     }
 
-    /** Buckets that overlap: smaller, slower. */
-    public Options overlapping() {
-        layout = 1;
-        return this;
-    }
-
     /** Never grows: a key without room is refused. */
     public Options refuse() {
         whenFull = 1;
@@ -105,7 +98,7 @@ public final class Options {
         long[] wide = {
             80, capacity, Double.doubleToRawLongBits(rate), maxItems, seed, Library.keyIn(arena, key).address(), windowLength
         };
-        int[] narrow = {windowClock, 0, windowBy, hashBits, layout, whenFull};
+        int[] narrow = {windowClock, 0, windowBy, hashBits, whenFull};
         MemorySegment.copy(wide, 0, options, ValueLayout.JAVA_LONG, 0, wide.length);
         MemorySegment.copy(narrow, 0, options, ValueLayout.JAVA_INT, 56, narrow.length);
         return options;
