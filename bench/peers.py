@@ -76,7 +76,6 @@ class Contestant:
 CONTESTANTS = [
     Contestant("coua", lambda n: coua.CuckooFilter(n, RATE), many="add_many", arrays=True, remove="discard", size="memory_bytes"),
     Contestant("coua, growing", lambda n: coua.CuckooFilter(), many="add_many", arrays=True, remove="discard", size="memory_bytes"),
-    Contestant("coua BloomFilter", lambda n: coua.BloomFilter(n, RATE), many="add_many", arrays=True, size="memory_bytes"),
     Contestant("abloom", lambda n: abloom.BloomFilter(n, RATE), many="update", size="byte_count"),
     Contestant("abloom, serializable", lambda n: abloom.BloomFilter(n, RATE, serializable=True), many="update", size="byte_count"),
     Contestant("rbloom", lambda n: rbloom.Bloom(n, RATE), many="update", size="size_in_bits"),

@@ -17,8 +17,8 @@ use crate::values::{FileName, Secret, Whole, buffer};
 /// are expected. With `capacity` and `rate` it has a fixed size, and refuses more keys (`Full`).
 ///
 /// Keywords: `max_items`, up to which the filter grows and keeps the rate; `hash_bits`, instead of a
-/// rate; `layout`, "buckets" or "overlapping" (smaller, slower); `when_full`, "grow", "error", or "exceed" to
-/// grow even beyond `max_items`; `seed`, or a secret `key` of 16 bytes for hostile keys.
+/// rate; `when_full`, "grow", "error", or "exceed" to grow even beyond `max_items`; `seed`, or a secret `key` of
+/// 16 bytes for hostile keys.
 ///
 /// >>> seen = CuckooFilter(1_000_000, 0.001)
 /// >>> seen.add("kestrel"), "kestrel" in seen, len(seen)
@@ -40,7 +40,7 @@ impl CuckooFilter {
     #[new]
     #[pyo3(signature = (capacity = None, rate = None, **keywords),
            text_signature = "(capacity=None, rate=None, *, max_items=None, hash_bits=None, \
-                             layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
+                             when_full=\"grow\", seed=0, key=None)")]
     fn new(
         py: Python<'_>,
         capacity: Option<Whole<u64>>,

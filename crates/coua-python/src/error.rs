@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use coua::sizing::bloom::BloomBuildError;
 use coua::{BuildError, FullReason};
 use coua_store::{Reason, StoreError};
 use numpy::PyArray1;
@@ -57,14 +56,6 @@ pub(crate) fn build(error: BuildError) -> PyErr {
     }
 }
 
-/// A Bloom filter that cannot be made as described.
-pub(crate) fn build_bloom(error: BloomBuildError) -> PyErr {
-    match error {
-        BloomBuildError::Allocation { .. } => PyMemoryError::new_err(error.to_string()),
-        error => value(error),
-    }
-}
-
 /// Something that is said of values that were given.
 pub(crate) fn value(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -78,12 +69,6 @@ pub(crate) fn load(error: coua::LoadError) -> PyErr {
         coua::LoadError::KeyNeeded => {
             LoadError::new_err("the filter has a secret key; pass it as key=")
         }
-        coua::LoadError::Kind { found: "Bloom", .. } => {
-            LoadError::new_err("this is a Bloom filter; load it with coua.BloomFilter")
-        }
-        coua::LoadError::Kind { .. } => LoadError::new_err(
-            "this is a cuckoo filter; load it with coua.CuckooFilter or coua.Window",
-        ),
         error => LoadError::new_err(error.to_string()),
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct File {
 #[pyo3(signature = (path, **keywords),
        text_signature = "(path, *, wait=True, readonly=False, window=None, window_items=None, window_by=\"first\", \
                          generations=8, clock=\"arrival\", capacity=None, rate=None, max_items=None, hash_bits=None, \
-                         layout=\"buckets\", when_full=\"grow\", seed=0, key=None)")]
+                         when_full=\"grow\", seed=0, key=None)")]
 pub(crate) fn open(
     py: Python<'_>,
     path: FileName,

@@ -13,7 +13,6 @@
 
 mod array;
 mod batch;
-mod bloom;
 mod collect;
 mod cuckoo;
 mod error;
@@ -42,8 +41,6 @@ use pyo3::prelude::*;
 // Nothing here needs the interpreter's lock for its own safety, but that was never run without it.
 #[pymodule(gil_used = true)]
 mod _coua {
-    #[pymodule_export]
-    use crate::bloom::BloomFilter;
     #[pymodule_export]
     use crate::cuckoo::CuckooFilter;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use coua::{KeyHasher, Layout, WhenFull};
+use coua::{KeyHasher, WhenFull};
 use coua_store::Requirements;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -89,7 +89,6 @@ impl Options {
             rate: take(keywords, "rate")?,
             max_items: number(keywords, "max_items")?,
             hash_bits: number(keywords, "hash_bits")?,
-            layout: take::<String>(keywords, "layout")?.map(|name| layout(&name)).transpose()?,
             when_full: take::<String>(keywords, "when_full")?
                 .map(|name| when_full(&name))
                 .transpose()?,
@@ -183,14 +182,6 @@ fn duration(milliseconds: u64) -> String {
     let is_multiple = |(_, of): &&(&str, u64)| milliseconds.is_multiple_of(*of);
     let (unit, of) = UNITS[1..].iter().find(is_multiple).unwrap_or(&("ms", 1));
     format!("{}{unit}", milliseconds / of)
-}
-
-pub(crate) fn layout(name: &str) -> PyResult<Layout> {
-    match name {
-        "buckets" => Ok(Layout::Buckets),
-        "overlapping" => Ok(Layout::Overlapping),
-        _ => Err(unknown("layout", name, "\"buckets\" or \"overlapping\"")),
-    }
 }
 
 fn when_full(name: &str) -> PyResult<WhenFull> {

@@ -1,11 +1,10 @@
 //! `plan`: how much memory a filter takes.
 
 use coua::CuckooFilter;
-use coua::sizing::peers;
 use pyo3::prelude::*;
 
+use crate::error;
 use crate::values::Whole;
-use crate::{error, options};
 
 /// The size and rate of a filter for a number of items.
 #[pyclass(module = "coua", frozen, get_all)]
@@ -21,18 +20,15 @@ pub(crate) struct Plan {
     bits_per_item: f64,
     /// Bits of every key's hash that it remembers.
     hash_bits: f64,
-    /// Bytes of a Bloom filter with the same rate; `None` if none is possible.
-    bloom_bytes: Option<u64>,
 }
 
 #[pymethods]
 impl Plan {
     fn __repr__(&self) -> String {
-        let Self { items, rate, memory_bytes, bits_per_item, hash_bits, bloom_bytes } = self;
-        let bloom_bytes = bloom_bytes.map_or("None".to_owned(), |bytes| bytes.to_string());
+        let Self { items, rate, memory_bytes, bits_per_item, hash_bits } = self;
         format!(
             "Plan(items={items}, rate={rate:?}, memory_bytes={memory_bytes}, bits_per_item={bits_per_item:?}, \
-             hash_bits={hash_bits:?}, bloom_bytes={bloom_bytes})"
+             hash_bits={hash_bits:?})"
         )
     }
 }
@@ -44,15 +40,14 @@ impl Plan {
 /// >>> round(million.memory_bytes / 1e6, 1), round(million.bits_per_item, 1)
 /// (1.7, 13.7)
 #[pyfunction]
-#[pyo3(signature = (items, rate = None, *, hash_bits = None, layout = "buckets"))]
+#[pyo3(signature = (items, rate = None, *, hash_bits = None))]
 pub(crate) fn plan(
     items: Whole<u64>,
     rate: Option<f64>,
     hash_bits: Option<Whole<u32>>,
-    layout: &str,
 ) -> PyResult<Plan> {
     let items = items.0;
-    let mut builder = CuckooFilter::builder().capacity(items).layout(options::layout(layout)?);
+    let mut builder = CuckooFilter::builder().capacity(items);
     if let Some(rate) = rate {
         builder = builder.rate(rate);
     }
@@ -66,6 +61,5 @@ pub(crate) fn plan(
         memory_bytes: plan.bytes,
         bits_per_item: plan.bits_per_item(),
         hash_bits: plan.hash_bits,
-        bloom_bytes: peers::bloom(items, plan.rate),
     })
 }

@@ -41,7 +41,7 @@ impl Window {
     #[new]
     #[pyo3(signature = (length = None, **keywords),
            text_signature = "(length=None, *, items=None, by=\"first\", generations=8, clock=\"arrival\", \
-                             capacity=None, rate=None, max_items=None, hash_bits=None, layout=\"buckets\", \
+                             capacity=None, rate=None, max_items=None, hash_bits=None, \
                              when_full=\"grow\", seed=0, key=None)")]
     fn new(
         py: Python<'_>,

@@ -260,7 +260,6 @@ def test_a_file_that_exists_agrees_with_what_is_said(tmp_path: Path) -> None:
         {"seed": 4},
         {"key": b"0" * 16},
         {"when_full": "grow"},
-        {"layout": "overlapping"},
         {"max_items": 5},
         {"hash_bits": 64},
         {"window_items": 100},

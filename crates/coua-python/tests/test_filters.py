@@ -12,7 +12,7 @@ import pytest
 import coua
 
 Make = Callable[[], coua.Filter]
-FILTERS: list[Make] = [coua.CuckooFilter, lambda: coua.Window("1h"), lambda: coua.CuckooFilter(layout="overlapping")]
+FILTERS: list[Make] = [coua.CuckooFilter, lambda: coua.Window("1h")]
 
 
 @pytest.mark.parametrize("make", FILTERS)
@@ -119,7 +119,6 @@ def test_nulls_count_among_the_keys_that_are_done() -> None:
         (lambda: coua.CuckooFilter(key="x" * 16), TypeError, "bytes-like"),  # type: ignore[arg-type]
         (lambda: coua.CuckooFilter("10"), TypeError, "cannot be interpreted as an integer"),  # type: ignore[arg-type]
         (lambda: coua.CuckooFilter.load(5), TypeError, "expected str, bytes or os.PathLike object, not int"),  # type: ignore[arg-type]
-        (lambda: coua.BloomFilter(-5, 0.1), OverflowError, "-5 is not between"),
     ],
 )
 def test_arguments_are_refused_in_words_of_python(call: Callable[[], object], error: type[Exception], text: str) -> None:
@@ -137,7 +136,6 @@ def test_arguments_are_refused_in_words_of_python(call: Callable[[], object], er
         ({"capacity": 10**17}, MemoryError),
         ({"hash_bits": 65}, ValueError),
         ({"capacity": 10, "rate": 0.1, "hash_bits": 20}, ValueError),
-        ({"layout": "windows"}, ValueError),
         ({"when_full": "never"}, ValueError),
         ({"seed": 1, "key": b"0" * 16}, ValueError),
         ({"key": b"short"}, ValueError),
@@ -192,7 +190,6 @@ def test_insert_and_discard_with_a_rate_lose_nothing() -> None:
 def test_plans() -> None:
     plan = coua.plan(1_000_000, 0.001)
     assert plan.rate <= 0.001 and plan.bits_per_item < 13.8
-    assert plan.bloom_bytes is not None and plan.bloom_bytes > plan.memory_bytes
     made = coua.CuckooFilter(1_000_000, 0.001)
     assert abs(made.memory_bytes - plan.memory_bytes) < 0.02 * plan.memory_bytes
     assert coua.plan(10**6).hash_bits == 64
@@ -203,10 +200,9 @@ def test_plans() -> None:
 def test_descriptions() -> None:
     seen = coua.CuckooFilter(1000, 0.01)
     assert repr(seen) == f"<CuckooFilter: 0 items, false positive rate 0, {seen.memory_bytes / 1000:.1f} kB>"
-    assert re.fullmatch(r"<BloomFilter: about 0 items, false positive rate 0, \d+\.\d kB>", repr(coua.BloomFilter(1000, 0.01)))
     plan = coua.plan(1000, 0.01)
     described = eval(repr(plan).replace("Plan(", "dict("))
-    assert described == {name: getattr(plan, name) for name in described} and len(described) == 6
+    assert described == {name: getattr(plan, name) for name in described} and len(described) == 5
     assert (seen.max_items, seen.capacity >= 1000) == (1000, True)
     assert coua.CuckooFilter().max_items is None
     seen.add_many(range(1000))

@@ -2,10 +2,8 @@
 
 import array
 import copy
-import os
 import pickle
 import random
-import struct
 import subprocess
 import sys
 import weakref
@@ -18,7 +16,7 @@ import pytest
 import coua
 
 Make = Callable[[], coua.Filter]
-FILTERS: list[Make] = [coua.CuckooFilter, lambda: coua.Window("1h"), lambda: coua.CuckooFilter(layout="overlapping")]
+FILTERS: list[Make] = [coua.CuckooFilter, lambda: coua.Window("1h")]
 
 
 @pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=100, seed=3)])
@@ -38,7 +36,7 @@ def test_copies_pickles_and_bytes_are_equal_and_independent(make: Make) -> None:
 
 
 def test_buffers_that_are_no_filters() -> None:
-    for kind in (coua.CuckooFilter, coua.Window, coua.BloomFilter):
+    for kind in (coua.CuckooFilter, coua.Window):
         for data in (b"", memoryview(b"x" * 200)):
             with pytest.raises(coua.LoadError):
                 kind.from_bytes(data)
@@ -46,22 +44,22 @@ def test_buffers_that_are_no_filters() -> None:
             kind.from_bytes("text")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=100), lambda: coua.BloomFilter(100, 0.01)])
-def test_filters_are_compared_by_what_they_hold(make: Callable[[], coua.Filter | coua.BloomFilter]) -> None:
+@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.Window(items=100)])
+def test_filters_are_compared_by_what_they_hold(make: Make) -> None:
     one, two = make(), make()
     assert one == two and one == one and not one != two
     one.add("a")
     assert one != two
     two.add("a")
     assert one == two
-    for other in (coua.CuckooFilter(seed=1), coua.Window("2h"), coua.BloomFilter(100, 0.1), {"a"}, None):
+    for other in (coua.CuckooFilter(seed=1), coua.Window("2h"), {"a"}, None):
         assert one != other
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
 
 
-@pytest.mark.parametrize("make", [*FILTERS, lambda: coua.BloomFilter(100, 0.01)])
-def test_words_of_sets(make: Callable[[], coua.CuckooFilter | coua.BloomFilter]) -> None:
+@pytest.mark.parametrize("make", FILTERS)
+def test_words_of_sets(make: Make) -> None:
     seen, other = make(), make()
     # `filter or CuckooFilter()` must not drop a filter because it is empty.
     assert bool(seen) is True
@@ -79,7 +77,7 @@ def test_words_of_sets(make: Callable[[], coua.CuckooFilter | coua.BloomFilter])
         seen.clear()
         assert "c" not in seen and seen == make()
         with pytest.raises(coua.MergeError):
-            seen & (coua.BloomFilter(1, 0.1) if isinstance(seen, coua.BloomFilter) else coua.CuckooFilter(seed=1))
+            seen & coua.CuckooFilter(seed=1)
         with pytest.raises(TypeError):
             seen & {"a"}  # type: ignore[operator]
     with pytest.raises(TypeError, match="null"):
@@ -116,52 +114,6 @@ def test_intersections(tmp_path: Path) -> None:
     for left, right in ((coua.Window("1h"), coua.Window("1h")), (one, coua.Window("1h"))):
         with pytest.raises(coua.MergeError, match="windows cannot be intersected"):
             left &= right
-
-
-def test_bloom_filters_as_bytes_and_files(tmp_path: Path) -> None:
-    words = coua.BloomFilter(1000, 0.01, seed=5)
-    words.add_many(range(1000))
-    words.save(tmp_path / "words.coua")
-    words.save(os.fsencode(tmp_path / "words.coua"))
-    assert [path.name for path in tmp_path.iterdir()] == ["words.coua"]
-    whole = (tmp_path / "words.coua").read_bytes()
-    assert whole == bytes(words)
-    loaded = coua.BloomFilter.load(tmp_path / "words.coua")
-    assert loaded == words == coua.BloomFilter.from_bytes(memoryview(whole))
-    assert loaded.contains_many(range(1000)).all() and loaded != coua.BloomFilter(1000, 0.01)
-    # The header, as docs/format.md has it.
-    magic, version, kind, header, features, algorithm, seed, bits, probes = struct.unpack_from("<8sHHIIIQQQ", whole)
-    assert (magic, version, kind, header) == (b"\x89COUA\r\n\x1a", 1, 2, 64)
-    assert (features, algorithm, seed, probes) == (0, 1, 5, 7) and len(whole) == 64 + -(-bits // 64) * 8
-    chance = random.Random(3)
-    for _ in range(200):
-        place = chance.randrange(len(whole))
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << chance.randrange(8)
-        for data in (damaged, whole[:place]):
-            with pytest.raises(coua.LoadError):
-                coua.BloomFilter.from_bytes(data)
-    with pytest.raises(coua.LoadError, match="load it with coua.CuckooFilter or coua.Window"):
-        coua.BloomFilter.from_bytes(bytes(coua.CuckooFilter()))
-    with pytest.raises(coua.LoadError, match="load it with coua.BloomFilter"):
-        coua.CuckooFilter.from_bytes(whole)
-    with pytest.raises(coua.LoadError) as error:
-        coua.BloomFilter.load(__file__)
-    assert "test_sets.py" in error.value.__notes__[0]
-    with pytest.raises(FileNotFoundError):
-        coua.BloomFilter.load(tmp_path / "missing")
-    with pytest.raises(FileNotFoundError):
-        words.save(tmp_path / "missing" / "words.coua")
-    secret = coua.BloomFilter(1000, 0.01, key=b"0123456789abcdef")
-    secret.add("a")
-    with pytest.raises(TypeError, match="secret key"):
-        pickle.dumps(secret)
-    assert "a" in coua.BloomFilter.from_bytes(bytes(secret), key=b"0123456789abcdef")
-    for key, text in ((None, "pass it as key"), (b"0" * 16, "wrong secret hash key")):
-        with pytest.raises(coua.LoadError, match=text):
-            coua.BloomFilter.from_bytes(bytes(secret), key=key)
-    with pytest.raises(coua.LoadError, match="no secret key"):
-        coua.BloomFilter.from_bytes(whole, key=b"0" * 16)
 
 
 def test_secret_keys_are_in_no_pickle() -> None:
@@ -217,36 +169,12 @@ def test_damaged_bytes_are_refused() -> None:
         coua.Window.from_bytes(whole)
 
 
-def test_bloom_filters() -> None:
-    words = coua.BloomFilter(100_000, 0.01)
-    assert words.add("a") and not words.add("a") and "a" in words
-    assert words.add_many(np.arange(100_000)).sum() > 99_000
-    assert words.contains_many(np.arange(100_000)).all()
-    assert words.contains_many(np.arange(10**9, 10**9 + 10_000)).mean() < 0.015
-    for other in (pickle.loads(pickle.dumps(words)), copy.copy(words), copy.deepcopy(words)):
-        assert other.contains_many(np.arange(100_000)).all()
-        other.add("b")
-        assert "b" not in words
-    more = coua.BloomFilter(100_000, 0.01)
-    more.add("b")
-    more |= words
-    assert "a" in more and "b" in more and "b" not in words
-    with pytest.raises(coua.MergeError):
-        more |= coua.BloomFilter(10, 0.01)
-    with pytest.raises(ValueError):
-        coua.BloomFilter(10, 0)
-    with pytest.raises(MemoryError):
-        coua.BloomFilter(10**16, 0.01)
-    with pytest.raises(TypeError, match="not a key"):
-        more.add(1.5)  # type: ignore[arg-type]
-
-
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="/proc says how much memory a process has")
 @pytest.mark.parametrize("operation", ["words.copy()", "words | words", "words & words"])
-def test_a_bloom_filter_is_copied_with_enough_memory_only(operation: str) -> None:
+def test_a_filter_is_copied_with_enough_memory_only(operation: str) -> None:
     script = f"""
 import coua, resource
-words = coua.BloomFilter(200_000_000, 0.001)
+words = coua.CuckooFilter(200_000_000, 0.001)
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 50_000_000,) * 2)
 try:

@@ -47,11 +47,11 @@ def described(seen: coua.Filter) -> tuple[float, int, float, int, int | None]:
 
 
 def in_memory() -> None:
-    seen = coua.CuckooFilter(1_000_000, 0.001, max_items=2_000_000, layout="overlapping", seed=0)
+    seen = coua.CuckooFilter(1_000_000, 0.001, max_items=2_000_000, seed=0)
     single(seen)
     batches(seen)
     described(seen)
-    other = coua.CuckooFilter(1_000_000, 0.001, max_items=2_000_000, layout="overlapping", when_full="grow")
+    other = coua.CuckooFilter(1_000_000, 0.001, max_items=2_000_000, when_full="grow")
     seen |= other
     assert_type(seen | other, coua.CuckooFilter)
     assert_type(seen.copy(), coua.CuckooFilter)
@@ -107,19 +107,9 @@ def errors() -> None:
 
 
 def others() -> None:
-    words = coua.BloomFilter(1000, 0.01, seed=1)
-    print(words.add("a"), "a" in words, words.add_many(["a"]), words.contains_many(["a"]))
-    words |= words.copy()
-    words.update(["b"])
-    assert_type(words & words, coua.BloomFilter)
     assert_type(coua.CuckooFilter() & coua.CuckooFilter(), coua.CuckooFilter)
-    words.clear()
-    words.save("words.coua")
-    assert_type(coua.BloomFilter.load("words.coua") | words, coua.BloomFilter)
-    assert_type(coua.BloomFilter.from_bytes(bytes(words)) == words, bool)
-    print(words.count_estimate, words.false_positive_rate, words.memory_bytes)
-    plan = coua.plan(1_000_000, 0.001, layout="buckets")
-    print(plan.items, plan.rate, plan.memory_bytes, plan.bits_per_item, plan.hash_bits, plan.bloom_bytes)
+    plan = coua.plan(1_000_000, 0.001)
+    print(plan.items, plan.rate, plan.memory_bytes, plan.bits_per_item, plan.hash_bits)
     assert_type(coua.shards(["a", None], 8, null="skip"), NDArray[np.uint32])
     frame = polars.LazyFrame({"url": ["a", "b", "a"]})
     assert_type(coua.polars.first_seen(frame, "url"), polars.LazyFrame)

@@ -14,7 +14,6 @@ import numpy  # noqa: F401  (fail here if it is missing, not in the middle of a 
 
 from coua._coua import (
     __VERSION__ as __version__,
-    BloomFilter,
     CuckooFilter,
     File,
     Filter,
@@ -28,7 +27,6 @@ from coua._coua import (
 from coua.errors import Closed, Error, FileError, Full, LoadError, Locked, MergeError, Mismatch
 
 __all__ = [
-    "BloomFilter",
     "Closed",
     "CuckooFilter",
     "Error",
