@@ -34,15 +34,14 @@ from typing import Any
 BUILT = Path(__file__).resolve().parents[1] / "target/published"
 PROGRAMS = [program for program in ("redis-server", "valkey-server") if shutil.which(program)]
 ROUNDS = 3
-SINGLE = ["CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "CF.DEL f", "BF.ADD b", "BF.EXISTS b"]
-BATCHES = ["CF.INSERT f ITEMS", "CF.MEXISTS f", "BF.MADD b", "BF.MEXISTS b"]
-SMALL = {"reserved for 100": "CF.RESERVE {} 100", "one item": "CF.ADD {} x", "Bloom, one item": "BF.ADD {} x"}
+SINGLE = ["CF.ADD f", "CF.ADDNX f", "CF.EXISTS f", "CF.DEL f"]
+BATCHES = ["CF.INSERT f ITEMS", "CF.MEXISTS f"]
+SMALL = {"reserved for 100": "CF.RESERVE {} 100", "one item": "CF.ADD {} x"}
 ITEMS = [10, 100, 300, 1000, 3000]
 KINDS = {
     "nothing said": "",
     "`CF.RESERVE key` as many": "CF.RESERVE {key} {items}",
     "the same, EXPANSION 0": "CF.RESERVE {key} {items} EXPANSION 0",
-    "Bloom": "BF",
 }
 Command = str | list[bytes]
 
@@ -112,10 +111,10 @@ class Server:
 
 def speed(module: Path, command: str, batch: int, items: int) -> float:
     with Server("redis-server", module) as server:
-        server.run("CF.RESERVE f 1000000", "BF.RESERVE b 0.01 1000000")
+        server.run("CF.RESERVE f 1000000")
         is_question = "EXISTS" in command or "DEL" in command
         if is_question:
-            server.load("CF.INSERT f ITEMS" if command.startswith("CF") else "BF.MADD b", 16, 100, items, 1_000_000)
+            server.load("CF.INSERT f ITEMS", 16, 100, items, 1_000_000)
         among = 1_000_000 if is_question else 1_000_000_000
         return server.load(command, *((16, batch, 4 * items) if batch > 1 else (64, 1, items)), among)
 
@@ -146,8 +145,8 @@ def small(peer: str, keys: str = "20000") -> None:
             def commands(number: int, creation: str = creation, items: int = items) -> list[str]:
                 key = f"key:{number:06}"
                 words = " ".join(f"{number}:{item}" for item in range(items))
-                insert = f"BF.MADD {key} {words}" if creation == "BF" else f"CF.INSERT {key} ITEMS {words}"
-                return [creation.format(key=key, items=items), insert] if creation.startswith("CF") else [insert]
+                insert = f"CF.INSERT {key} ITEMS {words}"
+                return [creation.format(key=key, items=items), insert] if creation else [insert]
 
             ours, theirs = (kept(module, commands, count) for module in modules)
             ratios = [f"{one:.3g} / {other:.3g} = {one / other:.2f}" for one, other in zip(ours, theirs, strict=True)]
@@ -207,7 +206,6 @@ LATENCY: dict[str, Callable[[int], Iterator[Command]]] = {
     "the same, RedisBloom's layout": lambda n: removals([b"CF.LOADCHUNK", b"f", b"1", CHUNK], n),
     "ends of generations": generations,
     "WINDOWITEMS": lambda n: chain([f"CF.RESERVE f 1024 WINDOWITEMS {n} GENERATIONS 4"], batches("CF.MADD f", 0, 4 * n)),
-    "BF.INSERT": lambda n: chain(["BF.RESERVE b 0.01 1024"], batches("BF.INSERT b ITEMS", 0, n)),
     "SADD": lambda n: batches("SADD s", 0, n),
 }
 

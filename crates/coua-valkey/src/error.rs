@@ -67,30 +67,6 @@ pub(crate) enum CommandError {
     /// In the server's own words.
     #[error("OOM command not allowed when used memory > 'maxmemory'.")]
     ServerMemory,
-    #[error("ERR bad error rate")]
-    BloomRate,
-    #[error("ERR (0 < error rate range < 1)")]
-    BloomRateRange,
-    #[error("ERR bad capacity")]
-    BloomCapacity,
-    #[error("ERR (capacity should be larger than 0)")]
-    BloomCapacityRange,
-    #[error("ERR bad expansion")]
-    BloomExpansion,
-    #[error("Bad error rate")]
-    BadErrorRate,
-    #[error("Bad expansion")]
-    BadExpansion,
-    #[error("Nonscaling filters cannot expand")]
-    NonScalingExpansion,
-    #[error("ERR non scaling filter is full")]
-    NonScalingFull,
-    #[error("ERR the filter cannot grow to {items} items: its error rate is too small")]
-    ScaleBeyondRate { items: u64 },
-    #[error("ERR the filter cannot grow to {items} items within coua.key-memory-limit")]
-    ScaleBeyondMemory { items: u64 },
-    #[error("Invalid information value")]
-    InformationValue,
     #[error("ERR {0}")]
     Impossible(String),
     #[error("ERR a note needs a name")]
@@ -123,16 +99,6 @@ fn code_of(option: &str) -> &'static str {
 }
 
 impl CommandError {
-    /// The text of BF.INSERT for this error, which differs from that of BF.RESERVE.
-    pub(crate) fn in_words_of_insert(self) -> Self {
-        match self {
-            Self::BloomRate => Self::BadErrorRate,
-            Self::BloomCapacity => Self::BadCapacity,
-            Self::BloomExpansion => Self::BadExpansion,
-            other => other,
-        }
-    }
-
     /// A refused insert, in RedisBloom's words.
     pub(crate) fn of_insert(error: &InsertError) -> Self {
         match error {

@@ -1,19 +1,9 @@
-//! Checks of values for fuzz targets, without a server.
+//! Checks of values for fuzz targets and tests, without a server.
 
-use crate::bloom::{Bloom, BloomRequest};
-use crate::cuckoo::{Copies, Cuckoo, CuckooRequest};
+use crate::cuckoo::{self, Copies, CuckooRequest, Defaults, NativeCuckoo};
 use crate::redisbloom::Limits;
 use crate::server::ValueType as _;
-use crate::value::{self, Defaults, FilterKind, Value};
-
-/// The two kinds of filters.
-#[derive(Clone, Copy)]
-pub enum Kind {
-    /// CF.*
-    Cuckoo,
-    /// BF.*
-    Bloom,
-}
+use crate::value::Value;
 
 /// How the bytes of a value arrive.
 #[derive(Clone, Copy)]
@@ -26,62 +16,36 @@ pub enum Arrival {
 
 /// Reads a value, if the bytes are one, and checks that it survives every operation, and that its own
 /// bytes can be read back.
-pub fn check_value(kind: Kind, bytes: &[u8], arrival: Arrival, limits: &Limits) {
-    match kind {
-        Kind::Cuckoo => {
-            if let Some(value) = arrived::<Cuckoo>(bytes, arrival, limits) {
-                use_cuckoo(value, limits);
-            }
-        }
-        Kind::Bloom => {
-            if let Some(value) = arrived::<Bloom>(bytes, arrival, limits) {
-                use_bloom(value, limits);
-            }
-        }
+pub fn check_value(bytes: &[u8], arrival: Arrival, limits: &Limits) {
+    if let Some(value) = arrived(bytes, arrival, limits) {
+        use_value(value, limits);
     }
 }
 
 /// The checksum of images.
 pub fn checksum(bytes: &[u8]) -> u64 {
-    value::checksum(bytes)
+    cuckoo::checksum(bytes)
 }
 
 /// The bytes of a filled filter that was reserved with these words.
-pub fn image_of(kind: Kind, words: &[&[u8]]) -> Vec<u8> {
-    let (items, copies) = (items(), [b"copy".as_slice(); 20]);
-    match kind {
-        Kind::Cuckoo => {
-            let mut native =
-                built::<Cuckoo>(&CuckooRequest::of_reserve(words).expect("sound words"));
-            native.insert(&slices(&items), Copies::Add, None);
-            native.insert(&copies, Copies::Add, None);
-            written(&Value::<Cuckoo>::Native(native))
-        }
-        Kind::Bloom => {
-            let mut native = built::<Bloom>(&BloomRequest::of_reserve(words).expect("sound words"));
-            native.insert(&slices(&items), None);
-            written(&Value::<Bloom>::Native(native))
-        }
-    }
-}
-
-fn built<K: FilterKind>(request: &K::Request) -> K::Native {
-    K::build(request, [7; 16], Defaults::BuiltIn, None).expect("memory").0
+pub fn image_of(words: &[&[u8]]) -> Vec<u8> {
+    let request = CuckooRequest::of_reserve(words).expect("sound words");
+    let spec = request.complete_with([7; 16], Defaults::BuiltIn).expect("sound words");
+    let mut native = NativeCuckoo::of(spec).expect("memory");
+    native.insert(&items(), Copies::Add, None);
+    native.insert(&[b"copy"; 20], Copies::Add, None);
+    written(&Value::Native(native))
 }
 
 fn items() -> Vec<[u8; 1]> {
     (0..60).map(|item| [item]).collect()
 }
 
-fn slices(items: &[[u8; 1]]) -> Vec<&[u8]> {
-    items.iter().map(|item| &item[..]).collect()
-}
-
-fn arrived<K: FilterKind>(bytes: &[u8], arrival: Arrival, limits: &Limits) -> Option<Value<K>> {
+fn arrived(bytes: &[u8], arrival: Arrival, limits: &Limits) -> Option<Value> {
     let Arrival::Chunks(length) = arrival else { return Value::read(&mut &bytes[..], limits).ok() };
     let limit = Some(limits.bytes);
     let mut end = 0;
-    let mut value: Option<Value<K>> = None;
+    let mut value: Option<Value> = None;
     for chunk in bytes.chunks(length) {
         // Positions as in a dump, from 1 on; an oversized chunk comes first, as from an attacker.
         end += i64::try_from(chunk.len()).expect("a short chunk");
@@ -95,16 +59,16 @@ fn arrived<K: FilterKind>(bytes: &[u8], arrival: Arrival, limits: &Limits) -> Op
     value
 }
 
-fn written<K: FilterKind>(value: &Value<K>) -> Vec<u8> {
+fn written(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     value.write(&mut bytes).expect("memory takes every byte");
     bytes
 }
 
 /// Checks that copies, streams and chunks of a value are equal to it.
-fn check_copies<K: FilterKind>(value: &Value<K>, limits: &Limits) {
+fn check_copies(value: &Value, limits: &Limits) {
     let bytes = written(value);
-    let again = Value::<K>::read(&mut &bytes[..], limits);
+    let again = Value::read(&mut &bytes[..], limits);
     assert!(written(&again.expect("what was written can be read")) == bytes);
     let copy = value.copy().expect("memory for a small filter");
     assert!(written(&copy) == bytes);
@@ -119,10 +83,10 @@ fn check_copies<K: FilterKind>(value: &Value<K>, limits: &Limits) {
     }
 }
 
-fn use_cuckoo(mut value: Value<Cuckoo>, limits: &Limits) {
+fn use_value(mut value: Value, limits: &Limits) {
     check_copies(&value, limits);
     let items = items();
-    let items = slices(&items);
+    let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
     for copies in [Copies::Add, Copies::Keep] {
         let _answer = value.insert(&items, copies, Some(limits.bytes), || *limits);
     }
@@ -131,14 +95,5 @@ fn use_cuckoo(mut value: Value<Cuckoo>, limits: &Limits) {
         assert_eq!(removed.len(), items.len());
     }
     let _answer = value.compact(None);
-    check_copies(&value, limits);
-}
-
-fn use_bloom(mut value: Value<Bloom>, limits: &Limits) {
-    check_copies(&value, limits);
-    let items = items();
-    let items = slices(&items);
-    let _answer = value.insert(&items, (), Some(limits.bytes), || *limits);
-    let _answer = (value.contains(b"copy"), value.contains_all(&items));
     check_copies(&value, limits);
 }

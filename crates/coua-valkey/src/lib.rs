@@ -1,10 +1,9 @@
-//! Cuckoo and Bloom filters as a module for Valkey and Redis.
+//! Cuckoo filters as a module for Valkey and Redis.
 //!
-//! A command passes each module once: `server` (the C interface) -> `cuckoo::cf_commands` or
-//! `bloom::bf_commands` (words to a checked request, and to a reply) -> the `value` of the key ->
-//! the library. `docs/valkey.md` describes the commands; `tests/texts.txt` lists all texts.
+//! A command passes each module once: `server` (the C interface) -> `commands` (words to a checked
+//! request, and to a reply) -> the `value` of the key -> `cuckoo` -> the library. `docs/valkey.md` describes the commands; `tests/texts.txt` lists all texts.
 
-mod bloom;
+mod commands;
 mod cuckoo;
 mod error;
 #[doc(hidden)]
@@ -19,14 +18,17 @@ mod value;
 
 use std::ffi::{CStr, c_int, c_void};
 
-use server::{ModuleSpec, ValueType as _};
+use server::{ModuleSpec, TypeEntry, ValueType as _};
+use value::Value;
 
 static SPEC: ModuleSpec = ModuleSpec {
     name: c"coua",
     // major * 10,000 + minor * 100 + patch
     version: 100,
-    families: &[cuckoo::FAMILY, bloom::FAMILY],
-    configuration: &settings::CONFIGURATION,
+    category: c"cuckoo",
+    value_type: TypeEntry::of::<Value>(),
+    commands: commands::COMMANDS,
+    settings: settings::ALL,
     info,
 };
 
@@ -48,11 +50,9 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 
 fn info() -> Vec<(&'static CStr, u64)> {
     vec![
-        (c"cuckoo_filters", cuckoo::CuckooValue::slot().values()),
-        (c"bloom_filters", bloom::BloomValue::slot().values()),
-        (c"cuckoo_bytes", cuckoo::CuckooValue::slot().bytes()),
-        (c"bloom_bytes", bloom::BloomValue::slot().bytes()),
-        (c"mapped_bytes", value::MemoryCharge::total()),
+        (c"cuckoo_filters", Value::slot().values()),
+        (c"cuckoo_bytes", Value::slot().bytes()),
+        (c"mapped_bytes", cuckoo::MemoryCharge::total()),
         (c"items_inserted", settings::INSERTED.value()),
         (c"items_removed", settings::REMOVED.value()),
         (c"items_refused", settings::REFUSED.value()),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::redisbloom::Limits;
-use crate::server::{Call, Configuration, RateSetting, Setting, Unit};
+use crate::server::{Call, Setting, Unit};
 
 /// The largest capacity of a new filter: 2^30 items. It may grow further.
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
@@ -27,35 +27,16 @@ pub(crate) static CF_MAX_EXPANSIONS: Setting =
 /// Bytes of memory that a key may take; 0 = no limit.
 pub(crate) static KEY_MEMORY_LIMIT: Setting =
     Setting::new(c"key-memory-limit", Unit::Bytes, 0, 0..=i64::MAX);
-/// Default capacity of a Bloom filter.
-pub(crate) static BF_INITIAL_SIZE: Setting =
-    Setting::new(c"bf-initial-size", Unit::Number, 100, 1..=MOST_CAPACITY);
-/// Default EXPANSION of a Bloom filter; 0 = it does not grow.
-pub(crate) static BF_EXPANSION_FACTOR: Setting =
-    Setting::new(c"bf-expansion-factor", Unit::Number, 2, 0..=32_768);
-/// Default false-positive rate of a Bloom filter.
-pub(crate) static BF_ERROR_RATE: RateSetting = RateSetting::new(c"bf-error-rate", 0.01, c"0.01");
 
 /// All of them.
-pub(crate) static CONFIGURATION: Configuration = Configuration {
-    numbers: &[
-        &CF_INITIAL_SIZE,
-        &CF_BUCKET_SIZE,
-        &CF_MAX_ITERATIONS,
-        &CF_EXPANSION_FACTOR,
-        &CF_MAX_EXPANSIONS,
-        &KEY_MEMORY_LIMIT,
-        &BF_INITIAL_SIZE,
-        &BF_EXPANSION_FACTOR,
-    ],
-    rates: &[&BF_ERROR_RATE],
-    // The arguments of RedisBloom.
-    other_names: &[
-        ("ERROR_RATE", c"bf-error-rate"),
-        ("INITIAL_SIZE", c"bf-initial-size"),
-        ("CF_MAX_EXPANSIONS", c"cf-max-expansions"),
-    ],
-};
+pub(crate) const ALL: &[&Setting] = &[
+    &CF_INITIAL_SIZE,
+    &CF_BUCKET_SIZE,
+    &CF_MAX_ITERATIONS,
+    &CF_EXPANSION_FACTOR,
+    &CF_MAX_EXPANSIONS,
+    &KEY_MEMORY_LIMIT,
+];
 
 /// The limit of memory per key, if there is one.
 pub(crate) fn key_memory_limit() -> Option<u64> {

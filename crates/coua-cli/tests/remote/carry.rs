@@ -238,7 +238,6 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     let mut client = server.client();
     client.good("CF.ADD seen a");
     client.good("SET text a");
-    client.good("BF.ADD bloom a");
     let at = |name: &str| address(&server, name);
     let [file, key] = ["new.coua", "key"].map(|name| folder.join(name));
     let there = folder.file("there", "text");
@@ -251,7 +250,6 @@ fn what_cannot_be_pulled_is_refused(kind: Kind) {
     assert_eq!(folder.read("there"), b"text");
     refused("none", &file, &key, "no such filter");
     refused("text", &file, &key, "WRONGTYPE");
-    refused("bloom", &file, &key, "WRONGTYPE");
     refused("seen", &file, &there, "is not a hash key");
     refused("seen", &file, &file, "is also the secret key file");
     assert!(!fs::exists(&key).unwrap(), "a key without its filter is of no use");

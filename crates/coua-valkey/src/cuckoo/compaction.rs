@@ -28,13 +28,13 @@ pub(crate) struct CompactionPosition {
 
 impl CompactionPosition {
     /// Parses two words of a command.
-    pub(super) fn of(words: [&[u8]; 2]) -> Option<Self> {
+    pub(crate) fn of(words: [&[u8]; 2]) -> Option<Self> {
         let [part, from] = words.map(|word| integer(word).map(i64::cast_unsigned));
         Some(Self { part: part?, from: from? })
     }
 
     /// Formats them as words of a command.
-    pub(super) fn arguments(self) -> [String; 2] {
+    pub(crate) fn arguments(self) -> [String; 2] {
         [self.part, self.from].map(|number| number.cast_signed().to_string())
     }
 }

@@ -28,7 +28,7 @@
 use std::io::{self, Read, Write};
 
 use coua::window::{AgeFrom, Generations};
-use coua::{CuckooFilter, HashAlgorithm, Load};
+use coua::{CuckooFilter, HashAlgorithm, KeyHasher, Load};
 
 use super::cuckoo_request::{CuckooSpec, Hints, Precision};
 use super::hash_list::{self, HashList};
@@ -36,9 +36,22 @@ use super::native_cuckoo::{Form, NativeCuckoo};
 use super::notes::{self, Notes};
 use super::sorted_hashes::SortedHashes;
 use crate::error::RdbError;
-use crate::value::{
-    FRONT, FilterImage, MAGIC, MOST_PARTS, PART, SIPHASH_1_3, XXH3, checksum, u32_at, u64_at,
-};
+
+/// An upper bound of the bytes by which an image may exceed its filter's memory: in a cuckoo filter
+/// the bytes before the first segment (docs/format.md, sections 1 and 2) exceed the segments' own by less than 1 kB.
+pub(crate) const FRONT: u64 = 16 << 10;
+/// The same for each generation: its row of the part table.
+pub(crate) const PART: u64 = 64;
+/// Generations of a filter, and its template.
+pub(crate) const MOST_PARTS: u64 = 1002;
+
+/// The first bytes of every image.
+const MAGIC: [u8; 8] = *b"CouaKey1";
+
+/// The hash of all filters that are created here.
+const SIPHASH_1_3: u32 = 2;
+/// The hash of filters without a secret, which come from files.
+const XXH3: u32 = 1;
 
 /// Bytes before the notes and the filter.
 const HEAD: usize = 64;
@@ -56,8 +69,9 @@ const LIST_FRONT: usize = 16;
 /// A checksum.
 const SUM: usize = 8;
 
-impl FilterImage for NativeCuckoo {
-    fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
+impl NativeCuckoo {
+    /// Writes the complete image without the first `start` bytes. Returns `InvalidInput` if it is shorter.
+    pub(crate) fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
         let mut front = Head::of(self)?.encode();
         let notes = self.notes().bytes();
         if !notes.is_empty() {
@@ -82,7 +96,13 @@ impl FilterImage for NativeCuckoo {
         }
     }
 
-    fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, RdbError> {
+    /// Writes the image.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_from(0, out)
+    }
+
+    /// Reads an image whose magic was already read. Memory grows with the bytes that arrive.
+    pub(crate) fn read(magic: [u8; 8], input: &mut dyn Read) -> Result<Self, RdbError> {
         let mut bytes = [0; HEAD];
         bytes[..8].copy_from_slice(&magic);
         input.read_exact(&mut bytes[8..])?;
@@ -91,7 +111,8 @@ impl FilterImage for NativeCuckoo {
         Ok(read_filter(&head, input)?.with_notes(notes))
     }
 
-    fn image_length(begun: &[u8]) -> Option<u64> {
+    /// The length of the whole image, if enough of its beginning is available.
+    pub(crate) fn image_length(begun: &[u8]) -> Option<u64> {
         let behind = begun.get(front_of(begun)..)?;
         let length = if u32_at(begun, 8) == LIST {
             let front = ListFront::decode(behind.get(..LIST_FRONT)?).ok()?;
@@ -102,15 +123,23 @@ impl FilterImage for NativeCuckoo {
         Some(length.saturating_add(front_of(begun) as u64))
     }
 
-    fn front(begun: &[u8]) -> u64 {
+    /// Bytes by which the image that begins with these bytes may exceed its filter's memory.
+    pub(crate) fn front(begun: &[u8]) -> u64 {
         let is_windowed = u32_at(begun, 8) == WINDOWED;
         let parts = u64::from(u32_at(begun, front_of(begun) + PARTS_AT));
         FRONT + PART * if is_windowed { parts.min(MOST_PARTS) } else { 0 }
     }
 
-    fn is_begun(bytes: &[u8]) -> bool {
+    /// Whether these bytes begin an image.
+    pub(crate) fn is_begun(bytes: &[u8]) -> bool {
         bytes.first_chunk().is_some_and(|head| Head::decode(head).is_ok())
     }
+}
+
+/// Whether these bytes look like the beginning of an image, even if some are damaged.
+pub(crate) fn begins_image(bytes: &[u8]) -> bool {
+    let alike = bytes.iter().zip(MAGIC).filter(|&(&found, expected)| found == expected);
+    alike.count() * 2 > MAGIC.len()
 }
 
 /// Where the filter begins, from the part of the head that has arrived.
@@ -301,6 +330,22 @@ fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
     let hashes = SortedHashes::from_words(front.bits, front.len, words);
     HashList::new(&spec, hashes.ok_or(RdbError::Field("list of hashes"))?)
         .map_err(|_| RdbError::Io(io::ErrorKind::OutOfMemory.into()))
+}
+
+/// XXH3-64 with seed 0.
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
+    KeyHasher::xxh3(0).hash(bytes).to_u64()
+}
+
+/// The number at an offset, little endian; 0 if the bytes are too short.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    field.map_or(0, |field| u32::from_le_bytes(*field))
+}
+
+/// The number at an offset, little endian.
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options, Range, integer, once, real};
 use crate::settings;
-use crate::value::Defaults;
 
 /// Different fingerprints in RedisBloom. With b slots in a bucket its false-positive rate is 2 b load / 255, and
 /// its load at the requested capacity is between 1/2 and 1, because it rounds up to a power of two: so b / 255
@@ -29,6 +28,15 @@ const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
 const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]" };
 const EXPANSION: Range = Range { least: 0, most: 32_768, shown: "[0, 32768]" };
 const HASH_BITS: Range = Range { least: 8, most: 64, shown: "[8, 64]" };
+
+/// The source of defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defaults {
+    /// The settings of this server.
+    Settings,
+    /// The built-in defaults. A primary does not replicate options that equal them.
+    BuiltIn,
+}
 
 /// The options of a command.
 #[derive(Debug, Default, PartialEq)]
@@ -95,7 +103,7 @@ impl CuckooRequest {
     }
 
     /// Completes the options with these defaults.
-    pub(super) fn complete_with(
+    pub(crate) fn complete_with(
         &self,
         random: [u8; 16],
         defaults: Defaults,
@@ -341,9 +349,9 @@ fn milliseconds(word: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cuckoo::Outcome;
     use crate::cuckoo::native_cuckoo::NativeCuckoo;
     use crate::cuckoo::table::Copies;
-    use crate::value::{NativeFilter as _, Outcome};
 
     const SEED: [u8; 16] = *b"sixteen letters!";
 

@@ -6,11 +6,11 @@
 
 use coua::{CuckooFilter, KeyHash, KeyHasher};
 
+use super::changes::first_change;
 use super::cuckoo_request::{CuckooSpec, Hints, Precision, SMALL};
 use super::sorted_hashes::SortedHashes;
 use super::table::{Copies, Figures};
 use crate::error::CommandError;
-use crate::value::first_change;
 
 /// The most hashes in a list. Adding one more takes about as long as a command.
 pub(super) const MOST: usize = SMALL as usize;

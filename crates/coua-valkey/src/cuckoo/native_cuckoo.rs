@@ -10,11 +10,11 @@ use super::compaction::{Compaction, CompactionPosition};
 use super::cuckoo_request::{CuckooSpec, Hints};
 use super::hash_list::{HashList, ListFull};
 use super::notes::Notes;
+use super::outcome::{Outcome, Outcomes};
 use super::table::{Copies, Figures, Table, VALUE_BYTES};
 use super::windowed::{WindowedFilter, milliseconds};
 use crate::error::CommandError;
 use crate::server::block_bytes;
-use crate::value::{NativeFilter, Outcome, Outcomes};
 
 /// A filter of this module.
 pub(crate) struct NativeCuckoo {
@@ -67,12 +67,12 @@ impl NativeCuckoo {
         Self { notes, ..self }
     }
 
-    pub(super) fn notes(&self) -> &Notes {
+    pub(crate) fn notes(&self) -> &Notes {
         &self.notes
     }
 
     /// Sets a note, or removes it if the value is empty, within a limit of memory. Returns whether anything changed.
-    pub(super) fn set_note(
+    pub(crate) fn set_note(
         &mut self,
         name: &[u8],
         value: &[u8],
@@ -328,12 +328,14 @@ impl NativeCuckoo {
             Form::Windowed(windowed) => windowed.figures(),
         }
     }
-}
 
-impl NativeFilter for NativeCuckoo {
-    type Copies = Copies;
-
-    fn insert_item(&mut self, item: &[u8], copies: Copies, limit: Option<u64>) -> Outcome {
+    /// Inserts an item, and returns the outcome.
+    pub(crate) fn insert_item(
+        &mut self,
+        item: &[u8],
+        copies: Copies,
+        limit: Option<u64>,
+    ) -> Outcome {
         let hash = self.hasher().hash(item);
         let outcome = self.insert_hash(hash, copies, limit);
         if outcome.is_in() {
@@ -342,11 +344,8 @@ impl NativeFilter for NativeCuckoo {
         outcome
     }
 
-    fn insert_items(&mut self, items: &[&[u8]], copies: Copies, limit: Option<u64>) -> Outcomes {
-        self.insert(items, copies, limit)
-    }
-
-    fn len(&self) -> u64 {
+    /// The number of items, including copies.
+    pub(crate) fn len(&self) -> u64 {
         match &self.form {
             Form::List(list) => list.len() as u64,
             Form::Table(table) => table.filter.len(),
@@ -354,7 +353,8 @@ impl NativeFilter for NativeCuckoo {
         }
     }
 
-    fn contains(&self, item: &[u8]) -> bool {
+    /// Whether the item seems to be present.
+    pub(crate) fn contains(&self, item: &[u8]) -> bool {
         match &self.form {
             Form::List(list) => list.count(item) > 0,
             Form::Table(table) => table.filter.contains(item),
@@ -362,7 +362,8 @@ impl NativeFilter for NativeCuckoo {
         }
     }
 
-    fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
+    /// Which items seem to be present.
+    pub(crate) fn contains_all(&self, items: &[&[u8]]) -> Vec<bool> {
         match &self.form {
             Form::List(_) => items.iter().map(|item| self.contains(item)).collect(),
             Form::Table(table) => table.filter.contains_batch(items),
@@ -370,7 +371,8 @@ impl NativeFilter for NativeCuckoo {
         }
     }
 
-    fn changes(&self) -> u64 {
+    /// A number that differs after every change.
+    pub(crate) fn changes(&self) -> u64 {
         u64::from(match &self.form {
             Form::List(list) => list.changes,
             Form::Table(table) => table.changes,
@@ -378,7 +380,8 @@ impl NativeFilter for NativeCuckoo {
         })
     }
 
-    fn memory_bytes(&self) -> u64 {
+    /// Bytes of memory, the same in a copy.
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let filter = match &self.form {
             Form::List(list) => VALUE_BYTES + list.list_bytes(),
             Form::Table(table) => table.memory_bytes(),
@@ -387,7 +390,8 @@ impl NativeFilter for NativeCuckoo {
         filter + self.notes.memory_bytes()
     }
 
-    fn allocated_bytes(&self) -> u64 {
+    /// Bytes allocated for them, without the value itself.
+    pub(crate) fn allocated_bytes(&self) -> u64 {
         let filter = match &self.form {
             Form::List(list) => block_bytes(list.list_bytes()),
             Form::Table(table) => table.allocated_bytes(),
@@ -396,7 +400,8 @@ impl NativeFilter for NativeCuckoo {
         filter + self.notes.memory_bytes()
     }
 
-    fn pieces(&self) -> usize {
+    /// The number of its pieces of memory.
+    pub(crate) fn pieces(&self) -> usize {
         match &self.form {
             Form::List(_) => 1,
             Form::Table(table) => table.filter.segments(),
@@ -404,7 +409,8 @@ impl NativeFilter for NativeCuckoo {
         }
     }
 
-    fn try_clone(&self) -> Result<Self, CommandError> {
+    /// Copies the filter.
+    pub(crate) fn try_clone(&self) -> Result<Self, CommandError> {
         let form = match &self.form {
             Form::List(list) => Form::List(list.copy()),
             Form::Table(table) => Form::Table(table.try_clone()?),

@@ -11,7 +11,7 @@ const LENGTHS: usize = 4;
 /// The notes as in an image, in the order in which they were set. Few filters have any, so this is one pointer.
 #[derive(Clone, Default)]
 #[expect(clippy::box_collection, reason = "a vector has three words")]
-pub(super) struct Notes(Option<Box<Vec<u8>>>);
+pub(crate) struct Notes(Option<Box<Vec<u8>>>);
 
 impl Notes {
     /// Decodes notes; `None` if the bytes are not valid.
@@ -40,7 +40,7 @@ impl Notes {
     }
 
     /// Names and values.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = self.bytes();
         std::iter::from_fn(move || {
             let (name, value, behind) = split(rest)?;
@@ -50,7 +50,7 @@ impl Notes {
     }
 
     /// The value of this name.
-    pub(super) fn get(&self, wanted: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn get(&self, wanted: &[u8]) -> Option<&[u8]> {
         self.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 

@@ -4,8 +4,8 @@
 use super::compaction::CompactionPosition;
 use super::native_cuckoo::NativeCuckoo;
 use super::table::Copies;
+use crate::cuckoo::Outcome;
 use crate::cuckoo::cuckoo_request::CuckooRequest;
-use crate::value::{FilterImage as _, NativeFilter as _, Outcome};
 use coua_dev::random::Random;
 
 fn image(native: &NativeCuckoo) -> Vec<u8> {

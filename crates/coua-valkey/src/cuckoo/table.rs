@@ -6,11 +6,13 @@ use std::mem::size_of;
 use coua::window::{Generations, Window};
 use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError};
 
+use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickly_rebuilt};
 use super::cuckoo_request::Hints;
+use super::memory::MemoryCharge;
+use super::outcome::{Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
-use crate::value::{MemoryCharge, Outcome, Outcomes, first_change};
 
 /// Which items an insert adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

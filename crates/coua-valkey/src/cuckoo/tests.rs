@@ -7,9 +7,9 @@ use coua::KeyHasher;
 use super::compaction::CompactionPosition;
 use super::native_cuckoo::NativeCuckoo;
 use super::table::Copies;
+use crate::cuckoo::Outcome;
 use crate::cuckoo::cuckoo_request::CuckooRequest;
 use crate::error::CommandError;
-use crate::value::{FilterImage as _, NativeFilter as _, Outcome};
 
 fn filter(words: &[&[u8]]) -> NativeCuckoo {
     NativeCuckoo::of(CuckooRequest::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()

@@ -11,12 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use coua::window::{Change, ChangeLog, Clock, Generation, Generations, When, Window};
 use coua::{CuckooFilter, Full, Insertion, KeyHash, KeyHasher, MergeError};
 
+use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact};
 use super::cuckoo_request::Hints;
+use super::memory::{MemoryCharge, release};
 use super::table::{Copies, Figures, Inserts, LimitedFilter, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;
 use crate::server::block_bytes;
-use crate::value::{MemoryCharge, first_change, release};
 
 /// A filter of the library with a window.
 pub(super) struct WindowedFilter {

@@ -7,14 +7,12 @@ use thiserror::Error;
 pub enum LoadError {
     /// An unknown encoding.
     #[error(
-        "unknown encoding {found} of a RedisBloom filter (expected {oldest} to {newest}); dump it with a version that \
-         writes one of these"
+        "unknown encoding {found} of a RedisBloom filter (expected at most {newest}); dump it with a version that writes \
+         one of these"
     )]
     Encoding {
         /// The encoding of the dump.
         found: u32,
-        /// The oldest one that is read.
-        oldest: u32,
         /// The newest one that is read.
         newest: u32,
     },
@@ -35,16 +33,6 @@ pub enum LoadError {
         name: &'static str,
         /// The number.
         found: u64,
-        /// What it must be.
-        expected: &'static str,
-    },
-    /// A fraction that no RedisBloom filter has.
-    #[error("{name} is {found}, expected {expected}; dump it again")]
-    Fraction {
-        /// Its name.
-        name: &'static str,
-        /// The number.
-        found: f64,
         /// What it must be.
         expected: &'static str,
     },

@@ -1,21 +1,19 @@
-//! RedisBloom's cuckoo filter and Bloom filter.
+//! RedisBloom's cuckoo filter.
 //!
-//! They hold 8-bit fingerprints, or bits, but not the hashes. So they cannot be converted to Coua's
-//! filters, and keep their own layout: they give the same answers as before. `docs/peer-formats.md` is
-//! the normative description of the layouts, and of how far RedisBloom's behavior is reproduced.
+//! It holds 8-bit fingerprints, but not the hashes. So it cannot be converted to one of Coua's
+//! filters, and keeps its own layout: it gives the same answers as before. `docs/peer-formats.md` is
+//! the normative description of the layout, and of how far RedisBloom's behavior is reproduced.
 //!
 //! The facts were learned by reading RedisBloom's sources and tests
 //! (github.com/RedisBloom/RedisBloom), and checked against chunks and dumps of a running RedisBloom
 //! 2.8.2. None of its code is used.
 //!
-//! Nothing here knows the server: `Source` and `Sink` are its dumps, `Chunk` a piece of `SCANDUMP`.
+//! Nothing here knows the server: `Source` is its dump, `Chunk` a piece of `SCANDUMP`.
 //! All input is untrusted, and every size is checked before memory is allocated.
 
-mod bloom_link;
 mod bytes;
 mod errors;
 mod murmur;
-mod peer_bloom;
 mod peer_cuckoo;
 mod stored;
 mod sub_filter;
@@ -23,8 +21,5 @@ mod sub_filter;
 mod tests;
 
 pub use errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge, Unreadable};
-pub use peer_bloom::{BloomPart, PeerBloom};
 pub use peer_cuckoo::{CompactionStep, PeerCuckoo, SlotPosition};
-#[cfg(any(test, feature = "fuzz"))]
-pub use stored::Sink;
-pub use stored::{CHUNK_BYTES, Chunk, ChunkError, PeerFilter, Source};
+pub use stored::{Chunk, ChunkError, Source};

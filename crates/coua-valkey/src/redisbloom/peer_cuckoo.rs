@@ -5,31 +5,28 @@
 //! relocated; if that fails, a table is added. The same inserts lead to the same bytes as in the
 //! peer.
 
-use std::ops::Range;
-
-use super::bytes::{Fields, collected, copied, reserve, zeroed};
+use super::bytes::{collected, reserve, zeroed};
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
-use super::stored::{PeerFilter, Source, read_narrow};
-use super::sub_filter::{DEFAULT_SEED, FINGERPRINTS, Place, Shape, Size, SubFilter};
+use super::sub_filter::{FINGERPRINTS, Place, Shape, Size, SubFilter};
 
 /// The peer numbers its sub-filters with 16 bits.
 const MAX_SUB_FILTERS: u32 = 0xffff;
 /// A cuckoo filter in the layout of RedisBloom (`MBbloomCF`).
 #[derive(Debug)]
 pub struct PeerCuckoo {
-    shape: Shape,
+    pub(super) shape: Shape,
     /// As in its dump, plus changes, but never more than the slots: a dump with more would be
     /// refused.
     items: u64,
-    deletes: u64,
+    pub(super) deletes: u64,
     /// At least one, from the oldest to the newest.
-    sub_filters: Vec<SubFilter>,
+    pub(super) sub_filters: Vec<SubFilter>,
 }
 
 impl PeerCuckoo {
     /// Builds a filter whose slots come from `array`. All sizes are checked before
     /// its first call.
-    fn build(
+    pub(super) fn build(
         shape: Shape,
         sub_filters: u64,
         limits: &Limits,
@@ -63,6 +60,12 @@ impl PeerCuckoo {
             return Ok(false);
         }
         self.insert_place(place, limits).map(|()| true)
+    }
+
+    /// Whether the item may be present.
+    pub fn contains(&self, item: &[u8]) -> bool {
+        let place = self.shape.place(item);
+        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
     }
 
     /// Counts the copies of the item, including other items with its fingerprint.
@@ -150,13 +153,18 @@ fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, 
 impl PeerCuckoo {
     /// The filter with the counts of its dump. Its slots may arrive later, or never, so the only check is
     /// that the items fit.
-    fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
+    pub(super) fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
         number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
         Ok(Self { items, deletes, ..self })
     }
 }
 
 impl PeerCuckoo {
+    /// The number of items: that of its dump, plus later changes.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
     /// Items removed since the last compaction.
     pub fn deletes(&self) -> u64 {
         self.deletes
@@ -216,6 +224,26 @@ impl PeerCuckoo {
             self.slots() as f64 * FINGERPRINTS / (2.0 * f64::from(self.shape.bucket_size))
         };
         cells.log2()
+    }
+
+    /// The slots of each sub-filter, from the oldest to the newest.
+    pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.sub_filters.iter().map(SubFilter::slots)
+    }
+
+    /// Bytes of memory it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        let list = self.sub_filters.capacity() * size_of::<SubFilter>();
+        self.slots() + (size_of::<Self>() + list) as u64
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let sub_filters = collected(self.sub_filters.iter().map(SubFilter::try_clone))?;
+        Ok(Self { sub_filters, ..*self })
     }
 
     /// The `Size` that the peer reports for such a filter.
@@ -355,153 +383,6 @@ impl PeerCuckoo {
     }
 }
 
-const HEADER_BYTES: usize = 38;
-/// The header of a filter with a seed ends with the seed.
-const SEEDED_HEADER_BYTES: usize = HEADER_BYTES + 8;
-/// Set in the number of sub-filters if a seed follows.
-const HAS_SEED: u64 = 1 << 63;
-
-impl PeerFilter for PeerCuckoo {
-    fn read(source: &mut impl Source, encoding: u32, limits: &Limits) -> Result<Self, LoadError> {
-        Self::of_dump(source, encoding, limits)
-    }
-
-    fn over(
-        header: &[u8],
-        limits: &Limits,
-        mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
-    ) -> Result<Self, LoadError> {
-        let mut fields = Fields(header);
-        let (items, buckets, deletes) = (fields.u64(), fields.u64(), fields.u64());
-        let sub_filters = fields.u64();
-        let has_seed = sub_filters & HAS_SEED != 0;
-        let expected = if has_seed { SEEDED_HEADER_BYTES } else { HEADER_BYTES };
-        if header.len() != expected {
-            let (found, expected) = (header.len() as u64, expected as u64);
-            return Err(LoadError::Length { what: "the header", found, expected });
-        }
-        let shape = Shape {
-            buckets,
-            bucket_size: fields.u16(),
-            max_iterations: fields.u16(),
-            expansion: fields.u16(),
-            seed: if has_seed { fields.u64() } else { DEFAULT_SEED },
-        };
-        let sub_filters = sub_filters & !HAS_SEED;
-        let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
-        filter.with_counts(items, deletes)
-    }
-
-    fn contains(&self, item: &[u8]) -> bool {
-        let place = self.shape.place(item);
-        self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place))
-    }
-
-    fn items(&self) -> u64 {
-        self.items
-    }
-
-    fn header(&self) -> Vec<u8> {
-        let shape = &self.shape;
-        let has_seed = shape.seed != DEFAULT_SEED;
-        let sub_filters = u64::from(self.sub_filters()) | if has_seed { HAS_SEED } else { 0 };
-        let mut header = Vec::with_capacity(SEEDED_HEADER_BYTES);
-        for field in [self.items(), shape.buckets, self.deletes, sub_filters] {
-            header.extend_from_slice(&field.to_le_bytes());
-        }
-        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
-            header.extend_from_slice(&field.to_le_bytes());
-        }
-        if has_seed {
-            header.extend_from_slice(&shape.seed.to_le_bytes());
-        }
-        header
-    }
-
-    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.sub_filters.iter().map(SubFilter::slots)
-    }
-
-    fn put(&mut self, array: usize, range: Range<usize>, bytes: &[u8]) {
-        self.sub_filters[array].load(range, bytes);
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        let list = self.sub_filters.capacity() * size_of::<SubFilter>();
-        self.slots() + (size_of::<Self>() + list) as u64
-    }
-
-    fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let sub_filters = collected(self.sub_filters.iter().map(SubFilter::try_clone))?;
-        Ok(Self { sub_filters, ..*self })
-    }
-}
-
-/// The first encoding with parameters, which were fixed before.
-const WITH_PARAMETERS: u32 = 4;
-/// The first encoding with a seed, and the newest.
-const WITH_SEED: u32 = 5;
-/// The fixed parameters of older filters.
-const OLD_BUCKET_SIZE: u16 = 2;
-const OLD_MAX_ITERATIONS: u16 = 20;
-const OLD_EXPANSION: u16 = 1;
-/// The range of a parameter.
-const U16: &str = "at most 65535";
-
-impl PeerCuckoo {
-    /// [`PeerFilter::read`].
-    fn of_dump(
-        source: &mut impl Source,
-        encoding: u32,
-        limits: &Limits,
-    ) -> Result<Self, LoadError> {
-        if encoding > WITH_SEED {
-            return Err(LoadError::Encoding { found: encoding, oldest: 0, newest: WITH_SEED });
-        }
-        let has_parameters = encoding >= WITH_PARAMETERS;
-        let (sub_filters, buckets) = (source.read_u64()?, source.read_u64()?);
-        let items = source.read_u64()?;
-        let deletes = if has_parameters { source.read_u64()? } else { 0 };
-        let mut shape = Shape {
-            buckets,
-            bucket_size: OLD_BUCKET_SIZE,
-            max_iterations: OLD_MAX_ITERATIONS,
-            expansion: OLD_EXPANSION,
-            seed: DEFAULT_SEED,
-        };
-        if has_parameters {
-            shape.bucket_size = read_narrow(source, "bucket size", U16)?;
-            shape.max_iterations = read_narrow(source, "max iterations", U16)?;
-            shape.expansion = read_narrow(source, "expansion", U16)?;
-        }
-        let mut filter = Self::build(shape, sub_filters, limits, |size| {
-            if has_parameters {
-                check_buckets(source.read_u64()?, size)?;
-            }
-            read_slots(source, size)
-        })?;
-        if encoding >= WITH_SEED {
-            filter.shape.seed = source.read_u64()?;
-        }
-        filter.with_counts(items, deletes)
-    }
-}
-
-/// Sub-filters store their number of buckets, which must follow the rule, because a dump in chunks cannot store others.
-fn check_buckets(found: u64, size: Size) -> Result<(), LoadError> {
-    let name = "number of buckets of a sub-filter";
-    number(name, found, |n| n == size.buckets, "that of the one before, times the expansion")
-}
-
-fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError> {
-    let slots = source.read_bytes()?;
-    let found = slots.as_ref().len() as u64;
-    if found != size.bytes {
-        return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
-    }
-    Ok(copied(slots.as_ref())?)
-}
-
 /// Only for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzz"))]
 impl PeerCuckoo {
@@ -522,7 +403,7 @@ impl PeerCuckoo {
             bucket_size,
             max_iterations,
             expansion: rounded.unwrap_or(expansion),
-            seed: DEFAULT_SEED,
+            seed: super::sub_filter::DEFAULT_SEED,
         };
         Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
     }
@@ -533,30 +414,6 @@ impl PeerCuckoo {
         let mut next = self.compact_step(None).next;
         while next.is_some() {
             next = self.compact_step(next).next;
-        }
-    }
-
-    /// The encoding that `write` uses: 4, or 5 for a filter with a seed.
-    pub fn encoding(&self) -> u32 {
-        if self.shape.seed == DEFAULT_SEED { WITH_PARAMETERS } else { WITH_SEED }
-    }
-
-    /// Dumps the filter in its encoding.
-    pub fn write(&self, sink: &mut impl super::Sink) {
-        let shape = &self.shape;
-        for field in [u64::from(self.sub_filters()), shape.buckets, self.items(), self.deletes] {
-            sink.write_u64(field);
-        }
-        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
-            sink.write_u64(u64::from(field));
-        }
-        for sub_filter in &self.sub_filters {
-            let slots = sub_filter.slots();
-            sink.write_u64(slots.len() as u64 / u64::from(shape.bucket_size));
-            sink.write_bytes(slots);
-        }
-        if self.encoding() >= WITH_SEED {
-            sink.write_u64(shape.seed);
         }
     }
 }

@@ -1,75 +1,84 @@
-//! The common part of both kinds of filters: a header, and arrays of bytes.
+//! Stored filters: a header, and the slots of each sub-filter.
 //!
 //! `SCANDUMP` returns them in chunks; dump files have one stream: the length of the header, the header, and
-//! all arrays. Chunks have up to 16 MiB. A position is 1 + an offset into all arrays, concatenated. Each
-//! chunk comes with the position of its *end*, and no chunk extends over the end of an array.
+//! all slots. Chunks have up to 16 MiB. A position is 1 + an offset into the slots of all sub-filters. Each
+//! chunk comes with the position of its *end*, and no chunk extends over the end of a sub-filter.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
 use thiserror::Error;
 
-use super::bytes::zeroed;
-use super::errors::{Limits, LoadError, OutOfMemory, Unreadable};
+use super::bytes::{Fields, copied, zeroed};
+use super::errors::{Limits, LoadError, Unreadable, number};
+use super::peer_cuckoo::PeerCuckoo;
+use super::sub_filter::{DEFAULT_SEED, Shape, Size};
 
-/// The header of the longest chain of Bloom filters is below 64 KiB.
-const MAX_HEADER_BYTES: u32 = 1 << 16;
+const HEADER_BYTES: usize = 38;
+/// The header of a filter with a seed ends with the seed.
+const SEEDED_HEADER_BYTES: usize = HEADER_BYTES + 8;
+/// Set in the number of sub-filters if a seed follows.
+const HAS_SEED: u64 = 1 << 63;
 
-/// A filter of the peer.
-pub trait PeerFilter: Sized {
-    /// Reads a filter that was dumped in `encoding`.
-    ///
-    /// # Errors
-    /// An unknown encoding, an invalid dump, or too large a filter.
-    fn read(source: &mut impl Source, encoding: u32, limits: &Limits) -> Result<Self, LoadError>;
-
-    /// Creates a filter from its header, with arrays from `array`.
-    ///
-    /// # Errors
-    /// An invalid header, or too large a filter; and the errors of `array`.
+impl PeerCuckoo {
+    /// Creates a filter from its header, with slots from `array`.
     fn over(
         header: &[u8],
         limits: &Limits,
-        array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
-    ) -> Result<Self, LoadError>;
-
-    /// Whether the item may be present.
-    fn contains(&self, item: &[u8]) -> bool;
-
-    /// The number of items: that of its dump, plus later changes.
-    fn items(&self) -> u64;
-
-    /// The header, from which the same filter without contents can be created.
-    fn header(&self) -> Vec<u8>;
-
-    /// The arrays, from the oldest to the newest.
-    fn arrays(&self) -> impl Iterator<Item = &[u8]>;
-
-    /// Overwrites a part of an array.
-    fn put(&mut self, array: usize, range: Range<usize>, bytes: &[u8]);
-
-    /// Bytes of memory it takes.
-    fn memory_bytes(&self) -> u64;
-
-    /// A copy.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    fn try_clone(&self) -> Result<Self, OutOfMemory>;
+        mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<Self, LoadError> {
+        let mut fields = Fields(header);
+        let (items, buckets, deletes) = (fields.u64(), fields.u64(), fields.u64());
+        let sub_filters = fields.u64();
+        let has_seed = sub_filters & HAS_SEED != 0;
+        let expected = if has_seed { SEEDED_HEADER_BYTES } else { HEADER_BYTES };
+        if header.len() != expected {
+            let (found, expected) = (header.len() as u64, expected as u64);
+            return Err(LoadError::Length { what: "the header", found, expected });
+        }
+        let shape = Shape {
+            buckets,
+            bucket_size: fields.u16(),
+            max_iterations: fields.u16(),
+            expansion: fields.u16(),
+            seed: if has_seed { fields.u64() } else { DEFAULT_SEED },
+        };
+        let sub_filters = sub_filters & !HAS_SEED;
+        let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
+        filter.with_counts(items, deletes)
+    }
 
     /// Creates an empty filter from its header.
     ///
     /// # Errors
-    /// As those of [`over`](Self::over).
-    fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
+    /// An invalid header, or too large a filter.
+    pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
         Self::over(header, limits, |bytes| Ok(zeroed(bytes)?))
+    }
+
+    /// The header, from which the same filter without contents can be created.
+    pub fn header(&self) -> Vec<u8> {
+        let shape = &self.shape;
+        let has_seed = shape.seed != DEFAULT_SEED;
+        let sub_filters = u64::from(self.sub_filters()) | if has_seed { HAS_SEED } else { 0 };
+        let mut header = Vec::with_capacity(SEEDED_HEADER_BYTES);
+        for field in [self.items(), shape.buckets, self.deletes, sub_filters] {
+            header.extend_from_slice(&field.to_le_bytes());
+        }
+        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
+            header.extend_from_slice(&field.to_le_bytes());
+        }
+        if has_seed {
+            header.extend_from_slice(&shape.seed.to_le_bytes());
+        }
+        header
     }
 
     /// Reads a filter written by [`write_to`](Self::write_to).
     ///
     /// # Errors
     /// The stream ends early, is invalid, or the filter is too large.
-    fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
+    pub fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
         let header = read_header(&mut input)?;
         Self::over(&header, limits, |bytes| read_array(&mut input, bytes))
     }
@@ -78,7 +87,7 @@ pub trait PeerFilter: Sized {
     ///
     /// # Errors
     /// Those of `out`.
-    fn write_to(&self, mut out: impl Write) -> io::Result<()> {
+    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
         let header = self.header();
         out.write_all(&(header.len() as u32).to_le_bytes())?;
         out.write_all(&header)?;
@@ -89,7 +98,7 @@ pub trait PeerFilter: Sized {
     ///
     /// # Errors
     /// Not a position.
-    fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError> {
+    pub fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError> {
         piece(self.arrays(), position)
     }
 
@@ -97,9 +106,9 @@ pub trait PeerFilter: Sized {
     ///
     /// # Errors
     /// It has no place here; nothing has changed.
-    fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
+    pub fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
         let (array, range) = place(self.arrays().map(<[u8]>::len), position, bytes.len())?;
-        self.put(array, range, bytes);
+        self.sub_filters[array].load(range, bytes);
         Ok(())
     }
 }
@@ -108,8 +117,8 @@ fn read_header(mut input: impl Read) -> Result<Vec<u8>, LoadError> {
     let mut length = [0; 4];
     input.read_exact(&mut length).map_err(|_| LoadError::Unreadable)?;
     let length = u32::from_le_bytes(length);
-    if length > MAX_HEADER_BYTES {
-        let (found, expected) = (u64::from(length), u64::from(MAX_HEADER_BYTES));
+    if length as usize > SEEDED_HEADER_BYTES {
+        let (found, expected) = (u64::from(length), SEEDED_HEADER_BYTES as u64);
         return Err(LoadError::Length { what: "the longest header", found, expected });
     }
     read_array(input, u64::from(length))
@@ -124,7 +133,7 @@ fn read_array(input: impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
 }
 
 /// The most bytes of a chunk.
-pub const CHUNK_BYTES: usize = 16 << 20;
+const CHUNK_BYTES: usize = 16 << 20;
 
 /// A chunk of the arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +176,7 @@ pub enum ChunkError {
 }
 
 /// The chunk of `arrays` at `position`; `None` after the last one.
-pub(super) fn piece<'a>(
+fn piece<'a>(
     arrays: impl Iterator<Item = &'a [u8]>,
     position: i64,
 ) -> Result<Option<Chunk<'a>>, ChunkError> {
@@ -187,7 +196,7 @@ pub(super) fn piece<'a>(
 
 /// The place of a chunk of `bytes` bytes that ends at `position`, in arrays of these lengths: the number
 /// of the array, and the range in it.
-pub(super) fn place(
+fn place(
     lengths: impl Iterator<Item = usize>,
     position: i64,
     bytes: usize,
@@ -226,12 +235,6 @@ pub trait Source {
     /// The dump ends, or something else comes next.
     fn read_u64(&mut self) -> Result<u64, Unreadable>;
 
-    /// The next number with a fraction.
-    ///
-    /// # Errors
-    /// The dump ends, or something else comes next.
-    fn read_f64(&mut self) -> Result<f64, Unreadable>;
-
     /// The next string.
     ///
     /// # Errors
@@ -239,21 +242,76 @@ pub trait Source {
     fn read_bytes(&mut self) -> Result<Self::Bytes, Unreadable>;
 }
 
-#[cfg(any(test, feature = "fuzz"))]
-/// Receives the dump of a filter. The server records write errors.
-pub trait Sink {
-    /// Dumps a number.
-    fn write_u64(&mut self, number: u64);
+/// The first encoding with parameters, which were fixed before.
+const WITH_PARAMETERS: u32 = 4;
+/// The first encoding with a seed, and the newest.
+const WITH_SEED: u32 = 5;
+/// The fixed parameters of older filters.
+const OLD_BUCKET_SIZE: u16 = 2;
+const OLD_MAX_ITERATIONS: u16 = 20;
+const OLD_EXPANSION: u16 = 1;
+/// The range of a parameter.
+const U16: &str = "at most 65535";
 
-    /// Dumps a number with a fraction.
-    fn write_f64(&mut self, number: f64);
+impl PeerCuckoo {
+    /// Reads a filter that the peer dumped in `encoding`.
+    ///
+    /// # Errors
+    /// An unknown encoding, an invalid dump, or too large a filter.
+    pub fn read(
+        source: &mut impl Source,
+        encoding: u32,
+        limits: &Limits,
+    ) -> Result<Self, LoadError> {
+        if encoding > WITH_SEED {
+            return Err(LoadError::Encoding { found: encoding, newest: WITH_SEED });
+        }
+        let has_parameters = encoding >= WITH_PARAMETERS;
+        let (sub_filters, buckets) = (source.read_u64()?, source.read_u64()?);
+        let items = source.read_u64()?;
+        let deletes = if has_parameters { source.read_u64()? } else { 0 };
+        let mut shape = Shape {
+            buckets,
+            bucket_size: OLD_BUCKET_SIZE,
+            max_iterations: OLD_MAX_ITERATIONS,
+            expansion: OLD_EXPANSION,
+            seed: DEFAULT_SEED,
+        };
+        if has_parameters {
+            shape.bucket_size = read_narrow(source, "bucket size", U16)?;
+            shape.max_iterations = read_narrow(source, "max iterations", U16)?;
+            shape.expansion = read_narrow(source, "expansion", U16)?;
+        }
+        let mut filter = Self::build(shape, sub_filters, limits, |size| {
+            if has_parameters {
+                check_buckets(source.read_u64()?, size)?;
+            }
+            read_slots(source, size)
+        })?;
+        if encoding >= WITH_SEED {
+            filter.shape.seed = source.read_u64()?;
+        }
+        filter.with_counts(items, deletes)
+    }
+}
 
-    /// Dumps a string.
-    fn write_bytes(&mut self, bytes: &[u8]);
+/// Sub-filters store their number of buckets, which must follow the rule, because a dump in chunks cannot store others.
+fn check_buckets(found: u64, size: Size) -> Result<(), LoadError> {
+    let name = "number of buckets of a sub-filter";
+    number(name, found, |n| n == size.buckets, "that of the one before, times the expansion")
+}
+
+fn read_slots(source: &mut impl Source, size: Size) -> Result<Vec<u8>, LoadError> {
+    let slots = source.read_bytes()?;
+    let found = slots.as_ref().len() as u64;
+    if found != size.bytes {
+        return Err(LoadError::Length { what: "a sub-filter", found, expected: size.bytes });
+    }
+    Ok(copied(slots.as_ref())?)
 }
 
 /// The next number, which must fit.
-pub(super) fn read_narrow<T: TryFrom<u64>>(
+fn read_narrow<T: TryFrom<u64>>(
     source: &mut impl Source,
     name: &'static str,
     expected: &'static str,

@@ -1,11 +1,10 @@
 //! Settings that `CONFIG SET coua.NAME` changes.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
 use std::ops::RangeInclusive;
 use std::ptr::from_ref;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::call::bytes_of;
 use super::{FAILED, OK, catch_panic, raw, server_function};
 
 /// The unit of a setting.
@@ -47,109 +46,34 @@ impl Setting {
     }
 }
 
-/// A probability that can be set.
-pub(crate) struct RateSetting {
-    name: &'static CStr,
-    default: &'static CStr,
-    /// The bits of the number.
-    value: AtomicU64,
-    /// The text for the server, which does not free it.
-    text: AtomicPtr<raw::RedisModuleString>,
+/// Makes the settings known to the server, and takes the values from its configuration file.
+/// The module's arguments, `NAME VALUE ...`, are other defaults.
+pub(super) fn register_settings(
+    settings: &'static [&'static Setting],
+    context: *mut raw::RedisModuleCtx,
+    arguments: &[&[u8]],
+) -> Result<(), String> {
+    let mut pairs = arguments.chunks_exact(2);
+    let given: Vec<_> = pairs.by_ref().map(|pair| (pair[0], pair[1])).collect();
+    let is_known = |name: &[u8]| settings.iter().any(|setting| is(setting.name, name));
+    if let Some((name, _)) = given.iter().find(|(name, _)| !is_known(name)) {
+        return Err(format!("unknown setting '{}'", name.escape_ascii()));
+    }
+    if let [name] = pairs.remainder() {
+        return Err(format!("setting '{}' has no value", name.escape_ascii()));
+    }
+    for setting in settings {
+        register(context, setting, argument(&given, setting.name)?)?;
+    }
+    // SAFETY: called once, while the module is loaded.
+    let loaded = unsafe { server_function!(RedisModule_LoadConfigs)(context) };
+    if loaded == OK { Ok(()) } else { Err("the server refused a setting".to_owned()) }
 }
 
-impl RateSetting {
-    /// A setting with its default value, which is also given as text.
-    pub(crate) const fn new(name: &'static CStr, rate: f64, default: &'static CStr) -> Self {
-        Self {
-            name,
-            default,
-            value: AtomicU64::new(rate.to_bits()),
-            text: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    /// The value now.
-    pub(crate) fn value(&self) -> f64 {
-        f64::from_bits(self.value.load(Ordering::Relaxed))
-    }
-
-    fn set(&self, text: &[u8]) -> bool {
-        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
-        let Some(rate) = number.filter(|&rate| rate > 0.0 && rate < 1.0) else {
-            return false;
-        };
-        self.value.store(rate.to_bits(), Ordering::Relaxed);
-        let make = server_string(text);
-        let old = self.text.swap(make, Ordering::Relaxed);
-        if !old.is_null() {
-            // SAFETY: made by `server_string` for this setting only.
-            unsafe { server_function!(RedisModule_FreeString)(std::ptr::null_mut(), old) };
-        }
-        true
-    }
-}
-
-fn server_string(text: &[u8]) -> *mut raw::RedisModuleString {
-    // SAFETY: the bytes are copied; without a context the string is the module's to free.
-    unsafe {
-        server_function!(RedisModule_CreateString)(
-            std::ptr::null_mut(),
-            text.as_ptr().cast(),
-            text.len(),
-        )
-    }
-}
-
-/// All settings of the module.
-pub(crate) struct Configuration {
-    /// Whole numbers.
-    pub(crate) numbers: &'static [&'static Setting],
-    /// Probabilities.
-    pub(crate) rates: &'static [&'static RateSetting],
-    /// Other names that a setting has among the arguments of the module, and its own.
-    pub(crate) other_names: &'static [(&'static str, &'static CStr)],
-}
-
-impl Configuration {
-    /// Makes the settings known to the server, and takes the values from its configuration file.
-    /// The module's arguments, `NAME VALUE ...`, are other defaults.
-    pub(super) fn register(
-        &self,
-        context: *mut raw::RedisModuleCtx,
-        arguments: &[&[u8]],
-    ) -> Result<(), String> {
-        let mut pairs = arguments.chunks_exact(2);
-        let given: Vec<_> = pairs.by_ref().map(|pair| (self.name_of(pair[0]), pair[1])).collect();
-        let names = self.numbers.iter().map(|setting| setting.name);
-        let names: Vec<_> = names.chain(self.rates.iter().map(|setting| setting.name)).collect();
-        if let Some((name, _)) = given.iter().find(|(name, _)| !names.iter().any(|it| is(it, name)))
-        {
-            return Err(format!("unknown setting '{}'", name.escape_ascii()));
-        }
-        if let [name] = pairs.remainder() {
-            return Err(format!("setting '{}' has no value", name.escape_ascii()));
-        }
-        for setting in self.numbers {
-            register_number(context, setting, argument(&given, setting.name)?)?;
-        }
-        for setting in self.rates {
-            register_rate(context, setting, argument(&given, setting.name)?)?;
-        }
-        // SAFETY: called once, while the module is loaded.
-        let loaded = unsafe { server_function!(RedisModule_LoadConfigs)(context) };
-        if loaded == OK { Ok(()) } else { Err("the server refused a setting".to_owned()) }
-    }
-
-    /// The setting's own name.
-    fn name_of<'a>(&self, word: &'a [u8]) -> &'a [u8] {
-        let other =
-            self.other_names.iter().find(|(it, _)| word.eq_ignore_ascii_case(it.as_bytes()));
-        other.map_or(word, |(_, name)| name.to_bytes())
-    }
-}
-
+/// Whether a word is this name. RedisBloom has underscores in place of hyphens.
 fn is(name: &CStr, word: &[u8]) -> bool {
-    word.eq_ignore_ascii_case(name.to_bytes())
+    let hyphen = |&byte: &u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    word.iter().map(hyphen).eq(name.to_bytes().iter().copied())
 }
 
 /// The value that is given to the setting of this name.
@@ -179,7 +103,7 @@ fn number_of(text: &str, unit: Unit) -> Option<i64> {
     digits.parse::<i64>().ok()?.checked_mul(bytes)
 }
 
-fn register_number(
+fn register(
     context: *mut raw::RedisModuleCtx,
     setting: &'static Setting,
     argument: Option<&str>,
@@ -216,34 +140,6 @@ fn register_number(
     if registered == OK { Ok(()) } else { Err(format!("setting {name} cannot be registered")) }
 }
 
-fn register_rate(
-    context: *mut raw::RedisModuleCtx,
-    setting: &'static RateSetting,
-    argument: Option<&str>,
-) -> Result<(), String> {
-    let name = setting.name.to_string_lossy();
-    let default = CString::new(argument.unwrap_or_default()).unwrap_or_default();
-    let default = if argument.is_some() { default.as_c_str() } else { setting.default };
-    if !setting.set(default.to_bytes()) {
-        let found = default.to_string_lossy();
-        return Err(format!("setting {name} is '{found}', but must be between 0 and 1"));
-    }
-    // SAFETY: the setting lives for ever, and the two functions take it for what it is.
-    let registered = unsafe {
-        server_function!(RedisModule_RegisterStringConfig)(
-            context,
-            setting.name.as_ptr(),
-            default.as_ptr(),
-            raw::REDISMODULE_CONFIG_DEFAULT,
-            Some(rate),
-            Some(set_rate),
-            None,
-            from_ref(setting).cast_mut().cast(),
-        )
-    };
-    if registered == OK { Ok(()) } else { Err(format!("setting {name} cannot be registered")) }
-}
-
 unsafe extern "C" fn number(_name: *const c_char, setting: *mut c_void) -> c_longlong {
     // SAFETY: registered with this setting, which lives for ever.
     catch_panic(0, || unsafe { &*setting.cast::<Setting>() }.value())
@@ -260,36 +156,6 @@ unsafe extern "C" fn set_number(
         let setting = unsafe { &*setting.cast::<Setting>() };
         setting.value.store(value, Ordering::Relaxed);
         OK
-    })
-}
-
-unsafe extern "C" fn rate(
-    _name: *const c_char,
-    setting: *mut c_void,
-) -> *mut raw::RedisModuleString {
-    catch_panic(std::ptr::null_mut(), || {
-        // SAFETY: registered with this setting, which lives for ever.
-        let setting = unsafe { &*setting.cast::<RateSetting>() };
-        setting.text.load(Ordering::Relaxed)
-    })
-}
-
-unsafe extern "C" fn set_rate(
-    _name: *const c_char,
-    value: *mut raw::RedisModuleString,
-    setting: *mut c_void,
-    error: *mut *mut raw::RedisModuleString,
-) -> c_int {
-    catch_panic(FAILED, || {
-        // SAFETY: registered with this setting, which lives for ever; a string of the server, which
-        // takes over the one for the error.
-        unsafe {
-            if (*setting.cast::<RateSetting>()).set(bytes_of(value)) {
-                return OK;
-            }
-            *error = server_string(b"the rate must be between 0 and 1 (such as 0.01)");
-        }
-        FAILED
     })
 }
 

@@ -162,12 +162,6 @@ impl Source for RdbReader {
         self.check().map(|()| number).map_err(|_| Unreadable)
     }
 
-    fn read_f64(&mut self) -> Result<f64, Unreadable> {
-        // SAFETY: valid as promised to `new`.
-        let number = unsafe { server_function!(RedisModule_LoadDouble)(self.io) };
-        self.check().map(|()| number).map_err(|_| Unreadable)
-    }
-
     fn read_bytes(&mut self) -> Result<Piece, Unreadable> {
         self.next_piece().map_err(|_| Unreadable)
     }

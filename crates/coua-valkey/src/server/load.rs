@@ -7,42 +7,9 @@ use std::sync::OnceLock;
 
 use super::call::{bytes_of, log};
 use super::command::Command;
-use super::configuration::Configuration;
+use super::configuration::{Setting, register_settings};
 use super::value_type::TypeEntry;
 use super::{FAILED, OK, catch_panic, raw, server_function, timer};
-
-/// Commands with one prefix, and the type of their keys. If a server already has the first of them,
-/// it has all, and keeps them.
-pub(crate) struct Family {
-    /// The prefix.
-    pub(crate) name: &'static str,
-    /// The category of access control that they are in.
-    pub(crate) category: &'static CStr,
-    /// The type of their keys.
-    pub(crate) value_type: TypeEntry,
-    /// Its commands.
-    pub(crate) commands: &'static [Command],
-}
-
-impl Family {
-    /// Adds the type and the commands, unless the server has them.
-    fn register(&self, context: *mut raw::RedisModuleCtx) -> Result<(), String> {
-        let first = self.commands.first().ok_or("a family without commands")?;
-        if first.exists(context) {
-            let name = self.name;
-            let line =
-                format!("the server already has {name} commands, so this module adds none of them");
-            log(context, c"notice", &line);
-            return Ok(());
-        }
-        if !(self.value_type.create)(context) {
-            let name = self.value_type.name.to_string_lossy();
-            return Err(format!("another module already has the type {name}"));
-        }
-        add_category(context, self.category);
-        self.commands.iter().try_for_each(|command| command.register(context, self.category))
-    }
-}
 
 /// Adds a category of access control, where the server has those of modules.
 fn add_category(context: *mut raw::RedisModuleCtx, name: &CStr) {
@@ -62,10 +29,14 @@ pub(crate) struct ModuleSpec {
     pub(crate) name: &'static CStr,
     /// The version in `MODULE LIST`.
     pub(crate) version: c_int,
-    /// Its commands.
-    pub(crate) families: &'static [Family],
+    /// The type of its keys.
+    pub(crate) value_type: TypeEntry,
+    /// The category of access control of its commands.
+    pub(crate) category: &'static CStr,
+    /// Its commands. A server that already has one of them keeps its own, and gets none.
+    pub(crate) commands: &'static [Command],
     /// Its settings.
-    pub(crate) configuration: &'static Configuration,
+    pub(crate) settings: &'static [&'static Setting],
     /// Its section of `INFO`.
     pub(crate) info: InfoSection,
 }
@@ -139,16 +110,31 @@ fn load(
         server_function!(RedisModule_SetModuleOptions)(context, options);
     }
     coua::avoid_huge_pages();
-    spec.families.iter().try_for_each(|family| family.register(context))?;
+    register_commands(spec, context)?;
     if !timer::follow_keys(context) {
         return Err("the server does not report renamed keys".to_owned());
     }
-    spec.configuration.register(context, arguments)?;
+    register_settings(spec.settings, context, arguments)?;
     if register_info(context, spec.info) {
         Ok(())
     } else {
         Err("its section of INFO cannot be registered".to_owned())
     }
+}
+
+/// Adds the type and the commands, unless the server has them.
+fn register_commands(spec: &ModuleSpec, context: *mut raw::RedisModuleCtx) -> Result<(), String> {
+    if spec.commands.iter().any(|command| command.exists(context)) {
+        let line = "the server already has CF.* commands, so this module adds none";
+        log(context, c"notice", line);
+        return Ok(());
+    }
+    if !(spec.value_type.create)(context) {
+        let name = spec.value_type.name.to_string_lossy();
+        return Err(format!("another module already has the type {name}"));
+    }
+    add_category(context, spec.category);
+    spec.commands.iter().try_for_each(|command| command.register(context, spec.category))
 }
 
 /// What the module tells: names and numbers.

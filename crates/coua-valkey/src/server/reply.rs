@@ -28,8 +28,6 @@ pub(crate) enum Reply {
     Truths(Vec<bool>),
     /// A list.
     Array(Vec<Reply>),
-    /// A name and a value: a list of only the value if the protocol has no maps.
-    Field(&'static CStr, Box<Reply>),
     /// Names and values: a flat list if the protocol has no maps.
     Map(Vec<(&'static CStr, Reply)>),
 }
@@ -79,15 +77,6 @@ pub(super) fn send(call: &Call<'_>, reply: &Reply) {
                 for reply in replies {
                     send(call, reply);
                 }
-            }
-            Reply::Field(name, value) => {
-                if call.is_resp3() {
-                    server_function!(RedisModule_ReplyWithMap)(context, 1);
-                    simple(context, name);
-                } else {
-                    array(context, 1);
-                }
-                send(call, value);
             }
             Reply::Map(fields) => {
                 server_function!(RedisModule_ReplyWithMap)(context, length_of(fields));

@@ -6,11 +6,10 @@
 //! stay below 2^53, which every client can hold.
 
 use std::io::{self, Read, Write};
-use std::marker::PhantomData;
 
-use super::filter::{FRONT, NativeFilter, PART};
+use crate::cuckoo::{FRONT, NativeCuckoo, PART};
 use crate::error::{CommandError, RdbError};
-use crate::redisbloom::{Chunk, ChunkError, PeerFilter};
+use crate::redisbloom::{Chunk, ChunkError, PeerCuckoo};
 use crate::server::Pieces;
 
 /// Bytes of a chunk. Servers may close connections with commands or replies above 1 MiB.
@@ -45,8 +44,8 @@ impl DumpPosition {
 }
 
 /// The chunk after a position (`None` for the first one), and its own position; none at the end.
-pub(super) fn chunk_behind<F: NativeFilter>(
-    native: &F,
+pub(super) fn chunk_behind(
+    native: &NativeCuckoo,
     position: Option<DumpPosition>,
 ) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
     let mut start = 0;
@@ -71,10 +70,7 @@ pub(super) fn chunk_behind<F: NativeFilter>(
 }
 
 /// Writes a filter as chunks of an append-only file.
-pub(super) fn for_each<F: NativeFilter>(
-    native: &F,
-    mut each: impl FnMut(i64, &[u8]),
-) -> io::Result<()> {
+pub(super) fn for_each(native: &NativeCuckoo, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
     let mut end = 0;
     let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
         end += chunk.len() as u64;
@@ -93,7 +89,7 @@ struct ChunkBuffer {
 
 impl ChunkBuffer {
     /// A buffer with room for a chunk, or for a whole small filter.
-    fn of<F: NativeFilter>(native: &F) -> Result<Self, CommandError> {
+    fn of(native: &NativeCuckoo) -> Result<Self, CommandError> {
         let front = FRONT + PART * native.pieces() as u64;
         let room = native.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
         let mut bytes = Vec::new();
@@ -116,19 +112,13 @@ impl Write for ChunkBuffer {
 }
 
 /// A filter of which not all chunks have arrived.
-pub(crate) struct Incomplete<F> {
+#[derive(Default)]
+pub(crate) struct Incomplete {
     /// The chunks in order. They do not move when more arrive: they may be gigabytes.
     chunks: Vec<Vec<u8>>,
-    filter: PhantomData<F>,
 }
 
-impl<F> Default for Incomplete<F> {
-    fn default() -> Self {
-        Self { chunks: Vec::new(), filter: PhantomData }
-    }
-}
-
-impl<F> Incomplete<F> {
+impl Incomplete {
     /// Reads the stored chunks, to the end of the input.
     pub(super) fn read(input: &mut dyn Read) -> io::Result<Self> {
         let mut incomplete = Self::default();
@@ -191,16 +181,14 @@ impl<F> Incomplete<F> {
         }
         self.chunks.retain(|chunk| !chunk.is_empty());
     }
-}
 
-impl<F: NativeFilter> Incomplete<F> {
     /// Takes the next chunk. Returns the filter if it was the last one. Refused chunks change nothing.
     pub(super) fn take(
         &mut self,
         position: DumpPosition,
         chunk: &[u8],
         limit: Option<u64>,
-    ) -> Result<Option<F>, CommandError> {
+    ) -> Result<Option<NativeCuckoo>, CommandError> {
         let before = self.len();
         let end = before + chunk.len() as u64;
         if position.end != end || chunk.is_empty() {
@@ -209,7 +197,7 @@ impl<F: NativeFilter> Incomplete<F> {
         let appended = self.append(chunk);
         let taken = appended.and_then(|()| match limit.filter(|&limit| self.exceeds(limit)) {
             Some(limit) => Err(CommandError::KeyMemory { limit }),
-            None => match F::image_length(self.head()) {
+            None => match NativeCuckoo::image_length(self.head()) {
                 Some(length) if length <= end => self.complete(limit).map(Some),
                 _ => Ok(None),
             },
@@ -227,14 +215,14 @@ impl<F: NativeFilter> Incomplete<F> {
 
     /// Whether the image is too large for any filter within this memory limit.
     pub(super) fn exceeds(&self, limit: u64) -> bool {
-        self.len() > limit.saturating_add(F::front(self.head()))
+        self.len() > limit.saturating_add(NativeCuckoo::front(self.head()))
     }
 
-    fn complete(&self, limit: Option<u64>) -> Result<F, CommandError> {
+    fn complete(&self, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
         let mut magic = [0; 8];
         let mut input = Joined { chunk: &[], rest: &self.chunks };
         input.read_exact(&mut magic).map_err(|_| CommandError::NotLoaded)?;
-        let filter = F::read(magic, &mut input).map_err(|refusal| match refusal {
+        let filter = NativeCuckoo::read(magic, &mut input).map_err(|refusal| match refusal {
             RdbError::Filter(coua::LoadError::OutOfMemory(_)) => CommandError::NoMemory,
             _ => CommandError::NotLoaded,
         })?;
@@ -271,7 +259,7 @@ impl Read for Joined<'_> {
 
 /// The piece at a position, cut to the size of a chunk: RedisBloom's pieces are longer, but it accepts any size.
 pub(super) fn piece_of(
-    filter: &impl PeerFilter,
+    filter: &PeerCuckoo,
     position: i64,
 ) -> Result<Option<Chunk<'_>>, ChunkError> {
     Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
@@ -283,8 +271,7 @@ pub(super) fn piece_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::{Copies, CuckooRequest, NativeCuckoo};
-    use crate::value::FilterImage as _;
+    use crate::cuckoo::{Copies, CuckooRequest};
 
     fn filter(items: u32) -> NativeCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
@@ -312,7 +299,7 @@ mod tests {
         let native = filter(5_000_000);
         let chunks = dump(&native);
         assert!(chunks.len() >= 2);
-        let mut incomplete = Incomplete::<NativeCuckoo>::default();
+        let mut incomplete = Incomplete::default();
         let mut loaded = None;
         for (end, chunk) in &chunks {
             assert!(loaded.is_none());
@@ -354,7 +341,7 @@ mod tests {
         let native = filter(10_000);
         let (end, chunk) = dump(&native).remove(0);
         let position = DumpPosition::decode(end).unwrap();
-        let mut incomplete = Incomplete::<NativeCuckoo>::default();
+        let mut incomplete = Incomplete::default();
         let cut = incomplete.take(position, &chunk[..chunk.len() - 1], None).err();
         assert_eq!(cut, Some(CommandError::Position));
         for at in [9, 70, 200, chunk.len() - 1] {
@@ -374,7 +361,7 @@ mod tests {
         let native = filter(20_000_000);
         let chunks = dump(&native);
         assert!(chunks.len() >= 6);
-        let mut incomplete = Incomplete::<NativeCuckoo>::default();
+        let mut incomplete = Incomplete::default();
         let mut before: Vec<*const u8> = Vec::new();
         let mut between = Vec::new();
         for (end, chunk) in &chunks[..chunks.len() - 1] {
@@ -398,7 +385,7 @@ mod tests {
         let mut image = Vec::new();
         native.write(&mut image).unwrap();
         for size in [300, 5_000, 65_536, 100_000] {
-            let mut incomplete = Incomplete::<NativeCuckoo>::default();
+            let mut incomplete = Incomplete::default();
             let (mut end, mut loaded) = (0, None);
             for chunk in image.chunks(size) {
                 assert!(loaded.is_none());

@@ -1,45 +1,16 @@
-//! SCANDUMP and LOADCHUNK, for both kinds of filters.
+//! The chunks of a value, for SCANDUMP and LOADCHUNK.
 
+use super::Value;
 use super::chunks::{DumpPosition, Incomplete, chunk_behind, piece_of};
-use super::filter::{FilterImage as _, begins_image};
-use super::{FilterKind, Value};
+use crate::cuckoo::{NativeCuckoo, begins_image};
 use crate::error::CommandError;
-use crate::parse::integer;
-use crate::redisbloom::{LoadError, PeerFilter as _};
-use crate::server::{Call, Reply};
-use crate::settings::{key_memory_limit_of, limits};
+use crate::redisbloom::{LoadError, PeerCuckoo};
+use crate::settings::limits;
 
 /// The position of the header in a RedisBloom dump.
 const HEADER: i64 = 1;
 
-/// Runs SCANDUMP: returns the next chunk and its position; none after the last one.
-pub(crate) fn scan<K: FilterKind>(call: &Call<'_>) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
-    let &[_, _, position] = call.argv() else { return Err(CommandError::Arity) };
-    let position =
-        integer(position).filter(|&position| position >= 0).ok_or(CommandError::Position)?;
-    let key = call.key::<Value<K>>(1)?;
-    key.value().ok_or(CommandError::NotFound)?.chunk(position)
-}
-
-/// Runs LOADCHUNK.
-pub(crate) fn load<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let &[_, _, position, chunk] = call.argv() else { return Err(CommandError::Arity) };
-    let position =
-        integer(position).filter(|&position| position > 0).ok_or(CommandError::Position)?;
-    let mut key = call.key_to_change::<Value<K>>(1)?;
-    let limit = key_memory_limit_of(call);
-    match key.value_mut() {
-        None => {
-            key.set(Value::<K>::from_first_chunk(position, chunk, limit, || call.memory_left())?)?;
-        }
-        Some(value) => value.load_chunk(position, chunk, limit)?,
-    }
-    key.notify_changed(K::LOADED);
-    call.replicate_as_called();
-    Ok(Reply::Ok)
-}
-
-impl<K: FilterKind> Value<K> {
+impl Value {
     /// The chunk behind a position, from 0 on, and its own position; nothing at the end.
     pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
         match self {
@@ -69,7 +40,7 @@ impl<K: FilterKind> Value<K> {
         limit: Option<u64>,
         memory_left: impl FnOnce() -> Option<u64>,
     ) -> Result<Self, CommandError> {
-        if K::Native::is_begun(chunk) {
+        if NativeCuckoo::is_begun(chunk) {
             let position = DumpPosition::decode(position).ok_or(CommandError::Position)?;
             let mut incomplete = Incomplete::default();
             return Ok(match incomplete.take(position, chunk, limit)? {
@@ -87,7 +58,7 @@ impl<K: FilterKind> Value<K> {
         }
         let mut limits = limits(limit);
         limits.bytes = limits.bytes.min(memory_left().unwrap_or(u64::MAX));
-        let imported = K::Imported::from_header(chunk, &limits).map_err(|error| match error {
+        let imported = PeerCuckoo::from_header(chunk, &limits).map_err(|error| match error {
             LoadError::TooLarge(large) if Some(large.limit) == limit => {
                 CommandError::KeyMemory { limit: large.limit }
             }

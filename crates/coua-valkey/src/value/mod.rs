@@ -1,111 +1,22 @@
 //! The value of a key: a filter of this module, one of RedisBloom, or one of
-//! which not all chunks have arrived. The same for both kinds of filters.
+//! which not all chunks have arrived.
 
 mod chunks;
-pub(crate) mod creation;
-pub(crate) mod dump;
-mod filter;
-pub(crate) mod insertion;
-mod memory;
+mod dump;
 
 use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
 
+use crate::cuckoo::{
+    Compaction, CompactionPosition, Copies, FRONT, MOST_PARTS, NativeCuckoo, Outcome, Outcomes,
+    PART, release,
+};
 use crate::error::{CommandError, RdbError};
-use crate::parse::{ArgumentList, Options};
-use crate::redisbloom::{Limits, PeerFilter};
-use crate::server::{AppendOnly, Call, Key, RdbReader, Reply, TypeSlot, ValueType, block_bytes};
+use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
+use crate::server::{AppendOnly, RdbReader, TypeSlot, ValueType, block_bytes};
 use crate::settings::{key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
-
-pub(crate) use filter::{
-    FRONT, FilterImage, MAGIC, MOST_PARTS, NativeFilter, Outcome, Outcomes, PART, SIPHASH_1_3,
-    XXH3, checksum, first_change, u32_at, u64_at,
-};
-pub(crate) use memory::{MemoryCharge, release};
-
-/// A kind of filters: cuckoo filters, or Bloom filters.
-pub(crate) trait FilterKind: Send + Sized + 'static {
-    /// The filters of this module.
-    type Native: NativeFilter<Copies = Self::Copies>;
-    /// The filters of RedisBloom.
-    type Imported: PeerFilter + Send + 'static;
-    /// The options of a command for a new filter.
-    type Request: Default;
-    /// The name of the type: RedisBloom's, so that its dump files can be loaded.
-    const NAME: &'static CStr;
-    /// The command that loads chunks.
-    const LOAD_COMMAND: &'static CStr;
-    /// The event of a loaded chunk.
-    const LOADED: &'static CStr;
-
-    /// Options that an inserting command may have before its items.
-    const OPTIONS: &'static [&'static str];
-    /// The command that creates an empty filter.
-    const RESERVE: &'static CStr;
-    /// The event of a new filter.
-    const CREATED: &'static CStr;
-
-    /// The server's handle of the type.
-    fn slot() -> &'static TypeSlot;
-
-    /// Takes the value of one of the options.
-    fn take(
-        request: &mut Self::Request,
-        option: &'static str,
-        options: &mut Options<'_>,
-    ) -> Result<(), CommandError>;
-
-    /// Which items an insert takes.
-    type Copies: Copy;
-    /// The event of inserted items.
-    const ADDED: &'static CStr;
-
-    /// Inserts an item into a RedisBloom filter, and returns the outcome.
-    fn insert_imported(
-        imported: &mut Self::Imported,
-        item: &[u8],
-        copies: Self::Copies,
-        limits: &Limits,
-    ) -> Outcome;
-
-    /// The command that replicates the inserted items of a partly refused batch.
-    fn rest(copies: Self::Copies) -> Rest;
-
-    /// Advances the clock of a filter with a window, before it changes.
-    fn advance_clock(_call: &Call<'_>, _key: &mut Key<'_, Value<Self>>) {}
-
-    /// Refuses contradictory options.
-    fn check(request: &Self::Request) -> Result<(), CommandError>;
-
-    /// Builds the filter, with `random` as the key of its hash unless one is given, and `defaults`
-    /// for the rest. Also returns the words after the key with which [`RESERVE`](Self::RESERVE) builds the
-    /// same filter on any server.
-    fn build(
-        request: &Self::Request,
-        random: [u8; 16],
-        defaults: Defaults,
-        limit: Option<u64>,
-    ) -> Result<(Self::Native, ArgumentList), CommandError>;
-}
-
-/// A command that replicates the inserted items of a partly refused batch.
-pub(crate) struct Rest {
-    /// Its name.
-    pub(crate) command: &'static CStr,
-    /// Its words between the key and the items.
-    pub(crate) words: &'static [&'static str],
-}
-
-/// The source of defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Defaults {
-    /// The settings of this server.
-    Settings,
-    /// The built-in defaults. A primary does not replicate options that equal them.
-    BuiltIn,
-}
 
 /// The encoding of values that this module writes. RedisBloom counts its own
 /// from 0 on; 1023 is the maximum.
@@ -117,25 +28,28 @@ const PART_MAGIC: [u8; 8] = *b"CouaPart";
 /// The first bytes before a stored RedisBloom filter.
 const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
 
+/// The command that loads chunks.
+const LOAD_COMMAND: &CStr = c"CF.LOADCHUNK";
+
 /// The value of a key.
-pub(crate) enum Value<K: FilterKind> {
+pub(crate) enum Value {
     /// A filter of this module.
-    Native(K::Native),
+    Native(NativeCuckoo),
     /// A filter of RedisBloom.
-    Imported(K::Imported),
+    Imported(PeerCuckoo),
     /// A filter of this module of which some chunks are missing.
-    Incomplete(Incomplete<K::Native>),
+    Incomplete(Incomplete),
 }
 
-impl<K: FilterKind> Value<K> {
+impl Value {
     /// Reads a value that `write` wrote.
     pub(crate) fn read(input: &mut dyn Read, limits: &Limits) -> Result<Self, RdbError> {
         let mut magic = [0; 8];
         input.read_exact(&mut magic)?;
         match magic {
-            PEER_MAGIC => Ok(Self::Imported(K::Imported::read_from(input, limits)?)),
+            PEER_MAGIC => Ok(Self::Imported(PeerCuckoo::read_from(input, limits)?)),
             PART_MAGIC => Ok(Self::Incomplete(Incomplete::read(input)?)),
-            magic => K::Native::read(magic, input).map(Self::Native),
+            magic => NativeCuckoo::read(magic, input).map(Self::Native),
         }
     }
 
@@ -150,7 +64,7 @@ impl<K: FilterKind> Value<K> {
     pub(crate) fn pieces(&self) -> usize {
         match self {
             Self::Native(native) => native.pieces(),
-            Self::Imported(imported) => imported.arrays().count(),
+            Self::Imported(imported) => imported.sub_filters() as usize,
             Self::Incomplete(_) => 1,
         }
     }
@@ -159,8 +73,8 @@ impl<K: FilterKind> Value<K> {
     #[inline]
     pub(crate) fn ask<'a, T>(
         &'a self,
-        native: impl FnOnce(&'a K::Native) -> T,
-        imported: impl FnOnce(&'a K::Imported) -> T,
+        native: impl FnOnce(&'a NativeCuckoo) -> T,
+        imported: impl FnOnce(&'a PeerCuckoo) -> T,
     ) -> Result<T, CommandError> {
         match self {
             Self::Native(filter) => Ok(native(filter)),
@@ -173,8 +87,8 @@ impl<K: FilterKind> Value<K> {
     #[inline]
     pub(crate) fn change<'a, T>(
         &'a mut self,
-        native: impl FnOnce(&'a mut K::Native) -> T,
-        imported: impl FnOnce(&'a mut K::Imported) -> T,
+        native: impl FnOnce(&'a mut NativeCuckoo) -> T,
+        imported: impl FnOnce(&'a mut PeerCuckoo) -> T,
     ) -> Result<T, CommandError> {
         match self {
             Self::Native(filter) => Ok(native(filter)),
@@ -184,12 +98,12 @@ impl<K: FilterKind> Value<K> {
     }
 
     /// The filter, or an error if it is not one of this module.
-    pub(crate) fn native(&self) -> Result<&K::Native, CommandError> {
+    pub(crate) fn native(&self) -> Result<&NativeCuckoo, CommandError> {
         self.ask(Ok, |_| Err(CommandError::Imported))?
     }
 
     /// Mutable [`native`](Self::native).
-    pub(crate) fn native_mut(&mut self) -> Result<&mut K::Native, CommandError> {
+    pub(crate) fn native_mut(&mut self) -> Result<&mut NativeCuckoo, CommandError> {
         self.change(Ok, |_| Err(CommandError::Imported))?
     }
 
@@ -210,13 +124,13 @@ impl<K: FilterKind> Value<K> {
     pub(crate) fn insert_one(
         &mut self,
         item: &[u8],
-        copies: K::Copies,
+        copies: Copies,
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcome, CommandError> {
         self.change(
             |native| native.insert_item(item, copies, limit),
-            |imported| K::insert_imported(imported, item, copies, &limits()),
+            |imported| insert_imported(imported, item, copies, &limits()),
         )
     }
 
@@ -224,17 +138,49 @@ impl<K: FilterKind> Value<K> {
     pub(crate) fn insert(
         &mut self,
         items: &[&[u8]],
-        copies: K::Copies,
+        copies: Copies,
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcomes, CommandError> {
         self.change(
-            |native| native.insert_items(items, copies, limit),
+            |native| native.insert(items, copies, limit),
             |imported| {
                 let limits = limits();
-                let insert = |item: &&[u8]| K::insert_imported(imported, item, copies, &limits);
+                let insert = |item: &&[u8]| insert_imported(imported, item, copies, &limits);
                 items.iter().map(insert).collect()
             },
+        )
+    }
+
+    /// Counts the copies of each item.
+    pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, CommandError> {
+        self.ask(
+            |native| native.count_all(items),
+            |imported| items.iter().map(|item| imported.count(item)).collect(),
+        )
+    }
+
+    /// Removes a copy of an item, and returns whether there was one.
+    pub(crate) fn remove_one(&mut self, item: &[u8]) -> Result<bool, CommandError> {
+        self.change(|native| native.remove_one(item), |imported| imported.remove(item))
+    }
+
+    /// Removes a copy of each item, and returns which were present.
+    pub(crate) fn remove(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, CommandError> {
+        self.change(
+            |native| native.remove(items),
+            |imported| items.iter().map(|item| imported.remove(item)).collect(),
+        )
+    }
+
+    /// Frees memory from a position on, within the time that a command may take.
+    pub(crate) fn compact(
+        &mut self,
+        at: Option<CompactionPosition>,
+    ) -> Result<Compaction, CommandError> {
+        self.change(
+            |native| native.compact(at.unwrap_or_default()),
+            |imported| compact_imported(imported, at),
         )
     }
 
@@ -247,12 +193,39 @@ impl<K: FilterKind> Value<K> {
     }
 }
 
-impl<K: FilterKind> ValueType for Value<K> {
-    const NAME: &'static CStr = K::NAME;
+/// Inserts an item into a RedisBloom filter, and returns the outcome.
+fn insert_imported(
+    imported: &mut PeerCuckoo,
+    item: &[u8],
+    copies: Copies,
+    limits: &Limits,
+) -> Outcome {
+    Outcome::of_imported(match copies {
+        Copies::Add => imported.insert(item, limits).map(|()| true),
+        Copies::Keep => imported.insert_unique(item, limits),
+    })
+}
+
+/// Runs a step of compacting a RedisBloom filter.
+fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> Compaction {
+    let from =
+        at.map(|CompactionPosition { part, from }| SlotPosition { sub_filter: part, slot: from });
+    let CompactionStep { has_changed, next, freed } = filter.compact_step(from);
+    let bytes = freed.iter().map(Vec::len).sum();
+    release(freed, bytes);
+    let at =
+        |SlotPosition { sub_filter, slot }| CompactionPosition { part: sub_filter, from: slot };
+    Compaction { has_changed, next: next.map(at) }
+}
+
+impl ValueType for Value {
+    /// RedisBloom's name, so that its dump files can be loaded.
+    const NAME: &'static CStr = c"MBbloomCF";
     const ENCODING: c_int = ENCODING;
 
     fn slot() -> &'static TypeSlot {
-        K::slot()
+        static SLOT: TypeSlot = TypeSlot::new();
+        &SLOT
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -274,7 +247,7 @@ impl<K: FilterKind> ValueType for Value<K> {
         let limit = key_memory_limit().filter(|_| input.is_request());
         if encoding != ENCODING {
             let known = u32::try_from(encoding).map_err(|_| RdbError::Encoding(encoding))?;
-            return Ok(Self::Imported(K::Imported::read(input, known, &limits(limit))?));
+            return Ok(Self::Imported(PeerCuckoo::read(input, known, &limits(limit))?));
         }
         // The limit is for memory; the limit for reading only prevents endless growth.
         let most = |limit: u64| limit.saturating_add(FRONT + PART * MOST_PARTS);
@@ -299,17 +272,17 @@ impl<K: FilterKind> ValueType for Value<K> {
         match self {
             Self::Native(native) => {
                 return chunks::for_each(native, |end, chunk| {
-                    out.call(K::LOAD_COMMAND, end, chunk);
+                    out.call(LOAD_COMMAND, end, chunk);
                 });
             }
             Self::Incomplete(incomplete) => {
-                incomplete.for_each(|end, chunk| out.call(K::LOAD_COMMAND, end, chunk));
+                incomplete.for_each(|end, chunk| out.call(LOAD_COMMAND, end, chunk));
             }
             Self::Imported(imported) => {
-                out.call(K::LOAD_COMMAND, 1, &imported.header());
+                out.call(LOAD_COMMAND, 1, &imported.header());
                 let mut position = 1;
                 while let Ok(Some(chunk)) = piece_of(imported, position) {
-                    out.call(K::LOAD_COMMAND, chunk.next, chunk.bytes);
+                    out.call(LOAD_COMMAND, chunk.next, chunk.bytes);
                     position = chunk.next;
                 }
             }
@@ -349,19 +322,4 @@ impl Read for LimitedReader<'_> {
         self.left = self.left.saturating_sub(read as u64);
         if self.exceeded { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
     }
-}
-
-/// Runs EXISTS: a missing key has no item.
-pub(crate) fn contains<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let item = call.item()?;
-    let key = call.key::<Value<K>>(1)?;
-    key.value().map_or(Ok(false), |value| value.contains(item)).map(Reply::Truth)
-}
-
-/// Runs MEXISTS.
-pub(crate) fn contains_all<K: FilterKind>(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let items = call.items()?;
-    let key = call.key::<Value<K>>(1)?;
-    let absent = || Ok(vec![false; items.len()]);
-    key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
 }

@@ -10,7 +10,6 @@ on_both!(
     a_stated_rate,
     the_same_item_many_times,
     removals_of_what_was_never_added,
-    bloom_filters_keep_their_rate,
 );
 
 /// The peer is wrong about 13 to 26 % of absent items here.
@@ -106,29 +105,4 @@ fn removals_of_what_was_never_added(kind: Kind) {
         .sum::<usize>();
     assert!(removed <= 1, "{removed}");
     assert!(present(&mut client, "f", 0..50_000) >= 50_000 - removed);
-}
-
-fn bloom_filters_keep_their_rate(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    for arguments in
-        ["0.01 100000 NONSCALING", "0.01 1000", "0.001 100 EXPANSION 4", "0.1 100 EXPANSION 1"]
-    {
-        client.good(&format!("BF.RESERVE b {arguments}"));
-        let stated: f64 = arguments.split(' ').next().unwrap().parse().unwrap();
-        let items = if arguments.ends_with('1') { 5_000 } else { 100_000 };
-        let mut commands = (0..items).step_by(1_000);
-        commands.all(|first| {
-            let reply = client.good(&with_items("BF.MADD b", first..first + 1_000));
-            reply.elements().iter().all(|reply| !reply.is_error())
-        });
-        let there = |client: &mut Client, items: std::ops::Range<u32>| {
-            let reply = client.good(&with_items("BF.MEXISTS b", items));
-            reply.elements().iter().filter(|there| there.integer() == 1).count()
-        };
-        assert_eq!(there(&mut client, 0..items), items as usize, "{arguments}");
-        let wrong = there(&mut client, 3_000_000_000..3_000_000_000 + ABSENT);
-        assert!(wrong as f64 / f64::from(ABSENT) <= stated * 1.3, "{arguments}: {wrong}");
-        client.good("DEL b");
-    }
 }

@@ -7,7 +7,6 @@ use crate::zoo::{self, digest};
 
 on_both!(
     round_trip,
-    round_trip_of_bloom_filters,
     large,
     both_protocols,
     changed_while_dumped,
@@ -56,30 +55,6 @@ fn round_trip(kind: Kind) {
     for key in zoo::CUCKOO {
         for chunk in scan(&mut client, key) {
             assert_eq!(load(&mut client, "loaded", &chunk).to_string(), "+OK", "{key}");
-        }
-        assert_eq!(digest(&mut client, "loaded"), digest(&mut client, key), "{key}");
-        client.good("DEL loaded");
-    }
-}
-
-fn round_trip_of_bloom_filters(kind: Kind) {
-    let server = Server::start(kind);
-    let mut client = server.client();
-    zoo::fill(&mut client);
-    for key in zoo::keys().into_iter().filter(|key| key.contains("bloom")) {
-        let mut position = 0;
-        loop {
-            let reply = client.good(&format!("BF.SCANDUMP {key} {position}"));
-            let [next, chunk] = reply.elements() else { panic!("{reply}") };
-            position = next.integer();
-            if position == 0 {
-                // The peer ends with an empty string here, and with nothing for cuckoo filters.
-                assert_eq!(reply.to_string(), r#"[:0 ""]"#);
-                break;
-            }
-            let number = position.to_string();
-            let command = [b"BF.LOADCHUNK".as_slice(), b"loaded", number.as_bytes(), chunk.bytes()];
-            assert_eq!(client.call(&command).to_string(), "+OK", "{key}");
         }
         assert_eq!(digest(&mut client, "loaded"), digest(&mut client, key), "{key}");
         client.good("DEL loaded");

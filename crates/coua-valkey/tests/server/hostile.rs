@@ -13,7 +13,7 @@ on_both!(
     truncated_dumps,
     changed_dumps,
     changed_windows_with_right_checksums,
-    changed_lists_and_chains_with_right_checksums,
+    changed_lists_with_right_checksums,
     damaged_dump_files,
     positions_out_of_range,
     a_million_items_at_once,
@@ -36,17 +36,13 @@ pub(crate) fn restore_all(client: &mut Client, payloads: &[Vec<u8>]) -> Vec<Valu
                     vec![b"CF.ADD", b"f", b"c"],
                     vec![b"CF.DEL", b"f", b"a"],
                     vec![b"CF.SCANDUMP", b"f", b"0"],
-                    vec![b"BF.INFO", b"f"],
-                    vec![b"BF.ADD", b"f", b"c"],
-                    vec![b"BF.MEXISTS", b"f", b"a", b"c"],
-                    vec![b"BF.SCANDUMP", b"f", b"0"],
                     vec![b"DUMP", b"f"],
                     vec![b"DEL", b"f"],
                 ]
             })
             .collect();
         let replies = client.pipeline(&commands);
-        restored.extend(replies.into_iter().step_by(12));
+        restored.extend(replies.into_iter().step_by(8));
     }
     assert_eq!(client.run("PING").to_string(), "+PONG");
     restored
@@ -62,12 +58,10 @@ pub(crate) fn small_dumps(client: &mut Client) -> Vec<Vec<u8>> {
         "CF.RESERVE copies 64",
         "CF.MADD copies a a a a a a a a a a a a a a b",
         "CF.RESERVE empty 64",
-        "BF.RESERVE bloom 0.01 20",
-        "BF.MADD bloom 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26",
     ] {
         client.good(command);
     }
-    let keys = ["few", "fixed", "copies", "empty", "bloom"];
+    let keys = ["few", "fixed", "copies", "empty"];
     let dumps = keys.map(|key| body(client.good(&format!("DUMP {key}")).bytes()).to_vec());
     client.good("FLUSHALL");
     dumps.into()
@@ -125,43 +119,31 @@ fn changed_windows_with_right_checksums(kind: Kind) {
     assert!(taken < 32 << 20, "{taken} bytes");
 }
 
-/// Every byte of a list of few items with a note, and of a chain of Bloom filters, likewise.
-fn changed_lists_and_chains_with_right_checksums(kind: Kind) {
+/// Every byte of a list of few items with a note, likewise.
+fn changed_lists_with_right_checksums(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     client.good("CF.INSERT few ITEMS a b b c");
     client.good("CF.NOTE few name value");
-    client.good("BF.RESERVE chain 0.01 5");
-    client.good(&zoo::with_items("BF.MADD chain", 0..30));
     let before = client.info_number("memory", "used_memory_peak");
-    let forms: [(_, _, Seal); 2] = [
-        ("CF.SCANDUMP few 0", "MBbloomCF", seal_list),
-        ("BF.SCANDUMP chain 0", "MBbloom--", seal_chain),
-    ];
-    for (command, name, seal) in forms {
-        let image = client.good(command).elements()[1].bytes().to_vec();
-        let payload = |image: &[u8]| Parts::of_type(name, 1000).string(image).string(b"").sealed();
-        assert_eq!(restore_all(&mut client, &[payload(&image)])[0].to_string(), "+OK");
-        let change = |at: usize, by: u8| {
-            let mut changed = image.clone();
-            changed[at] ^= by;
-            seal(&mut changed);
-            payload(&changed)
-        };
-        let all: Vec<_> =
-            (0..image.len()).flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
-        let replies = restore_all(&mut client, &all);
-        let restored = replies.iter().filter(|reply| !reply.is_error()).count();
-        assert!((1..all.len()).contains(&restored), "{restored} of {}", all.len());
-    }
+    let image = client.good("CF.SCANDUMP few 0").elements()[1].bytes().to_vec();
+    assert_eq!(restore_all(&mut client, &[payload_of(&image)])[0].to_string(), "+OK");
+    let change = |at: usize, by: u8| {
+        let mut changed = image.clone();
+        changed[at] ^= by;
+        seal_list(&mut changed);
+        payload_of(&changed)
+    };
+    let all: Vec<_> =
+        (0..image.len()).flat_map(|at| [0x01, 0x80, 0xff].map(|by| change(at, by))).collect();
+    let replies = restore_all(&mut client, &all);
+    let restored = replies.iter().filter(|reply| !reply.is_error()).count();
+    assert!((1..all.len()).contains(&restored), "{restored} of {}", all.len());
     let taken = client.info_number("memory", "used_memory_peak") - before;
     assert!(taken < 32 << 20, "{taken} bytes");
 }
 
-/// Puts checksums right.
-type Seal = fn(&mut [u8]);
-
-/// Puts the checksums of a list right: `cuckoo/image.rs`.
+/// Puts the checksums of a list right: `cuckoo/cuckoo_image.rs`.
 fn seal_list(image: &mut [u8]) {
     let notes = u64_at(image, 40) >> 32;
     let notes_end = usize::try_from(notes).map_or(usize::MAX, |notes| notes.saturating_add(64));
@@ -173,26 +155,6 @@ fn seal_list(image: &mut [u8]) {
     } else {
         put_sum(image, 64..end, end);
     }
-}
-
-/// And those of a chain: `bloom/image.rs`.
-fn seal_chain(image: &mut [u8]) {
-    const ROW: usize = 32;
-    let count = u64_at(image, 48) >> 32;
-    let end = usize::try_from(count)
-        .map_or(usize::MAX, |count| count.saturating_mul(ROW))
-        .saturating_add(56);
-    if end.saturating_add(8) > image.len() {
-        return;
-    }
-    let mut begin = end + 8;
-    for row in (56..end).step_by(ROW) {
-        let bytes = u64_at(image, row + 8).div_ceil(64).saturating_mul(8);
-        let bits = begin..begin.saturating_add(bytes as usize);
-        begin = bits.end;
-        put_sum(image, bits, row + 24);
-    }
-    put_sum(image, 0..end, end);
 }
 
 /// Where the snapshot begins in an image.
@@ -277,9 +239,7 @@ fn positions_out_of_range(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     zoo::cuckoo(&mut client);
-    client.good("BF.ADD bloom a");
-    let cuckoo = golden::filters().into_iter().find(|filter| filter.family == "CF").unwrap();
-    for chunk in &cuckoo.chunks {
+    for chunk in &golden::filters()[0].chunks {
         client.call(&[b"CF.LOADCHUNK".as_slice(), b"peer", chunk.0.as_bytes(), &chunk.1]);
     }
     for position in POSITIONS {
@@ -297,12 +257,6 @@ fn positions_out_of_range(kind: Kind) {
             if key == "new" {
                 client.good("DEL new");
             }
-        }
-        client.run(&format!("BF.SCANDUMP bloom {position}"));
-        for data in [b"".as_slice(), b"x", &[0; 38], &[0xff; 5_000]] {
-            client.call(&[b"BF.LOADCHUNK".as_slice(), b"bloom", position.as_bytes(), data]);
-            client.call(&[b"BF.LOADCHUNK".as_slice(), b"newbloom", position.as_bytes(), data]);
-            client.good("DEL newbloom");
         }
     }
     assert_eq!(client.run("PING").to_string(), "+PONG");
@@ -324,8 +278,6 @@ fn a_million_items_at_once(kind: Kind) {
     all(&mut client, "CF.MCOUNT f", 1);
     all(&mut client, "CF.MDEL f", 1);
     all(&mut client, "CF.MADD f", 1);
-    client.good(&zoo::with_items("BF.MADD b", 0..ITEMS));
-    all(&mut client, "BF.MEXISTS b", 1);
 }
 
 fn large_items(kind: Kind) {
@@ -341,16 +293,15 @@ fn item_of(kind: Kind, bytes: usize) {
     let mut client = server.client();
     let item = vec![b'x'; bytes];
     let shorter = &item[1..];
-    for command in ["CF.ADD", "CF.EXISTS", "CF.COUNT", "CF.DEL", "BF.ADD", "BF.EXISTS"] {
-        let key = &command[..2];
-        let reply = client.call(&[command.as_bytes(), key.as_bytes(), &item]);
+    for command in ["CF.ADD", "CF.EXISTS", "CF.COUNT"] {
+        let reply = client.call(&[command.as_bytes(), b"large", &item]);
         assert_eq!(reply.integer(), 1, "{command}");
     }
-    assert_eq!(client.call(&[b"BF.EXISTS".as_slice(), b"BF", shorter]).integer(), 0);
+    assert_eq!(client.call(&[b"CF.EXISTS".as_slice(), b"large", shorter]).integer(), 0);
+    assert_eq!(client.call(&[b"CF.DEL".as_slice(), b"large", &item]).integer(), 1);
     // As a key, an option, and a chunk, too.
     client.call(&[b"CF.ADD".as_slice(), &item, b"a"]);
     assert!(client.call(&[b"CF.RESERVE".as_slice(), b"f", &item]).is_error());
     assert!(client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", &item]).is_error());
-    assert!(client.call(&[b"BF.LOADCHUNK".as_slice(), b"f", b"1", &item]).is_error());
     assert_eq!(client.run("PING").to_string(), "+PONG");
 }

@@ -32,7 +32,6 @@ fn limit_of_memory(kind: Kind) {
     let refusals = [
         client.run("CF.RESERVE f 1000000"),
         client.run("CF.INSERT f CAPACITY 1000000 ITEMS a"),
-        client.run("BF.RESERVE f 0.01 1000000"),
         client.run("CF.MERGE f large"),
         client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]),
     ];
@@ -45,7 +44,7 @@ fn limit_of_memory(kind: Kind) {
     assert!(!loaded, "chunks were loaded beyond the limit");
     client.good("DEL f");
     // What grows stops before it, and says so; what is in stays in.
-    for (key, command) in [("g", "CF.INSERT g ITEMS"), ("h", "CF.MADD h"), ("b", "BF.MADD b")] {
+    for (key, command) in [("g", "CF.INSERT g ITEMS"), ("h", "CF.MADD h")] {
         let reply = client.good(&zoo::with_items(command, 0..200_000));
         let taken = reply.elements().iter().take_while(|reply| !reply.is_error()).count();
         assert!((1_000..200_000).contains(&taken), "{key}: {taken}");
@@ -64,7 +63,7 @@ fn limit_of_memory(kind: Kind) {
     assert!(!client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]).is_error());
 }
 
-/// Nothing comes in beyond the limit, of either kind and from either module.
+/// Nothing comes in beyond the limit, from either module.
 fn limit_of_memory_of_what_is_loaded(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
@@ -83,11 +82,9 @@ fn limit_of_memory_of_what_is_loaded(kind: Kind) {
     for (number, dump) in dumps.iter().enumerate() {
         assert!(restore(&mut client, dump).is_error(), "dump {number}");
     }
-    let chunks = peers.iter().filter_map(|filter| Some((filter.family, filter.chunks.first()?)));
-    for (family, (position, header)) in chunks {
-        let command = format!("{family}.LOADCHUNK");
-        let command = [command.as_bytes(), b"f", position.as_bytes(), header];
-        assert!(client.call(&command).is_error(), "{family} {position}");
+    for (position, header) in peers.iter().filter_map(|filter| filter.chunks.first()) {
+        let command = [b"CF.LOADCHUNK".as_slice(), b"f", position.as_bytes(), header];
+        assert!(client.call(&command).is_error(), "{position}");
         assert_eq!(client.run("EXISTS f").integer(), 0);
     }
     client.good("CONFIG SET coua.key-memory-limit 0");
@@ -120,14 +117,10 @@ fn what_a_server_accepted_can_be_restored(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     client.good("CONFIG SET coua.key-memory-limit 100000");
-    for command in ["CF.MADD g", "BF.MADD b"] {
-        client.good(&zoo::with_items(command, 0..200_000));
-        let key = &command[8..];
-        let dump = client.good(&format!("DUMP {key}"));
-        let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
-        assert_eq!(reply.to_string(), "+OK", "{command}");
-        client.good("DEL other");
-    }
+    client.good(&zoo::with_items("CF.MADD g", 0..200_000));
+    let dump = client.good("DUMP g");
+    let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
+    assert_eq!(reply.to_string(), "+OK");
 }
 
 /// What may be created may be restored and loaded: the limit is of memory, and images are longer or
@@ -140,40 +133,20 @@ fn what_may_be_created_may_be_loaded(kind: Kind) {
         "CF.RESERVE f 1024",
         "CF.RESERVE f 100000 EXPANSION 0",
         "CF.RESERVE f 1000000",
-        "BF.RESERVE f 0.01 1",
-        "BF.RESERVE f 0.01 100000",
     ] {
         client.good("CONFIG SET coua.key-memory-limit 0");
         client.good(command);
-        let family = &command[..2];
-        let size = if family == "CF" {
-            client.good("CF.INFO f Size").integer()
-        } else {
-            client.good("BF.INFO f SIZE").elements()[0].integer()
-        };
+        let size = client.good("CF.INFO f Size").integer();
         let dump = client.good("DUMP f");
-        let mut chunks = vec![(0, Vec::new())];
-        while let Some((last, _)) = chunks.last() {
-            let reply = client.good(&format!("{family}.SCANDUMP f {last}"));
-            let [next, chunk] = reply.elements() else { panic!("{reply}") };
-            if next.integer() == 0 {
-                break;
-            }
-            chunks.push((next.integer(), chunk.bytes().to_vec()));
-        }
+        let chunks = crate::chunks::scan(&mut client, "f");
         for (limit, fits) in [(size, true), (size - 1, false)] {
             client.good(&format!("CONFIG SET coua.key-memory-limit {limit}"));
             client.good("DEL f");
             let restored = client.call(&[b"RESTORE".as_slice(), b"f", b"0", dump.bytes()]);
             assert_eq!(!restored.is_error(), fits, "{command}, {limit}: {restored}");
             client.good("DEL f");
-            let load = format!("{family}.LOADCHUNK");
-            let mut load = |(position, chunk): &(i64, Vec<u8>)| {
-                let position = position.to_string();
-                let words = [load.as_bytes(), b"f", position.as_bytes(), chunk];
-                !client.call(&words).is_error()
-            };
-            assert_eq!(chunks[1..].iter().all(&mut load), fits, "{command}, {limit}: loaded");
+            let load = |chunk| !crate::chunks::load(&mut client, "f", chunk).is_error();
+            assert_eq!(chunks.iter().all(load), fits, "{command}, {limit}: loaded");
             client.good("DEL f");
             assert_eq!(!client.run(command).is_error(), fits, "{command}, {limit}: created");
         }
@@ -210,7 +183,6 @@ fn a_server_without_memory(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     client.good("CF.INSERT f ITEMS a b");
-    client.good("BF.ADD b a");
     client.good("CONFIG SET maxmemory 1");
     for command in [
         "CF.RESERVE g 1000",
@@ -221,15 +193,11 @@ fn a_server_without_memory(kind: Kind) {
         "CF.MADD f a",
         "CF.MERGE g f",
         "CF.LOADCHUNK g 1 x",
-        "BF.ADD b a",
-        "BF.RESERVE c 0.1 100",
     ] {
         let reply = client.run(command).to_string();
         assert!(reply.starts_with("-OOM "), "{command}: {reply}");
     }
-    for command in
-        ["CF.EXISTS f a", "CF.COUNT f a", "CF.DEL f a", "CF.COMPACT f", "CF.INFO f", "BF.CARD b"]
-    {
+    for command in ["CF.EXISTS f a", "CF.COUNT f a", "CF.DEL f a", "CF.COMPACT f", "CF.INFO f"] {
         client.good(command);
     }
 }
@@ -250,10 +218,8 @@ fn nothing_is_created_beyond_the_servers_memory(kind: Kind) {
         assert!(used(&mut client) - before < 1 << 20);
     }
     client.good("CONFIG SET maxmemory 100mb");
-    for command in ["CF.RESERVE f 1000000000", "BF.RESERVE f 0.001 1000000000"] {
-        let reply = client.run(command).to_string();
-        assert_eq!(reply, "-ERR Insufficient memory to create filter", "{command}");
-    }
+    let reply = client.run("CF.RESERVE f 1000000000").to_string();
+    assert_eq!(reply, "-ERR Insufficient memory to create filter");
     let reply = client.call(&[b"CF.LOADCHUNK".as_slice(), b"f", b"1", &header(1 << 20, 31)]);
     assert_eq!(reply.to_string(), "+OK");
     client.good("SET s x");
@@ -264,30 +230,27 @@ fn nothing_grows_beyond_the_servers_memory(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
     client.good("CF.RESERVE c 1000");
-    client.good("BF.RESERVE b 0.001 100000");
     zoo::insert(&mut client, "c", 0..10_000);
     let all = used(&mut client) + (2 << 20);
     client.good(&format!("CONFIG SET maxmemory {all}"));
-    for (command, exists) in [("CF.MADD c", "CF.MEXISTS c"), ("BF.MADD b", "BF.MEXISTS b")] {
-        let mut refused = false;
-        for start in (0..20_000_000).step_by(20_000) {
-            let items = start..start + 20_000;
-            let reply = client.run(&zoo::with_items(command, items.clone())).to_string();
-            assert!(used(&mut client) < all + (1 << 20), "{command}: {}", used(&mut client) - all);
-            if reply.contains("OOM command not allowed when used memory > 'maxmemory'.") {
-                refused = true;
-                break;
-            }
-            let there = client.good(&zoo::with_items(exists, items)).to_string();
-            assert!(!there.contains(":0"), "an accepted item is missing");
+    let mut refused = false;
+    for start in (0..20_000_000).step_by(20_000) {
+        let items = start..start + 20_000;
+        let reply = client.run(&zoo::with_items("CF.MADD c", items.clone())).to_string();
+        assert!(used(&mut client) < all + (1 << 20), "{}", used(&mut client) - all);
+        if reply.contains("OOM command not allowed when used memory > 'maxmemory'.") {
+            refused = true;
+            break;
         }
-        assert!(refused, "{command} takes more than there is");
-        // What is there answers, and room that is left is used.
-        client.good(&zoo::with_items(exists, 0..1_000));
-        client.good("DEL c");
+        let there = client.good(&zoo::with_items("CF.MEXISTS c", items)).to_string();
+        assert!(!there.contains(":0"), "an accepted item is missing");
     }
+    assert!(refused, "the filter takes more than there is");
+    // What is there answers, and room that is left is used.
+    client.good(&zoo::with_items("CF.MEXISTS c", 0..1_000));
+    client.good("DEL c");
     client.good("CONFIG SET maxmemory-policy allkeys-lru");
-    client.good("BF.ADD b x");
+    client.good("CF.ADD c x");
 }
 
 /// The filter that a merge makes is beside the old one for a while.

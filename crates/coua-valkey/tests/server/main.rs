@@ -17,7 +17,6 @@ macro_rules! on_both {
 }
 
 mod accuracy;
-mod bloom;
 mod chunks;
 mod client;
 mod clients;

@@ -71,7 +71,6 @@ fn what_is_no_note_is_refused(kind: Kind) {
     let mut client = server.client();
     client.good("CF.RESERVE f 10000");
     client.good("SET text a");
-    client.good("BF.ADD bloom a");
     golden::load(&mut client, "peer", &golden::filters()[0]);
     let mut half = scan(&mut client, "f").remove(0);
     half.1.truncate(1_000);
@@ -85,7 +84,6 @@ fn what_is_no_note_is_refused(kind: Kind) {
         ("CF.NOTE f \"\" 1", "-ERR a note needs a name"),
         ("CF.NOTE none a 1", "-ERR not found"),
         ("CF.NOTE text a 1", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
-        ("CF.NOTE bloom a 1", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
         ("CF.NOTE peer a 1", "-ERR filters imported from RedisBloom do not support this command"),
         ("CF.NOTE half a 1", "-ERR the filter is incomplete; load its remaining chunks"),
     ] {

@@ -8,7 +8,6 @@ const MODULE_2: u8 = 7;
 /// The end of the last part of a module's value.
 const END: u8 = 0;
 const UNSIGNED: u8 = 2;
-const DOUBLE: u8 = 4;
 const STRING: u8 = 5;
 
 /// A payload without its last ten bytes: version and checksum.
@@ -58,12 +57,6 @@ impl Parts {
     pub(crate) fn unsigned(mut self, number: u64) -> Self {
         self.0.extend([UNSIGNED]);
         self.length(number);
-        self
-    }
-
-    pub(crate) fn double(mut self, number: f64) -> Self {
-        self.0.push(DOUBLE);
-        self.0.extend(number.to_le_bytes());
         self
     }
 

@@ -25,8 +25,7 @@ fn many_random_commands(kind: Kind) {
 }
 
 const SEED: &str = "SEED 000102030405060708090a0b0c0d0e0f";
-const CUCKOO: [&str; 8] = ["c0", "c1", "c2", "few", "fixed", "window", "counted", "peergrown"];
-const BLOOM: [&str; 4] = ["b0", "b1", "scaled", "peerbloom"];
+const KEYS: [&str; 8] = ["c0", "c1", "c2", "few", "fixed", "window", "counted", "peergrown"];
 
 /// A command with some numbers as items.
 fn items(random: &mut Random, command: &str, most: u64) -> String {
@@ -36,9 +35,9 @@ fn items(random: &mut Random, command: &str, most: u64) -> String {
 }
 
 fn some_command(random: &mut Random) -> String {
-    let (key, other, bloom) = (random.pick(&CUCKOO), random.pick(&CUCKOO), random.pick(&BLOOM));
+    let (key, other) = (random.pick(&KEYS), random.pick(&KEYS));
     let capacity = 2 + random.below(5_000);
-    match random.below(24) {
+    match random.below(19) {
         0 => items(random, &format!("CF.ADD {key}"), 1),
         1 => items(random, &format!("CF.ADDNX {key}"), 1),
         2..=4 => items(random, &format!("CF.MADD {key}"), 200),
@@ -52,10 +51,7 @@ fn some_command(random: &mut Random) -> String {
         15 => format!("COPY {key} {other} REPLACE"),
         16 => format!("CF.RESERVE {key} {capacity} {SEED} EXPANSION {}", random.below(3)),
         17 => format!("CF.ADVANCE window {}", 4_102_444_800_000 + random.below(100) * 1_000),
-        18 => format!("DEL {}", if random.below(8) == 0 { key } else { "none" }),
-        19..=21 => items(random, &format!("BF.MADD {bloom}"), 100),
-        22 => format!("COPY {bloom} {} REPLACE", random.pick(&BLOOM)),
-        _ => items(random, &format!("BF.INSERT {bloom} EXPANSION 1 ITEMS"), 100),
+        _ => format!("DEL {}", if random.below(8) == 0 { key } else { "none" }),
     }
 }
 
@@ -65,8 +61,6 @@ fn made(client: &mut Client) {
         "CF.RESERVE fixed2 300 EXPANSION 0 SEED 000102030405060708090a0b0c0d0e0f",
         "CF.RESERVE window 100 WINDOW 10s GENERATIONS 4 SEED 000102030405060708090a0b0c0d0e0f",
         "CF.RESERVE counted 100 WINDOWITEMS 5000 GENERATIONS 4",
-        "BF.RESERVE b0 0.01 50",
-        "BF.RESERVE scaled 0.01 500 NONSCALING",
     ] {
         client.good(command);
     }
@@ -112,7 +106,7 @@ fn run(kind: Kind, seed: u64, commands: u32) {
             let before = client.good("DEBUG DIGEST");
             client.good("DEBUG RELOAD");
             assert_eq!(client.good("DEBUG DIGEST"), before, "reloaded after {number}, seed {seed}");
-            for key in CUCKOO {
+            for key in KEYS {
                 client.run(&format!("COPY {key} copy REPLACE"));
                 if client.good(&format!("EXISTS {key}")).integer() == 1 {
                     assert_eq!(digest(&mut client, key), digest(&mut client, "copy"), "{key}");

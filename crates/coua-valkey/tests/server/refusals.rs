@@ -13,19 +13,7 @@ on_both!(
     long_and_binary_words,
 );
 
-/// Checks that each of these commands refuses what may follow it, and makes nothing of it.
-pub(crate) fn check_counts(kind: Kind, commands: &[(&str, &[&str])]) {
-    let mut table = Table::default();
-    for (command, rests) in commands {
-        let refusal = format!("-ERR wrong number of arguments for '{command}' command");
-        for rest in *rests {
-            table.row(format_args!("{command} {rest}"), &refusal);
-        }
-    }
-    table.row("DBSIZE", ":0");
-    check(kind, table.rows());
-}
-
+/// Each command refuses what may follow it, and makes nothing of it.
 fn argument_counts(kind: Kind) {
     const COMMANDS: &[(&str, &[&str])] = &[
         ("cf.reserve", &["", "f", "f 1000 bucketsize", "f 1000 expansion 2 maxiterations"]),
@@ -52,7 +40,15 @@ fn argument_counts(kind: Kind) {
         ("cf.loadchunk", &["", "f", "f 1", "f 1 data more"]),
         ("cf.merge", &["", "f"]),
     ];
-    check_counts(kind, COMMANDS);
+    let mut table = Table::default();
+    for (command, rests) in COMMANDS {
+        let refusal = format!("-ERR wrong number of arguments for '{command}' command");
+        for rest in *rests {
+            table.row(format_args!("{command} {rest}"), &refusal);
+        }
+    }
+    table.row("DBSIZE", ":0");
+    check(kind, table.rows());
 }
 
 fn capacities(kind: Kind) {
@@ -147,8 +143,7 @@ pub(crate) const CUCKOO_COMMANDS: &[&str] = &[
     "CF.MERGE f *",
 ];
 
-pub(crate) const WRONG_TYPE: &str =
-    "-WRONGTYPE Operation against a key holding the wrong kind of value";
+const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 
 /// The peer takes first letters, and words it does not know; here a typing error is an error.
 fn unknown_words(kind: Kind) {

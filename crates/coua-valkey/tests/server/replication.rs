@@ -3,7 +3,6 @@
 use crate::client::Client;
 use crate::keeping::{rewrite, rewritten_at_last};
 use crate::pair::{Pair, caught_up, follow, told};
-use crate::resp::Value;
 use crate::server::{Kind, Server};
 use crate::zoo;
 
@@ -73,17 +72,6 @@ pub(crate) const COMMANDS: &[&str] = &[
     "CF.NOTE made a 1",
     "CF.COMPACT counting",
     "CF.MERGE made5 aging",
-    "BF.RESERVE bloom2 0.001 200 EXPANSION 4",
-    "BF.RESERVE bloom3 0.001 200 NONSCALING",
-    "BF.ADD bloom2 a",
-    "BF.ADD bloom2 a",
-    "BF.ADD bloom4 a",
-    "BF.MADD bloom2 a b c",
-    "BF.MADD bloom5 a b c",
-    "BF.INSERT bloom2 ITEMS c d",
-    "BF.INSERT bloom6 CAPACITY 300 ERROR 0.1 EXPANSION 3 ITEMS c d",
-    "BF.INSERT bloom7 NONSCALING ITEMS c d",
-    "BF.MADD peerbloom a b c",
 ];
 
 fn every_command(kind: Kind) {
@@ -107,7 +95,7 @@ fn full_synchronization(kind: Kind) {
     pair.same("a full synchronization");
     let mut client = pair.primary.client();
     for key in zoo::keys() {
-        zoo::add(&mut client, key, "later");
+        client.run(&format!("CF.ADD {key} later"));
         client.run(&format!("CF.DEL {key} 18500"));
     }
     pair.same("further commands");
@@ -151,9 +139,6 @@ fn a_replica_with_other_settings(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut settings = pair.replica.client();
     for setting in [
-        "coua.bf-initial-size 5000",
-        "coua.bf-error-rate 0.2",
-        "coua.bf-expansion-factor 7",
         "coua.cf-initial-size 5000",
         "coua.cf-bucket-size 4",
         "coua.cf-max-iterations 99",
@@ -170,15 +155,11 @@ fn a_replica_with_other_settings(kind: Kind) {
         "CF.INSERT d ITEMS a",
         "CF.INSERTNX e CAPACITY 20000 ITEMS a",
         "CF.RESERVE f 4000",
-        "BF.ADD g a",
-        "BF.INSERT h ITEMS a",
-        "BF.RESERVE i 0.01 500",
     ] {
         client.good(command);
         pair.same(command);
     }
     zoo::insert(&mut client, "a", 0..5_000);
-    client.good(&zoo::with_items("BF.MADD g", 0..5_000));
     pair.same("growth beyond the replica's limit");
     // Words that the replica's settings contradict, of filters that are there and of new ones.
     for (setting, commands) in [
@@ -189,10 +170,6 @@ fn a_replica_with_other_settings(kind: Kind) {
         (
             "cf-initial-size 1073741824",
             ["CF.INSERT d ERROR 1e-12 ITEMS c", "CF.INSERT k ERROR 1e-12 ITEMS c"],
-        ),
-        (
-            "bf-expansion-factor 0",
-            ["BF.INSERT h VALIDATESCALETO 9 ITEMS b", "BF.INSERT l VALIDATESCALETO 9 ITEMS b"],
         ),
     ] {
         settings.good(&format!("CONFIG SET coua.{setting}"));
@@ -215,12 +192,8 @@ fn batches_that_end_half_way(kind: Kind) {
         pair.same("a batch larger than its filter");
         client.good("DEL f");
     }
-    client.good("BF.RESERVE f 0.01 100 NONSCALING");
-    let replies = client.good(&zoo::with_items("BF.MADD f", 0..1_000));
-    assert!(replies.elements().iter().any(Value::is_error));
-    pair.same("a batch larger than its Bloom filter");
     client.good("CONFIG SET coua.key-memory-limit 40000");
-    for command in ["CF.INSERT g ITEMS", "CF.INSERTNX h ITEMS", "CF.MADD i", "BF.MADD j"] {
+    for command in ["CF.INSERT g ITEMS", "CF.INSERTNX h ITEMS", "CF.MADD i"] {
         let replies = client.good(&zoo::with_items(command, 0..100_000));
         let refused = replies.elements().iter().filter(|reply| reply.is_error()).count();
         assert!((1..100_000).contains(&refused), "{command}: {refused}");
@@ -236,7 +209,6 @@ fn batches_at_the_limit(kind: Kind) {
     client.good("CF.RESERVE ends 3000 EXPANSION 0 ERROR 0.001");
     client.good("CF.RESERVE grows 1000 ERROR 0.00001");
     client.good("CF.RESERVE copies 1000");
-    client.good("BF.RESERVE bloom 0.001 500");
     let limits = [6_000, 20_000, 45_000, 150_000, 300_000];
     let mut item = 0;
     let mut refused = [0; 5];
@@ -245,12 +217,7 @@ fn batches_at_the_limit(kind: Kind) {
         for size in [1, 700, 3, 64, 65, 5_000, 30_000, 1, 100] {
             let range = item..item + size;
             item += size;
-            for command in [
-                "CF.INSERT ends ITEMS",
-                "CF.INSERTNX grows ITEMS",
-                "CF.MADD copies",
-                "BF.MADD bloom",
-            ] {
+            for command in ["CF.INSERT ends ITEMS", "CF.INSERTNX grows ITEMS", "CF.MADD copies"] {
                 let reply = client.run(&zoo::with_items(command, range.clone()));
                 refused[round] += usize::from(reply.to_string().contains('-'));
                 pair.same(&format!("{command} with {size} items at {limit} bytes"));
@@ -274,7 +241,6 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
     client.run(&zoo::with_items("CF.MADD full", 0..1_000));
     client.good("CF.COMPACT f");
     client.good("CF.NOTE f a 1");
-    client.good("BF.MADD bloom a b");
     caught_up(&pair.primary, &pair.replica);
     let before = told(&pair.primary, "master_repl_offset");
     for command in [
@@ -293,10 +259,6 @@ fn nothing_is_sent_for_nothing(kind: Kind) {
         "CF.INSERT full ITEMS x y",
         "CF.RESERVE f 1000",
         "CF.RESERVE g 3",
-        "BF.ADD bloom a",
-        "BF.MADD bloom a b",
-        "BF.EXISTS bloom x",
-        "BF.RESERVE bloom 0.1 100",
     ] {
         client.run(command);
         assert_eq!(told(&pair.primary, "master_repl_offset"), before, "{command}");
@@ -354,7 +316,7 @@ fn transactions_and_scripts(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut client = pair.primary.client();
     client.good("CF.RESERVE full 100 EXPANSION 0");
-    for command in ["MULTI", "CF.ADD f a", "CF.ADDNX f a", "BF.ADD b a", "CF.MADD g a b"] {
+    for command in ["MULTI", "CF.ADD f a", "CF.ADDNX f a", "CF.MADD g a b"] {
         client.good(command);
     }
     client.good(&zoo::with_items("CF.MADD full", 0..1_000));
@@ -363,9 +325,8 @@ fn transactions_and_scripts(kind: Kind) {
     let script = "redis.call('CF.RESERVE', KEYS[1], 1000)
         redis.call('CF.INSERT', KEYS[1], 'ITEMS', 'a', 'b')
         redis.call('CF.DEL', KEYS[1], 'a')
-        redis.call('BF.ADD', KEYS[2], 'a')
         return redis.pcall('CF.RESERVE', KEYS[1], 1000)";
-    let reply = client.call(&["EVAL", script, "2", "scripted", "bscripted"]).to_string();
+    let reply = client.call(&["EVAL", script, "1", "scripted"]).to_string();
     assert_eq!(reply, "-ERR item exists");
     pair.same("a script");
 }

@@ -15,7 +15,6 @@ on_both!(
     ten_thousand_filters,
     #[ignore = "takes long"]
     a_hundred_thousand_filters,
-    a_bloom_filter_grows_when_it_must,
     memory_comes_back,
     memory_comes_back_while_items_are_removed,
     large_filters_are_freed_in_the_background,
@@ -80,10 +79,8 @@ fn memory_is_told_as_the_allocator_has_it(kind: Kind) {
         (500, vec![items("CF.MADD @", 500)]),
         (600, vec![items("CF.MADD @", 5_000)]),
         (2_000, vec!["CF.RESERVE @ 100 EXPANSION 0".to_owned()]),
-        (2_000, vec!["BF.ADD @ x".to_owned()]),
         (500, vec!["CF.RESERVE @ 100 WINDOW 7d".to_owned(), "CF.ADD @ x".to_owned()]),
         (100, vec!["CF.RESERVE @ 100 WINDOW 7d".to_owned(), items("CF.MADD @", 5_000)]),
-        (300, vec![items("BF.MADD @", 5_000)]),
     ] {
         let commands: Vec<_> = commands.iter().map(String::as_str).collect();
         let (taken, told) = taken_and_told(&mut client, count, &commands);
@@ -96,9 +93,7 @@ fn memory_is_told_as_the_allocator_has_it(kind: Kind) {
 fn small_filters_are_small(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    for (command, most) in
-        [("CF.RESERVE @ 100", 400.0), ("CF.ADD @ x", 1_200.0), ("BF.ADD @ x", 450.0)]
-    {
+    for (command, most) in [("CF.RESERVE @ 100", 400.0), ("CF.ADD @ x", 1_200.0)] {
         let (taken, _) = taken_and_told(&mut client, 10_000, &[command]);
         assert!(taken <= most, "{command}: {taken} bytes");
     }
@@ -117,11 +112,10 @@ fn many_filters(kind: Kind, count: u32) {
     let server = Server::start(kind);
     let mut client = server.client();
     for first in (0..count).step_by(1_000) {
-        let command = |number: u32| match number % 4 {
+        let command = |number: u32| match number % 3 {
             0 => format!("CF.RESERVE key:{number} 100"),
             1 => format!("CF.ADD key:{number} x"),
-            2 => format!("CF.RESERVE key:{number} 100 WINDOW 7d"),
-            _ => format!("BF.ADD key:{number} x"),
+            _ => format!("CF.RESERVE key:{number} 100 WINDOW 7d"),
         };
         let words = |line: String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let commands: Vec<_> =
@@ -135,21 +129,7 @@ fn many_filters(kind: Kind, count: u32) {
     let replica = Server::start(kind);
     follow(&replica, &server);
     assert_eq!(replica.client().good("DEBUG DIGEST"), before);
-    assert_eq!(client.good(&format!("CF.EXISTS key:{} x", count - 3)).integer(), 1);
-    assert_eq!(client.good(&format!("BF.EXISTS key:{} x", count - 1)).integer(), 1);
-}
-
-/// Filled to its capacity it takes what its bits take.
-fn a_bloom_filter_grows_when_it_must(kind: Kind) {
-    const MOST: i64 = 1_520_000;
-    let server = Server::start(kind);
-    let mut client = server.client();
-    client.good("BF.RESERVE f 0.01 1000000");
-    for start in (0..1_000_000).step_by(10_000) {
-        client.good(&zoo::with_items("BF.MADD f", start..start + 10_000));
-    }
-    let usage = client.good("MEMORY USAGE f").integer();
-    assert!(usage <= MOST, "{usage}");
+    assert_eq!(client.good(&format!("CF.EXISTS key:{} x", count / 3 * 3 - 2)).integer(), 1);
 }
 
 fn memory_comes_back(kind: Kind) {
@@ -206,10 +186,10 @@ fn memory_comes_back_while_items_are_removed(kind: Kind) {
 fn large_filters_are_freed_in_the_background(kind: Kind) {
     let server = Server::start(kind);
     let mut client = server.client();
-    client.good("BF.RESERVE bloom 0.01 10000000");
-    client.good("CF.RESERVE cuckoo 10000000");
-    client.good("BF.RESERVE small 0.01 100");
-    client.good("UNLINK bloom cuckoo small");
+    client.good("CF.RESERVE one 10000000");
+    client.good("CF.RESERVE two 10000000");
+    client.good("CF.RESERVE small 100");
+    client.good("UNLINK one two small");
     let until = Instant::now() + PATIENCE;
     let freed = |client: &mut Client| client.info_number("memory", "lazyfreed_objects");
     while freed(&mut client) != 2 {

@@ -63,38 +63,17 @@ pub(crate) fn cuckoo(client: &mut Client) {
 
 /// All keys of [`fill`].
 pub(crate) fn keys() -> Vec<&'static str> {
-    let bloom = ["bloom", "bloomempty", "bloomgrown", "bloomfull", "peerbloom"];
-    [CUCKOO, &["peercuckoo", "peergrown"], &bloom].concat()
+    [CUCKOO, &["peercuckoo", "peergrown"]].concat()
 }
 
-/// Filters of both kinds, and such as RedisBloom has dumped.
+/// Filters of this module, and such as RedisBloom has dumped.
 pub(crate) fn fill(client: &mut Client) {
     cuckoo(client);
-    for command in [
-        "BF.MADD bloom a b c",
-        "BF.RESERVE bloomempty 0.001 1000 EXPANSION 3",
-        "BF.RESERVE bloomgrown 0.01 100",
-        "BF.RESERVE bloomfull 0.01 100 NONSCALING",
-    ] {
-        client.good(command);
-    }
-    client.good(&with_items("BF.MADD bloomgrown", 0..10_000));
-    client.run(&with_items("BF.MADD bloomfull", 0..200));
-    for (key, name) in [
-        ("peercuckoo", "cuckoo two 64"),
-        ("peergrown", "cuckoo removed until"),
-        ("peerbloom", "bloom grown"),
-    ] {
+    for (key, name) in [("peercuckoo", "two 64"), ("peergrown", "removed until")] {
         let filters = golden::filters();
         let filter = filters.iter().find(|filter| filter.name.starts_with(name)).unwrap();
         golden::load(client, key, filter);
     }
-}
-
-/// Adds an item to a filter of either kind, unless it is full.
-pub(crate) fn add(client: &mut Client, key: &str, item: &str) {
-    let family = if key.contains("bloom") { "BF" } else { "CF" };
-    client.run(&format!("{family}.ADD {key} {item}"));
 }
 
 /// Inserts numbers as items, a thousand at a time.

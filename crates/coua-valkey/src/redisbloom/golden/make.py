@@ -32,13 +32,12 @@ def murmur64(data, seed=0):
 class Case:
     """One filter: prints what is done to it, and what comes out."""
 
-    def __init__(self, server, kind, name, *arguments):
-        self.server, self.kind = server, kind
-        self.family = "CF" if kind == "cuckoo" else "BF"
-        print("filter", kind, name, *arguments)
+    def __init__(self, server, name, *arguments):
+        self.server = server
+        print("filter", name, *arguments)
 
     def call(self, command, *arguments):
-        return self.server.execute_command(f"{self.family}.{command}", "key", *arguments)
+        return self.server.execute_command(f"CF.{command}", "key", *arguments)
 
     def each(self, command, first, end):
         print(command.lower(), first, end)
@@ -67,7 +66,7 @@ class Case:
 
     def dump(self):
         info = self.call("INFO")
-        print("info", *(value if value is not None else "none" for value in info[1::2]))
+        print("info", *info[1::2])
         position = 0
         while True:
             position, chunk = self.call("SCANDUMP", position)
@@ -83,16 +82,9 @@ class Case:
 
 
 def cuckoo(server, name, capacity, bucket_size, iterations, expansion):
-    case = Case(server, "cuckoo", name, capacity, bucket_size, iterations, expansion)
+    case = Case(server, name, capacity, bucket_size, iterations, expansion)
     sizes = ("BUCKETSIZE", bucket_size, "MAXITERATIONS", iterations, "EXPANSION", expansion)
     case.call("RESERVE", capacity, *sizes)
-    return case
-
-
-def bloom(server, name, capacity, rate, expansion):
-    case = Case(server, "bloom", name, capacity, rate, expansion or "none")
-    growth = ("EXPANSION", expansion) if expansion else ("NONSCALING",)
-    case.call("RESERVE", rate, capacity, *growth)
     return case
 
 
@@ -121,14 +113,6 @@ def main():
     case = cuckoo(server, "compacted", 128, 4, 20, 1).each("ADD", 0, 1000).each("DEL", 0, 90)
     case.compact().answers(1000).each("ADD", 0, 50).dump()
     cuckoo(server, "two chunks a sub-filter", 20000000, 2, 20, 1).each("ADD", 0, 500).dump()
-
-    bloom(server, "small", 20, 0.01, 2).each("ADD", 0, 15).dump()
-    bloom(server, "grown", 20, 0.01, 2).each("ADD", 0, 200).answers(2000).dump()
-    bloom(server, "much grown", 7, 0.3, 1).each("ADD", 0, 150).answers(1000).dump()
-    bloom(server, "small rate", 33, 1e-12, 4).each("ADD", 0, 500).dump()
-    bloom(server, "never grows", 100, 0.001, None).each("ADD", 0, 80).answers(1000).dump()
-    bloom(server, "large", 100000, 0.02, 3).each("ADD", 0, 3000).answers(9000).dump()
-    bloom(server, "two chunks a filter", 15000000, 0.01, 2).each("ADD", 0, 300).dump()
 
 
 main()

@@ -1,12 +1,12 @@
 //! What the servers' `DUMP` says, written down and read by this crate alone: the value of a module
 //! is a list of marked numbers and strings.
 
-use super::super::{Sink, Source, Unreadable};
+use super::super::sub_filter::DEFAULT_SEED;
+use super::super::{PeerCuckoo, Source, Unreadable};
 
 const TYPE_MODULE: u8 = 7;
 const END: u64 = 0;
 const UNSIGNED: u64 = 2;
-const DOUBLE: u64 = 4;
 const STRING: u64 = 5;
 /// Version of the dump and its checksum, which only the server looks at.
 const FOOTER_BYTES: usize = 10;
@@ -67,12 +67,6 @@ impl Source for Reader<'_> {
         self.length()
     }
 
-    fn read_f64(&mut self) -> Result<f64, Unreadable> {
-        self.marked(DOUBLE)?;
-        let bytes = self.take(8)?.first_chunk().ok_or(Unreadable)?;
-        Ok(f64::from_le_bytes(*bytes))
-    }
-
     fn read_bytes(&mut self) -> Result<Vec<u8>, Unreadable> {
         self.marked(STRING)?;
         let bytes = usize::try_from(self.length()?).map_err(|_| Unreadable)?;
@@ -115,18 +109,39 @@ impl Writer {
     }
 }
 
-impl Sink for Writer {
-    fn write_u64(&mut self, number: u64) {
+/// The encoding of [`value_of`]: 4, or 5 for a filter with a seed.
+pub(in super::super) fn encoding_of(filter: &PeerCuckoo) -> u32 {
+    if filter.shape.seed == DEFAULT_SEED { 4 } else { 5 }
+}
+
+/// The value that the peer would dump for this filter.
+pub(in super::super) fn value_of(filter: &PeerCuckoo) -> Vec<u8> {
+    let shape = &filter.shape;
+    Writer::value_of(|writer| {
+        let sub_filters = u64::from(filter.sub_filters());
+        for field in [sub_filters, shape.buckets, filter.items(), filter.deletes()] {
+            writer.write_u64(field);
+        }
+        for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {
+            writer.write_u64(u64::from(field));
+        }
+        for slots in filter.arrays() {
+            writer.write_u64(slots.len() as u64 / u64::from(shape.bucket_size));
+            writer.write_bytes(slots);
+        }
+        if encoding_of(filter) == 5 {
+            writer.write_u64(shape.seed);
+        }
+    })
+}
+
+impl Writer {
+    pub(in super::super) fn write_u64(&mut self, number: u64) {
         self.length(UNSIGNED);
         self.length(number);
     }
 
-    fn write_f64(&mut self, number: f64) {
-        self.length(DOUBLE);
-        self.value.extend(number.to_le_bytes());
-    }
-
-    fn write_bytes(&mut self, bytes: &[u8]) {
+    pub(in super::super) fn write_bytes(&mut self, bytes: &[u8]) {
         self.length(STRING);
         self.length(bytes.len() as u64);
         self.value.extend(bytes);

@@ -1,4 +1,4 @@
-//! Held against a real peer (`golden`), plain twins (`twins`), hostile bytes (`hostile`) and
+//! Held against a real peer (`golden`), a plain twin (`twins`), hostile bytes (`hostile`) and
 //! hand-made dumps of old encodings (`encodings`).
 
 mod dump;

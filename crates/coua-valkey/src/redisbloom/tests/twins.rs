@@ -1,10 +1,10 @@
-//! Plain twins: the same filters again, slowly and without a trick, as `docs/peer-formats.md`
+//! A plain twin: the same filter again, slowly and without a trick, as `docs/peer-formats.md`
 //! tells.
 
 use proptest::prelude::*;
 
 use super::super::murmur::murmur64;
-use super::super::{InsertError, Limits, PeerBloom, PeerCuckoo, PeerFilter};
+use super::super::{InsertError, Limits, PeerCuckoo};
 
 /// A cuckoo filter as lists of lists of slots.
 #[derive(Clone)]
@@ -239,94 +239,5 @@ proptest! {
         for item in stored {
             prop_assert!(filter.contains(item.to_string().as_bytes()), "item {} is lost", item);
         }
-    }
-
-    #[test]
-    fn a_bloom_filter_sets_the_bits_of_its_plain_twin(
-        (capacity, error) in (1..300_u64, 1e-9..0.9),
-        growth in prop::option::of(1..4_u32),
-        items in prop::collection::vec("[a-d]{0,9}", 1..500),
-    ) {
-        let limits = &Limits::default();
-        let mut filter = PeerBloom::with_capacity(capacity, error, growth, limits).unwrap();
-        let mut plain = PlainBloom::new(capacity, error, growth);
-        for item in &items {
-            let expected = plain.insert(item.as_bytes());
-            prop_assert_eq!(filter.insert(item.as_bytes(), limits).ok(), expected);
-        }
-        let (mut bytes, mut position) = (Vec::new(), 1);
-        while let Some(chunk) = filter.chunk(position).unwrap() {
-            bytes.extend_from_slice(chunk.bytes);
-            position = chunk.next;
-        }
-        prop_assert_eq!(bytes, plain.bytes());
-        for item in items.iter().map(String::as_bytes) {
-            prop_assert_eq!(filter.contains(item), plain.contains(item));
-        }
-    }
-}
-
-/// A chain of Bloom filters as lists of bits.
-struct PlainBloom {
-    links: Vec<PlainLink>,
-    growth: Option<u32>,
-}
-
-struct PlainLink {
-    bits: Vec<bool>,
-    hashes: u32,
-    entries: u64,
-    error: f64,
-    items: u64,
-}
-
-impl PlainLink {
-    #[expect(clippy::approx_constant, reason = "it is the peer's, with its digits")]
-    fn new(entries: u64, error: f64) -> Self {
-        let per_entry = -(error.ln()) / 0.480_453_013_918_201;
-        let bits = ((entries as f64 * per_entry) as usize).max(1).next_multiple_of(64);
-        let hashes = (per_entry * 0.693_147_180_559_945).ceil() as u32;
-        Self { bits: vec![false; bits], hashes, entries, error, items: 0 }
-    }
-
-    fn places(&self, item: &[u8]) -> Vec<usize> {
-        let first = murmur64(item, 0xc6a4_a793_5bd1_e995);
-        let step = u128::from(murmur64(item, first));
-        let place = |number: u32| (u128::from(first) + u128::from(number) * step) % (1 << 64);
-        (0..self.hashes).map(|number| (place(number) % self.bits.len() as u128) as usize).collect()
-    }
-}
-
-impl PlainBloom {
-    fn new(capacity: u64, error: f64, growth: Option<u32>) -> Self {
-        let first = if growth.is_some() { error / 2.0 } else { error };
-        Self { links: vec![PlainLink::new(capacity, first)], growth }
-    }
-
-    fn contains(&self, item: &[u8]) -> bool {
-        self.links.iter().any(|link| link.places(item).into_iter().all(|place| link.bits[place]))
-    }
-
-    /// Whether it was new; none if there was no room.
-    fn insert(&mut self, item: &[u8]) -> Option<bool> {
-        if self.contains(item) {
-            return Some(false);
-        }
-        let newest = self.links.last()?;
-        if newest.items == newest.entries {
-            let entries = newest.entries * u64::from(self.growth?);
-            self.links.push(PlainLink::new(entries, newest.error / 2.0));
-        }
-        let newest = self.links.last_mut()?;
-        for place in newest.places(item) {
-            newest.bits[place] = true;
-        }
-        newest.items += 1;
-        Some(true)
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let bits = self.links.iter().flat_map(|link| link.bits.chunks(8));
-        bits.map(|bits| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
     }
 }

@@ -55,7 +55,7 @@ fn every_call_needs_valkey_py(kind: Kind) {
 }
 
 /// The tests of these filters that redis-py's authors have written, in one protocol for each server (our own
-/// scripts run in both). `test_bf_reserve` also makes sketches.
+/// scripts run in both).
 fn its_own_tests_needs_redis_py_suite(kind: Kind) {
     let server = Server::start(kind);
     let folder = installed("redis-py-suite");
@@ -64,7 +64,7 @@ fn its_own_tests_needs_redis_py_suite(kind: Kind) {
         Command::new(folder.join("bin/python3"))
             .args(["-m", "pytest", "-q", "-p", "pytest_coua", "-p", "no:cacheprovider"])
             .args(["tests/test_bloom.py", "tests/test_asyncio/test_bloom.py"])
-            .args(["-k", "(bf_ or cf_) and not test_bf_reserve", "--protocol", protocol])
+            .args(["-k", "cf_", "--protocol", protocol])
             .arg(format!("--redis-url=redis://localhost:{}/0", server.port()))
             .arg(format!("--redis-mod-url=redis://localhost:{}/0", server.port()))
             .env("PYTHONPATH", HERE)

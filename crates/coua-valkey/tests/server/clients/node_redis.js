@@ -28,24 +28,6 @@ async function cuckoo(cf) {
   assert.equal(info["Max iterations"], 50);
 }
 
-async function bloom(bf) {
-  assert.equal(await bf.reserve("bf", 0.01, 1000), "OK");
-  await bf.reserve("bf2", 0.01, 100, { EXPANSION: 4 });
-  await bf.reserve("bf3", 0.01, 100, { NONSCALING: true });
-  assert.equal(await bf.add("bf", "a"), true);
-  assert.equal(await bf.add("bf", "a"), false);
-  assert.deepEqual(await bf.mAdd("bf", ["a", "b"]), [false, true]);
-  assert.deepEqual(await bf.insert("bf", ["b", "c"]), [false, true]);
-  await bf.insert("bf4", ["c"], { CAPACITY: 500, ERROR: 0.1, EXPANSION: 3 });
-  assert.equal(await bf.exists("bf", "x"), false);
-  assert.deepEqual(await bf.mExists("bf", ["a", "x"]), [true, false]);
-  assert.equal(await bf.card("bf"), 3);
-  const info = await bf.info("bf2");
-  assert.equal(info["Capacity"], 100);
-  assert.equal(info["Expansion rate"], 4);
-  assert.equal((await bf.info("bf3"))["Expansion rate"], null);
-}
-
 async function copied(commands, source, destination) {
   for (let iterator = 0; ; ) {
     const dumped = await commands.scanDump(source, iterator);
@@ -61,13 +43,10 @@ async function main() {
     await client.connect();
     await client.flushAll();
     await cuckoo(client.cf);
-    await bloom(client.bf);
     // Chunks are bytes, which are no text.
     const bytes = client.withTypeMapping({ [36]: Buffer });
     await copied(bytes.cf, "cf", "cf5");
     assert.equal(await client.cf.exists("cf5", "d"), true);
-    await copied(bytes.bf, "bf", "bf5");
-    assert.deepEqual(await client.bf.mExists("bf5", ["a", "x"]), [true, false]);
     client.destroy();
   }
 }

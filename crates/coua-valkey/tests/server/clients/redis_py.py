@@ -1,4 +1,4 @@
-"""Every call that redis-py, or valkey-py, has for these filters, unchanged: cf() and bf(), sync and async,
+"""Every call that redis-py, or valkey-py, has for these filters, unchanged: cf(), sync and async,
 RESP2 and RESP3: redis_py.py PORT redis|valkey"""
 
 import asyncio
@@ -76,32 +76,6 @@ async def cuckoo(cf):
     assert await cf.mexists("cf6", "a", "b", "c") == [0, 1, 1]
 
 
-async def bloom(bf):
-    assert await bf.create("bf", 0.01, 1000) is True
-    assert await bf.reserve("bf2", 0.001, 100, expansion=4) is True
-    assert await bf.create("bf3", 0.001, 100, noScale=True) is True
-    await refused(bf.create("bf", 0.01, 1000), "item exists")
-    assert await bf.add("bf", "a") == 1
-    assert await bf.add("bf", "a") == 0
-    assert await bf.madd("bf", "a", "b") == [0, 1]
-    assert await bf.insert("bf", ["b", "c"]) == [0, 1]
-    assert await bf.insert("bf4", ["c"], capacity=500, error=0.1, expansion=3) == [1]
-    assert await bf.insert("bf5", ["c"], capacity=500, noScale=True) == [1]
-    await refused(bf.insert("bf6", ["c"], noCreate=True), "not found")
-    assert await bf.exists("bf", "a") == 1
-    assert await bf.exists("bf", "x") == 0
-    assert await bf.mexists("bf", "a", "x") == [1, 0]
-    assert await bf.card("bf") == 3
-    assert await bf.card("bf6") == 0
-    info = await bf.info("bf2")
-    if not isinstance(info, dict):
-        assert (info.capacity, info.insertedNum, info.filterNum) == (100, 0, 1), vars(info)
-        assert info.expansionRate == 4 and info.size > 0, vars(info)
-        assert (await bf.info("bf3")).expansionRate is None
-    await copied(bf, "bf", "bf7")
-    assert await bf.mexists("bf7", "a", "b", "c", "x") == [1, 1, 1, 0]
-
-
 async def copied(commands, source, destination):
     """As redis-py's documentation dumps and loads."""
     position, chunks = 0, []
@@ -116,15 +90,13 @@ async def copied(commands, source, destination):
 
 
 async def run(client, flush):
-    called = set(), set()
+    called = set()
     reply = flush()
     if inspect.isawaitable(reply):
         await reply
-    await cuckoo(Recorder(client.cf(), called[0]))
-    await bloom(Recorder(client.bf(), called[1]))
-    for calls, called in zip((commands.CFCommands, commands.BFCommands), called):
-        missing = public(calls) - called
-        assert not missing, f"not called: {missing}"
+    await cuckoo(Recorder(client.cf(), called))
+    missing = public(commands.CFCommands) - called
+    assert not missing, f"not called: {missing}"
 
 
 def main():

@@ -79,55 +79,20 @@ func (c caller) cuckoo() {
 	if info.BucketSize != 4 || info.MaxIteration != 50 || info.ExpansionRate != 3 || info.NumFilters != 1 {
 		panic(fmt.Sprintf("CFInfo: %+v", info))
 	}
-	c.copied("CF", "cf", "cf7")
+	c.copied("cf", "cf7")
 	c.is("[false true true]", "CFMExists", "cf7", "a", "b", "c")
 }
 
-func (c caller) bloom() {
-	c.is("OK", "BFReserve", "bf", 0.01, int64(1000))
-	c.is("OK", "BFReserveExpansion", "bf2", 0.001, int64(100), int64(4))
-	c.is("OK", "BFReserveNonScaling", "bf3", 0.001, int64(100))
-	c.is("OK", "BFReserveWithArgs", "bf4", &redis.BFReserveOptions{Capacity: 100, Error: 0.01, Expansion: 2})
-	c.refuses("item exists", "BFReserve", "bf", 0.01, int64(1000))
-	c.is("true", "BFAdd", "bf", "a")
-	c.is("false", "BFAdd", "bf", "a")
-	c.is("[false true]", "BFMAdd", "bf", "a", "b")
-	c.is("[false true]", "BFInsert", "bf", &redis.BFInsertOptions{}, "b", "c")
-	c.is("[true]", "BFInsert", "bf5", &redis.BFInsertOptions{Capacity: 500, Error: 0.1, Expansion: 3}, "c")
-	c.refuses("not found", "BFInsert", "none", &redis.BFInsertOptions{NoCreate: true}, "c")
-	c.is("true", "BFExists", "bf", "a")
-	c.is("[true false]", "BFMExists", "bf", "a", "x")
-	c.is("3", "BFCard", "bf")
-	for name, expected := range map[string]redis.BFInfo{
-		"BFInfoCapacity":  {Capacity: 100},
-		"BFInfoFilters":   {Filters: 1},
-		"BFInfoItems":     {ItemsInserted: 0},
-		"BFInfoExpansion": {ExpansionRate: 4},
-	} {
-		c.is(fmt.Sprintf("%+v", expected), name, "bf2")
-	}
-	c.is(fmt.Sprintf("%+v", redis.BFInfo{Capacity: 100}), "BFInfoArg", "bf2", "CAPACITY")
-	for _, name := range []string{"BFInfo", "BFInfoSize"} {
-		found, err := c.call(name, "bf2")
-		check(name, err)
-		if found.(redis.BFInfo).Size <= 0 {
-			panic(fmt.Sprintf("%s: %+v", name, found))
-		}
-	}
-	c.copied("BF", "bf", "bf6")
-	c.is("[true true true false]", "BFMExists", "bf6", "a", "b", "c", "x")
-}
-
-func (c caller) copied(kind, from, to string) {
+func (c caller) copied(from, to string) {
 	for iterator := int64(0); ; {
-		found, err := c.call(kind+"ScanDump", from, iterator)
+		found, err := c.call("CFScanDump", from, iterator)
 		dump := found.(redis.ScanDump)
-		// At the end of a cuckoo filter there is nil, as RedisBloom answers, for which go-redis has an error.
+		// At the end there is nil, as RedisBloom answers, for which go-redis has an error.
 		if iterator = dump.Iter; iterator == 0 && (err == nil || err == redis.Nil) {
 			return
 		}
-		check(kind+"ScanDump", err)
-		c.is("OK", kind+"LoadChunk", to, iterator, dump.Data)
+		check("CFScanDump", err)
+		c.is("OK", "CFLoadChunk", to, iterator, dump.Data)
 	}
 }
 
@@ -137,11 +102,10 @@ func main() {
 		check("flush", client.FlushAll(ctx).Err())
 		c := caller{client, make(map[string]bool)}
 		c.cuckoo()
-		c.bloom()
 		all := reflect.TypeFor[redis.ProbabilisticCmdable]()
 		for i := range all.NumMethod() {
 			name := all.Method(i).Name
-			if (name[:2] == "BF" || name[:2] == "CF") && !c.called[name] {
+			if name[:2] == "CF" && !c.called[name] {
 				panic("not called: " + name)
 			}
 		}

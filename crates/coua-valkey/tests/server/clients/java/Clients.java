@@ -2,8 +2,6 @@
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisURI;
-import io.lettuce.core.probabilistic.arguments.BfInsertArgs;
-import io.lettuce.core.probabilistic.arguments.BfReserveArgs;
 import io.lettuce.core.probabilistic.arguments.CfInsertArgs;
 import io.lettuce.core.probabilistic.arguments.CfReserveArgs;
 import io.lettuce.core.protocol.ProtocolVersion;
@@ -11,9 +9,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.redisson.Redisson;
-import org.redisson.api.bloomfilter.BloomFilterInfoOption;
-import org.redisson.api.bloomfilter.BloomFilterInitArgs;
-import org.redisson.api.bloomfilter.BloomFilterInsertArgs;
 import org.redisson.api.cuckoofilter.CuckooFilterAddArgs;
 import org.redisson.api.cuckoofilter.CuckooFilterInitArgs;
 import org.redisson.client.codec.StringCodec;
@@ -23,8 +18,6 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisProtocol;
-import redis.clients.jedis.bloom.BFInsertParams;
-import redis.clients.jedis.bloom.BFReserveParams;
 import redis.clients.jedis.bloom.CFInsertParams;
 import redis.clients.jedis.bloom.CFReserveParams;
 
@@ -77,29 +70,6 @@ public final class Clients {
                 is(client.cfLoadChunk("cf4", position, chunk.getValue()), "OK");
             }
             is(client.cfMExists("cf4", "a", "b", "c"), List.of(false, true, true));
-
-            is(client.bfReserve("bf", 0.01, 1000), "OK");
-            is(client.bfReserve("bf2", 0.001, 100, BFReserveParams.reserveParams().expansion(4)), "OK");
-            is(client.bfReserve("bf3", 0.001, 100, BFReserveParams.reserveParams().nonScaling()), "OK");
-            refuses("item exists", () -> client.bfReserve("bf", 0.01, 1000));
-            is(client.bfAdd("bf", "a"), true);
-            is(client.bfAdd("bf", "a"), false);
-            is(client.bfMAdd("bf", "a", "b"), List.of(false, true));
-            is(client.bfInsert("bf", "b", "c"), List.of(false, true));
-            is(client.bfInsert("bf4", BFInsertParams.insertParams().capacity(500).error(0.1).expansion(3), "c"), List.of(true));
-            refuses("not found", () -> client.bfInsert("none", BFInsertParams.insertParams().noCreate(), "c"));
-            is(client.bfExists("bf", "a"), true);
-            is(client.bfMExists("bf", "a", "x"), List.of(true, false));
-            is(client.bfCard("bf"), 3L);
-            is(client.bfInfo("bf2").get("Capacity"), 100L);
-            is(client.bfInfo("bf2").get("Expansion rate"), 4L);
-            for (long position = 0;;) {
-                var chunk = client.bfScanDump("bf", position);
-                position = chunk.getKey();
-                if (position == 0) break;
-                is(client.bfLoadChunk("bf5", position, chunk.getValue()), "OK");
-            }
-            is(client.bfMExists("bf5", "a", "b", "c", "x"), List.of(true, true, true, false));
         }
     }
 
@@ -142,32 +112,6 @@ public final class Clients {
                 is(client.cfLoadChunk("cf4", position, chunk.getData()), "OK");
             }
             is(client.cfMExists("cf4", "a", "b", "c"), List.of(false, true, true));
-
-            is(client.bfReserve("bf", 0.01, 1000), "OK");
-            is(client.bfReserve("bf2", 0.001, 100, new BfReserveArgs().expansion(4)), "OK");
-            is(client.bfReserve("bf3", 0.001, 100, new BfReserveArgs().nonScaling()), "OK");
-            refuses("item exists", () -> client.bfReserve("bf", 0.01, 1000));
-            is(client.bfAdd("bf", "a"), true);
-            is(client.bfAdd("bf", "a"), false);
-            is(client.bfMAdd("bf", "a", "b"), List.of(false, true));
-            is(client.bfInsert("bf", "b", "c"), List.of(false, true));
-            is(client.bfInsert("bf", "c"), List.of(false));
-            is(client.bfInsert("bf4", new BfInsertArgs().capacity(500).error(0.1).expansion(3), "c"), List.of(true));
-            is(client.bfInsert("bf4", new BfInsertArgs().capacity(500), "c", "d"), List.of(false, true));
-            refuses("not found", () -> client.bfInsert("none", new BfInsertArgs().noCreate(), "c"));
-            is(client.bfExists("bf", "a"), true);
-            is(client.bfMExists("bf", "a", "x"), List.of(true, false));
-            is(client.bfCard("bf"), 3L);
-            var bloom = client.bfInfo("bf2");
-            is(List.of(bloom.getCapacity(), bloom.getExpansionRate(), bloom.getNumberOfFilters()), List.of(100L, 4L, 1L));
-            is(bloom.getSize() > 0 && bloom.getNumberOfItemsInserted() == 0, true);
-            for (long position = 0;;) {
-                var chunk = client.bfScanDump("bf", position);
-                position = chunk.getIterator();
-                if (position == 0) break;
-                is(client.bfLoadChunk("bf5", position, chunk.getData()), "OK");
-            }
-            is(client.bfMExists("bf5", "a", "b", "c", "x"), List.of(true, true, true, false));
         }
     }
 
@@ -196,31 +140,6 @@ public final class Clients {
             cf2.init(CuckooFilterInitArgs.capacity(1000).bucketSize(4).maxIterations(50).expansion(3));
             var info = cf2.getInfo();
             is(List.of(info.getBucketSize(), info.getMaxIterations(), info.getExpansionRate()), List.of(4L, 50L, 3L));
-
-            var bf = client.<String>getBloomFilterNative("bf", StringCodec.INSTANCE);
-            bf.init(0.01, 1000);
-            refuses("item exists", () -> bf.init(0.01, 1000));
-            is(bf.add("a"), true);
-            is(bf.add("a"), false);
-            is(bf.add(List.of("a", "b")), Set.of("b"));
-            is(bf.insert(BloomFilterInsertArgs.elements(List.of("b", "c"))), Set.of("c"));
-            is(bf.exists("a"), true);
-            is(bf.exists(List.of("a", "x")), Set.of("a"));
-            is(bf.count(), 3L);
-            var bf2 = client.<String>getBloomFilterNative("bf2", StringCodec.INSTANCE);
-            bf2.init(BloomFilterInitArgs.create().errorRate(0.001).capacity(100).expansionRate(4));
-            is(bf2.getInfo().getCapacity(), 100L);
-            is(bf2.getInfo().getExpansionRate(), 4L);
-            // Under RESP3 the answer is a map, as that of RedisBloom, which Redisson 4.3 does not read.
-            if (!isResp3) is(bf2.getInfo(BloomFilterInfoOption.CAPACITY), 100L);
-            var bf3 = client.<String>getBloomFilterNative("bf3", StringCodec.INSTANCE);
-            for (long position = 0;;) {
-                var chunk = bf.scanDump(position);
-                position = chunk.getIterator();
-                if (position == 0) break;
-                bf3.loadChunk(position, chunk.getData());
-            }
-            is(bf3.exists(List.of("a", "b", "c", "x")), Set.of("a", "b", "c"));
         } finally {
             client.shutdown();
         }

@@ -1,16 +1,17 @@
 //! New filters: RESERVE, and commands that create what they fill.
 
+use std::ffi::CStr;
 use std::iter;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::KeyHasher;
 
-use super::filter::NativeFilter as _;
-use super::{Defaults, FilterKind, Value};
+use crate::cuckoo::{CuckooRequest, Defaults, NativeCuckoo};
 use crate::error::CommandError;
 use crate::server::{Call, Key, Reply, Word, random_bytes};
 use crate::settings::key_memory_limit_of;
+use crate::value::Value;
 
 /// A new secret key for each filter. The server takes a while for random bytes, so one secret comes from it, and the
 /// keys are the SipHash values of their numbers under that secret.
@@ -26,30 +27,33 @@ fn fresh_key() -> [u8; 16] {
 /// Only for filters from this size on is the server's free memory queried, because that takes a while.
 const LARGE: u64 = 1 << 20;
 
-/// Runs RESERVE.
-pub(crate) fn reserve<K: FilterKind>(
-    call: &Call<'_>,
-    request: &K::Request,
-) -> Result<Reply, CommandError> {
-    let mut key = call.key_to_change::<Value<K>>(1)?;
+/// The event of a new filter.
+pub(super) const CREATED: &CStr = c"cuckoo.reserve";
+
+/// CF.RESERVE
+pub(super) fn reserve(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let request = CuckooRequest::of_reserve(call.argv().get(2..).ok_or(CommandError::Arity)?)?;
+    let mut key = call.key_to_change::<Value>(1)?;
     if key.value().is_some() {
         return Err(CommandError::ItemExists);
     }
-    create(call, &mut key, request)?;
-    key.notify_changed(K::CREATED);
+    create(call, &mut key, &request)?;
+    key.notify_changed(CREATED);
     Ok(Reply::Ok)
 }
 
 /// Creates a filter in a key without a value, here and, with all parameters, on replicas, whose
 /// settings and random numbers may differ.
-pub(super) fn create<K: FilterKind>(
+pub(super) fn create(
     call: &Call<'_>,
-    key: &mut Key<'_, Value<K>>,
-    request: &K::Request,
+    key: &mut Key<'_, Value>,
+    request: &CuckooRequest,
 ) -> Result<(), CommandError> {
     let limit = key_memory_limit_of(call);
     let defaults = if call.is_replicated() { Defaults::BuiltIn } else { Defaults::Settings };
-    let (native, text) = K::build(request, fresh_key(), defaults, limit)?;
+    let spec = request.complete_with(fresh_key(), defaults)?;
+    let words = spec.arguments();
+    let native = NativeCuckoo::of(spec)?;
     if let Some(limit) = limit.filter(|&limit| native.memory_bytes() > limit) {
         return Err(CommandError::KeyMemory { limit });
     }
@@ -59,6 +63,6 @@ pub(super) fn create<K: FilterKind>(
         return Err(CommandError::NoMemoryToCreate);
     }
     key.set(Value::Native(native))?;
-    call.replicate(K::RESERVE, iter::once(Word::Same(1)).chain(text.iter().map(Word::Text)));
+    call.replicate(c"cf.reserve", iter::once(Word::Same(1)).chain(words.iter().map(Word::Text)));
     Ok(())
 }

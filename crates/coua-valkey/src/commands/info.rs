@@ -4,14 +4,12 @@ use std::ffi::CStr;
 
 use coua::window::Clock;
 
-use super::CuckooValue;
-use super::table::Figures;
+use crate::cuckoo::Figures;
 use crate::error::CommandError;
-use crate::redisbloom::PeerFilter as _;
 use crate::server::{Call, Reply};
-use crate::value::NativeFilter as _;
+use crate::value::Value;
 
-/// Words of BF.INFO for fields that have another name here.
+/// Shorter names of fields.
 const OTHER_NAMES: [(&str, &str); 3] = [
     ("FILTERS", "Number of filters"),
     ("ITEMS", "Number of items inserted"),
@@ -24,7 +22,7 @@ pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
     if !(2..=3).contains(&words.len()) {
         return Err(CommandError::Arity);
     }
-    let key = call.key::<CuckooValue>(1)?;
+    let key = call.key::<Value>(1)?;
     let value = key.value().ok_or(CommandError::NotFound)?;
     let numbers = numbers_of(value)?;
     let mut all: Vec<_> = NAMES.into_iter().zip(numbers.map(Reply::count)).collect();
@@ -42,7 +40,7 @@ pub(super) fn info(call: &Call<'_>) -> Result<Reply, CommandError> {
 
 /// CF.DEBUG
 pub(super) fn debug(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let key = call.key::<CuckooValue>(1)?;
+    let key = call.key::<Value>(1)?;
     let [_, buckets, filters, items, deletes, bucket_size, expansion, max_iterations] =
         numbers_of(key.value().ok_or(CommandError::NotFound)?)?;
     let line = format!(
@@ -65,9 +63,9 @@ const NAMES: [&CStr; 8] = [
 ];
 
 /// Their values, in this order.
-fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
+fn numbers_of(value: &Value) -> Result<[u64; 8], CommandError> {
     match value {
-        CuckooValue::Native(native) => {
+        Value::Native(native) => {
             let (hints, figures) = (native.hints(), native.figures());
             let bucket_size = u64::from(hints.bucket_size);
             Ok([
@@ -82,7 +80,7 @@ fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
                 u64::from(hints.max_iterations),
             ])
         }
-        CuckooValue::Imported(imported) => Ok([
+        Value::Imported(imported) => Ok([
             imported.peer_size(),
             imported.buckets(),
             u64::from(imported.sub_filters()),
@@ -92,12 +90,12 @@ fn numbers_of(value: &CuckooValue) -> Result<[u64; 8], CommandError> {
             u64::from(imported.expansion()),
             u64::from(imported.max_iterations()),
         ]),
-        CuckooValue::Incomplete(_) => Err(CommandError::Incomplete),
+        Value::Incomplete(_) => Err(CommandError::Incomplete),
     }
 }
 
 /// The fields that `FULL` adds.
-fn further_fields(value: &CuckooValue) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
+fn further_fields(value: &Value) -> Result<Vec<(&'static CStr, Reply)>, CommandError> {
     let of = |rate, hash_bits, load, bytes: u64, items: u64| {
         let per_item = bytes as f64 / items.max(1) as f64;
         vec![
@@ -108,7 +106,7 @@ fn further_fields(value: &CuckooValue) -> Result<Vec<(&'static CStr, Reply)>, Co
         ]
     };
     match value {
-        CuckooValue::Native(native) => {
+        Value::Native(native) => {
             let Figures { rate, hash_bits, load, window, .. } = native.figures();
             let mut fields = of(rate, hash_bits, load, native.memory_bytes(), native.len());
             fields.extend(window.into_iter().flat_map(|(window, clock)| {
@@ -125,13 +123,13 @@ fn further_fields(value: &CuckooValue) -> Result<Vec<(&'static CStr, Reply)>, Co
             fields.extend((!notes.is_empty()).then_some((c"Notes", Reply::Array(notes))));
             Ok(fields)
         }
-        CuckooValue::Imported(imported) => {
+        Value::Imported(imported) => {
             let (rate, hash_bits) = (imported.false_positive_rate(), imported.hash_bits());
             let (bytes, items) = (imported.memory_bytes(), imported.items());
             let mut fields = of(rate, hash_bits, imported.load_factor(), bytes, items);
             fields.push((c"Layout", Reply::Bytes(b"RedisBloom".to_vec())));
             Ok(fields)
         }
-        CuckooValue::Incomplete(_) => Err(CommandError::Incomplete),
+        Value::Incomplete(_) => Err(CommandError::Incomplete),
     }
 }

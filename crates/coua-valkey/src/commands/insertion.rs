@@ -1,51 +1,53 @@
 //! The common part of all commands that add items: create the filter if needed, fill it, and replicate the inserted
 //! items.
 
-use std::iter;
-
-use super::creation::create;
-use super::{FilterKind, Outcome, Outcomes, Rest, Value};
+use super::clock::advance_clock;
+use super::creation::{CREATED, create};
+use crate::cuckoo::{Copies, CuckooRequest, Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
-use crate::server::{Call, Key, Reply, Word};
+use crate::server::{Call, Key, Reply, ValueType as _, Word};
 use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of, limits_of};
+use crate::value::Value;
+
+/// The words of a command that stand before its items or options.
+const KNOWN: [&str; 6] = ["ITEMS", "NOCREATE", "CAPACITY", "ERROR", "HASHBITS", "SEED"];
 
 /// Items to be added.
-pub(crate) struct Insertion<K: FilterKind> {
+pub(super) struct Insertion {
     /// The number of the word that is the first item.
     first: usize,
     /// The request for a new filter.
-    request: K::Request,
+    request: CuckooRequest,
     /// Whether a missing filter is created.
     creates: bool,
 }
 
-impl<K: FilterKind> Insertion<K> {
+impl Insertion {
     /// The insertion of a command with items after its key.
-    pub(crate) fn of_items() -> Self {
-        Self { first: 2, request: K::Request::default(), creates: true }
+    pub(super) fn of_items() -> Self {
+        Self { first: 2, request: CuckooRequest::default(), creates: true }
     }
 
     /// The insertion of a command with options after its key, and items after the word ITEMS. Refuses contradictory
     /// options even if the filter exists, except in replicated commands, which a server with other settings accepted.
-    pub(crate) fn of_options(call: &Call<'_>) -> Result<Self, CommandError> {
+    pub(super) fn of_options(call: &Call<'_>) -> Result<Self, CommandError> {
         let insertion = Self::of_words(call.argv())?;
         if !call.is_replicated() {
-            K::check(&insertion.request)?;
+            insertion.request.complete([0; 16])?;
         }
         Ok(insertion)
     }
 
     fn of_words(words: &[&[u8]]) -> Result<Self, CommandError> {
-        let known = [&["ITEMS", "NOCREATE"], K::OPTIONS].concat();
         let mut options = Options::new(words.get(2..).ok_or(CommandError::Arity)?);
-        let mut request = K::Request::default();
+        let mut request = CuckooRequest::default();
         let mut no_create = None;
         loop {
-            match options.keyword(&known)?.ok_or(CommandError::Arity)? {
+            match options.keyword(&KNOWN)?.ok_or(CommandError::Arity)? {
                 "ITEMS" => break,
                 "NOCREATE" => once(&mut no_create, "NOCREATE", ())?,
-                option => K::take(&mut request, option, &mut options)?,
+                option => request.take(option, &mut options)?,
             }
         }
         if options.rest().is_empty() {
@@ -56,11 +58,7 @@ impl<K: FilterKind> Insertion<K> {
     }
 
     /// Adds the items, and returns an outcome for each.
-    pub(crate) fn add_all(
-        self,
-        call: &Call<'_>,
-        copies: K::Copies,
-    ) -> Result<Outcomes, CommandError> {
+    pub(super) fn add_all(self, call: &Call<'_>, copies: Copies) -> Result<Outcomes, CommandError> {
         let items = &call.argv()[self.first..];
         self.run(call, copies, |value, limit| {
             value.insert(items, copies, limit, || limits_of(call, limit))
@@ -71,10 +69,10 @@ impl<K: FilterKind> Insertion<K> {
     fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
         self,
         call: &Call<'_>,
-        copies: K::Copies,
-        insert: impl FnOnce(&mut Value<K>, Option<u64>) -> Result<T, CommandError>,
+        copies: Copies,
+        insert: impl FnOnce(&mut Value, Option<u64>) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
-        let mut key = call.key_to_change::<Value<K>>(1)?;
+        let mut key = call.key_to_change::<Value>(1)?;
         let is_new = key.value().is_none();
         if is_new {
             let request = Some(&self.request).filter(|_| self.creates);
@@ -82,37 +80,38 @@ impl<K: FilterKind> Insertion<K> {
         }
         // Both sums are taken before the clock advances, which may free memory.
         let room = MemoryRoom::of(call, &mut key, call.count() - self.first);
-        K::advance_clock(call, &mut key);
+        advance_clock(call, &mut key);
         let value = key.value_mut().ok_or(CommandError::Defect)?;
         let pieces = value.pieces();
         let mut outcomes = insert(value, room.limit)?;
-        room.blame::<K>(outcomes.as_mut());
+        room.attribute(outcomes.as_mut());
         if value.pieces() > pieces {
             GROWTHS.add(1);
         }
-        let inserted = self.replicate(call, outcomes.as_ref(), &K::rest(copies));
+        let inserted = self.replicate(call, outcomes.as_ref(), copies);
         INSERTED.add(inserted as u64);
         let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
         REFUSED.add(refused as u64);
         if inserted > 0 {
-            key.notify_changed(K::ADDED);
+            key.notify_changed(c"cuckoo.add");
         } else if is_new {
-            key.notify_changed(K::CREATED);
+            key.notify_changed(CREATED);
         }
         Ok(outcomes)
     }
 
     /// Replicates only the items that were inserted: with more memory, a replica might accept others.
     /// Returns their number.
-    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], rest: &Rest) -> usize {
+    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], copies: Copies) -> usize {
         let inserted = outcomes.iter().filter(|it| it.is_in()).count();
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
-            let begin = iter::once(Word::Same(1))
-                .chain(rest.words.iter().map(|it| Word::Text(it.as_bytes())));
+            let command = if copies == Copies::Add { c"cf.insert" } else { c"cf.insertnx" };
+            let begin = [Word::Same(1), Word::Text(b"NOCREATE"), Word::Text(b"ITEMS")];
             let new = (self.first..).zip(outcomes).filter(|(_, it)| it.is_in());
-            call.replicate(rest.command, begin.chain(new.map(|(number, _)| Word::Same(number))));
+            let new = new.map(|(number, _)| Word::Same(number));
+            call.replicate(command, begin.into_iter().chain(new));
         }
         inserted
     }
@@ -126,34 +125,31 @@ struct MemoryRoom {
 }
 
 impl MemoryRoom {
-    fn of<K: FilterKind>(call: &Call<'_>, key: &mut Key<'_, Value<K>>, items: usize) -> Self {
+    fn of(call: &Call<'_>, key: &mut Key<'_, Value>, items: usize) -> Self {
         let of_key = key_memory_limit_of(call);
-        let left = K::slot().memory_left(call, items);
+        let left = Value::slot().memory_left(call, items);
         let of_server = left.map(|left| left.saturating_add(key.bytes_before() as u64));
         let is_of_server = of_server.is_some_and(|bytes| of_key.is_none_or(|limit| bytes < limit));
         Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
     }
 
     /// Corrects the errors of items for which the server had no memory, if the limit of the key was not the cause.
-    fn blame<K: FilterKind>(&self, outcomes: &mut [Outcome]) {
+    fn attribute(&self, outcomes: &mut [Outcome]) {
         if self.is_of_server {
             let refused =
                 |it: &&mut Outcome| matches!(it, Outcome::Refused(CommandError::KeyMemory { .. }));
             outcomes.iter_mut().filter(refused).for_each(|outcome| {
                 *outcome = Outcome::Refused(CommandError::ServerMemory);
-                K::slot().ask_again();
+                Value::slot().ask_again();
             });
         }
     }
 }
 
 /// Runs a command that adds one item. The reply is whether it was absent.
-pub(crate) fn add_item<K: FilterKind>(
-    call: &Call<'_>,
-    copies: K::Copies,
-) -> Result<Reply, CommandError> {
+pub(super) fn add_item(call: &Call<'_>, copies: Copies) -> Result<Reply, CommandError> {
     let item = call.item()?;
-    let insert = |value: &mut Value<K>, limit| {
+    let insert = |value: &mut Value, limit| {
         Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
     };
     let [outcome] = Insertion::of_items().run(call, copies, insert)?;
@@ -165,16 +161,15 @@ pub(crate) fn add_item<K: FilterKind>(
 }
 
 /// The replies of a command on many items, one per outcome.
-pub(crate) fn reply_each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
+pub(super) fn reply_each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
     Reply::Array(outcomes.into_iter().map(reply).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::Cuckoo;
 
-    fn of(text: &str) -> Result<Insertion<Cuckoo>, CommandError> {
+    fn of(text: &str) -> Result<Insertion, CommandError> {
         let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
         Insertion::of_words(&words)
     }

@@ -1,29 +1,26 @@
 //! The CF.* commands.
 
+mod clock;
+mod creation;
+mod info;
+mod insertion;
+
 use std::ffi::CStr;
 use std::iter;
 
-use coua::window::Clock;
-
-use super::cf_info::{debug, info};
-use super::compaction::{Compaction, CompactionPosition};
-use super::{ADVANCED, Copies, Cuckoo, CuckooRequest, CuckooValue, NativeCuckoo, advance_clock};
+use crate::cuckoo::{Compaction, CompactionPosition, Copies, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 use crate::parse::integer;
-use crate::server::{Call, Command, Family, Reply, TypeEntry, Word, commands};
+use crate::server::{Call, Command, Reply, Word, commands};
 use crate::settings::{REMOVED, key_memory_limit_of};
-use crate::value::insertion::{Insertion, add_item, reply_each};
-use crate::value::{self, NativeFilter as _, Outcome, creation, dump};
+use crate::value::Value;
+use clock::{advance, advance_clock};
+use creation::reserve;
+use info::{debug, info};
+use insertion::{Insertion, add_item, reply_each};
 
-/// CF.*
-pub(crate) const FAMILY: Family = Family {
-    name: "CF.*",
-    category: c"cuckoo",
-    value_type: TypeEntry::of::<CuckooValue>(),
-    commands: COMMANDS,
-};
-
-const COMMANDS: &[Command] = commands! {
+/// All of them.
+pub(crate) const COMMANDS: &[Command] = commands! {
     c"cf.reserve", -3, Grow, reserve,
         c"key capacity:integer [BUCKETSIZE size:integer] [MAXITERATIONS iterations:integer] \
         [EXPANSION expansion:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED seed] \
@@ -38,8 +35,8 @@ const COMMANDS: &[Command] = commands! {
         c"Adds items to a cuckoo filter; options apply to a new one";
     c"cf.insertnx", -4, Grow, insert_absent, INSERT_WORDS,
         c"Adds absent items to a cuckoo filter; options apply to a new one";
-    c"cf.exists", 3, Read, value::contains::<Cuckoo>, c"key item", c"Checks whether an item is in a cuckoo filter";
-    c"cf.mexists", -3, Read, value::contains_all::<Cuckoo>, c"key item...",
+    c"cf.exists", 3, Read, contains, c"key item", c"Checks whether an item is in a cuckoo filter";
+    c"cf.mexists", -3, Read, contains_all, c"key item...",
         c"Checks which items are in a cuckoo filter";
     c"cf.count", 3, Read, count, c"key item", c"Counts the copies of an item in a cuckoo filter";
     c"cf.mcount", -3, Read, count_all, c"key item...",
@@ -49,7 +46,7 @@ const COMMANDS: &[Command] = commands! {
         c"Removes one copy of each item from a cuckoo filter";
     c"cf.scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
         c"Returns the next chunk of a cuckoo filter";
-    c"cf.loadchunk", 4, Grow, dump::load::<Cuckoo>, c"key iterator:integer data",
+    c"cf.loadchunk", 4, Grow, load_chunk, c"key iterator:integer data",
         c"Loads a chunk of a cuckoo filter";
     c"cf.merge", -3, Merge, merge, c"destination:key source:key...",
         c"Adds all items of the source filters to the destination";
@@ -68,30 +65,25 @@ const INSERT_WORDS: &CStr =
     c"key [CAPACITY capacity:integer] [ERROR rate:double | HASHBITS bits:integer] \
     [SEED seed] [NOCREATE] ITEMS item...";
 
-fn reserve(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let request = CuckooRequest::of_reserve(call.argv().get(2..).ok_or(CommandError::Arity)?)?;
-    creation::reserve::<Cuckoo>(call, &request)
-}
-
 fn add(call: &Call<'_>) -> Result<Reply, CommandError> {
-    add_item::<Cuckoo>(call, Copies::Add)
+    add_item(call, Copies::Add)
 }
 
 fn add_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
-    add_item::<Cuckoo>(call, Copies::Keep)
+    add_item(call, Copies::Keep)
 }
 
 fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let outcomes = Insertion::<Cuckoo>::of_items().add_all(call, Copies::Add)?;
+    let outcomes = Insertion::of_items().add_all(call, Copies::Add)?;
     Ok(reply_each(outcomes, accepted))
 }
 
 fn insert(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(Insertion::<Cuckoo>::of_options(call)?.add_all(call, Copies::Add)?, accepted))
+    Ok(reply_each(Insertion::of_options(call)?.add_all(call, Copies::Add)?, accepted))
 }
 
 fn insert_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(Insertion::<Cuckoo>::of_options(call)?.add_all(call, Copies::Keep)?, number))
+    Ok(reply_each(Insertion::of_options(call)?.add_all(call, Copies::Keep)?, number))
 }
 
 fn accepted(outcome: Outcome) -> Reply {
@@ -116,16 +108,30 @@ fn number(outcome: Outcome) -> Reply {
     }
 }
 
+/// A missing key has no item.
+fn contains(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let item = call.item()?;
+    let key = call.key::<Value>(1)?;
+    key.value().map_or(Ok(false), |value| value.contains(item)).map(Reply::Truth)
+}
+
+fn contains_all(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let items = call.items()?;
+    let key = call.key::<Value>(1)?;
+    let absent = || Ok(vec![false; items.len()]);
+    key.value().map_or_else(absent, |value| value.contains_all(items)).map(Reply::Truths)
+}
+
 fn count(call: &Call<'_>) -> Result<Reply, CommandError> {
     let item = call.item()?;
-    let key = call.key::<CuckooValue>(1)?;
+    let key = call.key::<Value>(1)?;
     let Some(value) = key.value() else { return Ok(Reply::Integer(0)) };
     Ok(Reply::count(value.count_all(&[item])?.first().copied().unwrap_or(0)))
 }
 
 fn count_all(call: &Call<'_>) -> Result<Reply, CommandError> {
     let items = call.items()?;
-    let key = call.key::<CuckooValue>(1)?;
+    let key = call.key::<Value>(1)?;
     let absent = || Ok(vec![0; items.len()]);
     let counts = key.value().map_or_else(absent, |value| value.count_all(items))?;
     Ok(Reply::Array(counts.into_iter().map(Reply::count).collect()))
@@ -145,9 +151,9 @@ fn remove_all(call: &Call<'_>) -> Result<Reply, CommandError> {
 /// Removes items, the last words of the call, here and on replicas.
 fn remove_here_and_there<T: AsRef<[bool]>>(
     call: &Call<'_>,
-    remove: impl FnOnce(&mut CuckooValue) -> Result<T, CommandError>,
+    remove: impl FnOnce(&mut Value) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    let mut key = call.key_to_change::<Value>(1)?;
     advance_clock(call, &mut key);
     let outcome = remove(key.value_mut().ok_or(CommandError::NothingToRemoveFrom)?)?;
     let removed = outcome.as_ref();
@@ -169,10 +175,31 @@ fn remove_here_and_there<T: AsRef<[bool]>>(
 }
 
 fn scan_dump(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(match dump::scan::<Cuckoo>(call)? {
+    let &[_, _, position] = call.argv() else { return Err(CommandError::Arity) };
+    let position =
+        integer(position).filter(|&position| position >= 0).ok_or(CommandError::Position)?;
+    let key = call.key::<Value>(1)?;
+    Ok(match key.value().ok_or(CommandError::NotFound)?.chunk(position)? {
         Some((end, chunk)) => Reply::Array(vec![Reply::Integer(end), Reply::Bytes(chunk)]),
         None => Reply::Array(vec![Reply::Integer(0), Reply::Null]),
     })
+}
+
+fn load_chunk(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let &[_, _, position, chunk] = call.argv() else { return Err(CommandError::Arity) };
+    let position =
+        integer(position).filter(|&position| position > 0).ok_or(CommandError::Position)?;
+    let mut key = call.key_to_change::<Value>(1)?;
+    let limit = key_memory_limit_of(call);
+    match key.value_mut() {
+        None => {
+            key.set(Value::from_first_chunk(position, chunk, limit, || call.memory_left())?)?;
+        }
+        Some(value) => value.load_chunk(position, chunk, limit)?,
+    }
+    key.notify_changed(c"cuckoo.loadchunk");
+    call.replicate_as_called();
+    Ok(Reply::Ok)
 }
 
 fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
@@ -183,11 +210,11 @@ fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
         CommandError::KeyMemory { limit } if Some(limit) == left => CommandError::ServerMemory,
         refusal => refusal,
     })?;
-    let mut destination = call.key_to_change::<CuckooValue>(1)?;
+    let mut destination = call.key_to_change::<Value>(1)?;
     match destination.value_mut() {
-        Some(CuckooValue::Native(native)) => *native = merged,
+        Some(Value::Native(native)) => *native = merged,
         Some(_) => return Err(CommandError::Defect),
-        None => drop(destination.set(CuckooValue::Native(merged))?),
+        None => drop(destination.set(Value::Native(merged))?),
     }
     destination.notify_changed(c"cuckoo.merge");
     call.replicate_as_called();
@@ -196,12 +223,12 @@ fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
 
 /// The new value of the destination, within a limit. The old value does not change until all sources are merged.
 fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
-    let destination = call.key::<CuckooValue>(1)?;
+    let destination = call.key::<Value>(1)?;
     // A missing destination becomes a copy of the first source.
     let first = if destination.value().is_some() { 1 } else { 2 };
     let mut union: Option<NativeCuckoo> = None;
     for word in first..call.count() {
-        let key = call.key::<CuckooValue>(word)?;
+        let key = call.key::<Value>(word)?;
         let native = key.value().ok_or(CommandError::NotFound)?.native()?;
         match &mut union {
             None => union = Some(within(limit, native)?.try_clone()?),
@@ -229,7 +256,7 @@ fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
         }
         _ => return Err(CommandError::Arity),
     };
-    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    let mut key = call.key_to_change::<Value>(1)?;
     advance_clock(call, &mut key);
     let value = key.value_mut().ok_or(CommandError::NotFound)?;
     let Compaction { has_changed, next } = value.compact(at)?;
@@ -252,7 +279,7 @@ fn note(call: &Call<'_>) -> Result<Reply, CommandError> {
         _ => return Err(CommandError::Arity),
     };
     let limit = key_memory_limit_of(call);
-    let mut key = call.key_to_change::<CuckooValue>(1)?;
+    let mut key = call.key_to_change::<Value>(1)?;
     let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
     if is_for_new && native.notes().get(name).is_some() {
         return Ok(Reply::Null);
@@ -262,29 +289,4 @@ fn note(call: &Call<'_>) -> Result<Reply, CommandError> {
         call.replicate_as_called();
     }
     Ok(Reply::Ok)
-}
-
-/// In milliseconds since 1970.
-const YEAR_10000: u64 = 253_402_300_800_000;
-
-fn advance(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let &[_, _, time] = call.argv() else { return Err(CommandError::Arity) };
-    let time = integer(time).and_then(|time| u64::try_from(time).ok());
-    let time = time.ok_or(CommandError::NotANumber("milliseconds"))?;
-    // A time in another unit would empty the filter, and stop its clock for thousands of
-    // years.
-    if time >= YEAR_10000 && !call.is_replicated() {
-        return Err(CommandError::TimeRange);
-    }
-    let mut key = call.key_to_change::<CuckooValue>(1)?;
-    let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
-    if native.window().is_none_or(|window| window.clock() == Clock::Count) {
-        return Err(CommandError::NotTimed);
-    }
-    let has_moved = native.advance(time).is_some();
-    if has_moved {
-        key.notify_changed(ADVANCED);
-        call.replicate_as_called();
-    }
-    Ok(Reply::Truth(has_moved))
 }

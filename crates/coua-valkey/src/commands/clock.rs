@@ -1,0 +1,59 @@
+//! CF.ADVANCE, and the clock of filters with a window.
+
+use std::ffi::CStr;
+
+use coua::window::Clock;
+
+use crate::error::CommandError;
+use crate::parse::integer;
+use crate::server::{Call, Key, Reply, Word};
+use crate::value::Value;
+
+/// The command that advances a filter's clock.
+const ADVANCE: &CStr = c"cf.advance";
+/// The event of an advanced clock.
+const ADVANCED: &CStr = c"cuckoo.advance";
+
+/// Advances the clock of a filter with a window before a command changes it, which removes expired items. For
+/// replicated commands the primary has already replicated the clock.
+#[inline]
+pub(super) fn advance_clock(call: &Call<'_>, key: &mut Key<'_, Value>) {
+    let forgets = matches!(key.value(), Some(Value::Native(native)) if native.window().is_some());
+    if forgets && !call.is_replicated() {
+        advance_to_present(call, key);
+    }
+}
+
+fn advance_to_present(call: &Call<'_>, key: &mut Key<'_, Value>) {
+    let Some(Value::Native(native)) = key.value_mut() else { return };
+    if let Some(clock) = native.advance_to_present() {
+        key.notify_changed(ADVANCED);
+        call.replicate(ADVANCE, [Word::Same(1), Word::Text(clock.to_string().as_bytes())]);
+    }
+}
+
+/// In milliseconds since 1970.
+const YEAR_10000: u64 = 253_402_300_800_000;
+
+/// CF.ADVANCE
+pub(super) fn advance(call: &Call<'_>) -> Result<Reply, CommandError> {
+    let &[_, _, time] = call.argv() else { return Err(CommandError::Arity) };
+    let time = integer(time).and_then(|time| u64::try_from(time).ok());
+    let time = time.ok_or(CommandError::NotANumber("milliseconds"))?;
+    // A time in another unit would empty the filter, and stop its clock for thousands of
+    // years.
+    if time >= YEAR_10000 && !call.is_replicated() {
+        return Err(CommandError::TimeRange);
+    }
+    let mut key = call.key_to_change::<Value>(1)?;
+    let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
+    if native.window().is_none_or(|window| window.clock() == Clock::Count) {
+        return Err(CommandError::NotTimed);
+    }
+    let has_moved = native.advance(time).is_some();
+    if has_moved {
+        key.notify_changed(ADVANCED);
+        call.replicate_as_called();
+    }
+    Ok(Reply::Truth(has_moved))
+}
