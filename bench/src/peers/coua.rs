@@ -1,6 +1,5 @@
-//! Coua itself: key by key, in batches, both layouts, growing, and its Bloom filter.
+//! Coua itself: key by key, in batches, both layouts, and growing.
 
-use coua::bloom::BlockedBloomFilter;
 use coua::{CuckooFilter, CuckooFilterBuilder, Layout, WhenFull};
 
 use coua_bench::keys::Key;
@@ -16,13 +15,6 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
             make: |plan| Batches::boxed(fixed(plan).layout(Layout::Overlapping)),
         },
         Entry { name: "coua growing, batches", make: |_| Batches::boxed(CuckooFilter::builder()) },
-        Entry {
-            name: "coua BlockedBloomFilter, batches",
-            make: |plan| {
-                let filter = BlockedBloomFilter::with_capacity(plan.items, plan.rate);
-                Ok(Box::new(Blocked(filter.map_err(|error| error.to_string())?)))
-            },
-        },
     ]
 }
 
@@ -83,22 +75,6 @@ impl<K: Key> Contestant<K> for Batches {
 
     fn remove(&mut self, keys: &[K]) -> Option<u64> {
         Some(count(&self.0.remove_batch(keys)))
-    }
-
-    fn memory_bytes(&self) -> Option<usize> {
-        Some(self.0.memory_bytes())
-    }
-}
-
-struct Blocked(BlockedBloomFilter);
-
-impl<K: Key> Contestant<K> for Blocked {
-    fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
-        self.0.insert_unique_batch(keys);
-    }
-
-    fn contains(&self, keys: &[K]) -> u64 {
-        count(&self.0.contains_batch(keys))
     }
 
     fn memory_bytes(&self) -> Option<usize> {

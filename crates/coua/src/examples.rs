@@ -9,7 +9,6 @@ macro_rules! run {
 
 run!(
     Batches: "../examples/batches.rs",
-    Bloom: "../examples/bloom.rs",
     File: "../examples/file.rs",
     Integers: "../examples/integers.rs",
     Set: "../examples/set.rs",

@@ -1,8 +1,7 @@
 //! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
 //!
 //! Start with [`CuckooFilter`]: it removes, counts, grows, merges and saves.
-//! [`SharedCuckooFilter`] is for many threads, and [`Generations`] forget old items. The Bloom
-//! filters in [`bloom`] are for insert-only sets and for exchange with other systems.
+//! [`SharedCuckooFilter`] is for many threads, and [`Generations`] forget old items.
 //!
 //! ```
 //! use coua::CuckooFilter;
@@ -39,7 +38,6 @@
 //! in memory -> answer. `ARCHITECTURE.md` has the map.
 
 mod batch;
-pub mod bloom;
 mod builder;
 mod collect;
 mod convert;

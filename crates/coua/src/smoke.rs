@@ -2,7 +2,6 @@
 
 use std::iter::StepBy;
 
-use crate::bloom::{BlockedBloomFilter, BloomFilter};
 use crate::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, SharedCuckooFilter};
 
 /// Every form of bucket, narrow and wide.
@@ -52,27 +51,15 @@ fn filters_of_every_form() {
 #[test]
 fn threads_share_filters() {
     let shared = SharedCuckooFilter::new();
-    let bloom = BloomFilter::with_capacity(200, 0.01).unwrap();
     std::thread::scope(|scope| {
         for keys in hashes(60).chunks(20).map(<[_]>::to_vec) {
-            let (shared, bloom) = (&shared, &bloom);
+            let shared = &shared;
             scope.spawn(move || {
                 shared.insert_batch(&keys).unwrap();
-                for key in &keys {
-                    bloom.insert_unique(*key);
-                }
                 assert!(keys.iter().all(|key| shared.contains(*key)));
             });
         }
     });
-    assert!(hashes(60).iter().all(|key| shared.contains(*key) && bloom.contains(*key)));
+    assert!(hashes(60).iter().all(|key| shared.contains(*key)));
     assert_eq!(shared.into_filter().len(), 60);
-}
-
-#[test]
-fn blocks_of_bits() {
-    let mut filter = BlockedBloomFilter::with_capacity(100, 0.01).unwrap();
-    let keys = hashes(100);
-    filter.insert_unique_batch(&keys);
-    assert!(!filter.contains_batch(&keys).contains(&false));
 }

@@ -7,9 +7,6 @@ mod layouts;
 
 mod api;
 mod batch;
-mod bloom_classic;
-mod bloom_rates;
-mod bloom_sets;
 mod build;
 mod classic;
 mod few_bits;

@@ -1,8 +1,6 @@
 //! What a plan or an error says in advance, against the filter that is built.
 
-use coua::bloom::BloomBuildError;
 use coua::sizing::CuckooPlan;
-use coua::sizing::bloom::{BlockedBloomPlan, BloomPlan};
 use coua::{BuildError, CuckooFilter, KeyHash, Layout};
 
 use crate::layouts::LAYOUTS;
@@ -83,45 +81,6 @@ fn the_rate_that_a_refused_growing_filter_names_is_accepted() {
                 assert!(builder.clone().rate(rate).build().is_ok(), "{items} {rate:e}");
             }
         }
-    }
-}
-
-/// The lowest rate that a refused Bloom filter names: in its field, and in its words.
-fn lowest(refused: &BloomBuildError) -> [f64; 2] {
-    let BloomBuildError::OutOfReach { lowest, .. } = refused else {
-        panic!("{refused}");
-    };
-    let text = refused.to_string();
-    let word = text.split_once("use ").expect("it names a rate").1;
-    let word = word.split(' ').next().expect("the rate ends there");
-    [*lowest, word.parse().expect("a number")]
-}
-
-#[test]
-fn the_rate_that_a_refused_bloom_filter_names_is_accepted() {
-    for items in item_counts().filter(|&items| items < 1 << 52) {
-        let refused = BloomPlan::for_rate(items, 1e-40).unwrap_err();
-        for rate in lowest(&refused) {
-            assert!(BloomPlan::for_rate(items, rate).is_ok(), "{items} {rate:e}");
-        }
-        // Beyond, almost every bit of its 2^32 blocks is set.
-        if items < 1 << 40 {
-            let refused = BlockedBloomPlan::for_rate(items, 1e-40).unwrap_err();
-            for rate in lowest(&refused) {
-                assert!(BlockedBloomPlan::for_rate(items, rate).is_ok(), "{items} {rate:e}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_rate_that_nothing_reaches_is_not_named() {
-    for refused in [
-        BloomPlan::for_rate(u64::MAX, 0.5).map(drop),
-        BlockedBloomPlan::for_rate(u64::MAX, 0.5).map(drop),
-    ] {
-        let text = refused.unwrap_err().to_string();
-        assert!(text.ends_with("is too low for this filter; use fewer items"), "{text}");
     }
 }
 

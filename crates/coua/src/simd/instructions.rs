@@ -64,30 +64,22 @@ fn limit() -> InstructionSet {
     }
 }
 
-/// Runs a kernel on words, compiled for a set of instructions if this processor has them.
-macro_rules! runs_words_compiled_for {
-    ($name:ident, $set:ident, $features:literal) => {
-        #[doc = concat!("Runs a kernel on words, compiled for [`InstructionSet::", stringify!($set), "`] if it is there.")]
-        #[inline]
-        pub(crate) fn $name<K: Kernel>(kernel: K) -> K::Output {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                #[target_feature(enable = $features)]
-                fn compiled_for_them<K: Kernel>(kernel: K) -> K::Output {
-                    kernel.run(Words)
-                }
-                if available() >= InstructionSet::$set {
-                    // SAFETY: the processor has the instructions.
-                    return unsafe { compiled_for_them(kernel) };
-                }
-            }
+/// Runs a kernel on words, compiled for [`InstructionSet::Bits`] if the processor has them.
+#[inline]
+pub(crate) fn with_bit_instructions<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
+        fn compiled_for_them<K: Kernel>(kernel: K) -> K::Output {
             kernel.run(Words)
         }
-    };
+        if available() >= InstructionSet::Bits {
+            // SAFETY: the processor has the instructions.
+            return unsafe { compiled_for_them(kernel) };
+        }
+    }
+    kernel.run(Words)
 }
-
-runs_words_compiled_for!(with_bit_instructions, Bits, "popcnt,bmi1,bmi2,lzcnt");
-runs_words_compiled_for!(with_avx2, Avx2, "avx2");
 
 /// Runs a kernel with the widest vectors of this processor.
 #[inline]

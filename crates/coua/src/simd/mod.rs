@@ -52,7 +52,7 @@ mod word;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-pub(crate) use instructions::{with_avx2, with_bit_instructions, with_vectors};
+pub(crate) use instructions::{with_bit_instructions, with_vectors};
 pub(crate) use quads::Quads;
 pub(crate) use word::{Word, Words};
 

@@ -4,7 +4,6 @@
 //! for an absent key with probability n / C, whatever its load and bucket size. C is the number of
 //! buckets times the number of fingerprints, or 2^bits if a number of hash bits was set.
 
-pub mod bloom;
 mod cuckoo;
 pub mod peers;
 

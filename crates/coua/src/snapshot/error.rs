@@ -20,14 +20,6 @@ pub enum LoadError {
     /// The bytes do not begin with a filter.
     #[error("not a Coua filter")]
     NotAFilter,
-    /// A filter of another kind.
-    #[error("not a {expected} filter but a {found} filter")]
-    Kind {
-        /// What was found: `cuckoo` or `Bloom`.
-        found: &'static str,
-        /// The kind that was expected.
-        expected: &'static str,
-    },
     /// Written by a later version of the format.
     #[error(
         "unknown filter format version {found} (expected {VERSION}): written by a newer coua, or \
@@ -91,8 +83,6 @@ pub enum Part {
     Segment(u64),
     /// The tables and the last bytes.
     Trailer,
-    /// The bits of a Bloom filter.
-    Bits,
 }
 
 impl fmt::Display for Part {
@@ -101,7 +91,6 @@ impl fmt::Display for Part {
             Self::Header => f.write_str("header"),
             Self::Padding => f.write_str("padding"),
             Self::Segment(number) => write!(f, "segment {number}"),
-            Self::Bits => f.write_str("bits"),
             Self::Trailer => f.write_str("tables or trailer"),
         }
     }

@@ -13,9 +13,8 @@ use crate::snapshot::fields::{
     MAGIC, Reader, checksum_of, expect, intact, number_of, put_u32, put_u64, wrong,
 };
 
-/// Numbers of the kinds of filters.
-pub(crate) const KIND_CUCKOO: u16 = 1;
-pub(crate) const KIND_BLOOM: u16 = 2;
+/// The number of the kind of filter: the only one.
+const KIND_CUCKOO: u16 = 1;
 /// The features that this reader knows. None exist yet.
 const KNOWN_FEATURES: u32 = 0;
 pub(super) const HEADER_BYTES: usize = 192;
@@ -52,22 +51,7 @@ pub(crate) struct StoredHash {
 }
 
 impl StoredHash {
-    pub(crate) fn new(algorithm: u32, seed: u64) -> Result<Self, LoadError> {
-        if ![XXH3, SIPHASH13].contains(&algorithm) {
-            return wrong("hash algorithm", algorithm);
-        }
-        Ok(Self { algorithm, seed })
-    }
-
-    pub(crate) fn algorithm(self) -> u32 {
-        self.algorithm
-    }
-
-    pub(crate) fn seed(self) -> u64 {
-        self.seed
-    }
-
-    pub(crate) fn of(hasher: KeyHasher) -> Self {
+    fn of(hasher: KeyHasher) -> Self {
         let (algorithm, seed) = match hasher.algorithm() {
             HashAlgorithm::Xxh3 { seed } => (XXH3, seed),
             HashAlgorithm::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
@@ -195,13 +179,9 @@ impl Header {
         let (covered, sum) = bytes.split_at(HEADER_BYTES - 8);
         let Some(fields) = covered.strip_prefix(&MAGIC) else { return Err(LoadError::NotAFilter) };
         let mut fields = Reader(fields);
-        let found = fields.u16();
+        let (found, kind) = (fields.u16(), fields.u16());
         if found != VERSION {
             return Err(LoadError::Version { found });
-        }
-        let kind = fields.u16();
-        if kind == KIND_BLOOM {
-            return Err(LoadError::Kind { found: "Bloom", expected: "cuckoo" });
         }
         intact(&Reader(sum).u64(), &checksum_of(covered), Part::Header)?;
         expect("kind", u64::from(KIND_CUCKOO), kind)?;
@@ -305,7 +285,10 @@ impl Reader<'_> {
     fn hash(&mut self) -> Result<StoredHash, LoadError> {
         let (algorithm, seed) = (self.u32(), self.u64());
         self.reserved(8)?;
-        StoredHash::new(algorithm, seed)
+        if ![XXH3, SIPHASH13].contains(&algorithm) {
+            return wrong("hash algorithm", algorithm);
+        }
+        Ok(StoredHash { algorithm, seed })
     }
 
     /// The window of a snapshot with `parts` parts.

@@ -20,15 +20,12 @@ mod save;
 mod slots;
 mod write;
 
-pub(crate) use error::VERSION;
 pub use error::{LoadError, Part};
-pub(crate) use fields::{
-    MAGIC, Reader, checksum_of, expect, intact, named, number_of, put_u32, put_u64, wrong,
-};
+pub(crate) use fields::{named, number_of, wrong};
 #[cfg(feature = "file")]
 pub(crate) use front::read_header;
 pub(crate) use front::{Extent, Front, PartFront};
-pub(crate) use header::{Header, KIND_BLOOM, KIND_CUCKOO, StoredHash, StoredWindow};
+pub(crate) use header::{Header, StoredWindow};
 pub use load::{Load, ReadOnly};
 pub use read::Snapshot;
 #[cfg(feature = "file")]
