@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! coua-bench batch [ITEMS [ROUNDS]]            batch calls of filters of several kinds
-//! coua-bench build [ITEMS [ROUNDS]]            a filter from all its keys at once, by 1, 2, ... threads
 //! coua-bench shared [ITEMS [ROUNDS]]           batches on a `SharedCuckooFilter`, by 1, 2, ... threads
 //! coua-bench line [ITEMS [ROUNDS [FOLDER]]]    a filter file: mapped or read (docs/decisions/0009-map-or-load.md)
 //! coua-bench stall [ITEMS [SNAPSHOTS [FOLDER]]]    the longest commit (docs/decisions/0012-background-snapshots.md)
@@ -43,7 +42,7 @@ use coua_bench::keys::{Key, Text};
 use lines::LineKind;
 use peers::Plan;
 
-const USAGE: &str = "usage: coua-bench batch|build|shared|line|stall [ITEMS [ROUNDS [FOLDER]]] | contestants | turn NAME KEYS ITEMS RATE | \
+const USAGE: &str = "usage: coua-bench batch|shared|line|stall [ITEMS [ROUNDS [FOLDER]]] | contestants | turn NAME KEYS ITEMS RATE | \
                      lines COUNT [urls|short [I/N]] | verdict COUNT FILE | arrays KEYS FILE";
 
 fn main() -> ExitCode {
@@ -97,7 +96,6 @@ fn time(job: &str, rest: &[&str]) -> Result<(), String> {
     let folder = rest.get(2).map_or_else(env::temp_dir, |folder| Path::new(folder).to_owned());
     match job {
         "batch" => batch::run(items, rounds),
-        "build" => threads::build(items, rounds),
         "shared" => threads::shared(items, rounds),
         #[cfg(target_os = "linux")]
         "line" => files::line(items, rounds, &folder),

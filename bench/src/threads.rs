@@ -1,13 +1,12 @@
-//! The gain from more threads: filters built from all their keys at once, and batches on one `SharedCuckooFilter`, with
-//! 1, 2, 4, ... threads.
+//! The gain from more threads: batches on one `SharedCuckooFilter`, with 1, 2, 4, ... threads.
 
 use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Layout, SharedCuckooFilter, WhenFull};
+use coua::{CuckooFilter, KeyHash, SharedCuckooFilter, WhenFull};
 use coua_bench::keys::keys;
-use coua_bench::timing::{BLOCK, Table};
+use coua_bench::timing::Table;
 
 /// Keys per batch for a filter that threads share.
 const SHARED_BATCH: usize = 1 << 16;
@@ -23,39 +22,6 @@ fn time<T>(table: &mut Table, name: String, keys: usize, work: impl FnOnce() -> 
 fn numbers_of_threads() -> impl Iterator<Item = usize> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     (0..).map(|power| 1 << power).take_while(move |&threads| threads <= processors)
-}
-
-/// Builds the full filter from nothing.
-pub(crate) fn build(items: u64, rounds: u64) {
-    let hashes: Vec<KeyHash> = keys(0..items).collect();
-    Table::of_rounds(&format!("{items} items, ns per key"), rounds, |table| {
-        let fixed = || CuckooFilter::builder().when_full(WhenFull::Refuse);
-        let overlapping = fixed().rate(0.001).layout(Layout::Overlapping);
-        build_one("4 x 16 bits", &fixed().rate(1.3e-4), &hashes, table);
-        build_one("4 x 13 bits", &fixed().rate(0.001), &hashes, table);
-        build_one("overlapping, 12 bits", &overlapping, &hashes, table);
-        build_one("64 hash bits", &CuckooFilter::builder(), &hashes, table);
-    });
-}
-
-/// Builds filters of one kind in all ways.
-fn build_one(name: &str, builder: &CuckooFilterBuilder, hashes: &[KeyHash], table: &mut Table) {
-    let items = hashes.len();
-    time(table, format!("{name}: insert in batches"), items, || {
-        let sized = builder.clone().capacity(items as u64);
-        let mut filter = sized.build().expect("memory for the filter");
-        hashes.chunks(BLOCK).for_each(|batch| filter.insert_batch(batch).expect("room"));
-        filter
-    });
-    for threads in numbers_of_threads() {
-        let builder = builder.clone().threads(threads);
-        time(table, format!("{name}: build_from, threads: {threads}"), items, || {
-            builder.clone().build_from(hashes).expect("room")
-        });
-        time(table, format!("{name}: build_unique_from, threads: {threads}"), items, || {
-            builder.build_unique_from(hashes).expect("room")
-        });
-    }
 }
 
 /// Batches on one filter, compared with the plain filter, which takes no lock.

@@ -15,9 +15,5 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     assert_eq!(visitors, 4_000);
     assert_eq!(seen.contains_batch(&["visitor 7", "visitor 4000"]), [true, false]);
-
-    // All keys at once, by two threads.
-    let all = CuckooFilter::builder().rate(0.001).threads(2).build_unique_from(&visits)?;
-    assert!((3_980..=4_000).contains(&all.len()));
     Ok(())
 }

@@ -24,7 +24,7 @@ const MOST_HASH_BITS: u32 = 64;
 ///   the rate up to `max_items`;
 /// * `hash_bits` (default 64): it grows; the rate with n items is n / 2^`hash_bits`.
 ///
-/// Setting options takes O(1), building O(segments), and building from keys O(keys) expected.
+/// Setting options takes O(1), building O(segments).
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct CuckooFilterBuilder {
@@ -35,9 +35,8 @@ pub struct CuckooFilterBuilder {
     slots_per_bucket: Option<u32>,
     layout: Option<Layout>,
     max_evictions: Option<u32>,
-    pub(crate) hasher: KeyHasher,
+    hasher: KeyHasher,
     when_full: WhenFull,
-    pub(crate) threads: Option<usize>,
 }
 
 impl Default for CuckooFilter {
@@ -82,8 +81,7 @@ impl CuckooFilterBuilder {
     /// The highest possible setting: longer chains do not succeed.
     pub(crate) const MAX_EVICTIONS: u32 = 10_000;
 
-    /// Items that fit without growth. Default: 60, or the number of keys in
-    /// [`build_from`](Self::build_from) and `build_unique_from`.
+    /// Items that fit without growth. Default: 60.
     pub fn capacity(self, items: u64) -> Self {
         Self { capacity: Some(items), ..self }
     }
@@ -131,12 +129,6 @@ impl CuckooFilterBuilder {
     /// What to do when no slot is free for an item. Default: [`WhenFull::Grow`].
     pub fn when_full(self, when_full: WhenFull) -> Self {
         Self { when_full, ..self }
-    }
-
-    /// Threads that fill the filter in [`build_from`](Self::build_from) and `build_unique_from`; 0: one per
-    /// processor. Default: 1. The resulting filter does not depend on it.
-    pub fn threads(self, threads: usize) -> Self {
-        Self { threads: Some(threads), ..self }
     }
 
     /// Builds the filter, and allocates memory for `capacity` items. O(segments).

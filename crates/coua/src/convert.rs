@@ -149,7 +149,8 @@ impl CuckooFilter {
             let segments = self.as_segments();
             let most = Self::slots_for_copies(segments.level_of(place.segment));
             if segments.copies(&place) >= most || self.overflow_copies(&place) > 0 {
-                return self.add_extra_copies(&place, left);
+                self.add_copies(&place, left);
+                return Ok(());
             }
             self.insert(hash)?;
         }

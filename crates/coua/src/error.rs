@@ -53,8 +53,6 @@ pub enum FullReason {
     NoRoom,
     /// There is not enough memory for growth.
     OutOfMemory,
-    /// Growth would exceed [the limit of memory](crate::CuckooFilter::set_memory_limit).
-    MemoryLimit,
 }
 
 impl fmt::Display for Full {
@@ -74,11 +72,6 @@ impl fmt::Display for Full {
             FullReason::OutOfMemory => {
                 write!(f, "filter cannot grow beyond {items} items: out of memory")
             }
-            FullReason::MemoryLimit => write!(
-                f,
-                "filter cannot grow beyond {items} items: it would exceed its memory limit; \
-                 raise the limit"
-            ),
         }
     }
 }
@@ -190,9 +183,6 @@ pub enum BuildError {
     /// There is not enough memory for the table.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// The filter has no room for all the given keys.
-    #[error(transparent)]
-    Full(#[from] Full),
 }
 
 /// A rate rounded up to two digits: following the error's advice must succeed.

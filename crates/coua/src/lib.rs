@@ -73,7 +73,4 @@ pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher, KeyPart};
 pub use kernel::Layout;
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{Load, LoadError};
-#[cfg(feature = "mmap")]
-#[doc(hidden)]
-pub use table::avoid_huge_pages;
 pub use window::{Generations, Window};

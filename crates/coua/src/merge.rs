@@ -1,7 +1,5 @@
 //! Union and intersection of filters.
 
-use std::ops::{BitAnd, BitOr};
-
 use crate::error::{FullReason, MergeError};
 use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::KeyHash;
@@ -78,48 +76,8 @@ impl CuckooFilter {
             IfPresent::Skip => self.stored().max(other.stored()),
         };
         let more = expected.min(self.policy().limit()).saturating_sub(self.stored());
-        match union.reserve(more) {
-            // The limit must not change the bytes, so it is checked afterwards.
-            Err(full) if full.reason == FullReason::MemoryLimit => return Err(full.into()),
-            Ok(()) | Err(_) => {}
-        }
+        union.reserve(more).ok();
         union.absorb(other, if_present)?;
         Ok(union)
-    }
-}
-
-impl BitOr for &CuckooFilter {
-    type Output = Result<CuckooFilter, MergeError>;
-
-    /// The union of two sets, as by [`merge_unique`](CuckooFilter::merge_unique). O(slots of both).
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    ///
-    /// let [left, right]: [CuckooFilter; 2] = [["a", "b"], ["b", "c"]].map(CuckooFilter::from_iter);
-    /// assert_eq!((&left | &right)?.len(), 3);
-    /// # Ok::<(), coua::MergeError>(())
-    /// ```
-    fn bitor(self, other: Self) -> Self::Output {
-        self.united(other, IfPresent::Skip)
-    }
-}
-
-impl BitAnd for &CuckooFilter {
-    type Output = Result<CuckooFilter, MergeError>;
-
-    /// The intersection of two sets, as by [`intersect`](CuckooFilter::intersect). O(slots).
-    ///
-    /// ```
-    /// use coua::CuckooFilter;
-    ///
-    /// let [left, right]: [CuckooFilter; 2] = [["a", "b"], ["b", "c"]].map(CuckooFilter::from_iter);
-    /// assert!((&left & &right)?.contains("b"));
-    /// # Ok::<(), coua::MergeError>(())
-    /// ```
-    fn bitand(self, other: Self) -> Self::Output {
-        let copy = self.try_clone();
-        let mut both = copy.map_err(|_| MergeError::Full(self.full(FullReason::OutOfMemory)))?;
-        both.intersect(other).map(|()| both)
     }
 }

@@ -35,9 +35,6 @@ fn filters_of_every_form() {
         assert!(!filter.contains_batch(&keys).contains(&false), "{filter:?}");
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
-        let over = crate::Load::new().over::<CuckooFilter>(bytes.clone()).unwrap();
-        assert!(keys.iter().all(|key| over.contains(*key)) && *over == filter);
-        assert!(over.try_clone().unwrap().remove(keys[0]));
         let mut read = crate::Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
         read.compact();
         assert!(keys.iter().all(|key| read.contains(*key) && read.remove(*key)));

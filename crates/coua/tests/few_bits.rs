@@ -55,7 +55,7 @@ fn beyond_them_they_are_refused_or_exceed_the_rate() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in Miri")]
-fn batches_and_builds_leave_the_bytes_of_single_inserts() {
+fn batches_leave_the_bytes_of_single_inserts() {
     let hashes = Random::new(3).many(ITEMS as usize, KeyHash::from_u64);
     for (builder, capacity) in builders().flat_map(|it| [(it.clone(), 15_000), (it, 40_000)]) {
         let builder = builder.capacity(capacity);
@@ -65,34 +65,6 @@ fn batches_and_builds_leave_the_bytes_of_single_inserts() {
         }
         batch.insert_batch(&hashes).unwrap();
         assert!(snapshot(&batch) == snapshot(&single), "{single:?} {batch:?}");
-        let built = builder.threads(2).build_from(&hashes).unwrap();
-        assert!(snapshot(&built) == snapshot(&single), "{single:?} {built:?}");
-    }
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "takes minutes in Miri")]
-fn they_keep_a_limit_of_memory_and_use_it() {
-    let hashes = Random::new(4).many(ITEMS as usize, KeyHash::from_u64);
-    for (builder, limit) in builders().flat_map(|it| [(it.clone(), 70_000), (it, 200_000)]) {
-        let [mut single, mut batch, mut free] = [(); 3].map(|()| builder.clone().build().unwrap());
-        single.set_memory_limit(Some(limit));
-        batch.set_memory_limit(Some(limit));
-        for part in hashes.chunks(1_000) {
-            let stopped = batch.insert_batch(part).err();
-            let refused = part.iter().position(|&hash| match single.insert(hash) {
-                Ok(()) => free.insert(hash).is_err(),
-                Err(full) => {
-                    assert_eq!(full.reason, FullReason::MemoryLimit);
-                    true
-                }
-            });
-            assert_eq!(stopped.map(|stopped| stopped.done), refused, "{single:?}");
-        }
-        let bytes = single.memory_bytes() as u64;
-        assert!((limit / 3..=limit + limit / 50).contains(&bytes), "{limit} {single:?}");
-        let snapshots = [&single, &batch, &free].map(snapshot);
-        assert!(snapshots[0] == snapshots[1] && snapshots[0] == snapshots[2], "{single:?}");
     }
 }
 

@@ -7,7 +7,6 @@ mod layouts;
 
 mod api;
 mod batch;
-mod build;
 mod classic;
 mod few_bits;
 mod format;
@@ -16,7 +15,6 @@ mod inspect;
 mod join;
 mod law;
 mod layers;
-mod memory_limit;
 mod model;
 mod plans;
 mod rebuilt;

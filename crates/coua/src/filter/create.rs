@@ -35,7 +35,6 @@ impl CuckooFilter {
             hasher,
             shard: Shard::default(),
             thresholds: Thresholds::of(segments.geometry()),
-            memory_limit: u64::MAX,
             segments,
         }
     }

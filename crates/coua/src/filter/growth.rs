@@ -9,13 +9,12 @@
 //! a filter that may not grow refuses them.
 //!
 //! The decision depends only on the segment and on the number of segments in its region, so regions may take their keys
-//! in any order. Only the limits of items and of memory, and the rebuilding of filters that are small or short of bits,
-//! depend on the whole filter.
+//! in any order. Only the limit of items, and the rebuilding of filters that are small or short of bits, depend on the
+//! whole filter.
 
 use super::policy::{MAX_DEPTH, WhenFull, deepest};
-use crate::error::FullReason;
 use crate::kernel::{Geometry, Resolution};
-use crate::sizing::{GROWING_SEGMENT_SLOTS, OVERFLOW_ENTRY_BYTES, loads};
+use crate::sizing::{GROWING_SEGMENT_SLOTS, loads};
 
 /// A segment with less than 1 / `LEAST_USE` of its slots in use does not split, nor does such a filter double: keys
 /// chosen to collide fill two buckets, not a segment, and must not cause growth.
@@ -40,7 +39,8 @@ pub(crate) enum Decision {
     Split,
     /// Move all items to twice the slots.
     Rebuild,
-    Refuse(FullReason),
+    /// Refuse the item: no slot can be freed, and the filter may not grow.
+    Refuse,
 }
 
 /// The numbers that decide, in slots or items of a segment. They follow from the geometry.
@@ -120,10 +120,6 @@ pub(super) struct Surroundings {
     /// Segments of the filter, and their number if all were as deep as this one.
     pub(super) segments: u64,
     pub(super) segments_if_all_as_deep: u64,
-    /// Bytes that a split takes, that a rebuilt table takes, and that are left.
-    pub(super) split_bytes: u64,
-    pub(super) rebuild_bytes: u64,
-    pub(super) memory_left: u64,
 }
 
 impl Surroundings {
@@ -157,14 +153,14 @@ impl Surroundings {
             && self.stored >= self.slots / LEAST_USE
     }
 
-    /// How to grow, and the bytes that it takes; `None` if that is not possible.
-    fn growth(&self) -> Option<(Decision, u64)> {
+    /// How to grow; `None` if that is not possible.
+    fn growth(&self) -> Option<Decision> {
         if self.when_full == WhenFull::Refuse {
             None
         } else if self.is_small() || self.can_rebuild() && self.lacks_bits() {
-            Some((Decision::Rebuild, self.rebuild_bytes))
+            Some(Decision::Rebuild)
         } else if !self.is_last_level && self.depth < deepest(self.region) {
-            Some((Decision::Split, self.split_bytes))
+            Some(Decision::Split)
         } else {
             None
         }
@@ -176,10 +172,9 @@ impl Surroundings {
 pub(super) fn decide(
     thresholds: &Thresholds,
     fill: &Fill,
-    memory_limit: u64,
     surroundings: impl FnOnce() -> Surroundings,
 ) -> Decision {
-    if !(fill.is_crowded(thresholds) || fill.is_filled(thresholds) || memory_limit != u64::MAX) {
+    if !(fill.is_crowded(thresholds) || fill.is_filled(thresholds)) {
         return Decision::Evict;
     }
     decide_crowded(thresholds, fill, &surroundings())
@@ -193,20 +188,15 @@ fn decide_crowded(thresholds: &Thresholds, fill: &Fill, around: &Surroundings) -
         && fill.is_filled(thresholds)
         && !around.is_as_planned(thresholds, fill);
     if (is_crowded && fill.is_used(thresholds) || prefers_split)
-        && let Some((growth, bytes)) = around.growth()
+        && let Some(growth) = around.growth()
     {
-        let is_allowed = bytes <= around.memory_left;
-        return if is_allowed { growth } else { Decision::Refuse(FullReason::MemoryLimit) };
+        return growth;
     }
-    if is_crowded && around.when_full == WhenFull::Refuse {
-        return Decision::Refuse(FullReason::NoRoom);
+    match (is_crowded, around.when_full) {
+        (true, WhenFull::Refuse) => Decision::Refuse,
+        (true, _) => Decision::Overflow,
+        (false, _) => Decision::Evict,
     }
-    // Beyond the planned items, an item may need an entry of the overflow table.
-    let has_memory = around.memory_left >= OVERFLOW_ENTRY_BYTES as u64;
-    if !has_memory && (is_crowded || around.stored >= around.capacity) {
-        return Decision::Refuse(FullReason::MemoryLimit);
-    }
-    if is_crowded { Decision::Overflow } else { Decision::Evict }
 }
 
 /// The number of inserts, each of which may split a segment, for which no filter of this geometry with `segments`
@@ -252,9 +242,6 @@ mod tests {
             is_last_level: false,
             segments: 100,
             segments_if_all_as_deep: 128,
-            split_bytes: 100_000,
-            rebuild_bytes: 10_000_000,
-            memory_left: u64::MAX,
         }
     }
 
@@ -263,7 +250,7 @@ mod tests {
         let thresholds =
             Thresholds::of(&Geometry { buckets, ..Geometry::of_buckets(Layout::Buckets, 4) });
         for (what, fill, around, expected) in cases {
-            let decided = decide(&thresholds, fill, around.memory_left, || *around);
+            let decided = decide(&thresholds, fill, || *around);
             assert_eq!(decided, *expected, "{what}");
         }
     }
@@ -280,15 +267,13 @@ mod tests {
 
     #[test]
     fn a_growing_filter_splits_when_it_should() {
-        use Decision::{Evict, Overflow, Rebuild, Refuse, Split};
+        use Decision::{Evict, Overflow, Rebuild, Split};
         let growing = growing();
         let planned = Surroundings { splits: 0, ..growing };
         let small = Surroundings { slots: 1 << 14, segments: 1, depth: 0, ..growing };
         let deep = Surroundings { depth: 16, region: 10, ..growing };
         let last = Surroundings { is_last_level: true, ..growing };
         let part = Surroundings { is_part: true, ..last };
-        let tight = Surroundings { memory_left: 99_999, ..growing };
-        let no_memory = Refuse(FullReason::MemoryLimit);
         check(&[
             ("room for evictions", NEARLY_FULL, growing, Evict),
             ("filled", FILLED, growing, Split),
@@ -309,20 +294,6 @@ mod tests {
             ("and crowded", CROWDED, part, Overflow),
             ("in few segments", FILLED, Surroundings { segments: 63, ..last }, Evict),
             ("in an empty filter", FILLED, Surroundings { stored: 400_000, ..last }, Evict),
-            ("memory for no split", FILLED, tight, no_memory),
-            ("room for evictions", NEARLY_FULL, tight, Evict),
-            (
-                "no memory at all",
-                NEARLY_FULL,
-                Surroundings { memory_left: 39, ..growing },
-                no_memory,
-            ),
-            (
-                "but planned for",
-                NEARLY_FULL,
-                Surroundings { memory_left: 39, capacity: 1_000_001, ..growing },
-                Evict,
-            ),
         ]);
     }
 
@@ -337,8 +308,8 @@ mod tests {
             ("crowded", CROWDED, fixed, Split),
             ("crowded by few", CROWDED_FEW, fixed, Overflow),
             ("may not grow", FAILED, refusing, Evict),
-            ("and crowded", CROWDED, refusing, Refuse(FullReason::NoRoom)),
-            ("by few", CROWDED_FEW, refusing, Refuse(FullReason::NoRoom)),
+            ("and crowded", CROWDED, refusing, Refuse),
+            ("by few", CROWDED_FEW, refusing, Refuse),
         ]);
     }
 

@@ -94,14 +94,13 @@ impl CuckooFilter {
                 }
                 FullReason::OutOfMemory
             }
-            Decision::Refuse(reason) => reason,
+            Decision::Refuse => FullReason::NoRoom,
         };
-        // A key that is present is not refused. But at a memory limit, the filter would grow with a
-        // higher limit, and equal items must make equal filters.
-        if reason == FullReason::MemoryLimit || self.segments.copies(&place) == 0 {
+        // A key that is present is not refused.
+        if self.segments.copies(&place) == 0 {
             return Err(self.full(reason));
         }
-        self.add_extra_copies(&place, 1)?;
+        self.add_copies(&place, 1);
         Ok(Insertion::Inserted)
     }
 
@@ -159,7 +158,7 @@ impl CuckooFilter {
         if !has_all_its_slots && held == 0 {
             return Err(self.full(FullReason::MaxItems));
         }
-        self.add_extra_copies(place, 1)?;
+        self.add_copies(place, 1);
         Ok(Some(Insertion::Inserted))
     }
 
@@ -167,15 +166,6 @@ impl CuckooFilter {
     #[inline(always)]
     fn is_at_max_items(&self) -> bool {
         self.stored >= self.policy.max_items && self.policy.when_full != WhenFull::ExceedRate
-    }
-
-    /// Adds copies of a key that take no slots. The first of them is a new entry, which takes memory.
-    pub(crate) fn add_extra_copies(&mut self, place: &Place, copies: u64) -> Result<(), Full> {
-        if !self.has_memory_for_overflow() && self.overflow_copies(place) == 0 {
-            return Err(self.full(FullReason::MemoryLimit));
-        }
-        self.add_copies(place, copies);
-        Ok(())
     }
 
     /// Puts a key into the free slot that its preview found. Returns false if it found none or is stale, or items of its

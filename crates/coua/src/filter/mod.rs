@@ -29,7 +29,7 @@ use growth::Thresholds;
 pub(crate) use growth::{Decision, inserts_before_rebuilding};
 pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
 pub use policy::WhenFull;
-pub(crate) use policy::{FREE_DEPTH, IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
+pub(crate) use policy::{IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 
 /// A set or multiset of keys that answers "have I seen this before?" in a few bytes per key.
 ///
@@ -64,8 +64,6 @@ pub struct CuckooFilter {
     /// The part of a larger filter that this is.
     shard: Shard,
     thresholds: Thresholds,
-    /// Bytes of memory up to which it grows; `u64::MAX`: no limit.
-    memory_limit: u64,
 }
 
 /// Accessors for the layers above.

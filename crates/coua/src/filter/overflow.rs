@@ -290,7 +290,7 @@ impl CuckooFilter {
     }
 
     /// Adds copies of a key that has all its slots.
-    pub(super) fn add_copies(&mut self, place: &Place, copies: u64) {
+    pub(crate) fn add_copies(&mut self, place: &Place, copies: u64) {
         let entry = OverflowEntry { extra: copies, overflowed: 0 };
         self.overflow.add(self.segments.representative(place), entry);
         self.segments.add_overflow(place.segment, 0);

@@ -69,8 +69,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`Full`] if `max_items` or the memory limit would be exceeded, the size is fixed and too small,
-    /// or there is not enough memory.
+    /// [`Full`] if `max_items` would be exceeded, the size is fixed and too small, or there is not enough memory.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let items = self.stored.saturating_add(additional);
         if items > self.policy.limit() {
@@ -85,9 +84,6 @@ impl CuckooFilter {
         let geometry = self.geometry_for(items);
         if geometry.slots() <= self.slots() || !self.is_even_in(&geometry) {
             return Ok(());
-        }
-        if self.bytes_to_become(&geometry) > self.memory_left() {
-            return Err(self.full(FullReason::MemoryLimit));
         }
         self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
     }
@@ -158,8 +154,7 @@ impl CuckooFilter {
         })
     }
 
-    /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as allowed. Ignores the
-    /// memory limit, because a rebuilt filter must have the same bytes with and without it.
+    /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as allowed.
     fn split_overfull(&mut self, prefix: u64, depth: u32, most: Most) {
         let last = prefix | u64::MAX.unbounded_shr(depth);
         let mut next = Some(prefix);
@@ -202,7 +197,6 @@ impl CuckooFilter {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let fullest = self.segments.iter().map(Segment::occupied).max();
         let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
-        target.memory_limit = self.memory_limit;
         target.stored = self.stored;
         target.overflow = std::mem::take(&mut self.overflow);
         for index in 0..target.segments.len() as u32 {
@@ -228,7 +222,6 @@ impl CuckooFilter {
             }
         }
         target.reinsert_overflowed(0, 0);
-        target.segments = target.segments.in_place_of(&self.segments);
         *self = target;
         Ok(())
     }

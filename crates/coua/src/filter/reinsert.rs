@@ -1,6 +1,5 @@
 //! Reinserts items that are already counted, after a split or during a rebuild, and handles those that find no slot.
 
-use super::limits::UNPLACED_BYTES;
 use super::{CuckooFilter, OverflowEntry};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
@@ -48,11 +47,7 @@ impl CuckooFilter {
 
     /// Splits a segment. Invalidates places that were located before.
     pub(super) fn split(&mut self, index: u32) -> Result<(), OutOfMemory> {
-        let most = match self.memory_left() {
-            u64::MAX => u64::MAX,
-            left => left.saturating_sub(UNPLACED_BYTES),
-        };
-        let Split { prefix, depth, halves, unplaced } = self.segments.split(index, most)?;
+        let Split { prefix, depth, halves, unplaced } = self.segments.split(index)?;
         for half in halves {
             self.count_overflow(half);
         }

@@ -33,7 +33,7 @@ impl Segments {
         let parent = lowered.map_or_else(|| self.levels[usize::from(level) - 1], |(_, base)| base);
         let bytes = parent.bytes();
         reserve(&mut self.levels, 1)?;
-        self.table.reserve_segment(bytes, u64::MAX)?;
+        self.table.reserve_segment(bytes)?;
         if let Some((geometry, base)) = lowered {
             self.lower_base(geometry, base);
         }
@@ -48,7 +48,6 @@ impl Segments {
         self.levels.truncate(deepest + 2);
         self.levels.shrink_to_fit();
         self.uniform = self.find_uniform();
-        self.changes += 1;
         Ok(self.directory.segment_of(KeyHash::from_u64(prefix)))
     }
 

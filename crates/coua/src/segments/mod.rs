@@ -54,8 +54,6 @@ pub(crate) struct Segments {
     uniform: Option<LevelGeometry>,
     directory: Directory,
     table: Table,
-    /// How often depths changed so far: a [`Place`] is stale once this has changed.
-    changes: u64,
 }
 
 /// Making them.
@@ -72,7 +70,7 @@ impl Segments {
     pub(crate) fn of_table(geometry: Geometry, table: Table) -> Result<Self, OutOfMemory> {
         let levels = geometry.levels_below(table.deepest_level());
         let directory = table.directory(geometry.base_depth)?;
-        let mut segments = Self { geometry, levels, uniform: None, directory, table, changes: 0 };
+        let mut segments = Self { geometry, levels, uniform: None, directory, table };
         segments.uniform = segments.find_uniform();
         // Where the list of segments is in the order of their hashes, the directory need not be read.
         if segments.directory.is_in_order() {
@@ -89,13 +87,7 @@ impl Segments {
     /// A copy in memory of its own. O(bytes); segments without items are not copied.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let table = self.table.try_clone(|segment| self.bytes_of(segment))?;
-        let copy = Self::of_table(self.geometry, table)?;
-        Ok(Self { changes: self.changes, ..copy })
-    }
-
-    /// Segments that take the place of others, for which all places are stale.
-    pub(crate) fn in_place_of(self, others: &Self) -> Self {
-        Self { changes: others.changes + 1, ..self }
+        Self::of_table(self.geometry, table)
     }
 
     /// Empties all segments.
@@ -385,11 +377,6 @@ impl Segments {
         self.levels[usize::from(self.table.deepest_level())].codec.slot_bits
     }
 
-    /// How often depths changed so far: a [`Place`] is stale once this has changed.
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes
-    }
-
     /// Bytes of a segment's slots.
     pub(crate) fn bytes_of(&self, segment: &Segment) -> u64 {
         self.levels[usize::from(segment.level())].bytes()
@@ -408,12 +395,7 @@ impl Segments {
     /// Bytes of memory: table, directory and levels.
     pub(crate) fn memory_bytes(&self) -> usize {
         let levels = self.levels.capacity() * size_of::<LevelGeometry>();
-        self.table_bytes() + levels
-    }
-
-    /// Bytes of the table and the directory.
-    pub(crate) fn table_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.directory.memory_bytes()
+        self.table.memory_bytes() + self.directory.memory_bytes() + levels
     }
 
     /// Bytes of memory not from the heap. O(number of mappings).

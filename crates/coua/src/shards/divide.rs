@@ -34,14 +34,14 @@ impl DividedFilter {
     ///
     /// # Errors
     ///
-    /// Returns the filter if it has a memory limit, or is too small for these shards.
+    /// Returns the filter if it is too small for these shards.
     ///
     /// # Panics
     ///
     /// If there is no memory for directories: 4 bytes a segment.
     pub fn divide(filter: CuckooFilter, division: Division) -> Result<Self, Box<CuckooFilter>> {
         let plan = ShardPlan::of(&filter, division);
-        if filter.memory_left() != u64::MAX || !plan.fits(&filter) {
+        if !plan.fits(&filter) {
             return Err(Box::new(filter));
         }
         let (segments, may_refuse) =

@@ -23,11 +23,6 @@ impl Division {
         Self::new(usize::BITS - (threads.get() - 1).leading_zeros())
     }
 
-    /// 2^`bits` shards, without a maximum.
-    pub(crate) const fn of_bits(bits: u32) -> Self {
-        Self { bits }
-    }
-
     /// The number of bits that select a shard.
     #[inline(always)]
     pub const fn bits(self) -> u32 {

@@ -1,4 +1,4 @@
-//! Splitting a filter into shards, and joining them again; sorting keys by shard.
+//! Splitting a filter into shards, and joining them again.
 //!
 //! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the last `d - bits`
 //! bits of `p` in the shard that its first `bits` bits select: the place of a key in a segment depends only on the hash
@@ -6,10 +6,8 @@
 //! left).
 //!
 //! A [`Division`] defines these bits. [`Shards`] are filters that threads change concurrently: built as such, as parts
-//! of a [`DividedFilter`], or of a [`SharedCuckooFilter`](crate::SharedCuckooFilter). `build` fills the shards of a
-//! filter when all its keys are known.
+//! of a [`DividedFilter`], or of a [`SharedCuckooFilter`](crate::SharedCuckooFilter).
 
-mod build;
 mod divide;
 mod division;
 mod shard;
@@ -18,8 +16,6 @@ pub use divide::DividedFilter;
 pub use division::Division;
 pub(crate) use shard::Busy;
 pub use shard::Shards;
-
-use std::ops::Range;
 
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, Policy, Shard};
@@ -35,54 +31,6 @@ pub(crate) struct ShardPlan {
     pub(crate) geometry: Geometry,
     pub(crate) policy: Policy,
     pub(crate) hasher: KeyHasher,
-}
-
-/// Keys sorted by shard; those of one shard are in their original order, as their shard sees them.
-#[derive(Default)]
-pub(crate) struct ByShard {
-    hashes: Vec<KeyHash>,
-    /// The end of each shard's keys.
-    ends: Vec<usize>,
-}
-
-impl ByShard {
-    /// Replaces the content: sorts `hashes` by shard, and passes the place of each, in order, to `tell`. A counting
-    /// sort: two passes, no comparisons.
-    pub(crate) fn fill(
-        &mut self,
-        hashes: &[KeyHash],
-        division: Division,
-        mut tell: impl FnMut(usize),
-    ) {
-        self.ends.clear();
-        self.ends.resize(division.shards(), 0);
-        for &hash in hashes {
-            self.ends[division.shard_of(hash)] += 1;
-        }
-        let mut next = 0;
-        for end in &mut self.ends {
-            next += std::mem::replace(end, next);
-        }
-        self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
-        for &hash in hashes {
-            let place = &mut self.ends[division.shard_of(hash)];
-            self.hashes[*place] = division.within(hash);
-            tell(*place);
-            // After the last key, it is the end of the shard's keys.
-            *place += 1;
-        }
-    }
-
-    /// The places of a shard's keys.
-    pub(crate) fn places(&self, shard: usize) -> Range<usize> {
-        let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
-        first..self.ends[shard]
-    }
-
-    /// The keys of a shard.
-    pub(crate) fn of_shard(&self, shard: usize) -> &[KeyHash] {
-        &self.hashes[self.places(shard)]
-    }
 }
 
 impl ShardPlan {
@@ -167,7 +115,6 @@ impl ShardPlan {
 pub(crate) mod tests {
     use super::*;
     use crate::Layout;
-    use crate::filter::FREE_DEPTH;
 
     /// 2^`depth` segments of 16 slots.
     pub(crate) fn many_small_segments(depth: u32) -> Geometry {
@@ -246,6 +193,6 @@ pub(crate) mod tests {
             deepest = deepest.max(one_by_one.as_segments().depth());
             overflowed = overflowed.max(one_by_one.overflow().overflowed());
         }
-        assert!(deepest > FREE_DEPTH && overflowed > 300, "{deepest} {overflowed}");
+        assert!(deepest > 16 && overflowed > 300, "{deepest} {overflowed}");
     }
 }

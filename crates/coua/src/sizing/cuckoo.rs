@@ -149,7 +149,7 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
 }
 
 /// Bytes of an empty filter of this geometry; `u64::MAX` if more.
-pub(crate) fn table_bytes(geometry: &Geometry) -> u64 {
+fn table_bytes(geometry: &Geometry) -> u64 {
     let lists = ((size_of::<Segment>() + 4) as u64) << geometry.base_depth;
     geometry.slot_bytes().saturating_add(lists)
 }

@@ -10,7 +10,7 @@ pub mod peers;
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
     GROWING_SEGMENT_SLOTS, check_hash_bits, check_rate, check_slots, design_load, exact, fitted,
-    loads, prefix, table_bytes, too_small,
+    loads, prefix, too_small,
 };
 
 /// Memory of one entry of the overflow table: 24 bytes, in nodes of a tree that are two thirds full, and pointers.

@@ -1,9 +1,8 @@
 //! [`Load`]: from a snapshot, wherever it is, to a filter.
 
 use std::fmt;
-use std::io::{self, Cursor, Read};
-use std::ops::{Bound, Deref, RangeBounds};
-use std::sync::Arc;
+use std::io::{self, Read};
+use std::ops::{Bound, RangeBounds};
 #[cfg(feature = "file")]
 use std::{
     fs::File,
@@ -14,14 +13,15 @@ use std::{
 use crate::snapshot::error::LoadError;
 use crate::snapshot::front::{Extent, read_header};
 use crate::snapshot::header::SecretKey;
-use crate::snapshot::read::{Snapshot, read, read_in_place};
-use crate::table::Table;
+#[cfg(feature = "mmap")]
+use crate::snapshot::read::map;
+use crate::snapshot::read::{Snapshot, read};
 
 /// Reads a snapshot as a [`CuckooFilter`](crate::CuckooFilter), or as
 /// [`Generations`](crate::window::Generations), which also accept the snapshot of a plain filter.
 ///
-/// Every byte is checked, before memory is allocated for it, unless the snapshot is used in place: in a file that is
-/// [mapped](Self::map), or [over](Self::over) bytes in memory.
+/// Every byte is checked, before memory is allocated for it, unless the snapshot is used in place, in a file that is
+/// [mapped](Self::map).
 ///
 /// ```
 /// use coua::{CuckooFilter, KeyHasher, Load};
@@ -202,46 +202,7 @@ impl Load {
     #[cfg(feature = "mmap")]
     pub fn map_file<F: Snapshot>(self, file: &File) -> Result<F, LoadError> {
         let Some(extent) = self.extent_of(file)? else { return self.reader(file) };
-        read_in_place(file, self.begin, extent, self.key, |bytes| {
-            if cfg!(miri) { None } else { Table::map_file(file, &bytes).ok() }
-        })
-    }
-
-    /// Opens a snapshot in bytes that the caller holds or maps, such as `Arc<[u8]>` or `memmap2::Mmap`, and uses them
-    /// in place: checked as by [`map`](Self::map), and equally fast. The filter owns the bytes, and is
-    /// read-only; a [clone](Clone) of it has its own memory, and can be changed.
-    ///
-    /// The snapshot may begin at any address; a multiple of 64 is fastest. One with overlapping buckets is copied.
-    ///
-    /// # Errors
-    ///
-    /// As [`bytes`](Self::bytes), except for damage in a segment.
-    ///
-    /// ```
-    /// use coua::{CuckooFilter, Load};
-    /// use std::sync::Arc;
-    ///
-    /// let mut seen = CuckooFilter::new();
-    /// seen.insert("a")?;
-    /// let mut block = b"header".to_vec();
-    /// seen.write_to(&mut block)?;
-    ///
-    /// let block: Arc<[u8]> = block.into();
-    /// let there = Load::new().part(6..).over::<CuckooFilter>(block.clone())?;
-    /// assert!(there.contains("a"));
-    /// let mut copy = CuckooFilter::clone(&there);
-    /// copy.insert("b")?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn over<F: Snapshot>(
-        self,
-        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
-    ) -> Result<ReadOnly<F>, LoadError> {
-        let holder: Arc<dyn AsRef<[u8]> + Send + Sync> = Arc::new(bytes);
-        let bytes = (*holder).as_ref();
-        let extent = self.extent(bytes.len() as u64)?;
-        let table = |part| Table::over(&holder, part);
-        read_in_place(Cursor::new(bytes), self.begin, extent, self.key, table).map(ReadOnly)
+        map(file, self.begin, extent, self.key)
     }
 
     /// The extent of the snapshot in an input of `length` bytes.
@@ -258,17 +219,5 @@ impl Load {
     fn extent_of(self, file: &File) -> Result<Option<Extent>, LoadError> {
         let metadata = file.metadata()?;
         if metadata.is_file() { self.extent(metadata.len()).map(Some) } else { Ok(None) }
-    }
-}
-
-/// A read-only filter over bytes that the caller provided, created by [`Load::over`].
-#[derive(Debug)]
-pub struct ReadOnly<F>(F);
-
-impl<F> Deref for ReadOnly<F> {
-    type Target = F;
-
-    fn deref(&self) -> &F {
-        &self.0
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use fields::{named, number_of, wrong};
 pub(crate) use front::read_header;
 pub(crate) use front::{Extent, Front, PartFront};
 pub(crate) use header::{Header, StoredWindow};
-pub use load::{Load, ReadOnly};
+pub use load::Load;
 pub use read::Snapshot;
 #[cfg(feature = "file")]
 pub(crate) use read::verify;

@@ -11,8 +11,13 @@
 //! bucket are in the segment. In overlapping buckets a value's position bit could point out of the segment, so
 //! snapshots with them are read instead.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::ops::Range;
+#[cfg(feature = "mmap")]
+use std::{
+    fs::File,
+    io::{Seek, SeekFrom},
+};
 
 use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{KeyHash, KeyHasher};
@@ -26,6 +31,7 @@ use crate::table::{SegmentMut, Table};
 
 /// The most overflowed copies of a key that are accepted. Filters have at most twice the slots of a bucket.
 const MOST_OVERFLOWED: u64 = 1024;
+#[cfg(feature = "mmap")]
 /// From this many slots on, a forged count of slots in use could overflow.
 const MOST_SLOTS_IN_PLACE: u64 = 1 << 31;
 
@@ -88,26 +94,27 @@ pub(super) fn read<F: Snapshot>(
     F::of(loaded)
 }
 
-/// Opens the snapshot at `begin` of the input, whose segments are used in place: `table` makes an
-/// empty table over these bytes of the input. If that is not possible, the snapshot is read.
-pub(super) fn read_in_place<F: Snapshot>(
-    mut input: impl Read + Seek,
+/// Opens the snapshot at `begin` of a file, whose segments are used in place. If that is not possible, the snapshot is
+/// read.
+#[cfg(feature = "mmap")]
+pub(super) fn map<F: Snapshot>(
+    mut file: &File,
     begin: u64,
     extent: Extent,
     key: SecretKey,
-    table: impl Fn(Range<u64>) -> Option<Table>,
 ) -> Result<F, LoadError> {
-    input.seek(SeekFrom::Start(begin))?;
-    let front = Front::read(&mut input, extent)?;
+    file.seek(SeekFrom::Start(begin))?;
+    let front = Front::read(&mut file, extent)?;
     F::check(front.header.window)?;
     let hasher = front.header.hash.hasher(key)?;
     let in_place = |part: &PartFront| {
         let Range { start, end } = part.place();
-        if part.can_lie_in_place() { table(begin + start..begin + end) } else { None }
+        let may_map = part.can_lie_in_place() && !cfg!(miri);
+        if may_map { Table::map_file(file, &(begin + start..begin + end)).ok() } else { None }
     };
     let Some(mut tables) = front.parts.iter().map(in_place).collect::<Option<Vec<_>>>() else {
-        input.seek(SeekFrom::Start(begin))?;
-        return read(input, extent, key);
+        file.seek(SeekFrom::Start(begin))?;
+        return read(file, extent, key);
     };
     for (part, table) in front.parts.iter().zip(&mut tables) {
         let slots = part.row.geometry.segment_slots();
@@ -116,8 +123,8 @@ pub(super) fn read_in_place<F: Snapshot>(
             if u64::from(occupied) <= slots { Ok(()) } else { wrong("slots in use", occupied) }
         })?;
     }
-    input.seek(SeekFrom::Start(begin + front.header.overflow))?;
-    front.finish(&mut input, hasher, tables).and_then(F::of)
+    file.seek(SeekFrom::Start(begin + front.header.overflow))?;
+    front.finish(&mut file, hasher, tables).and_then(F::of)
 }
 
 /// Checks every byte of a snapshot without creating a filter.
@@ -216,6 +223,7 @@ impl PartFront {
         first.map_or(0, |row| row.offset)..last.map_or(0, end)
     }
 
+    #[cfg(feature = "mmap")]
     fn can_lie_in_place(&self) -> bool {
         let geometry = &self.row.geometry;
         geometry.layout != Layout::Overlapping && geometry.segment_slots() < MOST_SLOTS_IN_PLACE

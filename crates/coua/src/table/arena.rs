@@ -4,16 +4,12 @@
 //! 2 MiB pages halve its cost.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::fmt;
 #[cfg(feature = "mmap")]
 use std::fs::File;
 #[cfg(feature = "mmap")]
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::Arc;
-#[cfg(feature = "mmap")]
-use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "mmap")]
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
@@ -23,7 +19,7 @@ use crate::error::OutOfMemory;
 /// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 /// Arenas from the heap have this many bytes, or a multiple.
-pub(super) const CACHE_LINE: usize = 64;
+const CACHE_LINE: usize = 64;
 /// Memory before a segment is freed in pieces of this size.
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 
@@ -36,25 +32,6 @@ const FILE_STEP: u64 = 64 << 10;
 #[cfg(all(unix, feature = "mmap"))]
 const LARGEST_PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// Whether mapped arenas request huge pages.
-#[cfg(feature = "mmap")]
-static HUGE_PAGES: AtomicBool = AtomicBool::new(true);
-
-/// Places the cuckoo filters that this process makes or enlarges from now on in pages of the usual size: for
-/// servers, where the slowest operation matters more than throughput.
-///
-/// In huge pages, the default on Linux, operations on large filters are up to a quarter faster. But the
-/// system clears 2 MiB when a huge page is first touched: 0.2 ms, and 5 ms in a virtual machine that does
-/// not have the memory yet. A batch of inserts into a new filter touches one with nearly every key.
-///
-/// For the whole process, as settings of an allocator are, and not for one filter: answers and bytes do not depend on
-/// it, and a filter would have to hand it on wherever it is loaded, copied, converted, merged, rebuilt or grows. A
-/// path that forgot it would only show as a rare slow operation.
-#[cfg(feature = "mmap")]
-pub fn avoid_huge_pages() {
-    HUGE_PAGES.store(false, Ordering::Relaxed);
-}
-
 /// Owned zeroed memory; its address never changes while it lives. Segments keep pointers into it, so it is never
 /// borrowed as a slice.
 #[derive(Debug)]
@@ -64,26 +41,13 @@ pub(super) struct Arena {
     memory: Backing,
 }
 
-/// What goes with the arena.
+/// Who owns the bytes of an arena, and how they are freed.
 #[derive(Debug)]
 enum Backing {
     Heap(Layout),
     #[cfg(feature = "mmap")]
     #[cfg_attr(windows, expect(dead_code, reason = "it only unmaps what it maps"))]
     Mapped(MmapRaw),
-    /// Bytes that are never written: their segments refuse it.
-    Lent(#[expect(dead_code, reason = "it only keeps them")] Lender),
-}
-
-/// The owner of an arena's bytes, if it is not the arena.
-struct Lender(
-    #[expect(dead_code, reason = "it only keeps them")] Arc<dyn AsRef<[u8]> + Send + Sync>,
-);
-
-impl fmt::Debug for Lender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lender").finish_non_exhaustive()
-    }
 }
 
 impl Drop for Arena {
@@ -94,7 +58,6 @@ impl Drop for Arena {
             Backing::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
             #[cfg(feature = "mmap")]
             Backing::Mapped(_) => {}
-            Backing::Lent(_) => {}
         }
     }
 }
@@ -126,8 +89,7 @@ impl Arena {
         #[cfg(target_os = "linux")]
         {
             use memmap2::Advice;
-            let huge = HUGE_PAGES.load(Ordering::Relaxed);
-            let rest = if huge { bytes / HUGE_PAGE * HUGE_PAGE } else { 0 };
+            let rest = bytes / HUGE_PAGE * HUGE_PAGE;
             // Advice only: without huge pages the table is slower, not wrong. The rest that does not fill a
             // huge page declines them, for some systems give them without being asked.
             drop(map.advise_range(Advice::HugePage, begin, rest));
@@ -164,24 +126,6 @@ impl Arena {
         #[cfg(unix)]
         drop(map.advise(memmap2::Advice::Random));
         Ok(Self::of_mapping(map.into(), mapped - len, len))
-    }
-
-    /// These bytes of another owner, if there are enough.
-    pub(super) fn over(
-        holder: &Arc<dyn AsRef<[u8]> + Send + Sync>,
-        bytes: &Range<u64>,
-    ) -> Option<Self> {
-        let place = usize::try_from(bytes.start).ok()?..usize::try_from(bytes.end).ok()?;
-        let bytes = (**holder).as_ref().get(place)?;
-        // The holder is neither moved nor lent to be changed as long as this lives, so they stay where they are.
-        let start = NonNull::from(bytes).cast();
-        let memory = Backing::Lent(Lender(Arc::clone(holder)));
-        Some(Self { start, len: bytes.len(), memory })
-    }
-
-    /// Whether it must not be written.
-    pub(super) fn is_lent(&self) -> bool {
-        matches!(self.memory, Backing::Lent(_))
     }
 
     /// Gives back whole huge pages before `address`, if it lies in this arena. Pages before them are given

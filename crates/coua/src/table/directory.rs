@@ -67,11 +67,6 @@ impl Directory {
         self.entries[first..first + entries].chunk_by(u32::eq).count()
     }
 
-    /// Bytes of memory that a split of a segment of this depth takes.
-    pub(crate) fn bytes_to_split(&self, depth: u32) -> u64 {
-        if depth == self.bits { self.memory_bytes() as u64 } else { 0 }
-    }
-
     /// Takes the memory for a split of a segment of this depth.
     pub(crate) fn reserve_split(&mut self, depth: u32) -> Result<(), OutOfMemory> {
         let wanted = if depth == self.bits { self.entries.len() } else { 0 };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::arena::{Arena, CACHE_LINE, HUGE_PAGE};
+use super::arena::{Arena, HUGE_PAGE};
 use super::segment::Segment;
 use crate::error::OutOfMemory;
 
@@ -53,15 +53,9 @@ impl Pool {
         self.holes.iter().position(|hole| hole.bytes >= bytes)
     }
 
-    /// Whether there is memory for a segment of `bytes` bytes.
-    pub(super) fn has(&self, bytes: usize) -> bool {
-        self.free >= bytes || self.hole_for(bytes).is_some()
-    }
-
-    /// Takes memory for a segment of `bytes` bytes and for those after it, unless there is some: at most
-    /// `most` bytes, or `bytes` if that is more.
-    pub(super) fn reserve(&mut self, bytes: usize, most: usize) -> Result<(), OutOfMemory> {
-        if self.has(bytes) {
+    /// Takes memory for a segment of `bytes` bytes, and for those after it, unless there is some.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        if self.free >= bytes || self.hole_for(bytes).is_some() {
             return Ok(());
         }
         let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
@@ -71,8 +65,6 @@ impl Pool {
         } else {
             pages * HUGE_PAGE
         };
-        // An arena from the heap has whole cache lines.
-        let step = step.min(most / CACHE_LINE * CACHE_LINE);
         self.add(Arena::new(bytes.max(step))?);
         Ok(())
     }

@@ -8,15 +8,11 @@ mod directory;
 mod memory;
 mod segment;
 
-use std::ops::Range;
-use std::sync::Arc;
 #[cfg(feature = "mmap")]
-use std::{fs::File, io};
+use std::{fs::File, io, ops::Range};
 
 use crate::error::{OutOfMemory, reserve};
 use arena::Arena;
-#[cfg(feature = "mmap")]
-pub use arena::avoid_huge_pages;
 pub(crate) use directory::Directory;
 use memory::Pool;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
@@ -29,8 +25,6 @@ pub(crate) struct Table {
     spacing: Option<Spacing>,
     /// No segment has fewer bytes.
     least_bytes: usize,
-    /// Whether its segments are in read-only memory.
-    is_lent: bool,
 }
 
 /// Segments in memory in the order of their list, at equal distances.
@@ -44,8 +38,7 @@ pub(crate) struct Spacing {
 
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: the pointers lead only into memory owned by the table, alone or together with other parts of
-// one that was split, and no two segments overlap; shared access only reads. Memory that is lent is never written, and
-// its holder is `Send` and `Sync`.
+// one that was split, and no two segments overlap; shared access only reads.
 unsafe impl Send for Table {}
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: as for `Send`; every write takes `&mut`.
@@ -77,17 +70,8 @@ impl Table {
         Ok(Self::in_arena(Arena::of_file(file, bytes)?))
     }
 
-    /// No segments yet; those added will be consecutive in these bytes of another owner, and read-only. `None` if
-    /// there are too few bytes.
-    pub(crate) fn over(
-        holder: &Arc<dyn AsRef<[u8]> + Send + Sync>,
-        bytes: Range<u64>,
-    ) -> Option<Self> {
-        Arena::over(holder, &bytes).map(Self::in_arena)
-    }
-
     fn in_arena(arena: Arena) -> Self {
-        let mut table = Self { is_lent: arena.is_lent(), ..Self::default() };
+        let mut table = Self::default();
         table.memory.add(arena);
         table
     }
@@ -140,25 +124,10 @@ impl Table {
         reserve(&mut self.segments, count)
     }
 
-    /// Bytes that the list of segments takes for one more: it doubles.
-    fn list_bytes(&self) -> u64 {
-        let is_full = self.segments.len() == self.segments.capacity();
-        if is_full { (self.segments.len().max(4) * size_of::<Segment>()) as u64 } else { 0 }
-    }
-
-    /// Bytes of memory that one more segment of `bytes` bytes takes at least.
-    pub(crate) fn bytes_for(&self, bytes: u64) -> u64 {
-        let is_there = usize::try_from(bytes).is_ok_and(|bytes| self.memory.has(bytes));
-        self.list_bytes().saturating_add(if is_there { 0 } else { bytes })
-    }
-
-    /// Takes memory for one more segment of `bytes` bytes and for those after it, unless there is some: at most
-    /// `most` bytes, or the size of the segment if larger.
-    pub(crate) fn reserve_segment(&mut self, bytes: u64, most: u64) -> Result<(), OutOfMemory> {
+    /// Takes memory for one more segment of `bytes` bytes, and for those after it, unless there is some.
+    pub(crate) fn reserve_segment(&mut self, bytes: u64) -> Result<(), OutOfMemory> {
         let refused = OutOfMemory { bytes };
-        let wanted = usize::try_from(bytes).map_err(|_| refused)?;
-        let most = usize::try_from(most.saturating_sub(self.list_bytes())).unwrap_or(usize::MAX);
-        self.memory.reserve(wanted, most)?;
+        self.memory.reserve(usize::try_from(bytes).map_err(|_| refused)?)?;
         self.segments.try_reserve(1).map_err(|_| refused)
     }
 
@@ -170,14 +139,10 @@ impl Table {
         level: u8,
     ) -> Result<u32, OutOfMemory> {
         let index = u32::try_from(self.segments.len()).map_err(|_| OutOfMemory { bytes })?;
-        self.reserve_segment(bytes, u64::MAX)?;
+        self.reserve_segment(bytes)?;
         let bytes = bytes as usize;
         let (base, was_used) = self.memory.take(bytes);
-        let mut segment = Segment::new(base, bytes, prefix, level);
-        if self.is_lent {
-            segment.mark_lent();
-        }
-        self.segments.push(segment);
+        self.segments.push(Segment::new(base, bytes, prefix, level));
         if was_used {
             self.segment_mut(index).clear();
         }

@@ -12,8 +12,6 @@ pub(crate) struct Segment {
     base: NonNull<u8>,
     /// The last byte that a word can be read from.
     last: usize,
-    /// The first byte that a word cannot be written to: 0 if the memory is only lent.
-    writable: usize,
     /// The hash bits that its keys share, in the most significant bits.
     prefix: u64,
     /// Slots in use.
@@ -27,28 +25,12 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// An empty segment of `bytes` bytes from `base` on: zeros that nothing else uses, or memory that is
-    /// [only lent](Self::mark_lent).
+    /// An empty segment of `bytes` bytes, starting at `base`: zeros that nothing else uses.
     pub(super) fn new(base: NonNull<u8>, bytes: usize, prefix: u64, level: u8) -> Self {
         let last = bytes.checked_sub(WORD).expect("a segment has space for a word");
         let (occupied, overflowed) = (0, 0);
-        let (has_overflow, is_overfull, writable) = (false, false, last + 1);
-        Self {
-            base,
-            last,
-            writable,
-            prefix,
-            occupied,
-            overflowed,
-            level,
-            has_overflow,
-            is_overfull,
-        }
-    }
-
-    /// From now on its memory cannot be written.
-    pub(super) fn mark_lent(&mut self) {
-        self.writable = 0;
+        let (has_overflow, is_overfull) = (false, false);
+        Self { base, last, prefix, occupied, overflowed, level, has_overflow, is_overfull }
     }
 
     /// Where its memory begins, to be given to another one.
@@ -110,8 +92,8 @@ impl Segment {
     pub(crate) fn word_at(&self, byte: u64) -> u64 {
         let byte = byte as usize;
         assert!(byte <= self.last);
-        // SAFETY: `base..base + last + 8` is one live, initialized allocation owned by the table or lent to it, and
-        // the eight bytes end within it. `&self` excludes writers.
+        // SAFETY: `base..base + last + 8` is one live, initialized allocation owned by the table, and the eight bytes
+        // end within it. `&self` excludes writers.
         u64::from_le_bytes(unsafe { self.base.add(byte).cast::<[u8; 8]>().read() })
     }
 
@@ -141,7 +123,7 @@ impl Segment {
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes(&self, len: usize) -> &[u8] {
         assert!(len <= self.len());
-        // SAFETY: initialized, owned by the table or lent to it, not written while `&self` is borrowed.
+        // SAFETY: initialized, owned by the table, not written while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
     }
 }
@@ -171,16 +153,16 @@ impl SegmentMut<'_> {
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
     pub(crate) fn set_word_at(&mut self, byte: u64, word: u64) {
         let byte = byte as usize;
-        assert!(byte < self.writable);
-        // SAFETY: as in `word_at`, and memory of the table alone; `&mut self` excludes readers and other writers.
+        assert!(byte <= self.last);
+        // SAFETY: as in `word_at`; `&mut self` excludes readers and other writers.
         unsafe { self.base.add(byte).cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
 
     /// The packed slots, first `len` bytes, to be filled.
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        assert!(len <= self.len() && self.writable > 0);
-        // SAFETY: as in `bytes`, and memory of the table alone; segments never overlap, and `&mut self` is exclusive.
+        assert!(len <= self.len());
+        // SAFETY: as in `bytes`; segments never overlap, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 
@@ -266,38 +248,4 @@ pub(crate) fn prefetch(address: *const u8) {
     }
     #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
     let _ = address;
-}
-
-#[cfg(test)]
-mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Arc;
-
-    use crate::table::Table;
-
-    #[test]
-    fn lent_memory_is_read_and_not_written() {
-        let bytes: Vec<u8> = (0..=255).collect();
-        let holder: Arc<dyn AsRef<[u8]> + Send + Sync> = Arc::new(bytes.clone());
-        assert!(Table::over(&holder, 1..257).is_none());
-        let mut table = Table::over(&holder, 3..131).unwrap();
-        drop(holder);
-        for prefix in [0, 1 << 63] {
-            table.add_segment(64, prefix, 0).unwrap();
-        }
-        assert_eq!(table.segment(1).bytes(64), &bytes[67..131]);
-        assert_eq!(
-            table.segment(0).word(8),
-            u64::from_le_bytes(*bytes[4..].first_chunk().unwrap())
-        );
-        let mut refused = |write: fn(&mut Table)| {
-            catch_unwind(AssertUnwindSafe(|| write(&mut table))).unwrap_err();
-        };
-        refused(|table| table.segment_mut(0).set_word(0, 0));
-        refused(|table| table.segment_mut(1).bytes_mut(1)[0] = 0);
-        refused(|table| table.segment_mut(1).clear());
-        assert_eq!(table.segment(0).bytes(64), &bytes[3..67]);
-        let mut copy = table.try_clone(|segment| segment.len() as u64).unwrap();
-        copy.segment_mut(0).set_word(0, 0);
-    }
 }

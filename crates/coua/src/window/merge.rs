@@ -1,4 +1,4 @@
-//! Copies, unions, and the memory limit.
+//! Copies, unions, and freeing memory.
 
 use crate::error::{FullReason, MergeError, OutOfMemory};
 use crate::filter::CuckooFilter;
@@ -14,20 +14,6 @@ impl Generations {
     /// The filters of all remembered generations, with their numbers, for compacting them one by one.
     pub fn filters_mut(&mut self) -> impl Iterator<Item = (u64, &mut CuckooFilter)> {
         self.live.iter_mut().map(|live| (live.number, &mut live.filter))
-    }
-
-    /// Limits the [memory](Self::memory_bytes) like
-    /// [`CuckooFilter::set_memory_limit`](crate::CuckooFilter::set_memory_limit). A new generation takes the memory
-    /// of the template even beyond the limit. O(generations).
-    pub fn set_memory_limit(&mut self, limit: Option<u64>) {
-        let all = self.memory_bytes() as u64;
-        let left_for = |own: u64| limit.map(|limit| limit.saturating_sub(all - own));
-        for live in &mut self.live {
-            live.filter.set_memory_limit(left_for(live.filter.memory_bytes() as u64));
-        }
-        if let Some(aging) = &mut self.aging {
-            aging.template.set_memory_limit(left_for(0));
-        }
     }
 
     /// Copies the filter. O(bytes).

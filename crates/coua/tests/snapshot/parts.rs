@@ -3,14 +3,11 @@
 
 use std::io::{Cursor, Read, Write};
 use std::ops::Bound;
-use std::sync::Arc;
 
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash, Load, LoadError};
 
-use crate::counting::measured;
-use crate::forge::Forgery;
-use crate::samples::{bytes_of, samples, segmented};
+use crate::samples::{bytes_of, samples};
 use coua_dev::random::Random;
 
 /// A block with a snapshot from `before` on, and as many bytes after it.
@@ -26,14 +23,13 @@ fn in_file(bytes: &[u8]) -> std::fs::File {
 }
 
 /// What each way of reading gives of this part of a block, as the bytes of a filter.
-fn read_all(load: Load, block: &[u8]) -> [Result<Vec<u8>, LoadError>; 5] {
+fn read_all(load: Load, block: &[u8]) -> [Result<Vec<u8>, LoadError>; 4] {
     let file = in_file(block);
     let owned = |filter: CuckooFilter| bytes_of(&filter);
     [
         load.bytes(block).map(owned),
         load.file(&file).map(owned),
         load.map_file(&file).map(owned),
-        load.over::<CuckooFilter>(block.to_vec()).map(|filter| bytes_of(&filter)),
         load.reader(block).map(owned),
     ]
 }
@@ -124,59 +120,8 @@ fn a_stream_is_read_no_further_than_its_snapshot() {
     assert_eq!(rest, "after");
 }
 
-/// Bytes that say when they are given back.
-struct Counted(Vec<u8>, #[expect(dead_code, reason = "it is counted")] Arc<()>);
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 #[test]
-fn bytes_live_as_long_as_the_filter_over_them() {
-    let (counter, filter) = (Arc::new(()), segmented());
-    let bytes = bytes_of(&filter);
-    let holder = Counted(bytes.clone(), Arc::clone(&counter));
-    let (over, cost) = measured(|| Load::new().over::<CuckooFilter>(holder).unwrap());
-    assert!(cost.heap < 100_000, "{} bytes", cost.heap);
-    let hashes = Random::new(5).many(3_000, KeyHash::from_u64);
-    assert_eq!(over.contains_batch(&hashes), filter.contains_batch(&hashes));
-    assert_eq!(over.count_batch(&hashes), filter.count_batch(&hashes));
-    for &hash in &hashes[..200] {
-        assert_eq!(over.contains(hash), filter.contains(hash));
-    }
-    assert!(*over == filter && bytes_of(&over) == bytes);
-    let mut copy = over.try_clone().unwrap();
-    assert_eq!(Arc::strong_count(&counter), 2);
-    drop(over);
-    assert_eq!(Arc::strong_count(&counter), 1);
-    copy.insert_batch(&hashes).unwrap();
-    copy.remove_batch(&hashes);
-    assert!(bytes_of(&copy).len() >= bytes.len());
-}
-
-#[test]
-fn threads_share_a_filter_over_a_mapping() {
-    let filter = segmented();
-    let bytes = bytes_of(&filter);
-    let mut mapping = memmap2::MmapMut::map_anon(bytes.len() + 64).unwrap();
-    mapping[64..].copy_from_slice(&bytes);
-    let mapping = mapping.make_read_only().unwrap();
-    let over = Arc::new(Load::new().part(64..).over::<CuckooFilter>(mapping).unwrap());
-    let hashes = Random::new(1).many(10_000, KeyHash::from_u64);
-    let threads = [1, 2].map(|_| {
-        let (over, hashes) = (Arc::clone(&over), hashes.clone());
-        std::thread::spawn(move || over.count_batch(&hashes))
-    });
-    let expected = filter.count_batch(&hashes);
-    for thread in threads {
-        assert_eq!(thread.join().unwrap(), expected);
-    }
-}
-
-#[test]
-fn generations_are_read_in_a_part_and_over_bytes() {
+fn generations_are_read_in_a_part() {
     let window = Window::new(Clock::Count, 4_000, 4).unwrap();
     let mut recent = Generations::new(window);
     let hashes = Random::new(2).many(6_000, KeyHash::from_u64);
@@ -185,40 +130,12 @@ fn generations_are_read_in_a_part_and_over_bytes() {
     recent.write_to(&mut snapshot).unwrap();
     let block = block(&snapshot, 77);
     let load = Load::new().part(77..77 + snapshot.len() as u64);
-    let over = load.over::<Generations>(Arc::<[u8]>::from(&block[..])).unwrap();
     let mapped: Generations = load.map_file(&in_file(&block)).unwrap();
-    for filter in [&*over, &mapped, &load.reader(&block[..]).unwrap()] {
+    for filter in [&mapped, &load.reader(&block[..]).unwrap()] {
         assert_eq!(filter.count_batch(&hashes), recent.count_batch(&hashes));
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
         assert!(bytes == snapshot);
     }
     assert!(matches!(load.bytes::<CuckooFilter>(&block), Err(LoadError::Window)));
-}
-
-/// What opens over forged segments answers, wrongly, and a copy of it is put to use.
-#[test]
-fn segments_of_other_bytes_lead_to_wrong_answers_alone() {
-    for (name, filter) in samples() {
-        let original = Forgery(bytes_of(&filter));
-        for round in 0..20 {
-            let (mut forged, random) = (original.clone(), &mut Random::new(round));
-            let first = forged.segment(0).unwrap().start;
-            let end = forged.get("overflow table offset") as usize;
-            for _ in 0..10 {
-                forged.scramble(random, first..end);
-            }
-            let Ok(over) = Load::new().over::<CuckooFilter>(forged.0.clone()) else {
-                assert_eq!(name, "windows", "overlapping buckets are read");
-                continue;
-            };
-            let hashes = random.many(500, KeyHash::from_u64);
-            assert_eq!(over.contains_batch(&hashes).len(), 500);
-            let asked: Vec<u64> = hashes.iter().map(|&hash: &KeyHash| over.count(hash)).collect();
-            assert_eq!(asked, over.count_batch(&hashes), "{name}: round {round}");
-            let mut copy = over.try_clone().unwrap();
-            let _full = copy.insert_batch(&hashes);
-            copy.remove_batch(&hashes);
-        }
-    }
 }

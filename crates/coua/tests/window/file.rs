@@ -64,23 +64,6 @@ fn a_file_can_be_written_from_any_byte_on() {
     assert_eq!(beyond.kind(), std::io::ErrorKind::InvalidInput);
 }
 
-#[test]
-fn a_limit_of_memory_is_that_of_all_generations() {
-    let window = Window::new(Clock::Count, 200_000, 4).unwrap();
-    let mut filter =
-        Generations::from_template(window, CuckooFilter::builder().capacity(100).build().unwrap());
-    let limit = 1_000_000;
-    let refused = (0..1_000_000u64).find(|key| {
-        filter.set_memory_limit(Some(limit));
-        filter.insert(hash(*key)).is_err()
-    });
-    let bytes = filter.memory_bytes() as u64;
-    assert!(refused > Some(50_000), "{refused:?}: several generations");
-    assert!((limit * 7 / 8..=limit).contains(&bytes), "{bytes}");
-    filter.set_memory_limit(None);
-    filter.insert(hash(0)).unwrap();
-}
-
 /// Why readers refuse, which is the same whether they map.
 fn refused(forgery: &Forgery) -> LoadError {
     let (bytes, mut file) = (write(forgery), tempfile::tempfile().unwrap());

@@ -10,7 +10,7 @@ mod halves;
 
 use super::Segments;
 use crate::error::{OutOfMemory, reserve};
-use crate::kernel::{LevelGeometry, MovedItem, Parent, Place};
+use crate::kernel::{MovedItem, Parent, Place};
 use halves::Halves;
 
 /// A segment that was split.
@@ -25,9 +25,9 @@ pub(crate) struct Split {
 }
 
 impl Segments {
-    /// Splits a segment in two, in at most `most` bytes more if that is possible. O(slots of a segment), well under a
-    /// millisecond. Allocates all memory first. Records of its overflow must be moved to the halves.
-    pub(crate) fn split(&mut self, index: u32, most: u64) -> Result<Split, OutOfMemory> {
+    /// Splits a segment in two. O(slots of a segment), well under a millisecond. Allocates all memory first. The caller
+    /// must move this segment's overflow counts to the halves.
+    pub(crate) fn split(&mut self, index: u32) -> Result<Split, OutOfMemory> {
         self.add_level_below(self.table.segment(index).level() + 1)?;
         let parent = self.parent(index).expect("a segment of the last level does not split");
         let (prefix, level) = (parent.segment.prefix(), parent.segment.level());
@@ -35,8 +35,7 @@ impl Segments {
         let upper = prefix | (1 << (63 - depth));
         let bytes = child.bytes();
         // All memory is allocated first: without memory, each insert that needs it tries again.
-        let most = most.saturating_sub(self.directory.bytes_to_split(depth));
-        self.table.reserve_segment(bytes, most)?;
+        self.table.reserve_segment(bytes)?;
         self.directory.reserve_split(depth)?;
         let filled = Halves::of(&self.parent(index).expect("it has a level below"))?;
         let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
@@ -45,21 +44,10 @@ impl Segments {
         self.table.segment_mut(index).clear();
         self.table.segment_mut(index).deepen();
         self.uniform = self.find_uniform();
-        self.changes += 1;
         let halves = [index, upper_index];
         let unplaced = filled.write(self.table.two_mut(halves));
         let unplaced = unplaced.iter().map(|item| self.place_in_halves(halves, item)).collect();
         Ok(Split { prefix, depth, halves, unplaced })
-    }
-
-    /// Bytes that a split of a segment takes at least.
-    pub(crate) fn bytes_to_split(&self, index: u32) -> u64 {
-        let level = usize::from(self.table.segment(index).level());
-        let bytes = self.levels[level + 1].bytes();
-        let directory = self.directory.bytes_to_split(self.levels[level].depth);
-        let is_deepest = level + 2 == self.levels.len();
-        let list = if is_deepest { size_of::<LevelGeometry>() as u64 } else { 0 };
-        self.table.bytes_for(bytes).saturating_add(directory + list)
     }
 
     /// Bytes of a segment's slots before a split, and of one of its halves.
@@ -110,7 +98,7 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::ALTERNATE;
+    use crate::kernel::{ALTERNATE, LevelGeometry};
     use crate::simd::{Isa, Words};
     use crate::smoke::few_in_miri;
     use crate::{CuckooFilter, KeyHash, Layout};
@@ -210,7 +198,7 @@ mod tests {
             let parent = segments.parent(0).unwrap();
             let (child, (slots, waiting)) = (parent.child, plainly_halved(&parent));
             let halves = [0, segments.len() as u32];
-            let split = segments.split(0, u64::MAX).unwrap();
+            let split = segments.split(0).unwrap();
             assert_eq!((split.halves, split.prefix), (halves, 0));
             for (index, slots) in halves.into_iter().zip(slots.chunks(child.slots() as usize)) {
                 let half = segments.get(index);
