@@ -4,7 +4,7 @@ use std::iter;
 use std::mem::size_of;
 
 use coua::window::{Generations, Window};
-use coua::{CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError};
+use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError};
 
 use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickly_rebuilt};
@@ -25,6 +25,18 @@ pub(crate) enum Copies {
 
 /// A filter of the library.
 pub(super) trait Inserts {
+    /// Bytes that the filter takes.
+    fn bytes(&self) -> u64;
+
+    /// The most bytes that it takes after it has grown once more.
+    fn bytes_after_growth(&self) -> u64;
+
+    /// Whether its memory is planned for more items than it holds.
+    fn has_room(&self) -> bool;
+
+    /// Whether an item is present.
+    fn has(&self, hash: KeyHash) -> bool;
+
     /// Inserts one item.
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full>;
 
@@ -36,6 +48,36 @@ pub(super) trait Inserts {
 }
 
 impl Inserts for CuckooFilter {
+    fn bytes(&self) -> u64 {
+        self.memory_bytes() as u64
+    }
+
+    fn bytes_after_growth(&self) -> u64 {
+        /// A filter of at most this many slots doubles.
+        const SMALL: u64 = 1 << 14;
+        /// From this size on, a filter takes memory in steps of 2 MiB or 1 %.
+        const LARGE: u64 = 8 << 20;
+        /// Bytes of a segment in the lists of a filter, which double.
+        const IN_LISTS: u64 = 64;
+        let (bytes, segments) = (self.bytes(), self.segments() as u64);
+        let of_slots = match bytes {
+            _ if self.slots() <= SMALL => bytes,
+            LARGE.. => (2 << 20) + bytes / 64,
+            _ => (bytes / segments).max(bytes / 32),
+        };
+        bytes + of_slots + segments * IN_LISTS
+    }
+
+    fn has_room(&self) -> bool {
+        // Otherwise some of its segments have split, and the others will.
+        let is_even = self.segments().is_power_of_two();
+        is_even && self.load_factor() * (self.slots() as f64) < self.capacity() as f64
+    }
+
+    fn has(&self, hash: KeyHash) -> bool {
+        self.contains(hash)
+    }
+
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
         match copies {
             Copies::Add => self.insert(hash).map(|()| Insertion::Inserted),
@@ -54,10 +96,24 @@ impl Inserts for CuckooFilter {
     }
 }
 
+/// Bytes that a key may take, and those that are left for its filter.
+#[derive(Clone, Copy)]
+pub(super) struct MemoryLimit {
+    key: u64,
+    filter: u64,
+}
+
+impl MemoryLimit {
+    /// The limit of a key that takes `beside` bytes beside its filter.
+    pub(super) fn of(key: u64, beside: u64) -> Self {
+        Self { key, filter: key.saturating_sub(beside) }
+    }
+}
+
 /// A filter of the library with a memory limit.
 pub(super) struct LimitedFilter<'a, F> {
     pub(super) filter: &'a mut F,
-    pub(super) limit: Option<u64>,
+    pub(super) limit: Option<MemoryLimit>,
     /// EXPANSION; 0 if the filter never grows.
     pub(super) expansion: u16,
 }
@@ -65,8 +121,39 @@ pub(super) struct LimitedFilter<'a, F> {
 impl<F: Inserts> LimitedFilter<'_, F> {
     /// Inserts an item, and returns the outcome.
     pub(super) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Outcome {
+        if let Some(refusal) = self.refusal(hash, copies) {
+            return Outcome::Refused(refusal);
+        }
         let inserted = self.filter.insert_one(hash, copies);
         inserted.map_or_else(|full| Outcome::Refused(self.refusal_of(full)), outcome_of)
+    }
+
+    /// Why an item is refused for lack of memory: the filter may grow beyond its limit, or an item that is present
+    /// may need an entry of its own.
+    fn refusal(&self, hash: KeyHash, copies: Copies) -> Option<CommandError> {
+        let limit = self.limit.filter(|limit| self.filter.bytes_after_growth() > limit.filter)?;
+        let is_free = match copies {
+            Copies::Add => self.filter.has_room() && !self.filter.has(hash),
+            Copies::Keep => self.filter.has_room() || self.filter.has(hash),
+        };
+        (!is_free).then_some(CommandError::KeyMemory { limit: limit.key })
+    }
+
+    /// Refuses a merge of two filters that together take more than the limit.
+    pub(super) fn check_sum(&self, other: &F) -> Result<(), CommandError> {
+        let sum = self.filter.bytes() + other.bytes();
+        match self.limit.filter(|limit| sum > limit.filter) {
+            Some(limit) => Err(CommandError::KeyMemory { limit: limit.key }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether so many items cannot lead to the limit.
+    fn is_far_from_limit(&self, items: usize) -> bool {
+        /// Bytes of an item in a filter that has just doubled.
+        const PER_ITEM: u64 = 64;
+        let most = 2 * self.filter.bytes_after_growth() + PER_ITEM * items as u64;
+        self.limit.is_none_or(|limit| most <= limit.filter)
     }
 
     /// Inserts items in order, and returns an outcome for each.
@@ -78,7 +165,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
     ) {
         let before = outcomes.len();
         // A batch has a setup cost.
-        if hashes.len() > 1 {
+        if hashes.len() > 1 && self.is_far_from_limit(hashes.len()) {
             match copies {
                 Copies::Add => {
                     let done = self.filter.add_batch(hashes);
@@ -100,10 +187,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
 impl<F> LimitedFilter<'_, F> {
     /// Why an item is refused.
     pub(super) fn refusal_of(&self, full: Full) -> CommandError {
-        match self.limit.filter(|_| full.reason == FullReason::MemoryLimit) {
-            Some(limit) => CommandError::KeyMemory { limit },
-            None => CommandError::of_full(full.reason, u64::from(self.expansion)),
-        }
+        CommandError::of_full(full.reason, u64::from(self.expansion))
     }
 }
 
@@ -202,7 +286,7 @@ impl Table {
 
     /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, CuckooFilter> {
-        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+        let limit = limit.map(|limit| MemoryLimit::of(limit, Self::BESIDE));
         LimitedFilter { filter: &mut self.filter, limit, expansion: self.hints.expansion }
     }
 
@@ -213,6 +297,7 @@ impl Table {
         limit: Option<u64>,
     ) -> Result<(), CommandError> {
         let limited = self.limited(limit);
+        limited.check_sum(other)?;
         limited.filter.merge(other).map_err(|error| match error {
             MergeError::Full(full) => limited.refusal_of(full),
             error => CommandError::Merge(error),

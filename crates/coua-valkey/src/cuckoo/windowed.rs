@@ -15,7 +15,9 @@ use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact};
 use super::cuckoo_request::Hints;
 use super::memory::{MemoryCharge, release};
-use super::table::{Copies, Figures, Inserts, LimitedFilter, VALUE_BYTES, allocated_for};
+use super::table::{
+    Copies, Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for,
+};
 use crate::error::CommandError;
 use crate::server::block_bytes;
 
@@ -130,7 +132,7 @@ impl WindowedFilter {
 
     /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, Generations> {
-        self.filter.set_memory_limit(limit.map(|limit| limit.saturating_sub(Self::BESIDE)));
+        let limit = limit.map(|limit| MemoryLimit::of(limit, Self::BESIDE));
         LimitedFilter { filter: &mut self.filter, limit, expansion: 1 }
     }
 
@@ -142,6 +144,7 @@ impl WindowedFilter {
     /// Adds all items of another filter, each to the generation of its time, within a limit.
     pub(super) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
         let limited = self.limited(limit);
+        limited.check_sum(&other.filter)?;
         limited.filter.merge(&other.filter).map_err(|error| match error {
             MergeError::Full(full) => limited.refusal_of(full),
             MergeError::Window | MergeError::Count => CommandError::Impossible(error.to_string()),
@@ -193,6 +196,27 @@ impl ChangeLog for Background {
 
 /// Where items are the clock, a generation may end with any item.
 impl Inserts for Generations {
+    fn bytes(&self) -> u64 {
+        self.memory_bytes() as u64
+    }
+
+    fn bytes_after_growth(&self) -> u64 {
+        let newest = self.generations().last().map(|generation| generation.filter);
+        let growth = newest.map_or(0, |filter| filter.bytes_after_growth() - filter.bytes());
+        self.bytes() + self.template().bytes() + growth
+    }
+
+    /// A new generation takes the memory of the template even beyond a limit.
+    fn has_room(&self) -> bool {
+        let present = self.window().map_or(0, |window| self.clock() / window.step());
+        let newest = self.generations().last().filter(|newest| newest.number == present);
+        newest.is_none_or(|newest| newest.filter.has_room())
+    }
+
+    fn has(&self, hash: KeyHash) -> bool {
+        self.contains(hash)
+    }
+
     fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
         let (log, hash) = (&mut Background, [hash]);
         let mut insertions = Vec::new();
