@@ -27,8 +27,7 @@ fn faults(sources: &Sources, known: &[&str]) -> Vec<String> {
     }
     let mut faults = Vec::new();
     for (name, places) in places.iter().filter(|(name, it)| it.len() > 1 && !known.contains(name)) {
-        let places: Vec<_> = places.iter().map(String::as_str).collect();
-        faults.push(format!("{name}: {}", places.join(", ")));
+        faults.push(format!("{name}: {places:?}"));
     }
     let is_once = |name: &&&str| places.get(**name).is_none_or(|it| it.len() < 2);
     faults.extend(
@@ -41,9 +40,7 @@ fn faults(sources: &Sources, known: &[&str]) -> Vec<String> {
 fn defined_type(line: &str) -> Option<&str> {
     let after = |keyword: &str| {
         let (before, rest) = line.split_once(keyword)?;
-        let is_definition = ["", "pub ", "unsafe ", "pub unsafe "].contains(&before)
-            || before.starts_with("pub(") && before.ends_with(") ");
-        is_definition.then_some(rest)
+        (before.is_empty() || before.starts_with("pub") && before.ends_with(' ')).then_some(rest)
     };
     let rest = ["struct ", "enum ", "trait ", "type ", "union "].into_iter().find_map(after)?;
     rest.split(|it: char| !it.is_alphanumeric() && it != '_').next()
@@ -68,7 +65,10 @@ mod tests {
         ];
         let sources = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let sources = Sources::from(sources);
-        assert_eq!(faults(&sources, &["error", "Kind"]), ["Row: a type in a, a type in b"]);
+        assert_eq!(
+            faults(&sources, &["error", "Kind"]),
+            ["Row: {\"a type in a\", \"a type in b\"}"]
+        );
         let all = ["error", "Kind", "Row", "Here"];
         assert_eq!(faults(&sources, &all), ["Here is known, and occurs once"]);
     }

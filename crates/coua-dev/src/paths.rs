@@ -1,32 +1,11 @@
 //! The paths that a file writes, and the files to which they lead.
 
-use std::collections::BTreeMap;
-
 use crate::sources::Sources;
 
-/// A path that a `use` brings into scope under a name.
-pub(crate) struct Import {
-    pub(crate) path: Vec<String>,
-    name: String,
-    /// Whether the file passes the name on with `pub use`, which is no use of its own.
-    pub(crate) is_exported: bool,
-}
-
-/// The modules of a crate, and the names that each passes on.
-pub(crate) struct Modules<'a> {
-    sources: &'a Sources,
-    exports: BTreeMap<(&'a str, String), Vec<String>>,
-}
+/// The modules of a crate.
+pub(crate) struct Modules<'a>(pub(crate) &'a Sources);
 
 impl<'a> Modules<'a> {
-    pub(crate) fn new(sources: &'a Sources) -> Self {
-        let exports = sources.iter().flat_map(|(file, text)| {
-            let exported = imports(text).into_iter().filter(|it| it.is_exported);
-            exported.map(|it| ((&**file, it.name), it.path))
-        });
-        Self { sources, exports: exports.collect() }
-    }
-
     /// The file to which a path leads from another file. `None` if the path leads to another crate.
     pub(crate) fn file(&self, from: &str, path: &[String]) -> Option<&'a str> {
         let (first, rest) = path.split_first()?;
@@ -42,11 +21,11 @@ impl<'a> Modules<'a> {
             } else if let Some(child) = self.child(at, name) {
                 at = child;
             } else {
-                let export = self.exports.get(&(at, name.clone()));
-                return export.map_or(Some(at), |path| self.file(at, path));
+                break;
             }
         }
-        Some(at)
+        // The root only names what others define.
+        Some(at).filter(|file| *file != self.root())
     }
 
     fn root(&self) -> &'a str {
@@ -62,22 +41,19 @@ impl<'a> Modules<'a> {
     }
 
     fn named(&self, name: &str) -> Option<&'a str> {
-        self.sources.get_key_value(name).map(|(name, _)| &**name)
+        self.0.get_key_value(name).map(|(name, _)| &**name)
     }
 }
 
-/// The imports of all `use` items.
-pub(crate) fn imports(text: &str) -> Vec<Import> {
+/// The paths of all `use` items but those that only pass a name on with `pub use`.
+pub(crate) fn imports(text: &str) -> Vec<Vec<String>> {
     let mut all = Vec::new();
-    for (visibility, tree) in use_items(text).filter_map(|item| item.split_once("use ")) {
+    for (before, tree) in use_items(text).filter_map(|item| item.split_once("use ")) {
         // In a module inside the file, `super` is the file itself.
-        if visibility.starts_with(' ') && tree.starts_with("super::") {
-            continue;
+        let is_inner = before.starts_with(' ') && tree.starts_with("super::");
+        if !before.starts_with("pub") && !is_inner {
+            expand(tree, &[], &mut all);
         }
-        let mut paths = Vec::new();
-        expand(tree, &[], &mut paths);
-        let is_exported = visibility.starts_with("pub");
-        all.extend(paths.into_iter().map(|(path, name)| Import { path, name, is_exported }));
     }
     all
 }
@@ -99,26 +75,25 @@ fn use_items(text: &str) -> impl Iterator<Item = &str> {
     items.map(|(start, _)| text[start..].split(';').next().unwrap_or(""))
 }
 
-/// The paths of a tree such as `a::{b, c::D as E}`, each with the name it gets.
-fn expand(tree: &str, prefix: &[String], all: &mut Vec<(Vec<String>, String)>) {
+/// The paths of a tree such as `a::{b, c::D as E}`.
+fn expand(tree: &str, prefix: &[String], all: &mut Vec<Vec<String>>) {
     let (head, group) = tree.split_once('{').map_or((tree, None), |(head, it)| (head, Some(it)));
-    let (path, renamed) =
-        head.split_once(" as ").map_or((head, None), |(it, name)| (it, Some(name)));
-    let names = path.split("::").map(str::trim).filter(|name| !name.is_empty());
+    let names = head.split(" as ").next().unwrap_or("").split("::").map(str::trim);
     let mut path = prefix.to_vec();
-    path.extend(names.map(str::to_owned));
-    if let Some(group) = group {
-        let inner = group.trim_end().strip_suffix('}').unwrap_or(group);
-        for part in parts(inner) {
-            expand(part, &path, all);
+    path.extend(
+        names
+            .filter(|name| !["", "self"].contains(name) || prefix.is_empty() && *name == "self")
+            .map(str::to_owned),
+    );
+    match group {
+        None => all.push(path),
+        Some(group) => {
+            let inner = group.trim_end().strip_suffix('}').unwrap_or(group);
+            for part in parts(inner) {
+                expand(part, &path, all);
+            }
         }
-        return;
     }
-    if path.len() > 1 && path.last().is_some_and(|it| it == "self") {
-        path.pop();
-    }
-    let name = renamed.map(str::trim).map(str::to_owned).or_else(|| path.last().cloned());
-    all.extend(name.map(|name| (path, name)));
 }
 
 /// The parts between the commas that are in no inner group.
