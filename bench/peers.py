@@ -6,11 +6,10 @@ filter), at a rate of 0.001 if it can be chosen. Times are processor time, inclu
 coua-bench: the same batches without Python.
 
 Prints JSON: the figures by kind of key (u64 or str) and filter: steps ("add", "in, array"; the median, in ns per key), "bytes"
-and "pickled" (bytes per key), "rate", and "lost" (keys).
+(per key), "rate", and "lost" (keys).
 """
 
 import json
-import pickle
 import random
 import statistics
 import subprocess
@@ -77,7 +76,6 @@ CONTESTANTS = [
     Contestant("coua", lambda n: coua.CuckooFilter(n, RATE), many="add_many", arrays=True, remove="discard", size="memory_bytes"),
     Contestant("coua, growing", lambda n: coua.CuckooFilter(), many="add_many", arrays=True, remove="discard", size="memory_bytes"),
     Contestant("abloom", lambda n: abloom.BloomFilter(n, RATE), many="update", size="byte_count"),
-    Contestant("abloom, serializable", lambda n: abloom.BloomFilter(n, RATE, serializable=True), many="update", size="byte_count"),
     Contestant("rbloom", lambda n: rbloom.Bloom(n, RATE), many="update", size="size_in_bits"),
     Contestant("zpds", lambda n: zpds.CuckooFilter(capacity=n), many="add_many", arrays=True, remove="remove"),
     Contestant("cuckoopy", lambda n: cuckoopy.CuckooFilter(n // 3, 4, 2), add="insert", remove="delete"),
@@ -117,8 +115,6 @@ def run(contestant: Contestant, keys: Keys, sheet: Sheet) -> None:
     sheet |= {"lost": number - present, "rate": absent / number}
     if contestant.size:
         sheet["bytes"] = getattr(filter, contestant.size) / (8 if "bits" in contestant.size else 1) / number
-    if contestant.name.startswith("coua"):
-        sheet["pickled"] = len(pickle.dumps(filter)) / number
     if contestant.remove:
         timed(times, "discard", number, lambda: for_each(getattr(filter, contestant.remove), keys.present))
     if contestant.many:

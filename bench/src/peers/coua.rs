@@ -1,7 +1,6 @@
-//! Coua itself: key by key, in batches, both layouts, and growing.
+//! Coua itself: key by key, in batches, growing.
 
-use coua::{CuckooFilter, CuckooFilterBuilder, Layout, WhenFull};
-
+use coua::{CuckooFilter, CuckooFilterBuilder, WhenFull};
 use coua_bench::keys::Key;
 
 use super::{Contestant, Entry, Made, Plan};
@@ -10,10 +9,6 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     vec![
         Entry { name: "coua", make: |plan| Ok(Box::new(Singles(build(fixed(plan))?))) },
         Entry { name: "coua, batches", make: |plan| Batches::boxed(fixed(plan)) },
-        Entry {
-            name: "coua overlapping, batches",
-            make: |plan| Batches::boxed(fixed(plan).layout(Layout::Overlapping)),
-        },
         Entry { name: "coua growing, batches", make: |_| Batches::boxed(CuckooFilter::builder()) },
     ]
 }

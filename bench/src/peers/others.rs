@@ -1,9 +1,8 @@
-//! Bloom filters, a static filter, a hash set.
+//! A Bloom filter, a static filter, a hash set.
 
 #![expect(clippy::redundant_closure_for_method_calls, reason = "calls look alike")]
 
 use coua::KeyHasher;
-use coua::sizing::peers::blocked_bloom;
 use coua_bench::keys::Key;
 use hashbrown::HashSet;
 use xorf::{BinaryFuse16, Filter as _};
@@ -14,7 +13,6 @@ use super::{Contestant, Entry, Made, Plan};
 pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     vec![
         Entry { name: "fastbloom", make: fastbloom },
-        Entry { name: "sbbf-rs-safe", make: split_blocks },
         Entry { name: "xorf binary fuse", make: |_| Ok(Box::new(Fuse::default())) },
         Entry { name: "hashbrown", make: hash_set },
     ]
@@ -27,19 +25,6 @@ fn fastbloom<K: Key>(plan: Plan) -> Made<K> {
         true
     };
     calls(builder.expected_items(plan.items as usize), add, |f, k| f.contains(k))
-}
-
-/// The bits per key of Coua's formula, rounded up.
-fn split_blocks<K: Key>(plan: Plan) -> Made<K> {
-    let bytes = blocked_bloom(plan.items, plan.rate);
-    let bytes = bytes.ok_or("no blocked Bloom filter has this rate")?;
-    let bits = (bytes as f64 * 8.0 / plan.items as f64).ceil() as usize;
-    let filter = sbbf_rs_safe::Filter::new(bits, plan.items as usize);
-    let add = |f: &mut sbbf_rs_safe::Filter, k: &K| {
-        f.insert_hash(hash(k));
-        true
-    };
-    calls(filter, add, |f, k| f.contains_hash(hash(k)))
 }
 
 /// Short strings are stored in the set itself, as in a set of small strings.
