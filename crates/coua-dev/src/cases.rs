@@ -1,4 +1,4 @@
-//! Long lists of cases: `scripts/check` tries few of them, `./test` a sample, and `./test --all` tries all.
+//! Long lists of cases: `./test` and `scripts/check` try few of them, `./test --full` a sample, `./test --all` all.
 
 use std::env;
 
