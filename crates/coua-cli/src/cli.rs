@@ -92,13 +92,12 @@ impl Command {
 }
 
 /// Options that work only with filter files.
-const OF_FILES: [&str; 10] = [
+const OF_FILES: [&str; 9] = [
     "secret",
     "resume",
     "checkpoint_every",
     "restart",
     "overwrite",
-    "no_wait",
     "time_field",
     "slots_per_bucket",
     "layout",
@@ -121,12 +120,14 @@ fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
     Err(Failure::at(format_args!("--{}", option.replace('_', "-")), reason))
 }
 
-/// Turns `--stats json` into `--stats=json`, unless a file has this name: clap would read `json` as an input.
+/// Turns `--stats json` into `--stats=json`, which clap would read as an input. After `--` all are inputs.
 fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let is_format = |word: &OsStr| (word == "json" || word == "text") && !Path::new(word).exists();
-    let mut arguments: Vec<OsString> = Vec::new();
+    let is_format = |word: &OsStr| word == "json" || word == "text";
+    let (mut arguments, mut are_inputs): (Vec<OsString>, bool) = (Vec::new(), false);
     for argument in given {
-        match arguments.last_mut().filter(|last| *last == "--stats" && is_format(&argument)) {
+        are_inputs |= argument == "--";
+        let last = arguments.last_mut().filter(|last| !are_inputs && *last == "--stats");
+        match last.filter(|_| is_format(&argument)) {
             Some(stats) => {
                 stats.push("=");
                 stats.push(argument);

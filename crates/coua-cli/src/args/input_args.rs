@@ -1,10 +1,10 @@
 //! Options for inputs: which files, where records end, which part is the key.
 
-use super::key_args::{Bytes, Empty, KeyArgs, MissingPart, TimeSource};
+use super::key_args::{Bytes, KeyArgs, TimeSource};
 use super::value::{self, TextEncoding};
 use crate::input::{Coding, Inputs, Until};
-use crate::key::{Dialect, Hashing, Keys, Known, Lenience, OnMissing, Wanted};
-use crate::record::{RecordFormat, Separator};
+use crate::key::{Dialect, Hashing, Keys, Known, OnMissing, Wanted};
+use crate::record::RecordFormat;
 use crate::resume::JobSpec;
 use crate::run::Reading;
 use crate::runs::path_of;
@@ -22,7 +22,7 @@ pub(crate) struct InputArgs {
     /// Files to read, one after the other [default: standard input, also `-`]
     ///
     /// Files compressed with gzip, zstd, xz, bzip2 or lz4 are recognized by their first bytes. A record ends at
-    /// the end of its file.
+    /// the end of its file. A carriage return before a newline is not part of the key.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -57,32 +57,17 @@ pub(crate) struct TargetArgs {
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct RecordArgs {
     /// Records end with a NUL byte instead of a newline
-    #[arg(short = '0', long, short_alias = 'z', alias = "zero-terminated", conflicts_with_all = ["delimiter", "csv", "csv_except", "tsv"])]
+    #[arg(short = '0', long, short_alias = 'z', alias = "zero-terminated", conflicts_with_all = ["delimiter", "csv", "tsv"])]
     null: bool,
 
     /// Records end with BYTES instead of a newline
     ///
     /// Escapes: \t \n \r \0 \\ \xHH.
     #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped,
-          conflicts_with_all = ["csv", "csv_except", "tsv"], allow_hyphen_values = true)]
+          conflicts_with_all = ["csv", "tsv"], allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
-
-    /// Ignore a carriage return before the end of a record
-    ///
-    /// It is printed with the record, but is not part of the key.
-    #[arg(long, hide_short_help = true)]
-    crlf: bool,
-
-    /// Read compressed files as they are
-    #[arg(long, hide_short_help = true)]
-    no_decompress: bool,
-
-    /// Ignore other bytes after the end of gzip data
-    #[arg(long, hide_short_help = true, conflicts_with = "no_decompress")]
-    force: bool,
 
     /// Encoding of the inputs, such as utf-16 or latin1 [default: bytes are not decoded]
     ///
@@ -95,24 +80,21 @@ struct RecordArgs {
 impl InputArgs {
     /// Checks the options, and returns how to read records, which may have times.
     pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
-        let KeyArgs { on_missing, shard, .. } = self.keys;
+        let KeyArgs { missing, shard, .. } = self.keys;
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let mut keys = Keys::new(finder, self.keys.same_keys(), times);
-        keys.lenience = Lenience {
-            allows_empty: self.keys.empty == Some(Empty::Key),
-            allows_missing_part: self.keys.missing_part == Some(MissingPart::Empty),
-        };
-        let RecordArgs { no_decompress, force, encoding, .. } = self.records;
-        let (is_decompressed, encoding) = (!no_decompress, encoding.map(|it| it.0));
-        let coding = Coding { is_decompressed, is_forced: force, encoding };
+        keys.allows_empty = missing == Some(OnMissing::Value);
+        let encoding = self.records.encoding.map(|it| it.0);
+        let coding = Coding { is_decompressed: true, encoding };
         let list = self.files_from.clone().filter(|_| !self.names_are_stdin());
         let inputs = Inputs::new(&self.paths()?, coding).listed_in(list);
         let format = self.format(&keys);
         let (hasher, wanted, known) = (KeyHasher::default(), Wanted::Hash, Known::default());
-        let hashing = Hashing { format, keys, hasher, on_missing, shard, wanted, known };
+        let hashing = Hashing { format, keys, hasher, on_missing: missing, shard, wanted, known };
         let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
-        let find = self.keys.finders();
+        let mut find = self.keys.finders();
+        find.extend(self.records.separator());
         let mut reading =
             Reading { inputs, hashing, until: Until::End, comment, begun: None, find };
         reading.begin_headers(&[])?;
@@ -157,22 +139,26 @@ impl InputArgs {
 
     /// Adds the options on which the result depends.
     pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
-        let on_missing = self.keys.on_missing.filter(|policy| *policy != OnMissing::Keep);
-        spec.with_all(&self.records).with_all(&self.keys).with("on-missing", on_missing)
+        let missing = self.keys.missing.filter(|policy| *policy != OnMissing::Keep);
+        spec.with_all(&self.records).with_all(&self.keys).with("missing", missing)
     }
 
     fn format(&self, keys: &Keys) -> RecordFormat {
-        let lines = Separator::Byte(b'\n');
-        let dialect = keys.csv().map(|columns| columns.dialect);
-        let (separator, crlf) = match (dialect, &self.records.delimiter) {
-            (Some(Dialect { comma, has_quotes: true, .. }), _) => {
-                (Separator::CsvLine { comma }, true)
-            }
-            (Some(Dialect { has_quotes: false, .. }), _) => (lines, true),
-            (None, Some(bytes)) => (Separator::of(bytes), self.records.crlf),
-            (None, None) if self.records.null => (Separator::Byte(0), self.records.crlf),
-            (None, None) => (lines, self.records.crlf),
-        };
-        RecordFormat { separator, crlf }
+        match (keys.csv().map(|columns| columns.dialect), &self.records.delimiter) {
+            (Some(Dialect { comma, has_quotes: true, .. }), _) => RecordFormat::CsvLine { comma },
+            (None, Some(bytes)) => RecordFormat::of(bytes),
+            (None, None) if self.records.null => RecordFormat::Byte(0),
+            _ => RecordFormat::Byte(b'\n'),
+        }
+    }
+}
+
+impl RecordArgs {
+    /// The option for the separator of records, if it is given.
+    fn separator(&self) -> Option<(String, Vec<String>)> {
+        let delimiter =
+            self.delimiter.as_ref().map(|bytes| ("delimiter", value::escape_all(bytes)));
+        let null = self.null.then(|| ("null", String::new()));
+        delimiter.or(null).map(|(option, value)| (option.to_owned(), vec![value]))
     }
 }

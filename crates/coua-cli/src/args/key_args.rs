@@ -15,15 +15,14 @@ use std::collections::BTreeMap;
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct KeyArgs {
     /// Fields that make the key, such as 2 or 2,4 or 3-5 or 4-
     ///
-    /// Fields count from 1. `4-` is all fields from the fourth on.
+    /// Fields count from 1. `4-` is all fields from the fourth on. May be given several times.
     #[arg(short = 'k', long, value_name = "LIST", group = "finder", allow_hyphen_values = true)]
-    pub(super) fields: Option<String>,
+    pub(super) fields: Vec<String>,
 
-    /// Separator of fields [default: runs of blanks; with --csv a comma]
+    /// Separator of fields [default: runs of blanks; --csv a comma, --tsv a tab]
     #[arg(short = 't', long, value_name = "SEP", value_parser = value::escaped,
           allow_hyphen_values = true)]
     pub(super) separator: Option<Bytes>,
@@ -32,17 +31,15 @@ pub(super) struct KeyArgs {
     ///
     /// Separate columns with commas, and quote a name that contains a comma, as in CSV. May be given several times.
     /// With a name, the first record of every file is a header: it is printed once and is not a record; records equal
-    /// to it are skipped. If records are printed, all headers must be equal. Numbers count from 1. A name in the
-    /// header wins over a number; `=2020` is always a name; `id[2]` is the second column called id. With numbers only,
-    /// no header is expected, unless a number is too high for the first record and is a name in it. Empty lines and a
-    /// line such as `sep=;` may precede the header. Quoted values may contain newlines. With `*` the key is the whole
-    /// row by its values, however they are quoted; no header is expected.
+    /// to it are skipped. If records are printed, all headers must be equal. Numbers count from 1; `2-4` and `4-` are
+    /// ranges. A name in the header wins over a number; `=2020` is always a name; `id[2]` is the second column called
+    /// id. With numbers only, no header is expected, unless a number is too high for the first record and is a name in
+    /// it. Empty lines and a line such as `sep=;` may precede the header. Quoted values may contain newlines. With `*`
+    /// the key is the whole row by its values, however they are quoted; no header is expected.
     #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
     pub(super) csv: Vec<String>,
 
-    /// All CSV columns except these, such as a time or a row number
-    ///
-    /// Names and numbers as with --csv. An empty cell is an ordinary value.
+    /// Like --csv, for lines whose columns are separated by tabs, or by -t; quotes are ordinary characters
     #[arg(
         long,
         hide_short_help = true,
@@ -50,22 +47,21 @@ pub(super) struct KeyArgs {
         group = "finder",
         allow_hyphen_values = true
     )]
-    pub(super) csv_except: Vec<String>,
+    pub(super) tsv: Vec<String>,
 
-    /// Like --csv, for columns separated by tabs; quotes are ordinary characters
+    /// Leave PARTS, such as a time, out of the key: of a row (--csv '*'), or of a JSON record
+    ///
+    /// With `--csv '*'` or `--tsv '*'`, PARTS are columns as with --csv. If one is a name, every file has a header, and
+    /// columns are compared by their names, whatever their order. An empty cell is an ordinary value. Otherwise PARTS
+    /// is a JSON pointer, such as /time, and the rest of the record is the key. May be given several times.
     #[arg(
         long,
         hide_short_help = true,
-        value_name = "COLUMNS",
-        group = "finder",
-        allow_hyphen_values = true,
-        conflicts_with = "separator"
+        value_name = "PARTS",
+        conflicts_with_all = ["fields", "json", "regex"],
+        allow_hyphen_values = true
     )]
-    pub(super) tsv: Vec<String>,
-
-    /// Treat quotes in CSV as ordinary characters: a line is a record
-    #[arg(long, hide_short_help = true, conflicts_with_all = ["fields", "tsv", "json", "regex"])]
-    pub(super) no_quotes: bool,
+    pub(super) except: Vec<String>,
 
     /// Ignore lines before a CSV header that begin with TEXT
     ///
@@ -84,8 +80,8 @@ pub(super) struct KeyArgs {
     /// Regular expression that finds the key: its groups, or the whole match
     ///
     /// The first match counts. Groups that did not match, such as one of the two in `id=(\d+)|key=(\w+)`, are left
-    /// out. The key includes which groups matched: `id=5` and `key=5` differ. If none did, there is no key; if all are
-    /// empty, see --empty. A byte that is not UTF-8 is read as Latin-1.
+    /// out. The key includes which groups matched: `id=5` and `key=5` differ. If none did, or all are empty, the key is
+    /// missing. A byte that is not UTF-8 is read as Latin-1.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     pub(super) regex: Option<String>,
 
@@ -127,25 +123,13 @@ pub(super) struct KeyArgs {
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) url: Vec<UrlForm>,
 
-    /// What to do with a record that is broken or has no key [default: keep]
+    /// What to do if the key, or a part of it, is absent, empty or unreadable [default: keep]
     ///
-    /// If no record of a run has a key, the option that selects keys is probably wrong: the exit code is then 2, unless
-    /// this option is given.
+    /// Such a record is not remembered, except with value. A whole record is never missing. If no record of a run has a
+    /// key, the option that selects keys is probably wrong: the exit code is then 2, unless this option is given.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     #[serde(skip)]
-    pub(super) on_missing: Option<OnMissing>,
-
-    /// How to treat an empty field, cell or string [default: missing]
-    ///
-    /// By default a record with an empty part has no key (see --on-missing). A whole record is always a key.
-    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&EMPTY))]
-    pub(super) empty: Option<Empty>,
-
-    /// How to treat a missing part of a key [default: missing]
-    ///
-    /// If all parts are missing, the record has no key.
-    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&MISSING_PART))]
-    pub(super) missing_part: Option<MissingPart>,
+    pub(super) missing: Option<OnMissing>,
 
     /// Process only the records of shard I of N
     ///
@@ -157,34 +141,15 @@ pub(super) struct KeyArgs {
 }
 
 /// What to do with records without a key.
-const POLICIES: [Word<OnMissing>; 3] = [
-    ("keep", OnMissing::Keep, "Treat it as new, and count it"),
+const POLICIES: [Word<OnMissing>; 4] = [
+    ("keep", OnMissing::Keep, "Treat the record as new, and count it"),
     ("drop", OnMissing::Drop, "Skip it, and count it"),
     ("error", OnMissing::Error, "Stop with exit code 2"),
-];
-
-/// How to treat an empty part of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Empty {
-    Missing,
-    Key,
-}
-
-const EMPTY: [Word<Empty>; 2] =
-    [("missing", Empty::Missing, "As if it were absent"), ("key", Empty::Key, "An ordinary key")];
-
-/// How to treat a part of a key that a record lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum MissingPart {
-    Missing,
-    Empty,
-}
-
-const MISSING_PART: [Word<MissingPart>; 2] = [
-    ("missing", MissingPart::Missing, "The record has no key"),
-    ("empty", MissingPart::Empty, "The same as in other records that lack it"),
+    (
+        "value",
+        OnMissing::Value,
+        "What is absent or empty is an empty value like any other; keep the unreadable",
+    ),
 ];
 
 /// A byte string. (clap would read a field of type `Vec` as many values.)
@@ -208,13 +173,11 @@ impl KeyArgs {
     /// The options that select keys, to be stored with the filter.
     pub(super) fn finders(&self) -> BTreeMap<String, Vec<String>> {
         let separator = self.separator.iter().map(|bytes| value::escape_all(bytes)).collect();
-        let no_quotes = self.no_quotes.then(String::new);
         let all = [
             ("csv", self.csv.clone()),
-            ("csv-except", self.csv_except.clone()),
-            ("fields", Vec::from_iter(self.fields.clone())),
+            ("except", self.except.clone()),
+            ("fields", self.fields.clone()),
             ("json", self.json.clone()),
-            ("no-quotes", Vec::from_iter(no_quotes)),
             ("regex", Vec::from_iter(self.regex.clone())),
             ("separator", separator),
             ("tsv", self.tsv.clone()),
@@ -226,13 +189,9 @@ impl KeyArgs {
     /// What finds the key; with --csv also the time, as the last part.
     pub(super) fn finder(&self, time: Option<&TimeSource<'_>>) -> Result<Finder> {
         let separator = self.separator.as_deref();
-        if let Some(list) = &self.fields {
-            return Fields::new(list, separator).map(Finder::Fields);
-        }
-        if let Some(dialect) = self.dialect()? {
-            let time = time.map(|time| Column::parse(time.field)).transpose()?;
-            let columns = Columns::new(self.choice()?, time, dialect);
-            let columns = columns?;
+        if let Some(dialect) = self.dialect() {
+            let time = time.map(|time| Column::parse("--time-field", time.field)).transpose()?;
+            let columns = Columns::new(self.choice()?, time, dialect)?;
             if self.comment.is_some() && !columns.need_header() {
                 return Err(Failure::at("--comment", "needs a column that --csv or --tsv names"));
             }
@@ -241,11 +200,22 @@ impl KeyArgs {
         if self.comment.is_some() {
             return Err(Failure::at("--comment", "needs --csv or --tsv"));
         }
+        if !self.fields.is_empty() {
+            return Fields::new(&self.fields.join(","), separator).map(Finder::Fields);
+        }
         if separator.is_some() && !time.is_some_and(TimeSource::is_in_fields) {
-            return Err(Failure::at("-t", "needs -k, --csv or --time-field"));
+            return Err(Failure::at("-t", "needs -k, --csv, --tsv or --time-field"));
+        }
+        if let Some(text) = self.except.iter().find(|text| !text.starts_with('/')) {
+            let reason =
+                "is not a JSON pointer such as /time; for columns, add --csv '*' or --tsv '*'";
+            return Err(Failure::at(format_args!("--except {text}"), reason));
+        }
+        if !self.except.is_empty() {
+            return Pointers::all_but("--except", &self.except).map(Finder::Json);
         }
         if !self.json.is_empty() {
-            return Pointers::new(&self.json).map(Finder::Json);
+            return Pointers::new("--json", &self.json).map(Finder::Json);
         }
         match &self.regex {
             Some(pattern) => Pattern::new(pattern).map(Finder::Regex),
@@ -253,22 +223,32 @@ impl KeyArgs {
         }
     }
 
+    /// The option that selects columns, and its lists.
+    fn columns(&self) -> (&'static str, &[String]) {
+        if self.tsv.is_empty() { ("--csv", &self.csv) } else { ("--tsv", &self.tsv) }
+    }
+
     /// Which columns make the key.
     fn choice(&self) -> Result<Choice> {
-        let lists = self.csv.iter().chain(&self.tsv).chain(&self.csv_except).map(String::as_str);
-        let all = lists.clone().filter(|list| *list == "*").count();
-        if all > 0 {
-            let is_alone = all == lists.count() && self.csv_except.is_empty();
-            let reason = "means all columns, so give it alone; --csv '=*' selects a column named *";
-            return if is_alone {
-                Ok(Choice::AllBut(Vec::new()))
-            } else {
-                Err(Failure::at("'*'", reason))
-            };
+        let (option, lists) = self.columns();
+        let parse = |option, lists: &[String]| -> Result<Vec<Column>> {
+            let columns = lists.iter().map(|list| Column::parse_list(option, list));
+            Ok(columns.collect::<Result<Vec<_>>>()?.concat())
+        };
+        if *lists == ["*"] {
+            return parse("--except", &self.except).map(Choice::AllBut);
         }
-        let columns = lists.map(Column::parse_list).collect::<Result<Vec<_>, _>>()?.concat();
-        let is_except = !self.csv_except.is_empty();
-        Ok(if is_except { Choice::AllBut(columns) } else { Choice::These(columns) })
+        if !self.except.is_empty() {
+            let reason = format!("leaves columns out of whole rows; use {option} '*'");
+            return Err(Failure::at("--except", reason));
+        }
+        if lists.iter().any(|list| list == "*") {
+            let reason = format!(
+                "means all columns, so give it alone; {option} '=*' selects a column named *"
+            );
+            return Err(Failure::at("'*'", reason));
+        }
+        parse(option, lists).map(Choice::These)
     }
 
     pub(super) fn same_keys(&self) -> Normalize {
@@ -277,42 +257,30 @@ impl KeyArgs {
         Normalize { trim, url, ignore_case, unicode }
     }
 
-    /// Whether the key consists of columns.
-    fn has_columns(&self) -> bool {
-        !(self.csv.is_empty() && self.csv_except.is_empty() && self.tsv.is_empty())
-    }
-
-    /// The CSV dialect, if the key consists of columns.
-    fn dialect(&self) -> Result<Option<Dialect>> {
-        let trims_names = self.trim;
-        if !self.tsv.is_empty() {
-            return Ok(Some(Dialect { comma: b'\t', has_quotes: false, trims_names }));
-        }
-        if !self.has_columns() {
-            let reason = "needs --csv or --csv-except";
-            return if self.no_quotes { Err(Failure::at("--no-quotes", reason)) } else { Ok(None) };
-        }
+    /// The dialect of columns, if the key consists of them.
+    fn dialect(&self) -> Option<Dialect> {
+        let (option, lists) = self.columns();
+        let has_quotes = option == "--csv";
         let comma = match self.separator.as_deref() {
-            None => b',',
+            None if has_quotes => b',',
+            None => b'\t',
             Some(&[byte]) => byte,
-            Some(_) => {
-                let reason =
-                    "with --csv, the separator must be one byte, not a quote or a line break";
-                return Err(Failure::at("-t", reason));
-            }
+            // Refused later, like other bytes that cannot separate columns.
+            Some(_) => b'\n',
         };
-        Ok(Some(Dialect { comma, has_quotes: !self.no_quotes, trims_names }))
+        let dialect = Dialect { comma, has_quotes, trims_names: self.trim };
+        (!lists.is_empty()).then_some(dialect)
     }
 
     pub(super) fn times(&self, time: TimeSource<'_>) -> Result<Times> {
-        if self.has_columns() {
+        if !self.columns().1.is_empty() {
             return Ok(Times::new(None, time.syntax));
         }
         let separator = self.separator.as_deref();
         let finder = if time.is_in_fields() {
             Fields::new(time.field, separator).map(Finder::Fields)
         } else {
-            Pointers::new(&[time.field.to_owned()]).map(Finder::Json)
+            Pointers::new("--time-field", &[time.field.to_owned()]).map(Finder::Json)
         };
         let finder = finder.map_err(|_| {
             let reason = "expected a list of fields such as 2 or 1,2, counted from 1, or a JSON pointer \

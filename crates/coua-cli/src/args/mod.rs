@@ -8,4 +8,4 @@ pub(crate) mod value;
 
 pub(crate) use filter_args::{FilterArgs, HIDDEN, LAYOUTS, SecretArgs, usual_slots};
 pub(crate) use input_args::{InputArgs, TargetArgs};
-pub(crate) use run_args::{FileArgs, ProgressArgs, Quiet, RunArgs, WorkArgs};
+pub(crate) use run_args::{Quiet, RunArgs, WorkArgs};

@@ -2,12 +2,10 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
-use crate::filter::WriteOptions;
 use crate::resume::{Checkpoints, JobSpec, Mode};
 use crate::run::{Running, Threads};
-use crate::terminal::{Progress, ProgressMode, ReportFormat, Verbosity};
+use crate::terminal::{ReportFormat, Verbosity};
 use clap::Args;
-use coua_store::Wait;
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
@@ -35,30 +33,6 @@ pub(crate) struct RunArgs {
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text", value_parser = word(&FORMATS))]
     stats: Option<ReportFormat>,
-
-    #[command(flatten)]
-    progress: ProgressArgs,
-}
-
-/// Whether to show progress.
-#[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Running")]
-pub(crate) struct ProgressArgs {
-    /// Show progress even if standard error is not a terminal
-    ///
-    /// On a terminal it is shown by default, unless records or reports are printed there.
-    #[arg(long, hide_short_help = true)]
-    progress: bool,
-}
-
-impl ProgressArgs {
-    pub(crate) fn progress_mode(self, verbosity: Verbosity) -> ProgressMode {
-        match verbosity {
-            _ if self.progress => ProgressMode::Always,
-            Verbosity::Normal => ProgressMode::OnTerminal,
-            Verbosity::Quiet => ProgressMode::Never,
-        }
-    }
 }
 
 /// Whether to print progress, warnings and notes.
@@ -68,39 +42,6 @@ pub(crate) struct Quiet {
     /// Print only errors: no progress, warnings or notes
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
-}
-
-/// Notes, and waiting for other processes.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Running")]
-pub(crate) struct WriteArgs {
-    #[command(flatten)]
-    pub(crate) quiet: Quiet,
-
-    /// Fail at once if another process is writing the filter file
-    #[arg(long, hide_short_help = true)]
-    pub(crate) no_wait: bool,
-}
-
-/// Options of commands that work on whole filter files.
-#[derive(Args, Debug)]
-pub(crate) struct FileArgs {
-    #[command(flatten)]
-    options: WriteArgs,
-
-    #[command(flatten)]
-    progress: ProgressArgs,
-}
-
-impl FileArgs {
-    pub(crate) fn options(&self) -> WriteOptions {
-        self.options.plain()
-    }
-
-    /// The progress line of the work.
-    pub(crate) fn progress(&self) -> Progress {
-        Progress::on_steps(self.progress.progress_mode(self.options.quiet.verbosity()))
-    }
 }
 
 const FORMATS: [Word<ReportFormat>; 2] = [
@@ -118,8 +59,7 @@ impl RunArgs {
                 Threads::Exactly,
             ),
             figures: self.stats,
-            progress: self.progress.progress_mode(verbosity),
-            options: WriteOptions { verbosity, wait: Wait::UntilFree },
+            verbosity,
         }
     }
 }
@@ -127,14 +67,6 @@ impl RunArgs {
 impl Quiet {
     pub(crate) fn verbosity(self) -> Verbosity {
         if self.quiet { Verbosity::Quiet } else { Verbosity::Normal }
-    }
-}
-
-impl WriteArgs {
-    /// The options in plain form.
-    fn plain(&self) -> WriteOptions {
-        let wait = if self.no_wait { Wait::No } else { Wait::UntilFree };
-        WriteOptions { verbosity: self.quiet.verbosity(), wait }
     }
 }
 
@@ -189,7 +121,7 @@ pub(crate) struct WorkArgs {
     run: RunArgs,
 
     #[command(flatten)]
-    options: WriteArgs,
+    quiet: Quiet,
 }
 
 impl WorkArgs {
@@ -221,7 +153,6 @@ impl WorkArgs {
     }
 
     pub(crate) fn running(&self) -> Running {
-        let options = self.options.plain();
-        Running { options, ..self.run.running(options.verbosity) }
+        self.run.running(self.quiet.verbosity())
     }
 }

@@ -1,8 +1,8 @@
 //! `coua compact`.
 
-use crate::args::{FileArgs, SecretArgs};
+use crate::args::{Quiet, SecretArgs};
 use crate::filter::{FilterFile, check_files};
-use crate::terminal::{Result, Stream, Verbosity, print, size};
+use crate::terminal::{Progress, Result, Stream, Verbosity, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
 use std::path::PathBuf;
@@ -20,20 +20,20 @@ pub(crate) struct CompactArgs {
     filter: SecretArgs,
 
     #[command(flatten)]
-    work: FileArgs,
+    quiet: Quiet,
 }
 
 impl CompactArgs {
     /// Makes the filter as small as its items allow, and prints the sizes.
     pub(crate) fn run(&self) -> Result<()> {
-        let (spec, options) = (self.filter.spec(), self.work.options());
-        let progress = self.work.progress();
-        let is_told = options.verbosity == Verbosity::Normal;
+        let (spec, verbosity) = (self.filter.spec(), self.quiet.verbosity());
+        let progress = Progress::on_steps(verbosity);
+        let is_told = verbosity == Verbosity::Normal;
         if is_told {
             Stream::Output.check_open()?;
         }
         check_files(&spec.secret, [&*self.file], None)?;
-        let file = FilterFile::lock_existing(&self.file, options)?;
+        let file = FilterFile::lock_existing(&self.file, verbosity)?;
         let name = file.name();
         progress.next(format_args!("reading {name}"));
         let mut filter = file.open(Options::new().access(Access::Load), &spec)?;

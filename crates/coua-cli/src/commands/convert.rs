@@ -1,8 +1,8 @@
 //! `coua convert`.
 
-use crate::args::{FileArgs, LAYOUTS, SecretArgs, usual_slots, value};
+use crate::args::{LAYOUTS, Quiet, SecretArgs, usual_slots, value};
 use crate::filter::{FilterFile, check_files, filter_file};
-use crate::terminal::{Failure, Result};
+use crate::terminal::{Failure, Progress, Result};
 use clap::ArgGroup;
 use coua::{Conversion, Layout};
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub(crate) struct ConvertArgs {
     secret: SecretArgs,
 
     #[command(flatten)]
-    work: FileArgs,
+    quiet: Quiet,
 }
 
 impl ConvertArgs {
@@ -57,10 +57,11 @@ impl ConvertArgs {
 
     /// Writes a converted copy of the filter.
     pub(crate) fn run(&self) -> Result<()> {
-        let (secret, progress) = (self.secret.secret(), self.work.progress());
+        let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
+        let progress = Progress::on_steps(verbosity);
         let (from, to) = (self.file.display(), self.output.display());
         check_files(&secret, [&*self.file], Some(&self.output))?;
-        let output = FilterFile::lock(&self.output, self.work.options())?;
+        let output = FilterFile::lock(&self.output, verbosity)?;
         output.check_replaceable()?;
         progress.next(format_args!("reading {from}"));
         let view = filter_file::read(&self.file, &secret)?;

@@ -3,8 +3,8 @@
 use crate::args::value::{Word, word};
 use crate::args::{FilterArgs, HIDDEN, InputArgs, WorkArgs};
 use crate::filter::copies::{Keep, Question};
-use crate::filter::{Location, Op};
-use crate::input::{Inputs, Spooling};
+use crate::filter::{Location, Op, filter_file};
+use crate::input::Inputs;
 use crate::key::{COUNT, Seen};
 use crate::output::{Destination, Destinations, OutputFolder, Packing};
 use crate::resume::JobSpec;
@@ -21,7 +21,7 @@ Examples:
   coua dedup --keep none log                               only lines that occur once
   coua dedup -c log                                        each line once, after how often it occurs
   coua dedup --keep last --csv id changes.csv              the last row of each id
-  coua dedup --csv-except at,n log.csv                     rows that differ in more than these columns
+  coua dedup --csv '*' --except at,n log.csv               rows that differ in more than these columns
 ";
 
 /// Print each record the first time it is seen
@@ -45,7 +45,6 @@ Examples:
 #[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
 #[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -90,16 +89,12 @@ pub(crate) struct DedupArgs {
     ///
     /// For last and none, all inputs are read twice: first to learn which keys repeat. An input that can be read
     /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Last also keeps 8 bytes a record
-    /// there. Nothing is printed before the second pass begins. With none (also -u), only records whose key occurs
+    /// there. Nothing is printed before the second pass begins. With none, only records whose key occurs
     /// once are printed. Nothing is kept of an interrupted run: the same command, with or without --resume, starts over.
     /// Neither can be used with --filter or --window.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
-
-    /// Print only records whose key occurs once
-    #[arg(short = 'u', hide = true, conflicts_with = "keep")]
-    alone: bool,
 
     /// Print the records that would otherwise be dropped
     #[arg(short = 'd', long, help_heading = "Which copy", conflicts_with = "tee_dups")]
@@ -111,12 +106,6 @@ pub(crate) struct DedupArgs {
     /// are read twice (see --keep).
     #[arg(short = 'c', long, help_heading = "Which copy")]
     count: bool,
-
-    /// Use no temporary files; fail if an input must be copied to be read twice
-    ///
-    /// --keep last then needs 8 bytes of memory a record.
-    #[arg(long, help_heading = "Which copy", hide_short_help = true)]
-    no_spool: bool,
 
     /// Also write the repeats to FILE
     ///
@@ -157,7 +146,7 @@ const KEEP: [Word<Keep>; 3] = [
 impl DedupArgs {
     /// The question for a second pass, if one is needed.
     fn question(&self) -> Result<Option<Question>> {
-        let keep = if self.alone { Keep::None } else { self.keep.unwrap_or(Keep::First) };
+        let keep = self.keep.unwrap_or(Keep::First);
         let counts = self.count;
         if keep == Keep::First && !counts {
             return Ok(None);
@@ -234,6 +223,7 @@ impl DedupArgs {
         if let Some(headers) = &mut reading.begun {
             headers.added = self.count.then_some(COUNT);
         }
+        self.known.iter().try_for_each(|path| filter_file::refuse_server(path))?;
         let is_known = self.known.contains(&PathBuf::from("-"));
         let used = if reading.inputs.have_stdin() {
             Some("is already an input")
@@ -257,9 +247,8 @@ impl DedupArgs {
             recorded: Some(self.work.checkpoints(self.input.describe(spec))),
             running: self.work.running(),
         };
-        let spooling = if self.no_spool { Spooling::Refused } else { Spooling::Allowed };
         match question {
-            Some(question) => job.run_twice(question, spooling),
+            Some(question) => job.run_twice(question),
             None => job.run(),
         }
     }

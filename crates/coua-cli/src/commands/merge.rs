@@ -1,11 +1,11 @@
 //! `coua merge`.
 
-use crate::args::{FileArgs, SecretArgs};
+use crate::args::{Quiet, SecretArgs};
 use crate::filter::{FilterFile, NoRoom, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::{Runs, others};
-use crate::terminal::{Failure, Result, Verbosity};
+use crate::terminal::{Failure, Progress, Result, Verbosity};
 use coua::MergeError;
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
@@ -34,16 +34,16 @@ pub(crate) struct MergeArgs {
     secret: SecretArgs,
 
     #[command(flatten)]
-    work: FileArgs,
+    quiet: Quiet,
 }
 
 impl MergeArgs {
     /// Writes the union of the filters.
     pub(crate) fn run(&self) -> Result<()> {
-        let (secret, options) = (self.secret.secret(), self.work.options());
-        let progress = self.work.progress();
+        let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
+        let progress = Progress::on_steps(verbosity);
         check_files(&secret, self.files.iter().map(PathBuf::as_path), Some(&self.output))?;
-        let output = FilterFile::lock(&self.output, options)?;
+        let output = FilterFile::lock(&self.output, verbosity)?;
         output.check_replaceable()?;
         let read = |path: &Path| {
             progress.next(format_args!("reading {}", path.display()));
@@ -58,7 +58,7 @@ impl MergeArgs {
             filter.merge(&other).map_err(|error| not_merged(error, first, path))?;
             all_notes.push(notes);
         }
-        let notes = remembered(&self.files, &output, all_notes, options.verbosity)?;
+        let notes = remembered(&self.files, &output, all_notes, verbosity)?;
         progress.next(format_args!("writing {}", self.output.display()));
         output.save(filter, notes)
     }

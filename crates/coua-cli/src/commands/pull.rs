@@ -1,12 +1,12 @@
 //! `coua pull`.
 
-use crate::args::FileArgs;
+use crate::args::Quiet;
 use crate::filter::server::{self, Address};
 use crate::filter::spec::read_key;
 use crate::filter::{FilterFile, Location};
 use crate::key::KeySpec;
 use crate::platform;
-use crate::terminal::{Failure, Result, hexadecimal};
+use crate::terminal::{Failure, Progress, Result, hexadecimal};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
@@ -39,22 +39,22 @@ pub(crate) struct PullArgs {
     secret: Option<PathBuf>,
 
     #[command(flatten)]
-    work: FileArgs,
+    quiet: Quiet,
 }
 
 impl PullArgs {
     /// Writes the filter to one file, and its secret key to another.
     pub(crate) fn run(&self) -> Result<()> {
         let (address, to) = (Location::address(&self.address)?, self.output.display());
-        let (key, options) = (self.secret.as_deref(), self.work.options());
-        let progress = self.work.progress();
+        let (key, verbosity) = (self.secret.as_deref(), self.quiet.verbosity());
+        let progress = Progress::on_steps(verbosity);
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
             return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
-        let output = FilterFile::lock(&self.output, options)?;
+        let output = FilterFile::lock(&self.output, verbosity)?;
         output.check_new()?;
         progress.next(format_args!("reading {address}"));
-        let (filter, keys) = server::pull(&address, options.verbosity)?;
+        let (filter, keys) = server::pull(&address, verbosity)?;
         keep_key(&filter, key, &address)?;
         progress.next(format_args!("writing {to}"));
         save(output, filter, keys.as_ref())

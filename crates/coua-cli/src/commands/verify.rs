@@ -1,6 +1,6 @@
 //! `coua verify`.
 
-use crate::args::{ProgressArgs, SecretArgs};
+use crate::args::SecretArgs;
 use crate::filter::filter_file;
 use crate::terminal::{Exit, Progress, Result, Stream, Verbosity, counted, print, size};
 use coua_store::Verified;
@@ -24,16 +24,13 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     secret: SecretArgs,
-
-    #[command(flatten)]
-    progress: ProgressArgs,
 }
 
 impl VerifyArgs {
     /// Checks every byte of the files, and prints for each whether it is intact.
     pub(crate) fn run(&self) -> Result<Exit> {
         let secret = self.secret.secret();
-        let progress = Progress::on_steps(self.progress.progress_mode(Verbosity::Normal));
+        let progress = Progress::on_steps(Verbosity::Normal);
         Stream::Output.check_open()?;
         secret.key()?;
         let mut exit = Exit::Success;

@@ -124,28 +124,26 @@ fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     }
 }
 
-/// Returns an error for an address where only a file is possible, and for a stream.
+/// Returns an error for a stream where only a file is possible, and for an address.
 fn refuse_address(argument: &Path) -> Result<()> {
     if argument == Path::new("-") {
         let reason = "a filter cannot be a stream; for a file named -, write ./-";
         return Err(Failure::at("-", reason));
     }
+    refuse_server(argument)
+}
+
+/// Returns an error for an address where only a file is possible.
+pub(crate) fn refuse_server(argument: &Path) -> Result<()> {
     match Location::of(argument)? {
         Location::File(_) => Ok(()),
         #[cfg(feature = "server")]
         Location::Server(address) => {
-            let reason = "is a filter on a server, but this command needs a file; copy it to one with \
+            let reason = "is a filter on a server, but only a file is possible here; copy it to one with \
                           `coua pull`";
             Err(Failure::at(address, reason))
         }
     }
-}
-
-/// How long to wait for another process that writes the filter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WriteOptions {
-    pub(crate) verbosity: Verbosity,
-    pub(crate) wait: Wait,
 }
 
 /// A filter file that is locked for writing.
@@ -160,25 +158,25 @@ pub(crate) struct FilterFile {
 type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
 
 impl FilterFile {
-    /// Waits for other writers to finish, or fails at once, depending on `options`. The filter need not exist yet.
+    /// Waits for other writers to finish. The filter need not exist yet.
     ///
     /// Must be called before signal handlers are installed, so that signals end the wait.
-    pub(crate) fn lock(path: &Path, options: WriteOptions) -> Result<Self> {
+    pub(crate) fn lock(path: &Path, verbosity: Verbosity) -> Result<Self> {
         refuse_others(path)?;
-        Self::lock_by(Lock::take, path, options)
+        Self::lock_by(Lock::take, path, verbosity)
     }
 
     /// [`lock`](Self::lock) for an existing filter.
-    pub(crate) fn lock_existing(path: &Path, options: WriteOptions) -> Result<Self> {
+    pub(crate) fn lock_existing(path: &Path, verbosity: Verbosity) -> Result<Self> {
         check_there(path)?;
-        Self::lock_by(Lock::take_existing, path, options)
+        Self::lock_by(Lock::take_existing, path, verbosity)
     }
 
-    fn lock_by(take: Take, path: &Path, options: WriteOptions) -> Result<Self> {
+    fn lock_by(take: Take, path: &Path, verbosity: Verbosity) -> Result<Self> {
         let name = path.display().to_string();
         let taken = match take(path, Wait::No) {
-            Err(StoreError { reason: Reason::Busy, .. }) if options.wait == Wait::UntilFree => {
-                options.verbosity.say(format_args!("{name}: waiting for another process"));
+            Err(StoreError { reason: Reason::Busy, .. }) => {
+                verbosity.say(format_args!("{name}: waiting for another process"));
                 take(path, Wait::UntilFree)
             }
             taken => taken,

@@ -17,13 +17,13 @@ mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
 
-pub(crate) use filter_file::{FilterFile, WriteOptions, check_files};
+pub(crate) use filter_file::{FilterFile, check_files};
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
 pub(crate) use spec::{FilterSpec, Location, Secret, WindowLength, WindowSpec};
 
 use crate::input::Survey;
-use crate::terminal::Result;
+use crate::terminal::{Result, Verbosity};
 use memory_filter::MemoryFilter;
 use read_only_file::ReadOnlyFile;
 use sharded_memory::ShardedMemory;
@@ -37,7 +37,7 @@ pub(crate) fn open(
     spec: &FilterSpec,
     inputs: &Survey,
     threads: NonZeroUsize,
-    options: WriteOptions,
+    verbosity: Verbosity,
 ) -> Result<Box<dyn RunFilter>> {
     let is_sharded = threads.get() > 1 && spec.leaves_all_open();
     Ok(match location {
@@ -45,17 +45,17 @@ pub(crate) fn open(
         None => Box::new(MemoryFilter::new(spec, inputs)?),
         #[cfg(feature = "server")]
         Some(Location::Server(address)) => {
-            Box::new(server::ServerFilter::open(address, op, spec, options.verbosity)?)
+            Box::new(server::ServerFilter::open(address, op, spec, verbosity)?)
         }
         Some(Location::File(path)) if op.inserts() => {
-            let file = FilterFile::lock(path, options)?;
-            file.report_links(options.verbosity);
+            let file = FilterFile::lock(path, verbosity)?;
+            file.report_links(verbosity);
             let filter = file.open_or_build(spec, inputs, threads)?;
             Box::new(filter.for_threads(op, threads))
         }
         Some(Location::File(path)) if op.changes() => {
-            let file = FilterFile::lock_existing(path, options)?;
-            file.report_links(options.verbosity);
+            let file = FilterFile::lock_existing(path, verbosity)?;
+            file.report_links(verbosity);
             let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
             Box::new(filter.for_threads(op, threads))
         }

@@ -290,7 +290,7 @@ mod tests {
                 Source::File(path)
             })
             .collect();
-        let coding = Coding { is_decompressed: true, is_forced: false, encoding: None };
+        let coding = Coding { is_decompressed: true, encoding: None };
         let (two, stop) = (NonZeroUsize::new(2).unwrap(), Arc::new(CancelToken::new().unwrap()));
         let mut ahead = Ahead::new(&sources, coding, two, stop.clone());
         ahead.most_bytes = 3 * PIECE;

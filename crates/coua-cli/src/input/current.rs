@@ -1,12 +1,13 @@
 //! The input that is being read.
 
 use crate::input::ahead::Ahead;
-use crate::input::decompress::DecoderLimit;
+use crate::input::decompress::{DecoderLimit, ends_before_others};
 use crate::input::lane::{Next, Weighed};
 use crate::input::opened::{Chunk, Opened, ReadFrom};
 use crate::input::{Coding, Source};
+use crate::record::Places;
 use crate::terminal::message::reason;
-use crate::terminal::{CancelToken, Failure, Result};
+use crate::terminal::{CancelToken, Failure, Result, Verbosity};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,8 @@ pub(super) struct Means {
     pub(super) consumed: Arc<AtomicU64>,
     /// Inputs that are unpacked before their turn, if any.
     pub(super) ahead: Option<Arc<Ahead>>,
+    /// Whether to warn of bytes that are ignored.
+    pub(super) verbosity: Verbosity,
 }
 
 /// The input being read.
@@ -35,7 +38,7 @@ pub(super) struct Current {
     /// Raw bytes of it that were added to `consumed`.
     counted: u64,
     pub(super) records: u64,
-    pub(super) columns: Option<Arc<[usize]>>,
+    pub(super) columns: Option<Arc<Places>>,
     /// The content of its header, if it has one.
     pub(super) header: Option<Arc<[u8]>>,
     /// Its first record, header or not, has been read.
@@ -133,6 +136,11 @@ impl Current {
                     self.reopen(opened.read_from(), means)
                 }
                 (Ok(read), _) => return Ok(read),
+                (Err(error), _) if self.may_end_before(&error) => {
+                    let what = "other bytes follow the end of the gzip data, and are ignored";
+                    means.verbosity.say(format_args!("{}: {what}", self.name));
+                    return Ok(0);
+                }
                 (Err(error), _) => Err(error),
             };
             changed.map_err(|error| {
@@ -140,6 +148,11 @@ impl Current {
                 (!is_stopped).then(|| self.unreadable(&error))
             })?;
         }
+    }
+
+    /// Whether the error is that other bytes follow the data, and they do no harm. Behind them nothing may be appended.
+    fn may_end_before(&self, error: &io::Error) -> bool {
+        ends_before_others(error) && !matches!(self.source, Source::Start(..))
     }
 
     /// Continues with the next part that was unpacked before.

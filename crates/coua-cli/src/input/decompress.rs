@@ -49,7 +49,7 @@ struct Compression {
     name: &'static str,
     /// The first bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
     magics: &'static [&'static [u8]],
-    decoded: fn(Start, Coding, DecoderLimit) -> io::Result<Box<dyn Read + Send>>,
+    decoded: fn(Start, DecoderLimit) -> io::Result<Box<dyn Read + Send>>,
 }
 
 /// The most bytes needed to recognize a format.
@@ -61,25 +61,22 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
         magics: &[b"\x1f\x8b\x08"],
-        decoded: |start, coding, _| {
-            let (member, is_forced) = (Some(GzDecoder::new(start)), coding.is_forced);
-            Ok(Box::new(Members { member, is_forced }))
-        },
+        decoded: |start, _| Ok(Box::new(Members::new(start))),
     },
     Compression {
         name: "zstd",
         magics: &[b"\x28\xb5\x2f\xfd", b"_\x2a\x4d\x18"],
-        decoded: |start, _, limit| Ok(Box::new(zstd_decoder(start, limit)?)),
+        decoded: |start, limit| Ok(Box::new(zstd_decoder(start, limit)?)),
     },
     Compression {
         name: "lz4",
         magics: &[b"\x04\x22\x4d\x18"],
-        decoded: |start, _, _| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
+        decoded: |start, _| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
     },
     Compression {
         name: "xz",
         magics: &[b"\xfd7zXZ\0"],
-        decoded: |start, _, limit| {
+        decoded: |start, limit| {
             let stream = XzStream::new_auto_decoder(limit.xz_bytes, CONCATENATED)?;
             Ok(Box::new(XzDecoder::new_stream(start, stream)))
         },
@@ -87,7 +84,7 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "bzip2",
         magics: &[b"BZh?1AY&SY", b"BZh?\x17rE8P\x90"],
-        decoded: |start, _, _| Ok(Box::new(MultiBzDecoder::new(start))),
+        decoded: |start, _| Ok(Box::new(MultiBzDecoder::new(start))),
     },
 ];
 
@@ -121,7 +118,7 @@ fn refuse_others(start: &[u8]) -> io::Result<()> {
         start.starts_with(magic) && (*what != UTF_16 || start.contains(&0))
     };
     let Some((what, _, remedy)) = OTHERS.iter().find(is_it) else { return Ok(()) };
-    let reason = format!("is {what}; {remedy}, or read its raw bytes with --no-decompress");
+    let reason = format!("is {what}; {remedy}");
     Err(io::Error::new(io::ErrorKind::InvalidData, reason))
 }
 
@@ -187,7 +184,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::
     let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);
     let mut reader: Box<dyn Read + Send> = match compression {
-        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), coding, limit)?,
+        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), limit)?,
         None => Box::new(all),
     };
     if let Some(encoding) = coding.encoding {
@@ -223,19 +220,24 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
+/// The error if other bytes follow the end of gzip data, all of which was read.
+const OTHER_BYTES: &str = "other bytes follow the end of the data";
+
+/// Whether reading gzip data failed only because other bytes follow its end.
+pub(super) fn ends_before_others(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.to_string() == OTHER_BYTES)
+}
+
 /// The members of a gzip file, one after the other. Skips zeros after a member, as on tapes and in blocks
-/// of fixed size; `gzip` skips them too.
+/// of fixed size; `gzip` skips them too. At other bytes that follow, reading fails once.
 pub(super) struct Members<R> {
     /// None at the end.
     member: Option<GzDecoder<R>>,
-    /// Ignores other bytes that follow.
-    is_forced: bool,
 }
 
 impl<R: BufRead> Members<R> {
-    /// The members of bytes that hold nothing else.
     pub(super) fn new(bytes: R) -> Self {
-        Self { member: Some(GzDecoder::new(bytes)), is_forced: false }
+        Self { member: Some(GzDecoder::new(bytes)) }
     }
 }
 
@@ -248,16 +250,12 @@ impl<R: BufRead> Read for Members<R> {
             }
             skip_zeros(member.get_mut())?;
             let rest = member.get_mut().fill_buf()?;
-            let is_member = rest.first() == Some(&GZIP);
-            if !is_member && !rest.is_empty() && !self.is_forced {
-                let reason = "other bytes follow the end of the data (--force ignores them)";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            let (is_member, is_end) = (rest.first() == Some(&GZIP), rest.is_empty());
+            let ended = self.member.take().filter(|_| is_member);
+            self.member = ended.map(|member| GzDecoder::new(member.into_inner()));
+            if !is_member && !is_end {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, OTHER_BYTES));
             }
-            self.member = self
-                .member
-                .take()
-                .filter(|_| is_member)
-                .map(|member| GzDecoder::new(member.into_inner()));
         }
         Ok(0)
     }

@@ -12,7 +12,7 @@ mod tap;
 
 pub(crate) use ahead::{Ahead, AheadTask};
 pub(crate) use decompress::{compression_of, is_compressed};
-pub(crate) use named::{InputFile, InputForm};
+pub(crate) use named::InputFile;
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
@@ -41,8 +41,6 @@ pub(crate) struct Inputs {
 pub(crate) struct Coding {
     /// Compressed inputs are decompressed.
     pub(crate) is_decompressed: bool,
-    /// Other bytes after the end of compressed data are ignored.
-    pub(crate) is_forced: bool,
     /// The encoding of texts, which are decoded to UTF-8; none reads bytes unchanged.
     pub(crate) encoding: Option<&'static Encoding>,
 }
@@ -54,13 +52,6 @@ pub(crate) enum Until {
     /// The first printed record ends the run before later inputs are opened, so an unreadable one is an error only in
     /// its turn.
     FirstPrinted,
-}
-
-/// Whether temporary files are allowed, such as copies of inputs that can be read only once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spooling {
-    Allowed,
-    Refused,
 }
 
 /// A temporary file of `what` cannot be created, written or read.
@@ -141,18 +132,14 @@ impl Inputs {
 
     /// Makes all inputs readable again: what is not a regular file is copied to a temporary one. `tell` is told what
     /// is copied where.
-    pub(crate) fn make_rereadable(
-        &mut self,
-        spooling: Spooling,
-        tell: impl Fn(&str),
-    ) -> Result<()> {
+    pub(crate) fn make_rereadable(&mut self, tell: impl Fn(&str)) -> Result<()> {
         // Standard input that is named again has nothing left.
         let mut has_stdin = false;
         self.sources.retain(|source| {
             !matches!(source, Source::Stdin) || !mem::replace(&mut has_stdin, true)
         });
         let mut sources = self.sources.iter_mut();
-        sources.try_for_each(|source| source.make_rereadable(spooling, &tell))
+        sources.try_for_each(|source| source.make_rereadable(&tell))
     }
 
     /// The present states of the files, to compare later.
@@ -193,22 +180,17 @@ impl Inputs {
             };
             survey.total_bytes =
                 survey.total_bytes.zip(file).map(|(total, (rest, _))| total + rest);
-            let unpacked = if self.is_compressed(source) { UNPACKED } else { 1 };
+            let unpacked = if source.is_compressed() { UNPACKED } else { 1 };
             survey.unpacked_bytes =
                 survey.unpacked_bytes.zip(file).map(|(total, (rest, _))| total + rest * unpacked);
             survey.files.extend(file.map(|(_, identity)| identity));
         }
         Ok(survey)
     }
-
-    fn is_compressed(&self, source: &Source) -> bool {
-        let is_looked_at = self.coding.is_decompressed && source.is_regular_file();
-        matches!(source, Source::File(path) if is_looked_at && is_compressed(path).unwrap_or(false))
-    }
 }
 
 impl Source {
-    fn make_rereadable(&mut self, spooling: Spooling, tell: &impl Fn(&str)) -> Result<()> {
+    fn make_rereadable(&mut self, tell: &impl Fn(&str)) -> Result<()> {
         self.check_open()?;
         let name = self.name();
         let failed = |error: io::Error| Failure::io(&name, &error);
@@ -225,10 +207,6 @@ impl Source {
         if metadata.is_file() {
             *self = Self::Spooled(name, Arc::new(file), begin);
             return Ok(());
-        }
-        if spooling == Spooling::Refused {
-            let reason = "can be read only once, but this run reads its inputs twice; drop --no-spool, or use a file";
-            return Err(Failure::at(&name, reason));
         }
         let what = format!("a copy of {name} for the second pass");
         let failed = |error: io::Error| spool_failure(&what, &error);
@@ -262,6 +240,11 @@ impl Source {
     /// Whether it can be opened and read without side effects.
     fn is_regular_file(&self) -> bool {
         matches!(self, Self::File(path) if fs::metadata(path).is_ok_and(|it| it.is_file()))
+    }
+
+    fn is_compressed(&self) -> bool {
+        let is_looked_at = self.is_regular_file();
+        matches!(self, Self::File(path) if is_looked_at && is_compressed(path).unwrap_or(false))
     }
 
     /// Lets the next reader of standard input begin at this place again.

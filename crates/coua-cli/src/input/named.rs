@@ -1,4 +1,4 @@
-//! Inputs that are files with names, and their formats.
+//! Inputs that are files with names, and their compression.
 
 use crate::input::decompress::compression_of;
 use crate::input::{Inputs, Source};
@@ -10,17 +10,8 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) form: InputForm,
-}
-
-/// The format of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputForm {
-    /// Raw bytes, compressed or not.
-    Raw,
-    Text,
-    /// Compressed, in the format with this name.
-    Compressed(&'static str),
+    /// The name of its compression format, if it is compressed.
+    pub(crate) compression: Option<&'static str>,
 }
 
 impl Inputs {
@@ -33,12 +24,7 @@ impl Inputs {
             if is_other || descriptor(path).is_some() {
                 return Err(source.name());
             }
-            let form = match compression_of(path) {
-                _ if !self.coding.is_decompressed => InputForm::Raw,
-                Ok(Some(name)) => InputForm::Compressed(name),
-                _ => InputForm::Text,
-            };
-            files.push(InputFile { path, form });
+            files.push(InputFile { path, compression: compression_of(path).unwrap_or(None) });
         }
         Ok(files)
     }

@@ -7,7 +7,7 @@ use crate::key::Headers;
 use crate::record::{
     BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory, unmarked,
 };
-use crate::terminal::{CancelToken, Failure, Result};
+use crate::terminal::{CancelToken, Failure, Result, Verbosity};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,11 +48,12 @@ impl BlockReader {
         stop: Arc<CancelToken>,
         consumed: Arc<AtomicU64>,
     ) -> Self {
-        let means = Means { coding: inputs.coding, stop, consumed, ahead: None };
+        let (coding, verbosity) = (inputs.coding, Verbosity::Quiet);
+        let means = Means { coding, stop, consumed, ahead: None, verbosity };
         Self {
             sources: inputs.sources.into_iter().peekable(),
             means,
-            splitter: Splitter::new(&format.separator),
+            splitter: Splitter::new(&format),
             format,
             headers,
             current: None,
@@ -72,6 +73,11 @@ impl BlockReader {
         let (coding, stop) = (self.means.coding, self.means.stop.clone());
         let ahead = (threads.get() > 1).then(|| Ahead::new(&inputs.sources, coding, threads, stop));
         self.means.ahead = ahead.map(Arc::new);
+    }
+
+    /// Warns of bytes that are ignored.
+    pub(crate) fn warn(&mut self, verbosity: Verbosity) {
+        self.means.verbosity = verbosity;
     }
 
     /// Inputs that are unpacked before their turn.
@@ -142,7 +148,7 @@ impl BlockReader {
     fn open(&mut self, source: &Source) -> Result<Option<Current>> {
         let current = Current::open(source, self.opened, &self.means)?;
         if current.is_some() {
-            self.splitter = Splitter::new(&self.format.separator);
+            self.splitter = Splitter::new(&self.format);
             self.opened += 1;
         }
         Ok(current)
@@ -220,7 +226,7 @@ impl BlockReader {
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.
     fn end_of_input(&self, current: &Current, block: &mut Block, filled: usize) {
         let is_first = current.records == 0 && block.ends.is_empty();
-        let is_mark = is_first && self.format.separator.is_mark(&block.bytes[..filled]);
+        let is_mark = is_first && self.format.is_mark(&block.bytes[..filled]);
         if filled > block.size() && !is_mark {
             block.ends.push(filled);
             let open = self.splitter.inside_quotes();
@@ -244,8 +250,8 @@ impl BlockReader {
                 let room = headers.columns.make_room(end - start);
                 room.map_err(|_| no_memory(&current.name, end - start - 1))?;
                 current.is_begun = true;
-                if let Some((numbers, header)) = headers.take(&current.name, record)? {
-                    current.columns = Some(numbers.into());
+                if let Some((places, header)) = headers.take(&current.name, record)? {
+                    current.columns = Some(places.into());
                     current.header = Some(unmarked(record).into());
                     block.header = header;
                     block.leading += 1;
@@ -262,7 +268,6 @@ impl BlockReader {
 mod tests {
     use super::*;
     use crate::input::Coding;
-    use crate::record::Separator;
     use proptest::prelude::*;
     use std::fs::File;
     use std::io::Write;
@@ -270,7 +275,7 @@ mod tests {
     /// Reads files with these contents, block by block.
     fn each_block(
         files: &[Vec<u8>],
-        separator: Separator,
+        format: RecordFormat,
         block_bytes: usize,
         mut see: impl FnMut(&Block),
     ) {
@@ -281,9 +286,8 @@ mod tests {
             path
         };
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
-        let format = RecordFormat { separator, crlf: false };
         let stop = Arc::new(CancelToken::new().unwrap());
-        let coding = Coding { is_decompressed: false, is_forced: false, encoding: None };
+        let coding = Coding { is_decompressed: false, encoding: None };
         let inputs = Inputs::new(&paths, coding);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
         reader.block_bytes = block_bytes;
@@ -295,9 +299,9 @@ mod tests {
     }
 
     /// All records of files with these contents, and those without an end.
-    fn records(files: &[Vec<u8>], separator: Separator, block: usize) -> (Vec<Vec<u8>>, u64) {
+    fn records(files: &[Vec<u8>], format: RecordFormat, block: usize) -> (Vec<Vec<u8>>, u64) {
         let (mut all, mut open) = (Vec::new(), 0);
-        each_block(files, separator, block, |block| {
+        each_block(files, format, block, |block| {
             all.extend(block.records().map(<[u8]>::to_vec));
             open += u64::from(block.ending != BlockEnd::Separator);
         });
@@ -326,7 +330,7 @@ mod tests {
             separator in prop::sample::select(vec![b"\n".to_vec(), b"ab".to_vec(), b"aab".to_vec()]),
             block in 1_usize..40,
         ) {
-            let (found, open) = records(&files, Separator::of(&separator), block);
+            let (found, open) = records(&files, RecordFormat::of(&separator), block);
             let expected: Vec<Vec<u8>> =
                 files.iter().flat_map(|file| plain_split(file, &separator)).collect();
             prop_assert_eq!(found, expected);
@@ -339,7 +343,7 @@ mod tests {
     fn the_room_of_a_giant_record_is_not_filled_with_short_ones() {
         let text = [[b"a\n".to_vec(), vec![b'x'; 9_000]].concat(), vec![b'\n'; 9_000]].concat();
         let mut records = 0;
-        each_block(&[text], Separator::Byte(b'\n'), 64, |block| {
+        each_block(&[text], RecordFormat::Byte(b'\n'), 64, |block| {
             assert!(block.len() <= 64, "{} records in a block", block.len());
             records += block.len();
         });

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) enum Missing {
     Field(usize),
     Column(usize),
-    /// No column other than those of --csv-except.
+    /// No column other than those of --except.
     OtherColumn,
     /// An empty field, column or JSON string.
     Empty,
@@ -40,8 +40,8 @@ impl fmt::Display for Missing {
         match self {
             Self::Field(number) => write!(f, "no field {number}"),
             Self::Column(number) => write!(f, "no column {number}"),
-            Self::OtherColumn => f.write_str("no column other than those of --csv-except"),
-            Self::Empty => f.write_str("empty key, which --empty=key accepts"),
+            Self::OtherColumn => f.write_str("no column other than those of --except"),
+            Self::Empty => f.write_str("empty key, which --missing=value accepts"),
             Self::OpenQuote => f.write_str("unclosed quote"),
             Self::BrokenJson => f.write_str("invalid JSON"),
             Self::Array => f.write_str("a JSON array; split it into lines with `jq -c '.[]'`"),
@@ -64,8 +64,8 @@ impl fmt::Display for Missing {
 pub(crate) struct Parts {
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: Vec<usize>,
-    /// The numbers (from 0) of the parts that the record lacks, in order, and why. The parts hold an empty one for each.
-    pub(super) absent: Vec<(usize, Missing)>,
+    /// The number (from 0) of the first part that the record lacks, and why. The parts hold an empty one for each.
+    pub(super) absent: Option<(usize, Missing)>,
 }
 
 impl Parts {
@@ -76,14 +76,14 @@ impl Parts {
 
     /// Adds a part that the record lacks.
     pub(super) fn push_absent(&mut self, why: Missing) {
-        self.absent.push((self.ends.len(), why));
+        self.absent.get_or_insert((self.ends.len(), why));
         self.push(b"");
     }
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
-        self.absent.clear();
+        self.absent = None;
     }
 
     /// Moves the last part, if there is one, to `to`. Returns an error if the record lacks it.
@@ -92,7 +92,7 @@ impl Parts {
             let begin = self.ends.last().copied().unwrap_or(0);
             to.extend(self.bytes.drain(begin..));
         }
-        match self.absent.pop_if(|(number, _)| *number == self.ends.len()) {
+        match self.absent.take_if(|(number, _)| *number == self.ends.len()) {
             Some((_, why)) => Err(why),
             None => Ok(()),
         }

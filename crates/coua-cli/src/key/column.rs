@@ -1,5 +1,7 @@
 //! Columns as users name them, and their places in a header.
 
+use crate::key::fields;
+use crate::record::Item;
 use crate::terminal::{Failure, Result};
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 
@@ -8,53 +10,64 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 pub(crate) struct Column {
     /// The name that it has in the header, if it has that name there.
     pub(super) name: String,
-    /// Its place, counted from 1, used if no column has that name.
-    pub(super) position: Option<usize>,
+    /// Its place, or those of a range, used if no column has that name. Empty if the text is only a name.
+    pub(super) numbers: Vec<Item>,
     /// For `name[N]`: the name and N, used if no column has the whole text as its name.
     nth: Option<(String, usize)>,
 }
 
 impl Column {
-    /// The columns of a list as the user writes it: one CSV record, or `=` and one name.
-    pub(crate) fn parse_list(text: &str) -> Result<Vec<Self>> {
+    /// The columns of a list as the user writes it after an option: one CSV record, or `=` and one name.
+    pub(crate) fn parse_list(option: &str, text: &str) -> Result<Vec<Self>> {
         if let Some(name) = text.strip_prefix('=') {
-            return Ok(vec![Self { name: name.to_owned(), position: None, nth: None }]);
+            return Ok(vec![Self { name: name.to_owned(), numbers: Vec::new(), nth: None }]);
         }
         let mut columns = Vec::new();
         // No argument has a zero byte.
         let mut list = ReaderBuilder::new().terminator(Terminator::Any(0)).build();
         each_field(&mut list, text.as_bytes(), Vec::new(), |_, field| {
-            columns.push(Self::parse(&String::from_utf8_lossy(field)));
+            columns.push(Self::parse(option, &String::from_utf8_lossy(field)));
         });
         if columns.is_empty() {
-            return Err(Failure::at("--csv", "is empty; expected the name or number of a column"));
+            return Err(Failure::at(option, "is empty; expected the name or number of a column"));
         }
         columns.into_iter().collect()
     }
 
-    /// A name or a number as the user writes it.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        let position = (!text.starts_with('0')).then(|| text.parse().ok()).flatten();
+    /// A name, a number or a range as the user writes it after an option.
+    pub(crate) fn parse(option: &str, text: &str) -> Result<Self> {
+        let numbers = fields::parse(text).filter(|_| !text.starts_with('0')).unwrap_or_default();
         let nth = text.strip_suffix(']').and_then(|rest| {
             let (name, number) = rest.rsplit_once('[')?;
             Some((name.to_owned(), number.parse().ok().filter(|number| *number > 0)?))
         });
         if text == "0" {
-            let reason = "columns count from 1; --csv '=0' selects a column named 0";
-            return Err(Failure::at("--csv 0", reason));
+            let reason = format!("columns count from 1; {option} '=0' selects a column named 0");
+            return Err(Failure::at(format_args!("{option} 0"), reason));
         }
-        Ok(Self { name: text.to_owned(), position, nth })
+        Ok(Self { name: text.to_owned(), numbers, nth })
     }
 
-    /// The place of the column in a header with these occurrences of its names.
-    pub(super) fn place(&self, found: &Occurrences) -> Result<usize, NoColumn> {
+    /// The column as one place at most: a range is only a name.
+    pub(super) fn single(mut self) -> Self {
+        if !matches!(*self.numbers, [Item::One(_)]) {
+            self.numbers.clear();
+        }
+        self
+    }
+
+    /// The places of the column in a header with these occurrences of its names.
+    pub(super) fn places(&self, found: &Occurrences) -> Result<Vec<Item>, NoColumn> {
         let name = || self.name.clone();
         match (found.first, found.second) {
             (Some(first), Some(second)) => {
                 Err(NoColumn::Ambiguous { name: name(), places: [first, second] })
             }
-            (Some(place), None) => Ok(place),
-            (None, _) => found.nth.or(self.position).ok_or_else(|| NoColumn::Missing(name())),
+            (first, _) => match first.or(found.nth) {
+                Some(place) => Ok(vec![Item::One(place)]),
+                None if self.numbers.is_empty() => Err(NoColumn::Missing(name())),
+                None => Ok(self.numbers.clone()),
+            },
         }
     }
 }

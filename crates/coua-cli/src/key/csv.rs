@@ -2,15 +2,19 @@
 
 use crate::key::block_keys::{Missing, Parts};
 use crate::key::column::{Column, NoColumn, Occurrences, each_field};
+use crate::record::{Item, Places};
 use crate::terminal::{Failure, Result};
+use coua::KeyHasher;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
-use std::collections::TryReserveError;
+use std::collections::{BTreeSet, TryReserveError};
+use std::mem;
+use std::sync::Arc;
 
 /// What the first record of a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FirstRecord {
     /// A header, with the places of the wanted columns.
-    Header(Vec<usize>),
+    Header(Places),
     /// A record: columns are selected by number.
     Data,
 }
@@ -35,16 +39,43 @@ pub(crate) enum Choice {
     AllBut(Vec<Column>),
 }
 
-/// The columns of the key, and perhaps that of the time, as the last part.
+impl Choice {
+    fn named(&self) -> &[Column] {
+        let (Self::These(columns) | Self::AllBut(columns)) = self;
+        columns
+    }
+
+    /// The columns of the key, if these are the places of the named ones.
+    fn key(&self, named: Vec<Item>) -> Vec<Item> {
+        match self {
+            Self::These(_) => named,
+            Self::AllBut(_) => others(&named),
+        }
+    }
+}
+
+/// All columns but these.
+fn others(excepted: &[Item]) -> Vec<Item> {
+    let (mut ones, mut open) = (BTreeSet::new(), None);
+    for item in excepted {
+        match *item {
+            Item::One(number) => drop(ones.insert(number)),
+            Item::From(number) => open = Some(open.map_or(number, |it| number.min(it))),
+        }
+    }
+    let end = open.unwrap_or(ones.last().map_or(1, |last| last + 1));
+    let before = (1..end).filter(|number| !ones.contains(number)).map(Item::One);
+    before.chain(open.is_none().then_some(Item::From(end))).collect()
+}
+
+/// The columns of the key, and perhaps that of the time.
 #[derive(Debug)]
 pub(crate) struct Columns {
-    /// Those that are found by name or number.
-    named: Vec<Column>,
-    /// If the key is all columns except named ones: the number of those, which are the first in `named`.
-    excepted: Option<usize>,
-    /// Their places in the present file, counted from 1.
-    numbers: Vec<usize>,
-    /// Fields after the last of them are not read.
+    choice: Choice,
+    time: Option<Column>,
+    /// Where they are in the present file.
+    places: Arc<Places>,
+    /// Fields after this one are not read.
     highest: usize,
     pub(crate) dialect: Dialect,
     reader: Reader,
@@ -55,9 +86,8 @@ pub(crate) struct Columns {
 impl Clone for Columns {
     /// Creates a new reader: a clone of csv-core's (0.1.13) lacks most of its tables.
     fn clone(&self) -> Self {
-        let numbers = self.numbers.clone();
-        let of_same = Self::of(self.named.clone(), self.excepted, self.dialect);
-        Self { numbers, highest: self.highest, ..of_same }
+        let (choice, time, places) = (self.choice.clone(), self.time.clone(), self.places.clone());
+        Self::of(choice, time, places, self.dialect)
     }
 }
 
@@ -71,49 +101,44 @@ fn reader(dialect: Dialect) -> Reader {
 impl Columns {
     pub(crate) fn new(choice: Choice, time: Option<Column>, dialect: Dialect) -> Result<Self> {
         if matches!(dialect.comma, b'"' | b'\n' | b'\r') {
-            let reason = "with --csv, the separator must be one byte, not a quote or a line break";
+            let reason = "the separator of columns must be one byte, not a quote or a line break";
             return Err(Failure::at("-t", reason));
         }
-        let (mut named, excepted) = match choice {
-            Choice::These(columns) => (columns, None),
-            Choice::AllBut(columns) => {
-                let count = columns.len();
-                (columns, Some(count))
-            }
+        let time = time.map(Column::single);
+        let numbers = |columns: &[Column]| -> Vec<Item> {
+            columns.iter().flat_map(|column| column.numbers.clone()).collect()
         };
-        named.extend(time);
-        Ok(Self::of(named, excepted, dialect))
+        let key = choice.key(numbers(choice.named()));
+        let time_at = numbers(time.as_slice()).first().map(|item| item.highest());
+        let places = Places { key, time: time_at, names: None };
+        Ok(Self::of(choice, time, places.into(), dialect))
     }
 
-    fn of(named: Vec<Column>, excepted: Option<usize>, dialect: Dialect) -> Self {
-        let numbers: Vec<_> = named.iter().map_while(|column| column.position).collect();
+    fn of(choice: Choice, time: Option<Column>, places: Arc<Places>, dialect: Dialect) -> Self {
         let (output, ends, reader) = (Vec::new(), Vec::new(), reader(dialect));
-        let mut columns = Self {
-            named,
-            excepted,
-            numbers: Vec::new(),
-            highest: 0,
-            dialect,
-            reader,
-            output,
-            ends,
-        };
-        columns.use_numbers(&numbers);
-        columns
+        let highest = places.highest();
+        Self { choice, time, places, highest, dialect, reader, output, ends }
     }
 
-    fn excepted(&self) -> usize {
-        self.excepted.unwrap_or(0)
+    /// Whether the key is all columns but some.
+    pub(super) fn are_all_but_some(&self) -> bool {
+        matches!(self.choice, Choice::AllBut(_))
     }
 
     /// Whether the number of parts depends on the record.
     pub(super) fn are_open(&self) -> bool {
-        self.excepted.is_some()
+        let is_open = |column: &Column| matches!(*column.numbers, [Item::From(_)]);
+        self.are_all_but_some() || self.choice.named().iter().any(is_open)
+    }
+
+    /// The columns that are named, the time last.
+    fn named(&self) -> impl Iterator<Item = &Column> + Clone {
+        self.choice.named().iter().chain(&self.time)
     }
 
     /// Whether the first record of a file must name the columns.
     pub(crate) fn need_header(&self) -> bool {
-        self.named.iter().any(|column| column.position.is_none())
+        self.named().any(|column| column.numbers.is_empty())
     }
 
     /// Decides whether the first record of a file is a header. If all columns are given by number and it has that many
@@ -123,66 +148,78 @@ impl Columns {
         first: &[u8],
         mut see: impl FnMut(&[u8]),
     ) -> Result<FirstRecord, NoColumn> {
-        let mut found = vec![Occurrences::default(); self.named.len()];
-        let mut output = std::mem::take(&mut self.output);
+        let mut found = vec![Occurrences::default(); self.named().count()];
+        let mut output = mem::take(&mut self.output);
         output.resize(output.len().max(first.len()), 0);
-        let (trim, mut fields) = (self.dialect.trims_names, 0);
+        let (is_all, mut header, mut fields) = (self.are_all_but_some(), Vec::new(), 0);
+        let (trim, named) =
+            (self.dialect.trims_names, self.choice.named().iter().chain(&self.time));
         each_field(&mut self.reader, first, output, |number, field| {
             see(field);
             fields = number;
             let name = if trim { field.trim_ascii() } else { field };
-            for (found, column) in found.iter_mut().zip(&self.named) {
+            for (found, column) in found.iter_mut().zip(named.clone()) {
                 found.see(column, number, name);
             }
+            header.extend(is_all.then(|| name.to_vec()));
         });
         let names_all = found.iter().all(|found| found.first.is_some());
-        if !self.need_header() && (self.highest() <= fields || !names_all) {
+        if !self.need_header() && (self.highest_number() <= fields || !names_all) {
             return Ok(FirstRecord::Data);
         }
-        let places = self.named.iter().zip(&found).map(|(column, found)| column.place(found));
-        let places = places.collect::<Result<Vec<_>, _>>()?;
-        let excepted = &places[..self.excepted()];
-        if self.are_open() && (1..=fields).all(|number| excepted.contains(&number)) {
-            return Err(NoColumn::Left);
+        let places = self.named().zip(&found).map(|(column, found)| column.places(found));
+        let mut places = places.collect::<Result<Vec<_>, _>>()?;
+        let time = self.time.as_ref().and_then(|_| places.pop()?.first().map(|it| it.highest()));
+        let mut places = Places { key: self.choice.key(places.concat()), time, names: None };
+        if is_all {
+            order_by_name(&mut places, &header)?;
         }
         Ok(FirstRecord::Header(places))
     }
 
     /// The highest number among the named columns.
-    fn highest(&self) -> usize {
-        self.named.iter().filter_map(|column| column.position).max().unwrap_or(0)
+    fn highest_number(&self) -> usize {
+        let numbers = self.named().flat_map(|column| &column.numbers);
+        let number = |item: &Item| match *item {
+            Item::One(number) | Item::From(number) => number,
+        };
+        numbers.map(number).max().unwrap_or(0)
     }
 
-    pub(crate) fn use_numbers(&mut self, numbers: &[usize]) {
-        self.numbers.clear();
-        self.numbers.extend_from_slice(numbers);
-        let highest = || numbers.iter().copied().max().unwrap_or(0);
-        self.highest = if self.are_open() { usize::MAX } else { highest() };
-        let excepted = self.excepted().min(numbers.len());
-        self.numbers[..excepted].sort_unstable();
+    /// Finds the columns at these places from now on.
+    pub(crate) fn use_places(&mut self, places: &Arc<Places>) {
+        (self.places, self.highest) = (places.clone(), places.highest());
     }
 
+    /// With all columns but some, a column that the record lacks is an empty part.
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {
         let count = self.parse(record);
-        let (excepted, named) = self.numbers.split_at(self.excepted());
-        if self.are_open() {
-            let mut excepted = excepted.iter().peekable();
-            for number in 1..=count {
-                if excepted.next_if_eq(&&number).is_none() {
-                    parts.push(self.field(number - 1));
+        let is_all = self.are_all_but_some();
+        let Places { key, time, names } = &*self.places;
+        if let Some(names) = names {
+            parts.push(names.as_bytes());
+        }
+        for item in key {
+            match *item {
+                Item::One(number) if number > count && is_all => parts.push(b""),
+                Item::One(number) | Item::From(number) if number > count => {
+                    if !is_all {
+                        parts.push_absent(Missing::Column(number));
+                    }
                 }
-                while excepted.next_if(|it| **it <= number).is_some() {}
-            }
-            if parts.ends.is_empty() && !self.numbers.is_empty() {
-                parts.push_absent(Missing::OtherColumn);
+                Item::One(number) => parts.push(self.field(number - 1)),
+                Item::From(number) => {
+                    (number..=count).for_each(|number| parts.push(self.field(number - 1)));
+                }
             }
         }
-        for &number in named {
-            if number > count {
-                parts.push_absent(Missing::Column(number));
-            } else {
-                parts.push(self.field(number - 1));
-            }
+        if parts.ends.is_empty() && !self.choice.named().is_empty() {
+            parts.push_absent(Missing::OtherColumn);
+        }
+        match *time {
+            Some(number) if number > count => parts.push_absent(Missing::Column(number)),
+            Some(number) => parts.push(self.field(number - 1)),
+            None => {}
         }
     }
 
@@ -229,6 +266,35 @@ impl Columns {
     }
 }
 
+/// Orders the columns of the key by their names in the header, so that files whose columns are in another order have the
+/// same keys. Fields beyond the header stay at the end.
+fn order_by_name(places: &mut Places, header: &[Vec<u8>]) -> Result<(), NoColumn> {
+    let (mut named, mut beyond) = (Vec::new(), Vec::new());
+    for item in mem::take(&mut places.key) {
+        match item {
+            Item::One(number) if number <= header.len() => named.push(number),
+            Item::One(_) => beyond.push(item),
+            Item::From(number) => {
+                named.extend(number..=header.len());
+                beyond.push(Item::From(number.max(header.len() + 1)));
+            }
+        }
+    }
+    if named.is_empty() {
+        return Err(NoColumn::Left);
+    }
+    let name = |number: &usize| &header[number - 1];
+    named.sort_by_key(|number| name(number));
+    let mut all = Vec::new();
+    for name in named.iter().map(name) {
+        all.extend((name.len() as u64).to_le_bytes());
+        all.extend(name);
+    }
+    places.names = Some(format!("{:016x}", KeyHasher::default().hash(all).to_u64()));
+    places.key = named.into_iter().map(Item::One).chain(beyond).collect();
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,14 +302,27 @@ mod tests {
     const COMMAS: Dialect = Dialect { comma: b',', has_quotes: true, trims_names: false };
 
     fn columns(list: &str, dialect: Dialect) -> Columns {
-        Columns::new(Choice::These(Column::parse_list(list).unwrap()), None, dialect).unwrap()
+        Columns::new(Choice::These(Column::parse_list("--csv", list).unwrap()), None, dialect)
+            .unwrap()
     }
 
     fn found(columns: &mut Columns, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
         let mut parts = Parts::default();
         columns.find(record, &mut parts);
-        parts.absent.pop().map_or(Ok(()), |(_, why)| Err(why))?;
+        parts.absent.take().map_or(Ok(()), |(_, why)| Err(why))?;
         Ok(parts.iter().map(<[u8]>::to_vec).collect())
+    }
+
+    fn header(places: &[usize]) -> FirstRecord {
+        let key = places.iter().copied().map(Item::One).collect();
+        FirstRecord::Header(Places { key, ..Places::default() })
+    }
+
+    /// Reads the header, and finds columns as it says.
+    fn begin(columns: &mut Columns, first: &[u8]) {
+        let resolved = columns.resolve(first, |_| {});
+        let Ok(FirstRecord::Header(places)) = resolved else { panic!("{resolved:?}") };
+        columns.use_places(&Arc::new(places));
     }
 
     fn numbered(number: usize) -> Columns {
@@ -265,7 +344,22 @@ mod tests {
         }
         assert_eq!(found(&mut numbered(1001), &many), Ok(vec![Vec::new()]));
         assert_eq!(found(&mut numbered(1002), &many), Err(Missing::Column(1002)));
-        assert_eq!(found(&mut numbered(usize::MAX), b"a"), Err(Missing::Column(usize::MAX)));
+    }
+
+    #[test]
+    fn ranges_of_columns() {
+        let parts = |parts: &[&str]| Ok(parts.iter().map(|it| it.as_bytes().to_vec()).collect());
+        assert_eq!(found(&mut columns("2-3,1", COMMAS), b"a,b,c,d"), parts(&["b", "c", "a"]));
+        assert_eq!(found(&mut columns("-2", COMMAS), b"a,b,c"), parts(&["a", "b"]));
+        assert_eq!(found(&mut columns("2-", COMMAS), b"a,b,c"), parts(&["b", "c"]));
+        assert_eq!(found(&mut columns("2-", COMMAS), b"a"), Err(Missing::Column(2)));
+        assert_eq!(found(&mut columns("2-3", COMMAS), b"a,b"), Err(Missing::Column(3)));
+        let mut named = columns("1-3", COMMAS);
+        assert_eq!(named.resolve(b"x,y,z,1-3", |_| {}), Ok(FirstRecord::Data), "places");
+        assert_eq!(named.resolve(b"x,1-3", |_| {}), Ok(header(&[2])), "a name");
+        let mut mixed = columns("id,2-3", COMMAS);
+        assert_eq!(mixed.resolve(b"x,y,z,id", |_| {}), Ok(header(&[4, 2, 3])));
+        assert!(columns("70000", COMMAS).need_header(), "no record has that many columns");
     }
 
     #[test]
@@ -281,18 +375,17 @@ mod tests {
 
     #[test]
     fn columns_by_name() {
-        let header = |places: &[usize]| Ok(FirstRecord::Header(places.to_vec()));
         let missing = || Err(NoColumn::Missing("id".to_owned()));
         let mut columns = columns("id,1", COMMAS);
-        assert_eq!(columns.resolve(b"name,\"id\"", |_| {}), header(&[2, 1]));
-        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,x", |_| {}), header(&[1, 1]));
+        assert_eq!(columns.resolve(b"name,\"id\"", |_| {}), Ok(header(&[2, 1])));
+        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,x", |_| {}), Ok(header(&[1, 1])));
         let long = [b"x".repeat(1000), b",\"\",,i\"d,id".to_vec()].concat();
-        assert_eq!(columns.resolve(&long, |_| {}), header(&[5, 1]));
+        assert_eq!(columns.resolve(&long, |_| {}), Ok(header(&[5, 1])));
         assert_eq!(columns.resolve(b"", |_| {}), missing());
         assert_eq!(columns.resolve(b"name,ID", |_| {}), missing());
-        assert_eq!(columns.resolve(b"1,x,id", |_| {}), header(&[3, 1]));
-        assert_eq!(columns.resolve(b"x,id,1", |_| {}), header(&[2, 3]), "a name wins");
-        columns.use_numbers(&[2, 1]);
+        assert_eq!(columns.resolve(b"1,x,id", |_| {}), Ok(header(&[3, 1])));
+        assert_eq!(columns.resolve(b"x,id,1", |_| {}), Ok(header(&[2, 3])), "a name wins");
+        begin(&mut columns, b"name,id");
         for columns in [&mut columns.clone(), &mut columns] {
             assert_eq!(found(columns, b"a,b"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));
         }
@@ -301,14 +394,14 @@ mod tests {
     #[test]
     fn a_number_that_is_too_high_may_be_a_name() {
         let mut year = columns("2020", COMMAS);
-        assert_eq!(year.resolve(b"x,2019,2020", |_| {}), Ok(FirstRecord::Header(vec![3])));
+        assert_eq!(year.resolve(b"x,2019,2020", |_| {}), Ok(header(&[3])));
         assert_eq!(year.resolve(b"x,2019", |_| {}), Ok(FirstRecord::Data));
         let mut second = columns("2", COMMAS);
         assert_eq!(second.resolve(b"2,1", |_| {}), Ok(FirstRecord::Data), "a place");
         let mut always = columns("=2", COMMAS);
-        assert_eq!(always.resolve(b"2,1", |_| {}), Ok(FirstRecord::Header(vec![1])));
+        assert_eq!(always.resolve(b"2,1", |_| {}), Ok(header(&[1])));
         let mut zero = columns("03", COMMAS);
-        assert_eq!(zero.resolve(b"a,b,c,03", |_| {}), Ok(FirstRecord::Header(vec![4])));
+        assert_eq!(zero.resolve(b"a,b,c,03", |_| {}), Ok(header(&[4])));
     }
 
     #[test]
@@ -316,15 +409,15 @@ mod tests {
         let places = |list| columns(list, COMMAS).resolve(b"id,x,id,y[2]", |_| {});
         let ambiguous = NoColumn::Ambiguous { name: "id".to_owned(), places: [1, 3] };
         assert_eq!(places("id"), Err(ambiguous));
-        assert_eq!(places("id[2]"), Ok(FirstRecord::Header(vec![3])));
-        assert_eq!(places("y[2]"), Ok(FirstRecord::Header(vec![4])), "the name itself");
+        assert_eq!(places("id[2]"), Ok(header(&[3])));
+        assert_eq!(places("y[2]"), Ok(header(&[4])), "the name itself");
         assert_eq!(places("id[3]"), Err(NoColumn::Missing("id[3]".to_owned())));
     }
 
     #[test]
     fn blanks_around_names_and_quotes_in_plain_lines() {
         let mut trimmed = columns("name", Dialect { trims_names: true, ..COMMAS });
-        assert_eq!(trimmed.resolve(b"id, name ", |_| {}), Ok(FirstRecord::Header(vec![2])));
+        assert_eq!(trimmed.resolve(b"id, name ", |_| {}), Ok(header(&[2])));
         let tabs = Dialect { comma: b'\t', has_quotes: false, ..COMMAS };
         let mut second = columns("2", tabs);
         assert_eq!(found(&mut second, b"\"a\t\"b\t\"c"), Ok(vec![b"\"b".to_vec()]));
@@ -333,14 +426,17 @@ mod tests {
     #[test]
     fn all_columns_but_some() {
         let but = |list: &str, time: Option<&str>| {
-            let excepted = if list.is_empty() { vec![] } else { Column::parse_list(list).unwrap() };
-            let time = time.map(|name| Column::parse(name).unwrap());
+            let excepted =
+                if list.is_empty() { vec![] } else { Column::parse_list("--csv", list).unwrap() };
+            let time = time.map(|name| Column::parse("--time-field", name).unwrap());
             Columns::new(Choice::AllBut(excepted), time, COMMAS).unwrap()
         };
         let parts = |parts: &[&str]| Ok(parts.iter().map(|it| it.as_bytes().to_vec()).collect());
         assert_eq!(found(&mut but("", None), b"a,\"b\",,"), parts(&["a", "b", "", ""]));
         assert_eq!(found(&mut but("", None), b""), parts(&[]), "an empty row");
-        assert_eq!(found(&mut but("3,1,3,9", None), b"a,b,c,d"), parts(&["b", "d"]));
+        assert_eq!(found(&mut but("3,1,3", None), b"a,b,c,d"), parts(&["b", "d"]));
+        assert_eq!(found(&mut but("3-,1", None), b"a,b,c,d"), parts(&["b"]));
+        assert_eq!(found(&mut but("4", None), b"a"), parts(&["a", "", ""]), "cells that it lacks");
         assert_eq!(found(&mut but("1", None), b"a"), Err(Missing::OtherColumn));
         assert_eq!(found(&mut but("2", Some("3")), b"a,b,c"), parts(&["a", "c", "c"]));
         assert_eq!(found(&mut but("2", Some("3")), b"a,b"), Err(Missing::Column(3)));
@@ -349,23 +445,41 @@ mod tests {
         assert_eq!(but("", None).resolve(b"a,b", |_| {}), Ok(FirstRecord::Data));
         assert_eq!(but("2", None).resolve(b"a,b", |_| {}), Ok(FirstRecord::Data));
         assert_eq!(but("b,c", None).resolve(b"c,b", |_| {}), Err(NoColumn::Left));
-        let mut named = but("at,id", None);
-        assert_eq!(named.resolve(b"id,x,at", |_| {}), Ok(FirstRecord::Header(vec![3, 1])));
-        named.use_numbers(&[3, 1]);
-        for columns in [&mut named.clone(), &mut named] {
-            assert_eq!(found(columns, b"1,2,3"), parts(&["2"]));
-        }
+    }
+
+    #[test]
+    fn all_columns_but_some_are_ordered_by_name() {
+        let excepted = Column::parse_list("--except", "at").unwrap();
+        let mut columns = Columns::new(Choice::AllBut(excepted), None, COMMAS).unwrap();
+        let mut key = |first: &[u8], record: &[u8]| {
+            begin(&mut columns, first);
+            assert_eq!(found(&mut columns.clone(), record), found(&mut columns, record));
+            found(&mut columns, record).unwrap()
+        };
+        let one = key(b"at,home,away", b"1,p,q");
+        assert_eq!(one[1..], [b"q", b"p"]);
+        assert_eq!(key(b"home,at,away", b"p,2,q"), one);
+        assert_eq!(key(b"away,home,at", b"q,p,3"), one);
+        assert_ne!(key(b"at,away,home", b"1,p,q"), one);
+        assert_ne!(key(b"at,home,guest", b"1,p,q"), one, "another column");
+        assert_eq!(key(b"at,home,away", b"1,p,q,x")[1..], [b"q", b"p", b"x"], "beyond the header");
+        assert_eq!(key(b"at,home,away", b"1,p")[1..], [&b""[..], b"p"], "a cell that it lacks");
+        assert_eq!(key(b"x,at,x", b"1,2,3")[1..], [b"1", b"3"], "two of a name");
     }
 
     #[test]
     fn columns_as_the_user_writes_them() {
         let names = |list| -> Vec<String> {
-            Column::parse_list(list).unwrap().into_iter().map(|column| column.name).collect()
+            Column::parse_list("--csv", list)
+                .unwrap()
+                .into_iter()
+                .map(|column| column.name)
+                .collect()
         };
         assert_eq!(names("url"), ["url"]);
         assert_eq!(names("id,\"a,b\",3"), ["id", "a,b", "3"]);
         assert_eq!(names("=a,b"), ["a,b"]);
-        assert!(Column::parse_list("0").is_err() && Column::parse_list("id,0").is_err());
+        assert!(Column::parse_list("--csv", "0").is_err());
         assert!(
             Columns::new(Choice::AllBut(vec![]), None, Dialect { comma: b'"', ..COMMAS }).is_err()
         );

@@ -1,6 +1,7 @@
 //! Keys of numbered fields.
 
 use crate::key::block_keys::{Missing, Parts};
+use crate::record::Item;
 use crate::terminal::{Failure, Result};
 use memchr::memmem;
 use std::ops::Range;
@@ -19,17 +20,10 @@ pub(crate) struct Fields {
     places: Vec<Range<usize>>,
 }
 
-/// A part of a list of fields, which are counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Item {
-    One(usize),
-    /// This one, and all after it.
-    From(usize),
-}
-
 impl Fields {
     pub(crate) fn new(list: &str, separator: Option<&[u8]>) -> Result<Self> {
-        let wanted = parse(list).ok_or_else(|| {
+        let items = list.split(',').map(parse).collect::<Option<Vec<_>>>();
+        let wanted = items.map(|items| items.concat()).ok_or_else(|| {
             Failure::at(
                 format_args!("-k {list}"),
                 "expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-",
@@ -78,15 +72,6 @@ impl Fields {
     }
 }
 
-impl Item {
-    fn highest(self) -> usize {
-        match self {
-            Self::One(number) => number,
-            Self::From(_) => usize::MAX,
-        }
-    }
-}
-
 fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let mut at = 0;
@@ -100,24 +85,17 @@ fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
     }
 }
 
-/// `2,4-6` as 2, 4, 5, 6; `-3` as 1, 2, 3; `4-` as 4 and all after it.
-fn parse(list: &str) -> Option<Vec<Item>> {
+/// A number or a range: `4-6` as 4, 5, 6; `-3` as 1, 2, 3; `4-` as 4 and all after it.
+pub(super) fn parse(item: &str) -> Option<Vec<Item>> {
     let number = |text: &str| text.parse().ok().filter(|n| (1..=HIGHEST).contains(n));
-    let mut wanted = Vec::new();
-    for item in list.split(',') {
-        match item.split_once('-') {
-            None => wanted.push(Item::One(number(item)?)),
-            Some((from, "")) => wanted.push(Item::From(number(from)?)),
-            Some((from, to)) => {
-                let range = if from.is_empty() { 1 } else { number(from)? }..=number(to)?;
-                if range.is_empty() {
-                    return None;
-                }
-                wanted.extend(range.map(Item::One));
-            }
+    match item.split_once('-') {
+        None => Some(vec![Item::One(number(item)?)]),
+        Some((from, "")) => Some(vec![Item::From(number(from)?)]),
+        Some((from, to)) => {
+            let range = if from.is_empty() { 1 } else { number(from)? }..=number(to)?;
+            (!range.is_empty()).then(|| range.map(Item::One).collect())
         }
     }
-    Some(wanted)
 }
 
 #[cfg(test)]
@@ -127,16 +105,17 @@ mod tests {
     fn found(list: &str, separator: Option<&[u8]>, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
         let mut parts = Parts::default();
         Fields::new(list, separator).unwrap().find(record, &mut parts);
-        parts.absent.pop().map_or(Ok(()), |(_, why)| Err(why))?;
+        parts.absent.take().map_or(Ok(()), |(_, why)| Err(why))?;
         Ok(parts.iter().map(<[u8]>::to_vec).collect())
     }
 
     #[test]
     fn lists() {
         let ones = |numbers: &[usize]| numbers.iter().copied().map(Item::One).collect::<Vec<_>>();
-        assert_eq!(parse("2,4-6,1"), Some(ones(&[2, 4, 5, 6, 1])));
-        assert_eq!(parse("-2"), Some(ones(&[1, 2])));
-        assert_eq!(parse("2-,1"), Some(vec![Item::From(2), Item::One(1)]));
+        let wanted = |list| Fields::new(list, None).map(|fields| fields.wanted).ok();
+        assert_eq!(wanted("2,4-6,1"), Some(ones(&[2, 4, 5, 6, 1])));
+        assert_eq!(wanted("-2"), Some(ones(&[1, 2])));
+        assert_eq!(wanted("2-,1"), Some(vec![Item::From(2), Item::One(1)]));
         for text in [
             "",
             "0",
@@ -150,7 +129,7 @@ mod tests {
             "1-99999999999",
             "99999999999999999999",
         ] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(wanted(text), None, "{text}");
         }
     }
 

@@ -30,7 +30,10 @@ impl Finder {
                 Ok(())
             }
             Self::Json(pointers) => pointers.find(record, parts),
-            Self::Regex(pattern) => pattern.find(record, parts),
+            Self::Regex(pattern) => {
+                pattern.find(record, parts);
+                Ok(())
+            }
         }
     }
 
@@ -46,7 +49,7 @@ impl Finder {
     /// Whether an empty part counts as missing; an empty record, row or group does not.
     pub(super) fn finds_values(&self) -> bool {
         match self {
-            Self::Csv(columns) => !columns.are_open(),
+            Self::Csv(columns) => !columns.are_all_but_some(),
             Self::Fields(_) | Self::Json(_) => true,
             Self::Record | Self::Regex(_) => false,
         }
@@ -94,7 +97,7 @@ impl Times {
             Some(finder) => {
                 self.parts.clear();
                 finder.find(record, &mut self.parts)?;
-                if let Some((_, why)) = self.parts.absent.pop() {
+                if let Some((_, why)) = self.parts.absent.take() {
                     return Err(why);
                 }
                 for part in self.parts.iter() {

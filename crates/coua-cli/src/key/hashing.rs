@@ -1,8 +1,7 @@
 //! The keys of whole blocks.
 
 use crate::key::Keys;
-use crate::key::block_keys::Missing;
-use crate::key::block_keys::{BlockKeys, MissingKey, Reason};
+use crate::key::block_keys::{BlockKeys, Missing, MissingKey, Reason};
 use crate::key::finder::Finder;
 use crate::key::known_keys::Known;
 use crate::record::{Block, BlockEnd, Header, RecordFormat, no_memory, unmarked};
@@ -13,7 +12,7 @@ use serde::Serialize;
 /// From this size of a record on, allocating memory for its key may fail, and the memory is freed afterwards.
 const GIANT: usize = 16 << 20;
 
-/// What to do with a record without a key.
+/// What to do with a record whose key, or a part of it, is missing: absent, empty or unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OnMissing {
@@ -23,6 +22,8 @@ pub(crate) enum OnMissing {
     Drop,
     /// Stop with exit code 2.
     Error,
+    /// What is absent or empty is an empty value; keep an unreadable record.
+    Value,
 }
 
 /// Finds and hashes the keys of a block's records.
@@ -118,8 +119,8 @@ impl Hashing {
     /// Finds and hashes the keys of all records. If missing keys are errors, stops at the first, and returns its place
     /// and the reason.
     fn hash_keys(&mut self, block: &Block, keys: &mut BlockKeys) -> Option<(usize, Missing)> {
-        if let (Some(numbers), Finder::Csv(columns)) = (&block.columns, &mut self.keys.finder) {
-            columns.use_numbers(numbers);
+        if let (Some(places), Finder::Csv(columns)) = (&block.columns, &mut self.keys.finder) {
+            columns.use_places(places);
         }
         if let Some(times) = &mut self.keys.times {
             times.look_up();

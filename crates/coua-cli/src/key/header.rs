@@ -2,7 +2,7 @@
 
 use crate::key::column::NoColumn;
 use crate::key::csv::{Columns, FirstRecord};
-use crate::record::{Header, unmarked};
+use crate::record::{Header, Places, unmarked};
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
 use std::fmt;
@@ -75,14 +75,14 @@ impl Headers {
         &mut self,
         input: &Arc<str>,
         first: &[u8],
-    ) -> Result<Option<(Vec<usize>, Header)>> {
+    ) -> Result<Option<(Places, Header)>> {
         let mut names = Names::after(self.added);
         let places = match self.columns.resolve(first, |name| names.add(name)) {
             Ok(FirstRecord::Data) => return Ok(None),
             Ok(FirstRecord::Header(places)) => places,
             Err(NoColumn::Left) => {
                 let reason = format_args!(
-                    "--csv-except names all columns ({}); none is left for the key",
+                    "--except names all columns ({}); none is left for the key",
                     names.in_input()
                 );
                 return Err(Failure::at(input, reason));

@@ -17,9 +17,13 @@ const MOST_CANONICAL: usize = 16 << 20;
 /// Levels of a value that is a key in which the order of members does not count.
 const MOST_LEVELS: usize = 100;
 
-/// JSON pointers (RFC 6901), each a part of the key.
+/// JSON pointers (RFC 6901).
 #[derive(Clone, Debug)]
-pub(crate) struct Pointers(Arc<[Pointer]>);
+pub(crate) struct Pointers {
+    all: Arc<[Pointer]>,
+    /// The key is the whole record without what these lead to; otherwise each leads to a part of the key.
+    are_excepted: bool,
+}
 
 #[derive(Debug)]
 struct Pointer {
@@ -28,26 +32,38 @@ struct Pointer {
 }
 
 impl Pointers {
-    pub(crate) fn new(texts: &[String]) -> Result<Self> {
-        texts.iter().map(|text| Pointer::parse(text)).collect::<Result<_, _>>().map(Self)
+    /// The pointers after an option that lead to the parts of the key.
+    pub(crate) fn new(option: &str, texts: &[String]) -> Result<Self> {
+        let all = texts.iter().map(|text| Pointer::parse(option, text));
+        Ok(Self { all: all.collect::<Result<_, _>>()?, are_excepted: false })
+    }
+
+    /// The whole record without what the pointers after an option lead to.
+    pub(crate) fn all_but(option: &str, texts: &[String]) -> Result<Self> {
+        Ok(Self { are_excepted: true, ..Self::new(option, texts)? })
     }
 
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
-        if self.find_in(record, parts).is_ok() {
-            return Ok(());
-        }
-        parts.clear();
         let broken = || if is_array(record) { Missing::Array } else { Missing::BrokenJson };
-        let repaired = repaired(record).ok_or_else(broken)?;
-        self.find_in(&repaired, parts).map_err(|_| broken())
+        if self.find_in(record, parts).is_err() {
+            parts.clear();
+            let repaired = repaired(record).ok_or_else(broken)?;
+            self.find_in(&repaired, parts).map_err(|_| broken())?;
+        }
+        if parts.absent.is_some() && is_array(record) { Err(Missing::Array) } else { Ok(()) }
     }
 
     /// Returns an error if the record is not JSON.
     fn find_in(&self, record: &[u8], parts: &mut Parts) -> serde_json::Result<()> {
-        for pointer in self.0.iter() {
+        if self.are_excepted {
+            let record: &RawValue = serde_json::from_slice(record)?;
+            let excepted: Vec<_> = self.all.iter().map(|it| &*it.tokens).collect();
+            parts.push(canonical(record.get(), MOST_LEVELS, &excepted).as_bytes());
+            return Ok(());
+        }
+        for pointer in self.all.iter() {
             match pointer.walk(record)?.map(RawValue::get).filter(|value| *value != "null") {
                 Some(value) => push_value(value, parts)?,
-                None if is_array(record) => parts.push_absent(Missing::Array),
                 None => parts.push_absent(Missing::Pointer(pointer.text.clone())),
             }
         }
@@ -91,10 +107,10 @@ fn repaired(record: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Pointer {
-    fn parse(text: &str) -> Result<Self> {
+    fn parse(option: &str, text: &str) -> Result<Self> {
         if !text.is_empty() && !text.starts_with('/') {
             let reason = format_args!("a JSON pointer begins with a slash; use {}", proposed(text));
-            return Err(Failure::at(format_args!("--json {text}"), reason));
+            return Err(Failure::at(format_args!("{option} {text}"), reason));
         }
         let tokens = text.split('/').skip(1);
         let tokens: Vec<_> =
@@ -147,33 +163,42 @@ fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
             parts.push(&json.deserialize_bytes(StringContent)?);
         }
         None if text.len() > MOST_CANONICAL => parts.push(without_blanks(text).as_bytes()),
-        None => parts.push(canonical(text, MOST_LEVELS).as_bytes()),
+        None => parts.push(canonical(text, MOST_LEVELS, &[]).as_bytes()),
     }
     Ok(())
 }
 
 /// JSON text without blanks, with the members of objects in order of their names, and strings with as few escapes as
 /// they need, as in RFC 8785. Numbers are not changed: as doubles, several large ones would become equal.
-/// Below `levels` levels only blanks are removed.
-fn canonical(text: &str, levels: usize) -> String {
-    let below = |value: &RawValue| canonical(value.get(), levels - 1);
+/// Below `levels` levels only blanks are removed. Leaves out the values to which the tokens of `excepted` lead.
+fn canonical(text: &str, levels: usize, excepted: &[&[String]]) -> String {
+    let below = |value: &RawValue, name: &str| {
+        let inside = excepted.iter().filter_map(|tokens| tokens.split_first());
+        let inside = inside.filter_map(|(first, rest)| (first == name).then_some(rest));
+        canonical(value.get(), levels - 1, &inside.collect::<Vec<_>>())
+    };
+    let is_kept = |name: &str| !excepted.iter().any(|tokens| *tokens == [name]);
     let kept = || without_blanks(text);
     match text.as_bytes().first() {
         _ if levels == 0 => kept(),
         Some(b'{') => serde_json::from_str(text).map_or_else(
             |_| kept(),
             |members: BTreeMap<String, &RawValue>| {
+                let kept = members.into_iter().filter(|(name, _)| is_kept(name));
                 let member = |(name, value): (String, _)| {
-                    let name = quoted(&name);
-                    format!("{name}:{}", below(value))
+                    format!("{}:{}", quoted(&name), below(value, &name))
                 };
-                format!("{{{}}}", members.into_iter().map(member).collect::<Vec<_>>().join(","))
+                format!("{{{}}}", kept.map(member).collect::<Vec<_>>().join(","))
             },
         ),
         Some(b'[') => serde_json::from_str(text).map_or_else(
             |_| kept(),
             |items: Vec<&RawValue>| {
-                format!("[{}]", items.into_iter().map(below).collect::<Vec<_>>().join(","))
+                let items =
+                    items.into_iter().zip(0..).map(|(item, n): (_, usize)| (item, n.to_string()));
+                let kept = items.filter(|(_, index)| is_kept(index));
+                let item = |(item, index): (_, String)| below(item, &index);
+                format!("[{}]", kept.map(item).collect::<Vec<_>>().join(","))
             },
         ),
         Some(b'"') => {
@@ -283,15 +308,15 @@ mod tests {
 
     fn found(pointer: &str, record: &str) -> Result<String, Missing> {
         let mut parts = Parts::default();
-        let pointers = Pointers::new(&[pointer.to_owned()]).unwrap();
+        let pointers = Pointers::new("--json", &[pointer.to_owned()]).unwrap();
         pointers.find(record.as_bytes(), &mut parts)?;
-        parts.absent.pop().map_or(Ok(()), |(_, why)| Err(why))?;
+        parts.absent.take().map_or(Ok(()), |(_, why)| Err(why))?;
         Ok(parts.iter().map(|part| String::from_utf8(part.to_vec()).unwrap()).collect())
     }
 
     fn bytes(pointer: &str, record: &[u8]) -> Vec<u8> {
         let mut parts = Parts::default();
-        Pointers::new(&[pointer.to_owned()]).unwrap().find(record, &mut parts).unwrap();
+        Pointers::new("--json", &[pointer.to_owned()]).unwrap().find(record, &mut parts).unwrap();
         parts.bytes
     }
 
@@ -410,6 +435,27 @@ mod tests {
 
     #[test]
     fn a_pointer_begins_with_a_slash() {
-        assert!(Pointers::new(&["id".to_owned()]).is_err());
+        assert!(Pointers::new("--json", &["id".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn whole_records_without_some_values() {
+        let key = |pointers: &[&str], record: &str| {
+            let texts: Vec<_> = pointers.iter().map(|it| (*it).to_owned()).collect();
+            let mut parts = Parts::default();
+            Pointers::all_but("--except", &texts).unwrap().find(record.as_bytes(), &mut parts)?;
+            Ok(String::from_utf8(parts.bytes).unwrap())
+        };
+        let record = r#"{"t": 1, "b": {"c": [5, 6], "t": 2}, "a": "\u0041"}"#;
+        for (pointers, expected) in [
+            (&["/t"][..], r#"{"a":"A","b":{"c":[5,6],"t":2}}"#),
+            (&["/b/t", "/b/c/0", "/x"], r#"{"a":"A","b":{"c":[6]},"t":1}"#),
+            (&["/b", "/b/t", "/a"], r#"{"t":1}"#),
+            (&["/a/b"], r#"{"a":"A","b":{"c":[5,6],"t":2},"t":1}"#),
+        ] {
+            assert_eq!(key(pointers, record).as_deref(), Ok(expected), "{pointers:?}");
+        }
+        assert_eq!(key(&["/t"], r#"{"t":1,"v":NaN}"#).as_deref(), Ok(r#"{"v":null}"#));
+        assert_eq!(key(&["/t"], "{"), Err(Missing::BrokenJson));
     }
 }

@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn options_are_shown_as_they_are_written() {
         let both = Normalize { trim: true, ignore_case: true, ..Normalize::default() };
-        let found = spec(&[("csv", &["id", "a b"]), ("no-quotes", &[""])], both);
-        assert_eq!(found.to_string(), "--csv id --csv 'a b' --no-quotes, --ignore-case --trim");
+        let found = spec(&[("csv", &["id", "a b"]), ("null", &[""])], both);
+        assert_eq!(found.to_string(), "--csv id --csv 'a b' --null, --ignore-case --trim");
         assert_eq!(KeySpec::default().to_string(), "whole records");
         let forged = spec(&[("x\u{1b}", &["a\nitems 7"])], Normalize::default());
         assert_eq!(forged.to_string(), r"--x\u{1b} 'a\nitems 7'");

@@ -2,7 +2,7 @@
 //!
 //! A key is the whole record, or one or more parts of it, each normalized. A key of one part is the
 //! part's bytes; a key of several is each part after its length (8 bytes, little endian), so that
-//! `a b,c` and `a,b c` differ. A part that the record lacks, where that is allowed, has the highest length.
+//! `a b,c` and `a,b c` differ.
 
 mod block_keys;
 mod column;
@@ -45,21 +45,13 @@ const PARTS_LENGTHS: usize = 1 << 20;
 /// The name in a CSV header of the number of records with the same key.
 pub(crate) const COUNT: &str = "count";
 
-/// Which incomplete keys are accepted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lenience {
-    /// An empty part is an ordinary key.
-    pub(crate) allows_empty: bool,
-    /// Not all parts of a key need exist.
-    pub(crate) allows_missing_part: bool,
-}
-
 /// Finds, normalizes and hashes keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     finder: Finder,
     pub(crate) normalize: Normalize,
-    pub(crate) lenience: Lenience,
+    /// A part that is absent or empty is an empty value; otherwise the record has no key.
+    pub(crate) allows_empty: bool,
     /// What finds the times of records, if they have some.
     pub(crate) times: Option<Times>,
     parts: Parts,
@@ -69,8 +61,8 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(finder: Finder, normalize: Normalize, times: Option<Times>) -> Self {
-        let (lenience, parts, key) = (Lenience::default(), Parts::default(), Vec::new());
-        Self { finder, normalize, lenience, times, parts, key }
+        let (parts, key) = (Parts::default(), Vec::new());
+        Self { finder, normalize, allows_empty: false, times, parts, key }
     }
 
     /// Reserves the memory that the key of a giant record needs, so that a lack of it is an error, not an abort.
@@ -135,49 +127,29 @@ impl Keys {
 
     /// Joins several parts to the key.
     fn join_parts(&mut self) {
-        let mut absent = self.parts.absent.iter().map(|(number, _)| *number).peekable();
-        for (number, part) in self.parts.iter().enumerate() {
+        for part in self.parts.iter() {
             let start = self.key.len();
-            self.key.extend_from_slice(&[0xff; 8]);
-            if absent.next_if_eq(&number).is_some() {
-                continue;
-            }
+            self.key.extend_from_slice(&[0; 8]);
             self.normalize.append(part, &mut self.key);
             let length = (self.key.len() - start - 8) as u64;
             self.key[start..start + 8].copy_from_slice(&length.to_le_bytes());
         }
     }
 
-    /// Returns an error if the record lacks too much of the key.
+    /// Returns an error if the record lacks a part of the key.
     fn check_parts(&mut self) -> Result<(), Missing> {
-        if !self.lenience.allows_empty {
-            if let Finder::Regex(pattern) = &self.finder {
-                let mut groups = self.parts.iter().take(pattern.values());
-                if groups.all(|group| self.normalize.is_empty(group)) {
-                    return Err(Missing::Empty);
-                }
-            } else if self.finder.finds_values() {
-                self.note_empty_parts();
-            }
+        if self.allows_empty {
+            return Ok(());
         }
-        let Parts { ends, absent, .. } = &mut self.parts;
-        let is_enough = self.lenience.allows_missing_part && absent.len() < ends.len();
-        if absent.is_empty() || is_enough { Ok(()) } else { Err(absent.swap_remove(0).1) }
-    }
-
-    /// Marks parts that are empty after normalization as absent.
-    fn note_empty_parts(&mut self) {
-        let is_empty = |part: &[u8]| self.normalize.is_empty(part);
-        if !self.parts.iter().any(is_empty) {
-            return;
+        if let Some((_, why)) = self.parts.absent.take() {
+            return Err(why);
         }
-        let known = mem::take(&mut self.parts.absent);
-        let mut known = known.into_iter().peekable();
-        let parts = self.parts.iter().enumerate().filter(|(_, part)| is_empty(part));
-        let missing = |(number, _)| {
-            known.next_if(|(it, _)| *it == number).unwrap_or((number, Missing::Empty))
+        let mut is_empty = self.parts.iter().map(|part| self.normalize.is_empty(part));
+        let lacks = match &self.finder {
+            Finder::Regex(pattern) => is_empty.take(pattern.values()).all(|it| it),
+            finder => finder.finds_values() && is_empty.any(|it| it),
         };
-        self.parts.absent = parts.map(missing).collect();
+        if lacks { Err(Missing::Empty) } else { Ok(()) }
     }
 }
 
@@ -194,25 +166,28 @@ mod tests {
     }
 
     #[test]
-    fn a_part_without_a_byte_is_missing_unless_it_is_allowed() {
-        let key = |list, allows_empty, allows_missing_part, record: &[u8]| {
+    fn a_part_without_a_byte_is_missing_unless_it_is_a_value() {
+        let key = |list, allows_empty, record: &[u8]| {
             let finder = Finder::Fields(Fields::new(list, Some(b",")).unwrap());
             let mut keys =
                 Keys::new(finder, Normalize { trim: true, ..Normalize::default() }, None);
-            keys.lenience = Lenience { allows_empty, allows_missing_part };
+            keys.allows_empty = allows_empty;
             keys.hash(record, KeyHasher::default()).map(|_| keys.key)
         };
-        assert_eq!(key("2", false, false, b"a,,c"), Err(Missing::Empty));
-        assert_eq!(key("2", false, false, b"a, ,c"), Err(Missing::Empty), "with --trim");
-        assert_eq!(key("2", true, false, b"a,,c"), Ok(Vec::new()));
-        assert_eq!(key("1,2", false, false, b"a,"), Err(Missing::Empty));
-        assert_eq!(key("1,3", true, false, b"a,"), Err(Missing::Field(3)));
-        let (one, none) = ([1, 0, 0, 0, 0, 0, 0, 0, b'a'].as_slice(), [0xff; 8].as_slice());
-        assert_eq!(key("1,2", false, true, b"a,"), Ok([one, none].concat()));
-        assert_eq!(key("2,1", false, true, b"a"), Ok([none, one].concat()));
-        assert_eq!(key("1,2", true, true, b"a,"), Ok([one, &[0; 8]].concat()), "it is not missing");
-        assert_eq!(key("1,2", false, true, b","), Err(Missing::Empty), "nothing is there");
-        assert_eq!(key("2-", true, false, b"x,a"), Ok(one.to_vec()), "as one of several");
+        assert_eq!(key("2", false, b"a,,c"), Err(Missing::Empty));
+        assert_eq!(key("2", false, b"a, ,c"), Err(Missing::Empty), "with --trim");
+        assert_eq!(key("1,2", false, b"a,"), Err(Missing::Empty));
+        assert_eq!(key("1,3", false, b"a,"), Err(Missing::Field(3)));
+        let (one, none) = ([1, 0, 0, 0, 0, 0, 0, 0, b'a'].as_slice(), [0; 8].as_slice());
+        for record in [&b"a,,c"[..], b"a, ,c", b"a"] {
+            assert_eq!(key("2", true, record), Ok(Vec::new()));
+        }
+        for record in [&b"a,"[..], b"a", b"a, "] {
+            assert_eq!(key("1,2", true, record), Ok([one, none].concat()));
+            assert_eq!(key("2,1", true, record), Ok([none, one].concat()));
+        }
+        assert_eq!(key("1,2", true, b","), Ok([none, none].concat()));
+        assert_eq!(key("2-", true, b"x,a"), Ok(one.to_vec()), "as one of several");
     }
 
     #[test]

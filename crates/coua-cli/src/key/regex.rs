@@ -34,13 +34,13 @@ impl Pattern {
     }
 
     /// In a record that is not UTF-8, each invalid byte is read as Latin-1, so `.`, `[^?]` and `\w` match it.
-    pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
+    pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {
         if self.matches_bytes || std::str::from_utf8(record).is_ok() {
             return self.find_in(record, |place| &record[place], parts);
         }
         let text = LatinText::of(record);
         let part = |place: Range<usize>| &record[text.origin(place.start)..text.origin(place.end)];
-        self.find_in(text.as_bytes(), part, parts)
+        self.find_in(text.as_bytes(), part, parts);
     }
 
     /// Finds the key in `text`; `part` returns the bytes at a place in it.
@@ -49,13 +49,17 @@ impl Pattern {
         text: &[u8],
         part: impl Fn(Range<usize>) -> &'r [u8],
         parts: &mut Parts,
-    ) -> Result<(), Missing> {
+    ) {
         if self.groups.len() == 1 {
-            let found = self.regex.find(text).ok_or(Missing::Match)?;
-            parts.push(part(found.range()));
-            return Ok(());
+            match self.regex.find(text) {
+                Some(found) => parts.push(part(found.range())),
+                None => parts.push_absent(Missing::Match),
+            }
+            return;
         }
-        self.regex.captures_read(&mut self.groups, text).ok_or(Missing::Match)?;
+        if self.regex.captures_read(&mut self.groups, text).is_none() {
+            return parts.push_absent(Missing::Match);
+        }
         self.absent.clear();
         let (mut took_part, mut comma) = (false, "");
         for group in 1..self.groups.len() {
@@ -71,7 +75,9 @@ impl Pattern {
         if !self.absent.is_empty() {
             parts.push(self.absent.as_bytes());
         }
-        if took_part { Ok(()) } else { Err(Missing::Groups) }
+        if !took_part {
+            parts.absent = Some((0, Missing::Groups));
+        }
     }
 }
 
@@ -111,7 +117,8 @@ mod tests {
 
     fn found(pattern: &str, record: &[u8]) -> Result<Vec<Vec<u8>>, Missing> {
         let mut parts = Parts::default();
-        Pattern::new(pattern).unwrap().find(record, &mut parts)?;
+        Pattern::new(pattern).unwrap().find(record, &mut parts);
+        parts.absent.take().map_or(Ok(()), |(_, why)| Err(why))?;
         Ok(parts.iter().map(<[u8]>::to_vec).collect())
     }
 

@@ -1,7 +1,7 @@
 //! The content of files that are appended to. It may be compressed, so it is read like an input.
 
 use crate::input::{BlockReader, Coding, Inputs};
-use crate::record::{Block, BlockEnd, RecordFormat, Separator};
+use crate::record::{Block, BlockEnd, RecordFormat};
 use crate::terminal::{CancelToken, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -29,7 +29,7 @@ fn each_block(
 
 /// Whether a compressed file ends within a record. Reads the whole file.
 pub(super) fn lacks_separator(path: &Path, format: &RecordFormat) -> Result<bool> {
-    let coding = Coding { is_decompressed: true, is_forced: false, encoding: None };
+    let coding = Coding { is_decompressed: true, encoding: None };
     let mut lacks_it = false;
     let see = |block: &Block| lacks_it = block.ending != BlockEnd::Separator;
     each_block(path, format.clone(), coding, see)?;
@@ -50,7 +50,7 @@ pub(super) fn has_bytes(path: &Path, coding: Coding) -> bool {
     if !coding.is_decompressed || !found {
         return found;
     }
-    let format = RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
+    let format = RecordFormat::Byte(b'\n');
     let mut has_some = false;
     each_block(path, format, coding, |block| has_some |= block.len() > 0).is_err() || has_some
 }

@@ -5,7 +5,7 @@ use super::output_spec::{Destination, OutputSpec};
 use super::pack::{Due, FRAME, Packer, Packing};
 use crate::output::begun::{lacks_end, lacks_separator};
 use crate::platform::{self, Identity};
-use crate::record::{RecordFormat, Separator};
+use crate::record::RecordFormat;
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
@@ -37,7 +37,7 @@ pub(crate) struct Output {
     buffer: Vec<u8>,
     /// Bytes to gather before writing.
     most: usize,
-    separator: Separator,
+    separator: RecordFormat,
     /// The last record lacks its separator.
     pub(super) owes_separator: bool,
 }
@@ -207,7 +207,7 @@ impl Output {
             is_empty: !has_content,
             buffer: Vec::with_capacity(most),
             most,
-            separator: spec.format.separator.clone(),
+            separator: spec.format.clone(),
             owes_separator: false,
         })
     }

@@ -1,6 +1,6 @@
 //! The names and compression of outputs, one per input.
 
-use crate::input::{InputFile, InputForm};
+use crate::input::InputFile;
 use crate::output::pack::Packing;
 use crate::terminal::{Failure, Result};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ impl OutputFolder {
         let mut firsts = HashMap::new();
         for (input, full) in inputs.iter().zip(&full) {
             let packing = packing(input, given)?;
-            let name = name(full.strip_prefix(&common).unwrap_or(full), packing, input, given);
+            let name = name(full.strip_prefix(&common).unwrap_or(full), packing, given);
             let path = folder.join(name);
             match firsts.entry(path.clone()) {
                 Entry::Vacant(place) => drop(place.insert((input.path, full))),
@@ -101,10 +101,9 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
     if let Some(given) = given {
         return Ok(given);
     }
-    match input.form {
-        InputForm::Raw => Ok(Packing::None),
-        InputForm::Text => Ok(ending(input.path).map_or(Packing::None, Packing::of_ending)),
-        InputForm::Compressed(format) => Packing::of_format(Some(format)).ok_or_else(|| {
+    match input.compression {
+        None => Ok(ending(input.path).map_or(Packing::None, Packing::of_ending)),
+        Some(format) => Packing::of_format(Some(format)).ok_or_else(|| {
             let reason = format_args!(
                 "--output-dir: is compressed with {format}, which coua cannot write; use --compress zst, \
                  gz or none"
@@ -115,10 +114,9 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
 }
 
 /// The name of an output, with the extension of its compression.
-fn name(below: &Path, packing: Packing, input: &InputFile<'_>, given: Option<Packing>) -> PathBuf {
+fn name(below: &Path, packing: Packing, given: Option<Packing>) -> PathBuf {
     let (said, right) = (ending(below), packing.ending());
-    let is_silent = given.is_none() && (said.is_none() || input.form == InputForm::Raw);
-    if said == right || is_silent {
+    if said == right || given.is_none() && said.is_none() {
         return below.to_owned();
     }
     let plain = if said.is_some() { below.with_extension("") } else { below.to_owned() };
@@ -137,10 +135,16 @@ fn name(below: &Path, packing: Packing, input: &InputFile<'_>, given: Option<Pac
 mod tests {
     use super::*;
 
-    fn outputs(inputs: &[(&str, InputForm)], given: Option<&str>) -> Result<Vec<String>> {
+    fn outputs(
+        inputs: &[(&str, Option<&'static str>)],
+        given: Option<&str>,
+    ) -> Result<Vec<String>> {
         let files: Vec<_> = inputs
             .iter()
-            .map(|(path, form)| InputFile { path: Path::new(path), form: *form })
+            .map(|(path, compression)| InputFile {
+                path: Path::new(path),
+                compression: *compression,
+            })
             .collect();
         let given = given.map(|text| text.parse().unwrap());
         let folder = OutputFolder::new(Path::new("to"), &files, given)?;
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn names_are_those_below_the_common_folder() {
         let names = |paths: &[&str]| {
-            outputs(&paths.iter().map(|path| (*path, InputForm::Text)).collect::<Vec<_>>(), None)
+            outputs(&paths.iter().map(|path| (*path, None)).collect::<Vec<_>>(), None)
         };
         for (paths, expected) in [
             (&["a"][..], &["to/a none"][..]),
@@ -172,28 +176,26 @@ mod tests {
 
     #[test]
     fn endings_tell_how_outputs_are_compressed() {
-        use InputForm::{Compressed, Raw, Text};
-        let (gzip, zstd) = (Compressed("gzip"), Compressed("zstd"));
-        for (name, form, given, expected) in [
-            ("a", Text, None, "to/a none"),
+        let (gzip, zstd, bzip2) = (Some("gzip"), Some("zstd"), Some("bzip2"));
+        for (name, compression, given, expected) in [
+            ("a", None, None, "to/a none"),
             ("a.gz", gzip, None, "to/a.gz gz:6"),
             ("a.zst", zstd, None, "to/a.zst zst:3"),
             ("a", zstd, None, "to/a zst:3"),
             // Without a byte.
-            ("a.zst", Text, None, "to/a.zst zst:3"),
-            ("a.xz", Text, None, "to/a none"),
+            ("a.zst", None, None, "to/a.zst zst:3"),
+            ("a.xz", None, None, "to/a none"),
             // With a wrong name.
             ("a.zst", gzip, None, "to/a.gz gz:6"),
-            ("a.gz", Raw, None, "to/a.gz none"),
-            ("a.txt", Text, Some("zst:9"), "to/a.txt.zst zst:9"),
+            ("a.txt", None, Some("zst:9"), "to/a.txt.zst zst:9"),
             ("a.txt.gz", gzip, Some("zst"), "to/a.txt.zst zst:3"),
             ("a.txt.gz", gzip, Some("none"), "to/a.txt none"),
-            ("a.bz2", Compressed("bzip2"), Some("gz"), "to/a.gz gz:6"),
+            ("a.bz2", bzip2, Some("gz"), "to/a.gz gz:6"),
             ("a", zstd, Some("none"), "to/a none"),
         ] {
-            assert_eq!(outputs(&[(name, form)], given).unwrap(), [expected]);
+            assert_eq!(outputs(&[(name, compression)], given).unwrap(), [expected]);
         }
-        let failure = outputs(&[("a.bz2", Compressed("bzip2"))], None).unwrap_err();
+        let failure = outputs(&[("a.bz2", bzip2)], None).unwrap_err();
         assert!(failure.reason().contains("bzip2"), "{failure:?}");
         assert!(outputs(&[("a.gz", gzip), ("a.zst", zstd)], Some("zst")).is_err());
     }

@@ -100,7 +100,7 @@ impl Destinations {
         };
         let packing = packing.unwrap_or_else(|| self.packing(Some(path)));
         let is_decompressed = packing != Packing::None;
-        Coding { is_decompressed, is_forced: false, encoding: None }
+        Coding { is_decompressed, encoding: None }
     }
 
     /// Whether records of several inputs go to one output.

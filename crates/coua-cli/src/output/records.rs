@@ -117,12 +117,12 @@ impl Output {
 mod tests {
     use super::*;
     use crate::output::{Destinations, OutputSpec, Packing, UsedFiles};
-    use crate::record::{RecordFormat, Separator};
+    use crate::record::RecordFormat;
     use std::io::{Read, Seek};
 
     fn block(text: &[u8], ending: BlockEnd) -> Block {
         let mut ends = Vec::new();
-        let mut splitter = crate::record::Splitter::new(&Separator::Byte(b'\n'));
+        let mut splitter = crate::record::Splitter::new(&RecordFormat::Byte(b'\n'));
         splitter.split(text, 0, &mut ends);
         if ending != BlockEnd::Separator {
             ends.push(text.len());
@@ -133,7 +133,7 @@ mod tests {
     fn written(blocks: &[(Block, &[bool])]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         let handle = file.try_clone().unwrap();
-        let format = &RecordFormat { separator: Separator::Byte(b'\n'), crlf: false };
+        let format = &RecordFormat::Byte(b'\n');
         let (to, used) = (&Destinations::default(), &UsedFiles::default());
         let threads = std::num::NonZeroUsize::MIN;
         let spec = OutputSpec { format, to, used, threads, is_followed: false };

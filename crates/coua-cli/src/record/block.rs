@@ -1,6 +1,7 @@
 //! A block: some whole records of one input. And a budget of bytes for blocks with giant records: the queues between
 //! threads count blocks, which bounds the memory only if all blocks have the same size.
 
+use crate::record::columns::Places;
 use crate::terminal::{Failure, Result};
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,7 @@ pub(crate) struct Block {
     /// Records of the input before this block.
     pub(crate) records_before: u64,
     /// Where the CSV columns of the key are.
-    pub(crate) columns: Option<Arc<[usize]>>,
+    pub(crate) columns: Option<Arc<Places>>,
     /// The number of first records that are a CSV header and the lines before it.
     pub(crate) leading: usize,
     /// Which header that is.

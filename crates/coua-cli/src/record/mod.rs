@@ -2,27 +2,22 @@
 //! the reader of their columns.
 
 mod block;
+mod columns;
 
 pub(crate) use block::{
     BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, Header, LARGE_BLOCK, no_memory,
 };
 
+pub(crate) use columns::{Item, Places};
+
 use memchr::{memchr, memchr2, memmem};
 use std::sync::Arc;
 use wide::u8x64;
 
-/// The format of records.
-#[derive(Clone, Debug)]
-pub(crate) struct RecordFormat {
-    pub(crate) separator: Separator,
-    /// Whether a carriage return before the end of a record is not part of its content.
-    pub(crate) crlf: bool,
-}
-
-/// What ends a record.
+/// The format of records: what ends one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Separator {
-    /// A single byte, such as newline or NUL.
+pub(crate) enum RecordFormat {
+    /// A single byte, such as NUL, or a newline: a carriage return before that belongs to it.
     Byte(u8),
     /// Several bytes.
     Sequence(Arc<[u8]>),
@@ -33,7 +28,7 @@ pub(crate) enum Separator {
     },
 }
 
-impl Separator {
+impl RecordFormat {
     /// The separator `bytes`, which are not empty.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match bytes {
@@ -55,23 +50,18 @@ impl Separator {
             Self::CsvLine { .. } => b"\n",
         }
     }
-}
 
-impl RecordFormat {
     /// A record without its separator, which only the last record of an input may lack.
     #[inline]
     pub(crate) fn content<'r>(&self, record: &'r [u8]) -> &'r [u8] {
-        let (content, crlf) = match &self.separator {
-            Separator::Byte(byte) => match record.split_last() {
-                Some((last, rest)) if last == byte => (rest, self.crlf),
-                _ => (record, self.crlf),
-            },
-            Separator::Sequence(bytes) => {
-                (record.strip_suffix(&**bytes).unwrap_or(record), self.crlf)
+        match self {
+            Self::Byte(b'\n') | Self::CsvLine { .. } => {
+                let content = record.strip_suffix(b"\n").unwrap_or(record);
+                content.strip_suffix(b"\r").unwrap_or(content)
             }
-            Separator::CsvLine { .. } => (record.strip_suffix(b"\n").unwrap_or(record), true),
-        };
-        if crlf { content.strip_suffix(b"\r").unwrap_or(content) } else { content }
+            Self::Byte(byte) => record.strip_suffix(&[*byte]).unwrap_or(record),
+            Self::Sequence(bytes) => record.strip_suffix(&**bytes).unwrap_or(record),
+        }
     }
 }
 
@@ -94,13 +84,13 @@ pub(crate) enum Splitter {
 }
 
 impl Splitter {
-    pub(crate) fn new(separator: &Separator) -> Self {
-        match separator {
-            Separator::Byte(byte) => Self::Byte(*byte),
-            Separator::Sequence(bytes) => {
+    pub(crate) fn new(format: &RecordFormat) -> Self {
+        match format {
+            RecordFormat::Byte(byte) => Self::Byte(*byte),
+            RecordFormat::Sequence(bytes) => {
                 Self::Sequence(Box::new(memmem::Finder::new(bytes).into_owned()))
             }
-            Separator::CsvLine { comma } => Self::Csv(Quotes::new(*comma)),
+            RecordFormat::CsvLine { comma } => Self::Csv(Quotes::new(*comma)),
         }
     }
 
@@ -252,10 +242,10 @@ mod tests {
     use memchr::memchr_iter;
     use proptest::prelude::*;
 
-    const CSV: Separator = Separator::CsvLine { comma: b',' };
+    const CSV: RecordFormat = RecordFormat::CsvLine { comma: b',' };
 
-    fn ends_in_pieces(separator: &Separator, bytes: &[u8], piece: usize) -> Vec<usize> {
-        let mut splitter = Splitter::new(separator);
+    fn ends_in_pieces(format: &RecordFormat, bytes: &[u8], piece: usize) -> Vec<usize> {
+        let mut splitter = Splitter::new(format);
         let (mut ends, mut from) = (Vec::new(), 0);
         let mut have = 0;
         while have < bytes.len() {
@@ -267,14 +257,14 @@ mod tests {
 
     #[test]
     fn separators_are_found_across_pieces() {
-        let sequence = Separator::of(b"--");
+        let sequence = RecordFormat::of(b"--");
         for piece in 1..12 {
             assert_eq!(
                 ends_in_pieces(&sequence, b"a--b---c----", piece),
                 [3, 6, 10, 12],
                 "{piece}"
             );
-            assert_eq!(ends_in_pieces(&Separator::of(b"\n"), b"a\n\nbc\nd", piece), [2, 3, 6]);
+            assert_eq!(ends_in_pieces(&RecordFormat::of(b"\n"), b"a\n\nbc\nd", piece), [2, 3, 6]);
         }
     }
 
@@ -299,15 +289,17 @@ mod tests {
 
     #[test]
     fn content_is_the_record_without_its_end() {
-        let content = |separator, crlf, record: &'static [u8]| {
-            RecordFormat { separator, crlf }.content(record)
-        };
-        assert_eq!(content(Separator::Byte(b'\n'), false, b"a\r\n"), b"a\r");
-        assert_eq!(content(Separator::Byte(b'\n'), true, b"a\r\n"), b"a");
-        assert_eq!(content(Separator::Byte(b'\n'), false, b"a"), b"a");
-        assert_eq!(content(Separator::Byte(b'\n'), false, b""), b"");
-        assert_eq!(content(Separator::of(b"--"), false, b"a--"), b"a");
-        assert_eq!(content(CSV, false, b"a\r\n"), b"a");
+        let lines = RecordFormat::Byte(b'\n');
+        for format in [&lines, &CSV] {
+            assert_eq!(format.content(b"a\r\n"), b"a");
+            assert_eq!(format.content(b"a\n"), b"a");
+            assert_eq!(format.content(b"a\r\r\n"), b"a\r");
+            assert_eq!(format.content(b"a\rb"), b"a\rb");
+            assert_eq!(format.content(b"a\r"), b"a", "the last line");
+            assert_eq!(format.content(b""), b"");
+        }
+        assert_eq!(RecordFormat::Byte(0).content(b"a\r\0"), b"a\r");
+        assert_eq!(RecordFormat::of(b"--").content(b"a--"), b"a");
     }
 
     proptest! {

@@ -12,26 +12,20 @@ const VERSION: u32 = 1;
 
 /// The commands and options that this version knows.
 const COMMANDS: [&str; 3] = ["dedup", "add", "remove"];
-const OPTIONS: [&str; 33] = [
+const OPTIONS: [&str; 27] = [
     "append",
     "comment",
     "compress",
-    "crlf",
     "csv",
-    "csv-except",
     "delimiter",
-    "empty",
     "encoding",
+    "except",
     "fields",
-    "force",
     "ignore-case",
     "json",
     "known",
-    "missing-part",
-    "no-decompress",
-    "no-quotes",
+    "missing",
     "null",
-    "on-missing",
     "output-dir",
     "regex",
     "repeats",
@@ -144,11 +138,11 @@ mod tests {
     use super::*;
 
     const STORED: &str =
-        r#"{"version":1,"command":"add","options":{"csv":["id"],"on-missing":"drop","trim":true}}"#;
+        r#"{"version":1,"command":"add","options":{"csv":["id"],"missing":"drop","trim":true}}"#;
 
     fn spec() -> JobSpec {
         let spec = JobSpec::new("add").with("trim", true).with("url", false);
-        spec.with("csv", vec!["id"]).with("on-missing", Some("drop")).with("shard", None::<u8>)
+        spec.with("csv", vec!["id"]).with("missing", Some("drop")).with("shard", None::<u8>)
     }
 
     #[test]
@@ -179,6 +173,6 @@ mod tests {
         assert_eq!(difference(spec().with("regex", Some("x"))), Some("regex"));
         assert_eq!(difference(spec().with("csv", vec!["other"])), Some("csv"));
         assert_eq!(difference(JobSpec::new("remove")), None, "that is another job");
-        assert_eq!(difference(JobSpec::new("add").with("csv", vec!["id"])), Some("on-missing"));
+        assert_eq!(difference(JobSpec::new("add").with("csv", vec!["id"])), Some("missing"));
     }
 }

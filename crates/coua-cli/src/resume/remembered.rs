@@ -64,13 +64,11 @@ impl<'a> Remembered<'a> {
 
     /// The first of the run's files that no longer begins with what was processed. Reads compressed files completely.
     pub(super) fn moved_place(&self) -> Option<(&PathBuf, Moved)> {
-        let is_decompressed =
-            !matches!(&self.job, StoredJob::Known(spec) if spec.has("no-decompress"));
         let check = |place: &Place| {
             place.check_whole()?;
             // The text was too short to be recognized as the beginning of compressed data.
             let was_text = place.role == Role::Input && place.offset > 0 && place.whole == 0;
-            if was_text && is_decompressed && is_compressed(&place.path)? {
+            if was_text && is_compressed(&place.path)? {
                 return Err(Moved::Start);
             }
             Ok(())

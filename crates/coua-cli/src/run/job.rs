@@ -1,6 +1,6 @@
 //! The job of a command with records, and the effects of an earlier run to undo first.
 
-use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop, WriteOptions};
+use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
@@ -8,7 +8,7 @@ use crate::pipeline::Batch;
 use crate::record::Block;
 use crate::resume::{Checkpoints, Mode, ResumeJob, Started, Undo};
 use crate::runs::Place;
-use crate::terminal::{CancelToken, Failure, ProgressMode, ReportFormat, Result, Stream};
+use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,7 @@ pub(crate) struct Running {
     pub(crate) threads: Threads,
     /// The format of the figures to print at the end.
     pub(crate) figures: Option<ReportFormat>,
-    pub(crate) progress: ProgressMode,
-    pub(crate) options: WriteOptions,
+    pub(crate) verbosity: Verbosity,
 }
 
 /// The job of a command.
@@ -123,7 +122,7 @@ impl Job {
         let (Some(checkpoints), Some(runs)) = (&self.recorded, filter.runs()) else {
             return Ok(Started::new(Outputs::open(spec)?));
         };
-        let (inputs, verbosity) = (self.reading.inputs.files(), self.running.options.verbosity);
+        let (inputs, verbosity) = (self.reading.inputs.files(), self.running.verbosity);
         let job = ResumeJob::new(name, &checkpoints.spec, inputs, spec, verbosity);
         for undo in checkpoints.to_undo(runs, &job)? {
             self.reading.undo(filter, &undo, &self.to)?;
@@ -177,7 +176,8 @@ impl Reading {
 
     /// The reason why nothing was found in a filter, if an option may be missing.
     pub(super) fn missing_finders(&self, filter: &dyn RunFilter) -> Result<Option<String>> {
-        let spec = filter.key_spec()?.filter(|spec| self.find.is_empty() && !spec.find.is_empty());
+        let spec =
+            filter.key_spec()?.filter(|spec| self.find != spec.find && !spec.find.is_empty());
         Ok(spec.map(|spec| {
             let finders = spec.finders();
             format!("its keys were selected with {finders}; add that, unless each record is a key")
@@ -234,7 +234,7 @@ impl Reading {
 
     /// Whether a record without a key passes.
     pub(super) fn keeps_missing(&self) -> bool {
-        matches!(self.hashing.on_missing, None | Some(OnMissing::Keep))
+        matches!(self.hashing.on_missing, None | Some(OnMissing::Keep | OnMissing::Value))
     }
 
     /// Removes the records that the run has added, and forgets the run, in one commit. Only then may its outputs be

@@ -42,7 +42,7 @@ impl Reading {
     ) -> Result<Generations> {
         let mut view = filter_file::read(path, &spec.secret)?;
         if view.filter.hasher() != hasher {
-            let reason = "--known: the hash of its keys differs from that of this run; use the same --seed or --secret";
+            let reason = "--known: the hash of its keys differs from that of this run; use the same --secret, or a filter with the same seed";
             return Err(Failure::at(path.display(), reason));
         }
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
@@ -72,7 +72,7 @@ impl Reading {
         }
         match first {
             Some(first) if !has_key && hashing.on_missing.is_none() => {
-                let reason = "no record of --known has a key; fix the option that selects keys, or add --on-missing";
+                let reason = "no record of --known has a key; fix the option that selects keys, or add --missing";
                 Err(Failure::at(first, reason))
             }
             _ => Ok(filter.into()),

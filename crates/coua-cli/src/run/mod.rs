@@ -28,10 +28,10 @@ impl Pass {
     /// Refuses impossible jobs; then opens the filter, begins or resumes the run, and reads all records.
     pub(crate) fn of(job: Job) -> Result<Self> {
         let used = job.prepare()?;
-        let Running { threads, options, .. } = job.running;
+        let Running { threads, verbosity, .. } = job.running;
         let threads = threads.number(&used.inputs);
         let (location, spec) = (job.location.as_ref(), &job.filter);
-        let filter = filter::open(location, job.op, spec, &used.inputs, threads, options)?;
+        let filter = filter::open(location, job.op, spec, &used.inputs, threads, verbosity)?;
         Self::over(job, &used, filter, None)
     }
 
@@ -71,6 +71,7 @@ impl Pass {
         };
         let mut pipeline = session.pipeline(&job, &*filter);
         pipeline.reader.pause = every.filter(|_| is_stream);
+        pipeline.reader.warn(job.running.verbosity);
         let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
         let run =
             Self { job, filter, session, recorder, saves, counts, outcome, printed, begun, synced };
@@ -121,7 +122,7 @@ impl Pass {
     /// it.
     pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit> {
         let Self { job, mut filter, session, recorder, counts, outcome, synced, .. } = self;
-        let (op, verbosity) = (job.op, job.running.options.verbosity);
+        let (op, verbosity) = (job.op, job.running.verbosity);
         filter.roll_back_after_full()?;
         let name = filter.name();
         if let Some(left) = outcome.left_open(op) {

@@ -43,7 +43,7 @@ impl Session {
     ) -> Result<Self> {
         let total_bytes = inputs.total_bytes.map(|bytes| bytes * passes);
         let counters = Arc::new(Counters::new(total_bytes, counted));
-        let progress = Progress::on_records(job.running.progress, counters.clone());
+        let progress = Progress::on_records(job.running.verbosity, counters.clone());
         Self::at_work(counters, job.running.threads.number(inputs), Some(progress))
     }
 
@@ -143,7 +143,6 @@ impl Session {
             _ => "dropped",
         };
         job.running
-            .options
             .verbosity
             .say(format_args!("{records} without a {what} {fate} (first: {first})"));
         read
@@ -163,7 +162,7 @@ impl Session {
         let reason = if self.only_times {
             format!("no usable time in {records}; fix --time-field or --time-format")
         } else {
-            format!("no key in {records}; fix the option that selects keys, or add --on-missing")
+            format!("no key in {records}; fix the option that selects keys, or add --missing")
         };
         Err(Failure::at(first, reason))
     }

@@ -3,7 +3,6 @@
 use super::job::Job;
 use super::work::Pass;
 use crate::filter::copies::{Copies, CopiesPass, Question, nothing_printed};
-use crate::input::Spooling;
 use crate::key::Known;
 use crate::output::Destinations;
 use crate::terminal::{Exit, Progress, Result, caught_signal};
@@ -12,16 +11,15 @@ use std::sync::Arc;
 
 impl Job {
     /// Processes records in two passes.
-    pub(crate) fn run_twice(mut self, question: Question, spooling: Spooling) -> Result<Exit> {
+    pub(crate) fn run_twice(mut self, question: Question) -> Result<Exit> {
         self.to.check_open()?;
-        let progress = Progress::on_steps(self.running.progress);
-        self.reading.inputs.make_rereadable(spooling, |step| progress.next(step))?;
+        let progress = Progress::on_steps(self.running.verbosity);
+        self.reading.inputs.make_rereadable(|step| progress.next(step))?;
         drop(progress);
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
         let threads = self.running.threads.number(&used.inputs);
-        let copies =
-            Arc::new(Copies::new(&self.filter, &used.inputs, threads, question, spooling)?);
+        let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, question)?);
         if !self.known.is_empty() {
             self.reading.know(&self.known, copies.hasher(), &self.filter)?;
             self.known.clear();

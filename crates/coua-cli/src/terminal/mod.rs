@@ -9,7 +9,7 @@ mod text;
 #[cfg(feature = "explore")]
 pub(crate) use message::say;
 pub(crate) use message::{Exit, Failure, Result, Stream, Verbosity, caught_signal, print};
-pub(crate) use progress::{Counters, Progress, ProgressMode};
+pub(crate) use progress::{Counters, Progress};
 pub(crate) use report::{FilterFigures, Report, ReportFormat, write_limit};
 pub(crate) use signals::CancelToken;
 #[cfg(any(feature = "server", test))]

@@ -1,6 +1,6 @@
 //! Progress: on a terminal after a second, and on SIGUSR1.
 
-use crate::terminal::message;
+use crate::terminal::Verbosity;
 use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::fmt::Display;
@@ -14,8 +14,6 @@ use std::time::{Duration, Instant};
 /// Shorter work needs no progress display.
 const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_DRAWINGS: Duration = Duration::from_millis(200);
-/// Time between lines, where there is no terminal.
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// The counters of a running command, shared by the threads.
 #[derive(Debug)]
@@ -70,46 +68,7 @@ impl Counters {
     }
 }
 
-/// When progress is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProgressMode {
-    /// On a terminal, if no records are printed there.
-    OnTerminal,
-    /// `--progress`: always; as single lines where there is no terminal.
-    Always,
-    Never,
-}
-
-/// Where progress is shown.
-#[derive(Debug)]
-enum ProgressLine {
-    /// In one line, which is redrawn, and removed when this is dropped.
-    Terminal(Option<ProgressBar>),
-    /// As single lines.
-    Lines,
-}
-
-impl ProgressLine {
-    /// None if it is not shown.
-    fn of(mode: ProgressMode) -> Option<Self> {
-        let is_terminal = io::stderr().is_terminal();
-        match mode {
-            ProgressMode::Never => None,
-            ProgressMode::OnTerminal if !is_terminal || io::stdout().is_terminal() => None,
-            ProgressMode::Always if !is_terminal => Some(Self::Lines),
-            ProgressMode::OnTerminal | ProgressMode::Always => Some(Self::Terminal(None)),
-        }
-    }
-
-    fn show(&mut self, line: String) {
-        match self {
-            Self::Terminal(drawn) => drawn.get_or_insert_with(line_on_terminal).set_message(line),
-            Self::Lines => message::say(line),
-        }
-    }
-}
-
-/// A progress line, shown until this is dropped.
+/// A progress line on the terminal, if no records are printed there. It is redrawn, and removed when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// The thread that shows the line, and the sender of the next step's name.
@@ -118,21 +77,27 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Shows the [present step](Self::next) and its time so far, for work on whole filters, whose duration is unknown.
-    pub(crate) fn on_steps(mode: ProgressMode) -> Self {
+    pub(crate) fn on_steps(verbosity: Verbosity) -> Self {
         let line = |step: &str, since: Instant| format!("{step}, {} s", since.elapsed().as_secs());
-        Self::start(mode, line)
+        Self::start(verbosity, line)
     }
 
     /// Shows the [step](Self::next), if there is one, and the progress of a command.
-    pub(crate) fn on_records(mode: ProgressMode, counters: Arc<Counters>) -> Self {
-        Self::start(mode, move |step, _| format!("{step}{}", counters.line()))
+    pub(crate) fn on_records(verbosity: Verbosity, counters: Arc<Counters>) -> Self {
+        Self::start(verbosity, move |step, _| format!("{step}{}", counters.line()))
     }
 
     /// Shows `line` for the last step and its start.
-    fn start(mode: ProgressMode, line: impl Fn(&str, Instant) -> String + Send + 'static) -> Self {
-        let Some(place) = ProgressLine::of(mode) else { return Self::default() };
+    fn start(
+        verbosity: Verbosity,
+        line: impl Fn(&str, Instant) -> String + Send + 'static,
+    ) -> Self {
+        let is_shown = io::stderr().is_terminal() && !io::stdout().is_terminal();
+        if verbosity == Verbosity::Quiet || !is_shown {
+            return Self::default();
+        }
         let (sender, steps) = mpsc::channel();
-        let show = move || show(place, &steps, line);
+        let show = move || show(&steps, line);
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
         // If there is no thread, the work continues without progress.
         Self { work: thread.ok().map(|thread| (sender, thread)) }
@@ -156,17 +121,16 @@ impl Drop for Progress {
 }
 
 /// Shows a line about the last step, until there are no more.
-fn show(mut place: ProgressLine, steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
+fn show(steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
     let (mut step, mut since) = (String::new(), Instant::now());
-    let mut wait = PATIENCE;
+    let (mut wait, mut drawn) = (PATIENCE, None);
     loop {
         match steps.recv_timeout(wait) {
             Ok(next) => (step, since) = (next, Instant::now()),
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                place.show(line(&step, since));
-                wait =
-                    if let ProgressLine::Lines = place { BETWEEN_LINES } else { BETWEEN_DRAWINGS };
+                drawn.get_or_insert_with(line_on_terminal).set_message(line(&step, since));
+                wait = BETWEEN_DRAWINGS;
             }
         }
     }

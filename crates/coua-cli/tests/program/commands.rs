@@ -1,6 +1,9 @@
 //! The commands on filter files, `plan` and `generate`.
 
-use crate::support::{Folder, Repeats, expected, json, lines, run, run_in, run_with, shell};
+use crate::support::{
+    Folder, Repeats, expected, filter_of, json, lines, run, run_in, run_with, shell,
+};
+use coua::{CuckooFilter, KeyHasher};
 use coua_dev::cases::sample;
 use serde_json::Value;
 
@@ -133,9 +136,9 @@ fn records_without_a_key_against_a_filter() {
     };
     assert_eq!(with(&["check"]), b"1 a\n");
     assert_eq!(with(&["check", "-v"]), b"x\n2 b\n");
-    assert_eq!(with(&["check", "-v", "--on-missing=drop"]), b"2 b\n");
+    assert_eq!(with(&["check", "-v", "--missing=drop"]), b"2 b\n");
     assert_eq!(with(&["count"]), b"1\t1 a\n0\tx\n0\t2 b\n");
-    assert_eq!(with(&["count", "--on-missing=drop"]), b"1\t1 a\n0\t2 b\n");
+    assert_eq!(with(&["count", "--missing=drop"]), b"1\t1 a\n0\t2 b\n");
     assert_eq!(with(&["remove", "--report=not-found"]), b"x\n2 b\n");
 }
 
@@ -176,7 +179,9 @@ fn figures_of_each_command() {
 fn info_describes() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
-    run_with(b"a\nb\n", ["add", "--rate=0.001", "--max-items=1M", "--seed=5", &f]).good();
+    let builder = CuckooFilter::builder().rate(0.001).max_items(1_000_000);
+    filter_of(builder.hasher(KeyHasher::xxh3(5)), &f);
+    run_with(b"a\nb\n", ["add", &f]).good();
     let info = run(["info", "--json", &f]).json();
     assert_eq!(info["file"].as_str(), Some(f.as_str()));
     assert_eq!(info["items"].as_u64(), Some(2));
@@ -248,7 +253,8 @@ fn merge_holds_what_all_hold() {
     // Merged into one of the sources.
     run(["merge", "-o", &a, &a, &b]).good();
     assert!(folder.read("a") == folder.read("all"));
-    run_with(b"4\n", ["add", "--seed", "9", &c]).good();
+    filter_of(CuckooFilter::builder().hasher(KeyHasher::xxh3(9)), &c);
+    run_with(b"4\n", ["add", &c]).good();
     let run = run(["merge", "-o", &all, &a, &c]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.starts_with(&format!("coua: {c}: ")), "{}", run.stderr);
@@ -467,7 +473,7 @@ fn the_readmes_shards() {
 #[test]
 fn help_and_version() {
     assert!(run(["--version"]).text().starts_with("coua "));
-    assert!(run(["help", "dedup"]).text().contains("--on-missing"));
+    assert!(run(["help", "dedup"]).text().contains("--missing"));
     assert!(run(["--help"]).text().contains("Exit codes"));
     let unknown = run(["dedupe"]);
     assert_eq!((unknown.code, unknown.stdout.as_slice()), (Some(2), b"".as_slice()));
@@ -487,7 +493,7 @@ fn check_stops_before_a_record_that_is_wrong() {
     let folder = Folder::new();
     let filter = folder.join("seen");
     run_with(b"a\n", ["add", &filter]).good();
-    let check = ["check", &filter, "-k", "2", "--on-missing", "error", "--any"];
+    let check = ["check", &filter, "-k", "2", "--missing", "error", "--any"];
     let run = run_with(b"1 a\nx\n", check);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(run_with(b"1 b\nx\n", check).code, Some(2));

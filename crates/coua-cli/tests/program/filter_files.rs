@@ -43,9 +43,6 @@ fn one_writer_at_a_time_and_the_next_continues() {
     let mut stdout = BufReader::new(first.stdout.take().unwrap());
     stdout.read_line(&mut String::new()).unwrap();
 
-    let hasty = run_with(b"x\n", ["dedup", "--no-wait", "--filter", &filter]);
-    hasty.failed(2, &format!("coua: {filter}: another process is writing it\n"));
-
     let mut second = coua(["dedup", "--quiet", "--filter", &filter]);
     let mut second = second.stdin(Stdio::piped()).spawn().unwrap();
     second.stdin.take().unwrap().write_all(b"b\nc\n").unwrap();

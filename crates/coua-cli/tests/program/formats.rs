@@ -49,7 +49,6 @@ fn formats_that_are_not_read_are_named() {
             assert!(run.code == Some(2) && run.stderr.starts_with(&message), "{}", run.stderr);
             assert_eq!(run.stdout, b"");
         }
-        assert_eq!(run(["dedup", "--no-decompress", &file]).good(), bytes);
     }
 }
 
@@ -74,20 +73,25 @@ fn what_follows_gzip_data() {
     let folder = Folder::new();
     let member = shell(folder.path(), "printf 'a\\nb\\n' | gzip").good();
     let other = folder.file("other.gz", [&member[..], b"garbage"].concat());
-    run(["dedup", &other]).failed(
-        2,
-        &format!(
-            "coua: {other}: broken gzip data: other bytes follow the end of the data (--force \
-             ignores them)\n"
-        ),
-    );
-    assert_eq!(run(["dedup", "--force", &other]).text(), "a\nb\n");
+    let warning =
+        format!("coua: {other}: other bytes follow the end of the gzip data, and are ignored\n");
+    for options in [&["-j1"][..], &["-j3"], &["--keep", "last"], &["-c"]] {
+        let with = |more: &[&str]| run([&["dedup", &other], options, more].concat());
+        let told = with(&[]);
+        assert_eq!((told.code, told.stderr), (Some(0), warning.clone()), "{options:?}");
+        assert!(told.stdout.ends_with(b"b\n"));
+        assert_eq!(with(&["-q"]).good(), told.stdout);
+    }
+    // What is appended would not be read.
+    let append = shell(folder.path(), "echo c | $COUA dedup --append -o other.gz");
+    assert_eq!(append.code, Some(2), "{}", append.stderr);
+    assert!(folder.read("other.gz").ends_with(b"garbage"));
     for good in [[&member[..], &member].concat(), [&member[..], &[0; 512]].concat()] {
         let good = folder.file("good.gz", good);
         assert_eq!(run(["dedup", &good]).text(), "a\nb\n");
     }
     let cut = folder.file("cut.gz", [&member[..], &member[..20]].concat());
-    assert!(run(["dedup", "--force", &cut]).stderr.contains("broken gzip data"));
+    assert!(run(["dedup", &cut]).stderr.contains("broken gzip data"));
 }
 
 /// The first byte of a file that is still being copied looks like text; the rest shows that it is compressed.
@@ -106,7 +110,4 @@ fn a_text_that_was_the_beginning_of_compressed_data() {
         refused.stderr
     );
     assert_eq!(folder.read("out"), b"\x1f");
-    let raw = [&dedup[..], &["--no-decompress", "--overwrite"]].concat();
-    let raw: Vec<_> = raw.into_iter().filter(|option| *option != "--resume").collect();
-    run_in(&folder, &raw).good();
 }

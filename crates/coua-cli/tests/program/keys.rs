@@ -22,7 +22,7 @@ fn fields() {
         "coua: -k 0: expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-\n",
     );
     let bad = run_with(b"", ["dedup", "-t", ","]);
-    bad.failed(2, "coua: -t: needs -k, --csv or --time-field\n");
+    bad.failed(2, "coua: -t: needs -k, --csv, --tsv or --time-field\n");
 }
 
 #[test]
@@ -47,13 +47,13 @@ fn records_without_a_key() {
     let message = "coua: 3 records without a key passed through (first: standard input: record 2: \
                    no field 2)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
-    let run = run_with(input.as_bytes(), ["dedup", "-k2", "--on-missing=drop"]);
+    let run = run_with(input.as_bytes(), ["dedup", "-k2", "--missing=drop"]);
     assert_eq!(run.stdout, b"1 a\n3 b\n");
     let message = "coua: 3 records without a key dropped (first: standard input: record 2: no \
                    field 2)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
     for threads in ["1", "2", "3", "4"] {
-        let args = ["dedup", "-k2", "--on-missing=error", "-j", threads];
+        let args = ["dedup", "-k2", "--missing=error", "-j", threads];
         let run = run_with(input.as_bytes(), args);
         run.failed(2, "coua: standard input: record 2: no field 2\n");
         assert_eq!(run.stdout, b"1 a\n", "what came before it is done");
@@ -68,13 +68,10 @@ fn records_without_a_key() {
     let filter = folder.join("f");
     for _ in 0..2 {
         let run =
-            run_with(b"x\n", ["dedup", "-k2", "--on-missing=keep", "--quiet", "--filter", &filter]);
+            run_with(b"x\n", ["dedup", "-k2", "--missing=keep", "--quiet", "--filter", &filter]);
         assert_eq!(run.good(), b"x\n");
     }
-    assert_eq!(
-        run_with(b"x\n", ["dedup", "-k2", "--on-missing=keep", "--quiet", "-d"]).good(),
-        b""
-    );
+    assert_eq!(run_with(b"x\n", ["dedup", "-k2", "--missing=keep", "--quiet", "-d"]).good(), b"");
 }
 
 /// The option must be wrong.
@@ -87,7 +84,7 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
     let message = |what: &str| {
         format!(
             "coua: standard input: record 1: {what}: no key in 2 records; fix the option that \
-             selects keys, or add --on-missing\n"
+             selects keys, or add --missing\n"
         )
     };
     for (option, what) in [
@@ -108,7 +105,7 @@ fn an_option_that_finds_no_key_at_all_is_refused() {
             let args = [command, option].concat();
             run_with(input, &args).failed(2, &message(what));
             for policy in ["keep", "drop"] {
-                let args = [&args, &["--on-missing", policy][..]].concat();
+                let args = [&args, &["--missing", policy][..]].concat();
                 let code = run_with(input, &args).code;
                 assert_eq!(code, Some(i32::from(command[0] == "check")), "{args:?}");
             }
@@ -144,7 +141,7 @@ fn keys_are_the_same_whoever_hashes() {
             let args = [&["dedup", "-k2", "-j", threads, &whole], filter].concat();
             assert!(run(args).good() == expected, "-j {threads} {filter:?}");
         }
-        let run = run(["dedup", "-k2", "--on-missing=error", "-j", threads, &broken]);
+        let run = run(["dedup", "-k2", "--missing=error", "-j", threads, &broken]);
         run.failed(2, &format!("coua: {broken}: record 300001: no field 2\n"));
         assert!(run.stdout == expected, "-j {threads}: what came before it is done");
     }
@@ -177,10 +174,10 @@ fn ragged_csv() {
     let message = "coua: 2 records without a key passed through (first: standard input: record 3: \
                    no column 2)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
-    let run = run_with(input.as_bytes(), ["dedup", "--csv", "url", "--on-missing=drop"]);
+    let run = run_with(input.as_bytes(), ["dedup", "--csv", "url", "--missing=drop"]);
     assert_eq!(run.stdout, b"id,url\n1,a\n");
     let open = b"id,url\n1,\"open\n";
-    let run = run_with(open, ["dedup", "--csv", "url", "--on-missing=error"]);
+    let run = run_with(open, ["dedup", "--csv", "url", "--missing=error"]);
     run.failed(2, "coua: standard input: record 2: unclosed quote\n");
 }
 
@@ -209,13 +206,12 @@ fn broken_json() {
     let message = "coua: 5 records without a key passed through (first: standard input: record 2: \
                    invalid JSON)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
-    let run = run_with(input.as_bytes(), ["dedup", "--json", "/id", "--on-missing=error"]);
+    let run = run_with(input.as_bytes(), ["dedup", "--json", "/id", "--missing=error"]);
     run.failed(2, "coua: standard input: record 2: invalid JSON\n");
-    let run = run_with(b"{}\n", ["dedup", "--json", "/id", "--on-missing=error"]);
+    let run = run_with(b"{}\n", ["dedup", "--json", "/id", "--missing=error"]);
     run.failed(2, "coua: standard input: record 1: nothing at /id\n");
     let deep = "[".repeat(1_000_000) + "\n";
-    let run =
-        run_with(deep.as_bytes(), ["dedup", "--quiet", "--json", "/0/0", "--on-missing=keep"]);
+    let run = run_with(deep.as_bytes(), ["dedup", "--quiet", "--json", "/0/0", "--missing=keep"]);
     assert_eq!(run.good(), deep.as_bytes());
 }
 
@@ -236,7 +232,7 @@ fn groups_of_a_regular_expression_that_took_no_part() {
     let alternatives = "^(a)|^(b)|id=(.)|key=(.)";
     assert_eq!(text(input, &["--regex", alternatives]), "ab\nba\nid=5\nkey=5\n");
     assert_eq!(text("k1 x\nk1\nk1 x\nk1\n", &["--regex", "(k.)( x)?"]), "k1 x\nk1\n");
-    let run = run_with(b"a\nax\n", ["dedup", "--regex", "a(x)?", "--on-missing=error"]);
+    let run = run_with(b"a\nax\n", ["dedup", "--regex", "a(x)?", "--missing=error"]);
     let message = "coua: standard input: record 1: no group of the regular expression matched\n";
     run.failed(2, message);
 }

@@ -1,6 +1,6 @@
 //! Keys in real-world files: headers in unusual places, empty cells, JSON that is not quite JSON.
 
-use crate::support::{Folder, json, run, run_with};
+use crate::support::{Folder, json, run, run_in, run_with};
 
 #[track_caller]
 fn dedups(options: &[&str], input: &[u8], output: &[u8]) {
@@ -35,16 +35,20 @@ fn whole_rows_and_all_columns_but_some() {
     dedups(&["--csv", "*"], b"a,\"b\"\na,b\n\na,\n\na,b,\n", b"a,\"b\"\n\na,\na,b,\n");
     dedups(&["--tsv", "*"], b"a\tb\na\t\na\tb\n", b"a\tb\na\t\n");
     let kept = b"id,name,at\n1,a,5\n2,a,6\n1,,5\n";
-    dedups(&["--csv-except", "at"], table, kept);
-    dedups(&["--csv-except", "3"], table, kept);
-    dedups(&["--csv-except", "at", "--csv-except", "id"], table, b"id,name,at\n1,a,5\n1,,5\n");
-    dedups(&["--csv-except", "id,at", "-i", "--trim"], b"id,n,at\n1, A\n2,a\n", b"id,n,at\n1, A\n");
+    dedups(&["--csv", "*", "--except", "at"], table, kept);
+    dedups(&["--csv", "*", "--except", "3-"], table, kept);
+    let name = b"id,name,at\n1,a,5\n1,,5\n";
+    dedups(&["--csv", "*", "--except", "at", "--except", "id"], table, name);
+    let blanks = b"id,n,at\n1, A\n2,a\n";
+    dedups(&["--csv", "*", "--except", "id,at", "-i", "--trim"], blanks, b"id,n,at\n1, A\n");
+    let bars = b"at|q\n1|\"a\n2|\"a\n3|a\n";
+    dedups(&["--tsv", "*", "-t", "|", "--except", "at"], bars, b"at|q\n1|\"a\n3|a\n");
     assert_eq!(
-        told(&["--csv-except", "at,id"], "id,at\n1,2\n"),
-        "coua: standard input: --csv-except names all columns (id, at); none is left for the key\n"
+        told(&["--csv", "*", "--except", "at,id"], "id,at\n1,2\n"),
+        "coua: standard input: --except names all columns (id, at); none is left for the key\n"
     );
     assert_eq!(
-        told(&["--csv-except", "at"], "id,time\n"),
+        told(&["--csv", "*", "--except", "at"], "id,time\n"),
         "coua: standard input: no column \"at\" in the header (found id, time)\n"
     );
     assert_eq!(
@@ -52,9 +56,9 @@ fn whole_rows_and_all_columns_but_some() {
         "coua: '*': means all columns, so give it alone; --csv '=*' selects a column named *\n"
     );
     assert_eq!(
-        told(&["--csv-except", "1"], "5\n6\n"),
-        "coua: standard input: record 1: no column other than those of --csv-except: no key in 2 \
-         records; fix the option that selects keys, or add --on-missing\n"
+        told(&["--csv", "*", "--except", "1"], "5\n6\n"),
+        "coua: standard input: record 1: no column other than those of --except: no key in 2 \
+         records; fix the option that selects keys, or add --missing\n"
     );
 }
 
@@ -70,15 +74,66 @@ fn two_columns_of_one_name_are_told_apart() {
     dedups(&["--csv", "id[2],a"], table.as_bytes(), b"id,a,id\n1,x,5\n");
 }
 
+/// Files whose columns are in another order have the same keys, also in another run.
+#[test]
+fn all_columns_but_some_are_found_by_name() {
+    let folder = Folder::new();
+    folder.file("a", "at,home,away\n1,p,q\n");
+    folder.file("b", "at,away,home\n2,p,q\n3,q,p\n");
+    folder.file("c", "home,away,hour\np,q,4\n");
+    let dedup = ["dedup", "--csv", "*", "--except", "at", "--filter", "f", "--output-dir"];
+    run_in(&folder, &[&dedup[..], &["o", "a", "b"]].concat()).good();
+    assert_eq!(folder.read("o/b"), b"at,away,home\n2,p,q\n");
+    let other = ["dedup", "--csv", "*", "--except", "hour", "--filter", "f", "c"];
+    assert_eq!(run_in(&folder, &other).stdout, b"home,away,hour\n");
+}
+
+#[test]
+fn whole_json_records_but_some_members() {
+    let lines = concat!(
+        "{\"@timestamp\":1,\"m\":\"x\",\"h\":{\"n\":1,\"p\":2}}\n",
+        "{\"@timestamp\":2,\"h\":{\"p\":2, \"n\":1},\"m\":\"x\"}\n",
+        "{\"@timestamp\":3,\"m\":\"x\",\"h\":{\"n\":1,\"p\":3}}\n",
+    );
+    let at = |number: usize| lines.split_inclusive('\n').nth(number).unwrap();
+    let dedups = |options: &[&str], kept: &[usize]| {
+        let kept: String = kept.iter().map(|number| at(*number)).collect();
+        dedups(options, lines.as_bytes(), kept.as_bytes());
+    };
+    dedups(&["--except", "/@timestamp"], &[0, 2]);
+    dedups(&["--except", "/@timestamp", "--except", "/h/p"], &[0]);
+    dedups(&["--except", "/m"], &[0, 1, 2]);
+    assert_eq!(
+        told(&["--except", "at"], ""),
+        "coua: --except at: is not a JSON pointer such as /time; for columns, add --csv '*' or --tsv '*'\n"
+    );
+    assert_eq!(
+        told(&["--csv", "id", "--except", "at"], ""),
+        "coua: --except: leaves columns out of whole rows; use --csv '*'\n"
+    );
+}
+
+#[test]
+fn ranges_of_columns() {
+    dedups(&["--csv", "1-3"], b"c,1,5,a\nc,1,5,b\nc,2,5,a\n", b"c,1,5,a\nc,2,5,a\n");
+    dedups(&["--tsv", "2-"], b"1\ta\tb\n2\ta\tb\n3\ta\n", b"1\ta\tb\n3\ta\n");
+    dedups(&["--csv", "id,-1"], b"x,y,id\n1,2,3\n1,4,3\n", b"x,y,id\n1,2,3\n");
+    dedups(&["-k", "1", "-k", "3-"], b"a 1 b\na 2 b\na 2 c\n", b"a 1 b\na 2 c\n");
+    assert_eq!(
+        told(&["--tsv", "0"], ""),
+        "coua: --tsv 0: columns count from 1; --tsv '=0' selects a column named 0\n"
+    );
+}
+
 #[test]
 fn an_empty_match_is_no_key() {
     for (options, input, output) in [
         (&[r"id=(\d*)"][..], "id=\nid= x\nid=1\nid=1 y\n", "id=\nid= x\nid=1\n"),
         (&["(a*)-(b*)"], "-\n-\n-b\n-b\na-\n", "-\n-\n-b\na-\n"),
         (&[r"\d*"], "x\ny\n1\n1\n", "x\ny\n1\n"),
-        (&[r"\d*", "--empty", "key"], "x\ny\n1\n1\n", "x\n1\n"),
+        (&[r"\d*", "--missing", "value"], "x\ny\n1\n1\n", "x\n1\n"),
         (&[" *x", "--trim"], " x\nx\n", " x\n"),
-        (&[" *", "--trim", "--on-missing", "keep"], "  x\n y\n", "  x\n y\n"),
+        (&[" *", "--trim", "--missing", "keep"], "  x\n y\n", "  x\n y\n"),
     ] {
         let run = run_with(input.as_bytes(), [&["dedup", "--regex"], options].concat());
         assert_eq!(run.text(), output, "{options:?}");
@@ -149,7 +204,8 @@ fn quotes_that_mean_nothing() {
     let table = b"id\tname\r\n1\t\"hello\n2\tx\n2\ty\n3\t\"end\n";
     let output = b"id\tname\r\n1\t\"hello\n2\tx\n3\t\"end\n";
     dedups(&["--tsv", "id"], table, output);
-    dedups(&["--csv", "id", "-t", "\\t", "--no-quotes"], table, output);
+    let bars = |text: &[u8]| String::from_utf8(text.to_vec()).unwrap().replace('\t', "|");
+    dedups(&["--tsv", "id", "-t", "|"], bars(table).as_bytes(), bars(output).as_bytes());
     dedups(&["--tsv", "1"], b"a\t1\na\t2\n", b"a\t1\n");
 }
 
@@ -157,13 +213,13 @@ fn quotes_that_mean_nothing() {
 fn an_empty_part_is_a_missing_one_unless_told() {
     let people = "id,email\n1,\n2,\n3,x@y\n4,x@y\n";
     let first = "coua: 2 records without a key passed through (first: standard input: record 2: \
-                 empty key, which --empty=key accepts)\n";
+                 empty key, which --missing=value accepts)\n";
     let found = run_with(people.as_bytes(), ["dedup", "--csv", "email"]);
     assert_eq!(
         (found.stdout, found.stderr.as_str()),
         (b"id,email\n1,\n2,\n3,x@y\n".to_vec(), first)
     );
-    dedups(&["--csv", "email", "--empty=key"], people.as_bytes(), b"id,email\n1,\n3,x@y\n");
+    dedups(&["--csv", "email", "--missing=value"], people.as_bytes(), b"id,email\n1,\n3,x@y\n");
     for (options, input) in [
         (&["-k", "2", "-t", ","][..], "a,\nb,\nc,x\n"),
         (&["--json", "/a"], "{\"a\":\"\"}\n{\"a\":\"\"}\n{\"a\":\"x\"}\n"),
@@ -171,7 +227,7 @@ fn an_empty_part_is_a_missing_one_unless_told() {
     ] {
         let args = [&["dedup"][..], options].concat();
         assert_eq!(run_with(input.as_bytes(), args).stdout, input.as_bytes(), "{options:?}");
-        let key = [options, &["--empty=key"]].concat();
+        let key = [options, &["--missing=value"]].concat();
         let once: Vec<&str> = input.split_inclusive('\n').collect();
         dedups(&key, input.as_bytes(), [once[0], once[2]].concat().as_bytes());
     }
@@ -182,10 +238,14 @@ fn an_empty_part_is_a_missing_one_unless_told() {
 #[test]
 fn parts_that_are_missing_may_count() {
     let lines = "{\"a\":1}\n{\"a\":1,\"b\":null}\n{\"a\":1,\"b\":2}\n{\"a\":1}\n";
-    let args = ["--json", "/a", "--json", "/b", "--missing-part=empty"];
+    let args = ["--json", "/a", "--json", "/b", "--missing=value"];
     dedups(&args, lines.as_bytes(), b"{\"a\":1}\n{\"a\":1,\"b\":2}\n");
-    let told = run_with(b"{\"c\":1}\n{\"a\":1}\n", [&["dedup"][..], &args].concat());
-    assert!(told.stderr.contains("1 record without a key passed through"), "{}", told.stderr);
+    let few = b"{\"c\":1}\n{}\n{\"a\":\"\"}\n{\"b\":1}\n";
+    dedups(&args, few, b"{\"c\":1}\n{\"b\":1}\n");
+    // What is no JSON has no value.
+    let told = run_with(b"{\"a\":1}\n{\n{\n", [&["dedup"][..], &args].concat());
+    assert_eq!(told.stdout, b"{\"a\":1}\n{\n{\n");
+    assert!(told.stderr.contains("2 records without a key passed through"), "{}", told.stderr);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Records that count as seen from the start (`--known`), files named by a list (`--files-from`), and outputs that are
 //! appended to (`--append`).
 
-use crate::support::{Folder, json, run_in, run_with, shell};
+use crate::support::{Folder, filter_of, json, run_in, run_with, shell};
+use coua::{CuckooFilter, KeyHasher};
 
 #[test]
 fn lines_of_b_that_are_not_in_a() {
@@ -16,7 +17,7 @@ fn lines_of_b_that_are_not_in_a() {
         assert_eq!(dedup(&["--known", "a"]).text(), "4\n5");
         assert_eq!(dedup(&["--known", "a", "--known", "c"]).text(), "4\n");
         assert_eq!(dedup(&["--known", "a", "-d"]).text(), "3\n4\n1\n");
-        assert_eq!(dedup(&["--known", "a", "-u"]).text(), "5");
+        assert_eq!(dedup(&["--known", "a", "--keep", "none"]).text(), "5");
         assert_eq!(dedup(&["--known", "a", "-c"]).text(), "2\t4\n1\t5");
         assert_eq!(dedup(&["--known", "a", "-c", "-d"]).text(), "1\t3\n2\t4\n1\t1\n");
         assert_eq!(
@@ -53,7 +54,7 @@ fn wrongly_known_records_are_expected() {
     let add = ["add", "-q", "--rate", "0.1", "--capacity", "10000", &folder.join("known")];
     run_with(lines(0, 10_000).as_bytes(), add).good();
     folder.file("in", lines(10_000, 110_000));
-    for options in [&[][..], &["-c"], &["-u"]] {
+    for options in [&[][..], &["-c"], &["--keep", "none"]] {
         let dedup = [&["dedup", "--known", "known", "in"], options].concat();
         let run = run_in(&folder, &[&dedup[..], &["--stats=json"]].concat());
         let stats = json(run.stderr.lines().last().unwrap());
@@ -76,7 +77,7 @@ fn a_known_file_is_no_output() {
     let lines = folder.file("known", "1\n2\n");
     std::fs::hard_link(&lines, folder.join("link")).unwrap();
     for output in [["-o", "known"], ["-o", "link"], ["--tee-dups", "./known"]] {
-        for more in [&[][..], &["-u"], &["--append", "--resume", "--filter", "f"]] {
+        for more in [&[][..], &["--keep", "none"], &["--append", "--resume", "--filter", "f"]] {
             let (words, name) = (["dedup", "--known", "known", "in"], output[1]);
             if output[0] == "--tee-dups" && more.contains(&"--append") {
                 continue;
@@ -106,11 +107,11 @@ fn known_records_without_a_key_are_told() {
         2,
         &format!(
             "coua: {}: record 1: invalid JSON: no record of --known has a key; fix the option that \
-             selects keys, or add --on-missing\n",
+             selects keys, or add --missing\n",
             folder.join("ids")
         ),
     );
-    assert_eq!(dedup(&[&folder.join("ids"), "--on-missing", "keep"]).text(), "{\"id\":\"a\"}\n");
+    assert_eq!(dedup(&[&folder.join("ids"), "--missing", "keep"]).text(), "{\"id\":\"a\"}\n");
     // Empty files have nothing that could lack a key.
     folder.file("empty", "");
     assert_eq!(dedup(&[&folder.join("empty")]).text(), "{\"id\":\"a\"}\n");
@@ -127,13 +128,17 @@ fn filters_may_be_known() {
     assert_eq!(run_in(&folder, &["info", "--json", "g"]).json()["items"], 1);
     assert!(folder.read("f") == before);
     assert_eq!(run_in(&folder, &["dedup", "--filter", "g", "b"]).text(), "3\n");
-    run_with(b"1\n", ["add", "--seed", "7", &folder.join("seeded")]).good();
+    for name in ["seeded", "alike"] {
+        let seeded = CuckooFilter::builder().hasher(KeyHasher::xxh3(7));
+        filter_of(seeded, &folder.join(name));
+    }
+    run_with(b"1\n", ["add", &folder.join("seeded")]).good();
     run_in(&folder, &["dedup", "--known", "seeded", "b"]).failed(
         2,
-        "coua: seeded: --known: the hash of its keys differs from that of this run; use the same --seed or --secret\n",
+        "coua: seeded: --known: the hash of its keys differs from that of this run; use the same --secret, or a filter with the same seed\n",
     );
     assert_eq!(
-        run_in(&folder, &["dedup", "--seed", "7", "--known", "seeded", "b"]).text(),
+        run_in(&folder, &["dedup", "--filter", "alike", "--known", "seeded", "b"]).text(),
         "3\n4\n"
     );
     run_with(b"x\n", ["add", "-i", &folder.join("lower")]).good();

@@ -54,7 +54,6 @@ impl World {
             counts: may_be_twice && random.once_in(3),
             repeats: random.once_in(4),
             has_filter,
-            no_spool: random.once_in(10),
             ..Dedup::default()
         };
         let has_output = random.once_in(2);
@@ -75,7 +74,7 @@ impl World {
     }
 
     /// The options of an act, with their values.
-    fn options(random: &mut Random, act: &Act) -> Vec<String> {
+    fn options(act: &Act) -> Vec<String> {
         let mut options = Vec::new();
         let mut given =
             |is_given: bool, option: &str| options.extend(is_given.then(|| option.to_owned()));
@@ -96,15 +95,14 @@ impl World {
                 given(dedup.counts, "-c");
                 given(dedup.repeats, "-d");
                 given(dedup.appends, "--append");
-                given(dedup.no_spool, "--no-spool");
-                let by_u = dedup.keep == Some("none") && random.once_in(2);
-                given(by_u, "-u");
-                let keep = dedup.keep.filter(|_| !by_u);
                 let filter = dedup.has_filter.then_some("f");
                 let (output, tee) = (dedup.output.as_deref(), dedup.tee.as_deref());
-                for (option, value) in
-                    [("--keep", keep), ("--filter", filter), ("-o", output), ("--tee-dups", tee)]
-                {
+                for (option, value) in [
+                    ("--keep", dedup.keep),
+                    ("--filter", filter),
+                    ("-o", output),
+                    ("--tee-dups", tee),
+                ] {
                     options.extend(value.iter().flat_map(|value| strings(&[option, value])));
                 }
             }
@@ -116,14 +114,14 @@ impl World {
     fn spoiling(&self, random: &mut Random, act: &Act) -> Vec<String> {
         let mut all: Vec<&[&str]> = vec![
             &["-j", "0"],
-            &["--empty", "no"],
+            &["--missing", "no"],
             &["--bogus"],
             &["-k", "0"],
             &["--regex", "("],
             &["nowhere"],
             &["--files-from", "nowhere"],
             &["--stats=xml"],
-            &["--no-decompress", "--force"],
+            &["--except", "x", "--json", "/x"],
             &["--shard", "3/2"],
         ];
         if self.model.format.is_table() {
@@ -131,7 +129,7 @@ impl World {
         }
         if let Act::Dedup(dedup) = act {
             all.extend([
-                &["-u", "--keep", "first"][..],
+                &["-c", "--filter", "x"][..],
                 &["-d", "--tee-dups", "x"],
                 &["--known", "nowhere"],
             ]);
@@ -158,7 +156,7 @@ impl World {
             Act::Count => "count",
         }]);
         args.extend((args[0] != "dedup").then(|| "f".to_owned()));
-        args.extend(Self::options(random, &act));
+        args.extend(Self::options(&act));
         args.extend(self.model.format.options.iter().cloned());
         let normalize = match random.below(4) {
             0 if self.model.copies.is_some() => {
@@ -169,17 +167,14 @@ impl World {
             }
             _ => Normalize { trim: random.once_in(3), ignore_case: random.once_in(3) },
         };
-        let rules = KeyRules {
-            normalize,
-            empty_is_key: random.once_in(3),
-            part_may_lack: random.once_in(3),
-        };
+        let policies = [None, None, Some("keep"), Some("drop"), Some("error"), Some("value")];
+        let on_missing = random.pick(&policies);
+        let rules = KeyRules { normalize, missing_is_value: on_missing == Some("value") };
         args.extend(rules.options());
-        let on_missing = random.pick(&[None, None, Some("keep"), Some("drop"), Some("error")]);
         let threads = random.pick(&["1", "2", "3", "4"]);
         let (has_threads, has_figures) = (random.once_in(2), random.once_in(3));
         for (is_given, option) in [
-            (on_missing.is_some(), &["--on-missing", on_missing.unwrap_or_default()][..]),
+            (on_missing.is_some(), &["--missing", on_missing.unwrap_or_default()][..]),
             (has_threads, &["-j", threads]),
             (has_figures, &["--stats=json"]),
         ] {
@@ -232,7 +227,8 @@ impl World {
                 step.stdin = bytes;
             } else if random.once_in(3) {
                 step.knows_filter = true;
-                let mut args = strings(&["add", &known.name, "--on-missing=drop"]);
+                let policy = if step.rules.missing_is_value { "value" } else { "drop" };
+                let mut args = strings(&["add", &known.name, "--missing", policy]);
                 args.extend(
                     self.model
                         .format

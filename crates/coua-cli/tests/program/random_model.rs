@@ -30,7 +30,6 @@ pub(crate) struct Dedup {
     pub(crate) repeats: bool,
     pub(crate) appends: bool,
     pub(crate) has_filter: bool,
-    pub(crate) no_spool: bool,
     pub(crate) output: Option<String>,
     pub(crate) tee: Option<String>,
 }
@@ -155,8 +154,7 @@ impl Model {
                 let on_missing = if step.knows_filter { Some("drop") } else { step.on_missing };
                 let known = self.read(step.known.as_slice(), on_missing, rules);
                 let is_twice = dedup.keep.is_some_and(|keep| keep != "first") || dedup.counts;
-                let fails =
-                    dedup.has_filter || dedup.no_spool && step.reads_stdin || items.code == 2;
+                let fails = dedup.has_filter || items.code == 2;
                 if known.code == 2 || is_twice && fails {
                     return refused();
                 }

@@ -62,7 +62,7 @@ pub(crate) struct Input {
     is_packed: bool,
 }
 
-/// The parts of a key; one may be missing if that is allowed.
+/// The parts of a key; a group of a regular expression may be missing.
 pub(crate) type Key = Vec<Option<String>>;
 
 impl Format {
@@ -73,7 +73,7 @@ impl Format {
             Blanks => " ",
             Fields => random.pick(&[",", "::", "\t"]),
             Csv => random.pick(&[",", ";", "|"]),
-            Tsv => "\t",
+            Tsv => random.pick(&["\t", "|"]),
             Regex => ";",
         };
         let is_table = matches!(finder, Csv | Tsv);
@@ -84,8 +84,7 @@ impl Format {
             _ => &[&[0], &[1], &[0, 1], &[2, 0], &[0, 1, 2]],
         };
         let wanted = random.pick(lists);
-        let excepted: &[&[usize]] =
-            if finder == Tsv { &[&[]] } else { &[&[], &[0], &[2], &[3, 1]] };
+        let excepted: &[&[usize]] = &[&[], &[0], &[2], &[3, 1]];
         let excepted = (is_table && random.once_in(3)).then(|| random.pick(excepted));
         let may_be_open = matches!(finder, Blanks | Fields) || finder == Regex && wanted.len() > 1;
         let is_open = may_be_open && random.once_in(3);
@@ -93,7 +92,7 @@ impl Format {
             finder,
             separator,
             end,
-            has_carriage_return: random.once_in(5),
+            has_carriage_return: end == "\n" && random.once_in(5),
             // If the key has all columns, no header is expected.
             has_header: is_table && excepted != Some(&[]) && !random.once_in(4),
             wanted: wanted.to_vec(),
@@ -137,20 +136,16 @@ impl Format {
         let fields = list(&number, ",") + if self.is_open { "-" } else { "" };
         let match_of = |column: usize| format!("{}=([^;]*)", NAMES[column]);
         let pattern = list(&match_of, if self.is_open { "|" } else { ";" });
-        let columns = match &self.excepted {
-            Some(excepted) if excepted.is_empty() => "*".to_owned(),
-            _ if self.has_header => list(&name, ","),
-            _ => list(&number, ","),
-        };
-        let by_except = self.excepted.as_ref().is_some_and(|it| !it.is_empty());
-        let csv = if by_except { "--csv-except" } else { "--csv" };
+        let named = if self.has_header { list(&name, ",") } else { list(&number, ",") };
+        let columns = if self.excepted.is_some() { "*" } else { &named };
         let mut options = match self.finder {
             Record => Vec::new(),
             Blanks => strings(&["-k", &fields]),
             Fields => strings(&["-k", &fields, "-t", self.separator]),
-            Csv if self.separator == "," => strings(&[csv, &columns]),
-            Csv => strings(&[csv, &columns, "-t", self.separator]),
-            Tsv => strings(&["--tsv", &columns]),
+            Csv if self.separator == "," => strings(&["--csv", columns]),
+            Csv => strings(&["--csv", columns, "-t", self.separator]),
+            Tsv if self.separator == "\t" => strings(&["--tsv", columns]),
+            Tsv => strings(&["--tsv", columns, "-t", self.separator]),
             Json => self
                 .wanted
                 .iter()
@@ -161,8 +156,8 @@ impl Format {
         if self.end == "\0" {
             options.push(random.pick(&["-0", "-z", "--null"]).to_owned());
         }
-        if self.has_carriage_return && !matches!(self.finder, Csv | Tsv) {
-            options.push("--crlf".to_owned());
+        if self.excepted.as_ref().is_some_and(|it| !it.is_empty()) {
+            options.extend(strings(&["--except", &named]));
         }
         options
     }
@@ -271,19 +266,14 @@ pub(crate) struct Normalize {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyRules {
     pub(crate) normalize: Normalize,
-    pub(crate) empty_is_key: bool,
-    pub(crate) part_may_lack: bool,
+    /// What is absent or empty is an empty value.
+    pub(crate) missing_is_value: bool,
 }
 
 impl KeyRules {
-    /// The command-line options.
+    /// The command-line options of the normalizers.
     pub(crate) fn options(self) -> impl Iterator<Item = String> {
-        let all = [
-            (self.normalize.trim, "--trim"),
-            (self.normalize.ignore_case, "-i"),
-            (self.empty_is_key, "--empty=key"),
-            (self.part_may_lack, "--missing-part=empty"),
-        ];
+        let all = [(self.normalize.trim, "--trim"), (self.normalize.ignore_case, "-i")];
         all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, option)| option.to_owned())
     }
 
@@ -291,33 +281,42 @@ impl KeyRules {
     pub(crate) fn key(self, format: &Format, row: &Row) -> Option<Key> {
         let mut columns = format.wanted.clone();
         if let Some(excepted) = &format.excepted {
-            columns = (0..row.cells.len()).filter(|column| !excepted.contains(column)).collect();
+            let named = excepted.iter().max().map_or(0, |highest| highest + 1);
+            let fewest = if format.has_header { NAMES.len() } else { named };
+            let all = 0..fewest.max(row.cells.len());
+            columns = all.filter(|column| !excepted.contains(column)).collect();
         }
         if format.is_open && format.finder != Regex {
             columns.extend(columns[columns.len() - 1] + 1..row.cells.len());
         }
-        let is_value = !matches!(format.finder, Record | Regex);
-        let empty_is_key = self.empty_is_key || !is_value || format.excepted.is_some();
-        let is_empty_match = |key: &Key| {
-            let is_empty = key.iter().flatten().all(String::is_empty);
-            format.finder == Regex && !self.empty_is_key && is_empty
-        };
         let part = |column: &usize| {
             let cell = row.cells.get(*column)?.as_ref()?;
             let cell = if self.normalize.trim { cell.trim_ascii() } else { cell };
             let lower = self.normalize.ignore_case.then(|| cell.to_ascii_lowercase());
-            let cell = lower.unwrap_or_else(|| cell.to_owned());
-            (!cell.is_empty() || empty_is_key).then_some(cell)
+            Some(lower.unwrap_or_else(|| cell.to_owned()))
         };
         let mut key: Key = columns.iter().map(part).collect();
-        if format.is_open && format.finder == Regex {
-            let first = key.iter().position(Option::is_some)?;
-            key[first + 1..].fill(None);
-            return Some(key).filter(|key| !is_empty_match(key));
+        let empty = || Some(String::new());
+        // A key with nothing in it.
+        let nothing = || Some(vec![empty()]).filter(|_| self.missing_is_value);
+        if format.finder == Regex {
+            if format.is_open {
+                let Some(first) = key.iter().position(Option::is_some) else { return nothing() };
+                key[first + 1..].fill(None);
+            } else if key.contains(&None) {
+                return nothing();
+            }
+            let is_empty = key.iter().flatten().all(String::is_empty);
+            return Some(key).filter(|_| self.missing_is_value || !is_empty);
         }
-        let parts = key.iter().flatten().count();
-        let is_enough = self.part_may_lack && is_value && parts > 0;
-        let is_whole = !key.is_empty() && parts == key.len() && !is_empty_match(&key);
-        (is_whole || is_enough).then_some(key)
+        if key.is_empty() {
+            return nothing();
+        }
+        let is_whole = format.finder == Record || format.excepted.is_some();
+        if is_whole || self.missing_is_value {
+            return Some(key.into_iter().map(|part| part.or_else(empty)).collect());
+        }
+        let lacks = key.iter().any(|part| part.as_ref().is_none_or(String::is_empty));
+        (!lacks).then_some(key)
     }
 }

@@ -172,7 +172,7 @@ fn a_run_that_fails_says_nothing_of_keys() {
     let run = with(
         &folder,
         "x\n",
-        &["dedup", "--filter", "f", "-o", &folder.join("out"), "-i", "-k2", "--on-missing=error"],
+        &["dedup", "--filter", "f", "-o", &folder.join("out"), "-i", "-k2", "--missing=error"],
     );
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     with(&folder, "Anna\n", &["add", "f"]).good();

@@ -100,7 +100,7 @@ fn what_has_no_key_is_in_the_first() {
     assert!(first.starts_with(b"id,name\n") && !second.starts_with(b"id"), "{first:?}");
     assert!(first.windows(3).any(|three| three == b"\n5\n"));
     assert_eq!(sorted(&[first, second].concat()), sorted(csv));
-    let error = ["dedup", "--csv", "name", "--on-missing=error", "--shard"];
+    let error = ["dedup", "--csv", "name", "--missing=error", "--shard"];
     let shard = |shard| run_with(csv, error.into_iter().chain([shard]));
     shard("1/2").failed(2, "coua: standard input: record 6: no column 2\n");
     assert_eq!(shard("2/2").code, Some(0));

@@ -1,5 +1,7 @@
 //! Runs the program as users do.
 
+use coua::CuckooFilterBuilder;
+use coua_store::{Lock, Notes, Wait};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, Read, Write};
@@ -138,6 +140,13 @@ pub(crate) fn fed(command: &mut Command, input: &[u8]) -> Run {
     let run = Run::of(child.wait_with_output().expect("the program ends"));
     writer.join().expect("the writer ends");
     run
+}
+
+/// Writes an empty filter that the program's options cannot describe.
+pub(crate) fn filter_of(builder: CuckooFilterBuilder, path: &str) {
+    let lock = Lock::take(Path::new(path), Wait::No).unwrap();
+    let filter = builder.build().unwrap();
+    coua_store::Options::new().replace(lock, filter, Notes::default()).unwrap();
 }
 
 /// Words of a command line.

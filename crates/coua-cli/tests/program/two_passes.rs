@@ -16,18 +16,18 @@ fn records_without_a_key() {
     let text = b"a,1\nb\nc,1\nb\n";
     for (options, expected) in [
         (&["--keep", "last"][..], "b\nc,1\nb\n"),
-        (&["-u"], "b\nb\n"),
+        (&["--keep", "none"], "b\nb\n"),
         (&["-c"], "2\ta,1\n1\tb\n1\tb\n"),
-        (&["-d", "-u"], "a,1\nc,1\n"),
+        (&["-d", "--keep", "none"], "a,1\nc,1\n"),
     ] {
         let run = run_with(text, [&["dedup", "-k2", "-t,"], options].concat());
         assert_eq!(run.stdout, expected.as_bytes(), "{options:?}");
         assert_eq!(run.stderr.matches("2 records without a key").count(), 1, "{}", run.stderr);
     }
-    run_with(b"a\nb\n", ["dedup", "-k2", "-u"]).failed(
+    run_with(b"a\nb\n", ["dedup", "-k2", "--keep", "none"]).failed(
         2,
         "coua: standard input: record 1: no field 2: no key in 2 records; fix the option that \
-         selects keys, or add --on-missing\n",
+         selects keys, or add --missing\n",
     );
 }
 
@@ -39,7 +39,7 @@ fn csv_has_its_header_once_and_a_name_for_the_number() {
     };
     assert_eq!(dedup(&["--keep", "last"]), "id;v\n2;b\n1;c\n");
     assert_eq!(dedup(&["-c"]), "count;id;v\n2;1;a\n1;2;b\n");
-    assert_eq!(dedup(&["-u", "-c"]), "count;id;v\n1;2;b\n");
+    assert_eq!(dedup(&["--keep", "none", "-c"]), "count;id;v\n1;2;b\n");
 }
 
 /// A byte order mark stays at the beginning of the output, and messages are about the columns of the input.
@@ -85,10 +85,10 @@ fn several_inputs_of_all_kinds() {
     }
     // If standard input is a file, the rest of it is read twice.
     folder.file("lines", "x\na\nb\na\n");
-    let rest = shell(folder.path(), "(read line; $COUA dedup -u) < lines").good();
+    let rest = shell(folder.path(), "(read line; $COUA dedup --keep none) < lines").good();
     assert_eq!(rest, b"b\n");
     // It has nothing left for a second reader.
-    let twice = shell(folder.path(), "(read line; $COUA dedup -u - -) < lines").good();
+    let twice = shell(folder.path(), "(read line; $COUA dedup --keep none - -) < lines").good();
     assert_eq!(twice, b"b\n");
     let tee = run_in(&folder, &["dedup", "--keep", "last", "--tee-dups", "others", "lines"]).text();
     assert_eq!((tee.as_str(), folder.read("others")), ("x\nb\na\n", b"a\n".to_vec()));
@@ -105,26 +105,19 @@ fn what_cannot_be_is_refused() {
         ),
         (&["-c", "--filter", "f"], "-c: reads the inputs twice"),
         (
-            &["-u", "--window", "1h"],
+            &["--keep", "none", "--window", "1h"],
             "--keep none: reads the inputs twice, and remembers all hash bits",
         ),
         (
-            &["-u", "--rate", "0.1", "--max-items", "9"],
+            &["--keep", "none", "--rate", "0.1", "--max-items", "9"],
             "drop the options for rates, numbers of items and windows",
         ),
-        (&["-u", "--keep", "first"], "cannot be used with"),
         (&["--keep", "third"], "invalid value 'third'"),
     ] {
         let run = run_in(&folder, &[&["dedup", "in"], options].concat());
         assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
         assert!(!folder.has("f"));
     }
-    run_with(b"a\n", ["dedup", "-u", "--no-spool"]).failed(
-        2,
-        "coua: standard input: can be read only once, but this run reads its inputs twice; drop \
-         --no-spool, or use a file\n",
-    );
-    assert_eq!(run_in(&folder, &["dedup", "-u", "--no-spool", "in"]).text(), "a\nb\n");
     run_in(&folder, &["dedup", "--keep", "first", "--filter", "f", "in"]).text();
 }
 
@@ -133,7 +126,7 @@ fn a_copy_that_finds_no_room_is_told() {
     let folder = Folder::new();
     fs::create_dir(folder.join("none")).unwrap();
     fs::remove_dir(folder.join("none")).unwrap();
-    let refused = shell(folder.path(), "seq 3 | TMPDIR=$PWD/none $COUA dedup -u -o out");
+    let refused = shell(folder.path(), "seq 3 | TMPDIR=$PWD/none $COUA dedup --keep none -o out");
     assert!(
         refused.code == Some(2)
             && refused
@@ -142,7 +135,8 @@ fn a_copy_that_finds_no_room_is_told() {
     );
     assert!(!folder.has("out"));
     // At the limit of the file size.
-    let script = "trap '' XFSZ; ulimit -f 8; seq 99999 | TMPDIR=$PWD $COUA dedup -u -o out";
+    let script =
+        "trap '' XFSZ; ulimit -f 8; seq 99999 | TMPDIR=$PWD $COUA dedup --keep none -o out";
     let full = shell(folder.path(), script);
     let words = ": cannot store a copy of standard input for the second pass: File too large (TMPDIR sets \
                  the folder)\n";
@@ -177,8 +171,6 @@ fn hashes_that_find_no_room_are_told() {
             assert!(!folder.has("out"));
         }
     }
-    dedup("true", "none", "--no-spool").good();
-    assert!(folder.read("out") == expected, "without a file");
     dedup("true", "tmp", "-j 2").good();
     assert!(folder.read("out") == expected);
     assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "nothing is left");
@@ -191,11 +183,11 @@ fn hashes_that_find_no_room_are_told() {
         child.wait().unwrap();
         assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "after {pause:?}");
     }
-    let few = run_in(&folder, &["dedup", "--keep", "last", "--no-spool", "--stats=json", "in"]);
+    let few = run_in(&folder, &["dedup", "--keep", "last", "--stats=json", "in"]);
     let stats = crate::support::json(few.stderr.lines().last().unwrap());
-    // One bit per record, and 8 bytes instead of the file.
+    // One bit per record; most hashes are in the file.
     let memory = stats["memory_bytes"].as_u64().unwrap();
-    assert!((700_000 * 8 + 700_000 / 8..16_000_000).contains(&memory), "{memory}");
+    assert!((700_000 / 8..12_000_000).contains(&memory), "{memory}");
     let plain = run_in(&folder, &["dedup", "--stats=json", "in"]);
     let plain = crate::support::json(plain.stderr.lines().last().unwrap());
     for name in ["records", "unique", "repeats", "items", "expected_wrongly_dropped"] {
@@ -208,7 +200,7 @@ fn a_full_disk_and_a_closed_pipe_end_the_second_pass() {
     let folder = Folder::new();
     folder.file("in", (0..200_000).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat());
     for threads in ["1", "3"] {
-        let options = ["--keep last", "-u", "-c", "--keep last --compress zst"];
+        let options = ["--keep last", "--keep none", "-c", "--keep last --compress zst"];
         for options in sample(options, [3, 1]) {
             let dedup = format!("$COUA dedup -j {threads} {options} in");
             let full = "No space left on device\n";
@@ -224,7 +216,7 @@ fn a_full_disk_and_a_closed_pipe_end_the_second_pass() {
 
 #[test]
 fn figures_are_those_of_the_second_pass() {
-    let run = run_with(b"a\nb\na\n", ["dedup", "-u", "--stats=json"]);
+    let run = run_with(b"a\nb\na\n", ["dedup", "--keep", "none", "--stats=json"]);
     let stats = crate::support::json(run.stderr.lines().last().unwrap());
     assert_eq!(run.stdout, b"b\n");
     assert_eq!(
@@ -270,7 +262,7 @@ fn an_input_that_changes_in_the_second_pass_is_noticed() {
     let lines = (0..400_000).map(|n| format!("{}\n", n % 300_000)).collect::<Vec<_>>().concat();
     let file = folder.file("in", &lines);
     let (mut pipe, writer) = std::io::pipe().unwrap();
-    let mut command = coua(["dedup", "-u", &file]);
+    let mut command = coua(["dedup", "--keep", "none", &file]);
     let mut child = command.stdout(writer).spawn().unwrap();
     // The command holds the other end of the pipe.
     drop(command);

@@ -70,8 +70,7 @@ fn keys_and_outputs_are_those_of_files(kind: Kind) {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         (folder.read(&format!("{name}.out")), folder.read(&format!("{name}.dups")))
     };
-    for (number, args) in
-        [&["-t", ","][..], &["--trim"], &["--on-missing", "drop"]].iter().enumerate()
+    for (number, args) in [&["-t", ","][..], &["--trim"], &["--missing", "drop"]].iter().enumerate()
     {
         let at = address(&server, &format!("csv{number}?shards=3"));
         let file = folder.join(&format!("file{number}.coua"));

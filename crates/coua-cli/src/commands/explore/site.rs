@@ -4,7 +4,7 @@
 use crate::commands::pull;
 use crate::filter::Location;
 #[cfg(feature = "server")]
-use crate::filter::{FilterFile, WriteOptions, server};
+use crate::filter::{FilterFile, server};
 use crate::output::refuse_filter;
 #[cfg(feature = "server")]
 use crate::terminal::hexadecimal;
@@ -12,7 +12,6 @@ use crate::terminal::{Failure, Result, Verbosity};
 #[cfg(feature = "server")]
 use coua::HashAlgorithm;
 #[cfg(feature = "server")]
-use coua_store::Wait;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::net::Ipv4Addr;
@@ -97,7 +96,7 @@ impl Subject {
         let failed = |error| Failure::io(std::env::temp_dir().display(), &error);
         let folder = tempfile::tempdir().map_err(failed)?;
         let path = folder.path().join("filter.coua");
-        let file = FilterFile::lock(&path, WriteOptions { verbosity, wait: Wait::No })?;
+        let file = FilterFile::lock(&path, verbosity)?;
         pull::save(file, filter, keys.as_ref())?;
         let content = open(&path)?;
         // The open file is there until it is closed.

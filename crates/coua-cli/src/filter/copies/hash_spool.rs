@@ -1,7 +1,7 @@
 //! The hashes of records, written in order and read backwards.
 
 use crate::filter::op::NoRoom;
-use crate::input::{Spooling, spool_failure};
+use crate::input::spool_failure;
 use crate::terminal::{Exit, Failure, Result};
 use coua::KeyHash;
 use std::fs::File;
@@ -17,9 +17,8 @@ const HASH: usize = size_of::<u64>();
 const NAME: &str = "hashes for the second pass";
 
 /// A list of hashes, in memory and in a file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct HashSpool {
-    spooling: Spooling,
     /// The hashes that are not in the file.
     rest: Vec<KeyHash>,
     /// A temporary file of whole chunks; `None` until it is needed.
@@ -28,11 +27,6 @@ pub(super) struct HashSpool {
 }
 
 impl HashSpool {
-    /// Without spooling all hashes stay in memory.
-    pub(super) fn new(spooling: Spooling) -> Self {
-        Self { spooling, rest: Vec::new(), file: None, chunks: 0 }
-    }
-
     pub(super) fn len(&self) -> u64 {
         self.chunks * CHUNK as u64 + self.rest.len() as u64
     }
@@ -47,7 +41,7 @@ impl HashSpool {
         }
         self.rest.extend_from_slice(hashes);
         let whole = self.rest.len() / CHUNK;
-        if self.spooling == Spooling::Refused || whole == 0 {
+        if whole == 0 {
             return Ok(());
         }
         self.write(whole).map_err(|error| spool_failure(NAME, &error))
@@ -111,26 +105,24 @@ mod tests {
     #[test]
     fn hashes_come_back_across_the_borders_of_chunks() {
         let chunk = CHUNK as u64;
-        for spooling in [Spooling::Allowed, Spooling::Refused] {
-            for (count, step) in [
-                (0, 1),
-                (1, 1),
-                (chunk, chunk),
-                (chunk - 1, 7),
-                (chunk + 1, 999),
-                (3 * chunk + 5, 2 * chunk + 3),
-                (4 * chunk, 3),
-            ] {
-                let mut spool = HashSpool::new(spooling);
-                let hashes: Vec<_> = (0..count).map(|it| KeyHash::from_u64(it << 40)).collect();
-                for hashes in hashes.chunks(step as usize) {
-                    spool.append(hashes).unwrap();
-                }
-                assert_eq!(spool.len(), count);
-                assert_eq!(spool.file.is_some(), spooling == Spooling::Allowed && count >= chunk);
-                let expected: Vec<_> = (0..count).rev().map(|it| it << 40).collect();
-                assert!(backwards(spool) == expected, "{count} in steps of {step}");
+        for (count, step) in [
+            (0, 1),
+            (1, 1),
+            (chunk, chunk),
+            (chunk - 1, 7),
+            (chunk + 1, 999),
+            (3 * chunk + 5, 2 * chunk + 3),
+            (4 * chunk, 3),
+        ] {
+            let mut spool = HashSpool::default();
+            let hashes: Vec<_> = (0..count).map(|it| KeyHash::from_u64(it << 40)).collect();
+            for hashes in hashes.chunks(step as usize) {
+                spool.append(hashes).unwrap();
             }
+            assert_eq!(spool.len(), count);
+            assert_eq!(spool.file.is_some(), count >= chunk);
+            let expected: Vec<_> = (0..count).rev().map(|it| it << 40).collect();
+            assert!(backwards(spool) == expected, "{count} in steps of {step}");
         }
     }
 }

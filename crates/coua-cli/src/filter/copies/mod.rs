@@ -21,7 +21,7 @@ use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
 use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
-use crate::input::{Spooling, Survey};
+use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Expectation, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
@@ -58,7 +58,6 @@ impl Copies {
         inputs: &Survey,
         threads: NonZeroUsize,
         question: Question,
-        spooling: Spooling,
     ) -> Result<Self> {
         let is_last = question.keep == Keep::Last;
         let fewest = if is_last { SHARDS_FOR_LAST } else { NonZeroUsize::MIN };
@@ -66,7 +65,7 @@ impl Copies {
         let filters = || spec.build_shards(division).map(Shards::into_filters);
         let shard = |(first, more)| {
             let forecast = Forecast::new(inputs.total_bytes, division.shards());
-            Mutex::new(CopiesShard::new([first, more], forecast, spooling))
+            Mutex::new(CopiesShard::new([first, more], forecast))
         };
         let shards = zip(filters()?, filters()?).map(shard).collect();
         Ok(Self { shards, division, threads, question, figures: OnceLock::new() })

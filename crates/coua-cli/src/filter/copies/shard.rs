@@ -5,7 +5,6 @@ use super::tally::Tally;
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{NoRoom, Op};
 use crate::filter::sharding::{ask, outcomes};
-use crate::input::Spooling;
 use crate::key::Group;
 use crate::terminal::{Result, caught_signal};
 use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
@@ -108,12 +107,8 @@ impl ShardFigures {
 }
 
 impl CopiesShard {
-    pub(super) fn new(
-        [first, more]: [CuckooFilter; 2],
-        forecast: Option<Forecast>,
-        spooling: Spooling,
-    ) -> Self {
-        let (records, last) = (HashSpool::new(spooling), LastRecords::default());
+    pub(super) fn new([first, more]: [CuckooFilter; 2], forecast: Option<Forecast>) -> Self {
+        let (records, last) = (HashSpool::default(), LastRecords::default());
         Self { first, more: Tally::new(more), forecast, again: Vec::new(), records, last }
     }
 
@@ -160,7 +155,7 @@ impl CopiesShard {
 
     /// Inserts all records from the last to the first, and sets the bits of the last ones of their keys.
     pub(super) fn find_last(&mut self, question: Question) -> Result<ShardFigures> {
-        let records = mem::replace(&mut self.records, HashSpool::new(Spooling::Refused));
+        let records = mem::take(&mut self.records);
         let (mut left, mut group) = (records.len(), Group::default());
         let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
         let (count, spooled) = (left, records.memory_bytes());

@@ -140,7 +140,7 @@ fn only_the_same_run_is_resumed() {
     };
     let resume = |more: &[&'static str]| with(&["add", "seen", "--resume"], more);
     refused(&resume(&["first", "-"]), "--resume: every input must be a named file");
-    for option in ["--unique", "--null", "--no-decompress", "--crlf", "-k1", "--on-missing=drop"] {
+    for option in ["--unique", "--null", "-k1", "--missing=drop"] {
         let words = " differs from the interrupted `coua add` of ";
         refused(&resume(&[option, "first", "second"]), words);
     }

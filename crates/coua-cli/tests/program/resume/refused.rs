@@ -34,7 +34,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     let remembers = "remembers no run with these inputs and options that wrote this file";
     assert!(with(&["out", "open"]).contains(remembers));
     assert!(with(&["out", "many", "open"]).contains(remembers));
-    assert!(with(&["out", "many", "--crlf"]).contains("--crlf differs from the interrupted"));
+    assert!(with(&["out", "many", "--null"]).contains("--null differs from the interrupted"));
     assert!(with(&["out", "-"]).contains("--resume: every input must be a named file"));
     let text = trial.folder.read("many");
     let mut changed = text.clone();

@@ -121,7 +121,7 @@ fn an_ended_run_outlives_all_others() {
     let before = folder.read("seen");
     for script in [
         "$COUA add seen </dev/null",
-        "! $COUA add seen bad --json /a --on-missing error 2>/dev/null",
+        "! $COUA add seen bad --json /a --missing error 2>/dev/null",
         "! $COUA add seen broken 2>/dev/null",
         "! $COUA add seen missing 2>/dev/null",
         "! $COUA remove seen broken 2>/dev/null",

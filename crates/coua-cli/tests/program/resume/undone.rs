@@ -81,7 +81,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     let changed: fn(&Folder) = |folder| fs::write(folder.join("out"), numbers(5..20)).unwrap();
     for (options, spoil, words) in [
         (
-            &["--restart", "--crlf"][..],
+            &["--restart", "--null"][..],
             (|_| ()) as fn(&Folder),
             ": it had other options; --overwrite",
         ),

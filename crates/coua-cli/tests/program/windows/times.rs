@@ -65,7 +65,7 @@ fn times_that_cannot_be() {
     let text = format!("{good}{bad}");
     let with = |on_missing: &str| {
         let options =
-            ["dedup", "--window", "1h", "-k2", "--time-field", "1", "--on-missing", on_missing];
+            ["dedup", "--window", "1h", "-k2", "--time-field", "1", "--missing", on_missing];
         run_with(text.as_bytes(), options)
     };
     let keep = with("keep");
@@ -108,7 +108,7 @@ fn times_a_little_ahead() {
         "-k2",
         "--time-field",
         "1",
-        "--on-missing",
+        "--missing",
         "drop",
         "COUA_NOW",
         "2026-01-01T10:00:00Z",
