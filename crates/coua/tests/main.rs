@@ -23,5 +23,6 @@ mod reserve;
 #[cfg(feature = "serde")]
 mod serde;
 mod shared;
+mod textbook;
 mod values;
 mod window;
