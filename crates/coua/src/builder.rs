@@ -3,8 +3,8 @@
 use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::hash::KeyHasher;
-use crate::kernel::{Geometry, LOW_BITS, Layout};
-use crate::sizing::{CuckooPlan, check_rate, check_slots, exact, loads, prefix, too_small};
+use crate::kernel::{Geometry, LOW_BITS, SLOTS};
+use crate::sizing::{CuckooPlan, SPLIT_LOAD, check_rate, exact, prefix, too_small};
 
 /// The default capacity.
 const DEFAULT_CAPACITY: u64 = 60;
@@ -32,8 +32,6 @@ pub struct CuckooFilterBuilder {
     pub(crate) max_items: Option<u64>,
     pub(crate) rate: Option<f64>,
     hash_bits: Option<u32>,
-    slots_per_bucket: Option<u32>,
-    layout: Option<Layout>,
     max_evictions: Option<u32>,
     hasher: KeyHasher,
     when_full: WhenFull,
@@ -100,20 +98,10 @@ impl CuckooFilterBuilder {
     ///
     /// Each split of a segment takes a bit from its fingerprints. When they have no bit left, the filter grows by
     /// rebuilding the whole table, O(slots). A [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot do this, and
-    /// is full. This happens at about 2^(`hash_bits` - 6) items, or 2^(`hash_bits` - 4) with four slots per bucket.
+    /// is full. This happens at about 2^(`hash_bits` - 4) items.
     /// For more items, set more bits or the `capacity`.
     pub fn hash_bits(self, bits: u32) -> Self {
         Self { hash_bits: Some(bits), ..self }
-    }
-
-    /// Slots per bucket: 1, 2, 4 (default) or 8. More slots allow a higher load, but need wider slots.
-    pub fn slots_per_bucket(self, slots: u32) -> Self {
-        Self { slots_per_bucket: Some(slots), ..self }
-    }
-
-    /// Disjoint buckets (default) or overlapping buckets.
-    pub fn layout(self, layout: Layout) -> Self {
-        Self { layout: Some(layout), ..self }
     }
 
     /// Steps after which an eviction chain gives up ("kicks"), at most 10,000. Default: 500.
@@ -160,10 +148,7 @@ impl CuckooFilterBuilder {
 
     /// The geometry and policy that follow from the options, and the capacity.
     fn described(&self) -> Result<(Geometry, Policy, u64), BuildError> {
-        let (layout, when_full) = (self.layout.unwrap_or(Layout::Buckets), self.when_full);
-        let default_slots = if layout == Layout::Overlapping { 2 } else { 4 };
-        let like = Geometry::of_buckets(layout, self.slots_per_bucket.unwrap_or(default_slots));
-        check_slots(layout, like.slots_per_bucket)?;
+        let when_full = self.when_full;
         let max_items = self.max_items.or(self.rate.and(self.capacity)).unwrap_or(u64::MAX);
         let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY.min(max_items));
         if capacity > max_items {
@@ -172,16 +157,16 @@ impl CuckooFilterBuilder {
         let is_fixed = max_items == capacity && when_full != WhenFull::ExceedRate;
         let geometry = match (self.rate, self.hash_bits) {
             (Some(_), Some(_)) => return Err(BuildError::RateAndHashBits),
-            (Some(rate), None) if is_fixed => exact(like, capacity, rate)?,
+            (Some(rate), None) if is_fixed => exact(capacity, rate)?,
             (Some(rate), None) => {
                 let least = match when_full {
                     WhenFull::Refuse => 8,
-                    _ => bits_to_grow_to(max_items, &like),
+                    _ => bits_to_grow_to(max_items),
                 };
                 let bits = prefix_bits(max_items, rate)?.max(least);
-                prefix(like, capacity, bits)?
+                prefix(capacity, bits)?
             }
-            (None, bits) => prefix(like, capacity, bits.unwrap_or(MOST_HASH_BITS))?,
+            (None, bits) => prefix(capacity, bits.unwrap_or(MOST_HASH_BITS))?,
         };
         let max_evictions = self.max_evictions.unwrap_or(DEFAULT_MAX_EVICTIONS);
         let max_evictions = max_evictions.min(Self::MAX_EVICTIONS);
@@ -205,9 +190,8 @@ fn prefix_bits(items: u64, rate: f64) -> Result<u32, BuildError> {
 /// Hash bits with which a filter grows to `items` items by splits only, however high its rate. A segment
 /// can split while its fingerprints have more than their low part, that is, while the hash bits distinguish more than
 /// buckets * (2^6 - 1) hashes. Some segments split once more than the others.
-fn bits_to_grow_to(items: u64, like: &Geometry) -> u32 {
-    let stride = if like.layout == Layout::Overlapping { 1 } else { like.slots_per_bucket };
-    let slots = items as f64 / loads(like).split;
-    let cells = 2.0 * slots / f64::from(stride) * f64::from(LOW_BITS).exp2();
+fn bits_to_grow_to(items: u64) -> u32 {
+    let slots = items as f64 / SPLIT_LOAD;
+    let cells = 2.0 * slots / f64::from(SLOTS) * f64::from(LOW_BITS).exp2();
     (cells.log2().ceil() as u32).clamp(8, 64)
 }

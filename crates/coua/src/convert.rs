@@ -1,4 +1,4 @@
-//! Coarser copies, other layouts, and adding the items of another filter.
+//! Coarser copies, and adding the items of another filter.
 //!
 //! As in growth, representatives are inserted into another table. But here the target may refuse, and it may distinguish
 //! fewer hashes, so that different items become copies of one.
@@ -6,7 +6,7 @@
 use crate::error::{ConvertError, Full, FullReason};
 use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::KeyHash;
-use crate::kernel::{Geometry, Layout, Resolution};
+use crate::kernel::{Geometry, Resolution, SLOTS};
 use crate::sizing::{self, fitted};
 
 /// The target of [`CuckooFilter::convert`].
@@ -17,21 +17,14 @@ pub enum Conversion {
     Rate(f64),
     /// A coarser copy that remembers this many bits of the hash, 8..=64.
     HashBits(u32),
-    /// The same answers in another layout; `slots_per_bucket` 1, 2, 4 or 8 (overlapping: 2).
-    Layout {
-        /// Disjoint buckets or overlapping buckets.
-        layout: Layout,
-        /// Slots of a bucket.
-        slots_per_bucket: u32,
-    },
 }
 
 impl CuckooFilter {
-    /// Returns a copy that remembers less of every key, or has another layout. O(slots).
+    /// Returns a copy that remembers less of every key. O(slots).
     ///
     /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
     /// their fingerprints, for a higher rate. Filters that grow can take any smaller number of hash
-    /// bits and any layout.
+    /// bits.
     ///
     /// # Errors
     ///
@@ -50,12 +43,6 @@ impl CuckooFilter {
         let geometry = match to {
             Conversion::Rate(rate) => self.coarser(rate)?,
             Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
-            Conversion::Layout { layout, slots_per_bucket } => {
-                sizing::check_slots(layout, slots_per_bucket).map_err(ConvertError::Build)?;
-                self.remembered()?;
-                let like = Geometry { layout, slots_per_bucket, ..*self.as_segments().geometry() };
-                fitted(like, self.items_to_copy())
-            }
         };
         self.rebuilt(geometry)
     }
@@ -89,8 +76,8 @@ impl CuckooFilter {
     /// The most items that may be in slots of a coarser copy, at least 1.
     fn most_items(&self) -> f64 {
         // Copies from the overflow table may find free slots in the new table.
-        let copies = u64::from(self.as_segments().geometry().slots_per_bucket);
-        let more: u64 = self.overflow().iter().map(|(_, entry)| entry.extra.min(copies)).sum();
+        let more: u64 =
+            self.overflow().iter().map(|(_, entry)| entry.extra.min(SLOTS.into())).sum();
         (self.stored() + more).max(1) as f64
     }
 

@@ -164,14 +164,6 @@ pub enum BuildError {
         /// The bits asked for.
         bits: u32,
     },
-    /// Slots per bucket other than 1, 2, 4, 8, or other than 2 in overlapping buckets.
-    #[error(
-        "{slots} slots per bucket are not supported: use 1, 2, 4 or 8 (overlapping buckets have 2)"
-    )]
-    SlotsPerBucket {
-        /// The slots asked for.
-        slots: u32,
-    },
     /// The capacity exceeds `max_items`.
     #[error("capacity {capacity} is above the maximum of {max_items} items")]
     CapacityAboveMaxItems {
@@ -255,10 +247,9 @@ pub enum ConvertError {
         /// The lowest possible rate.
         smallest: f64,
     },
-    /// A filter of fixed size keeps its layout, and can only drop whole bits of its fingerprints.
+    /// A filter of fixed size can only drop whole bits of its fingerprints.
     #[error(
-        "cannot convert a filter of fixed size to hash bits or another layout, only to a false-positive rate of {} \
-         or higher",
+        "cannot convert a filter of fixed size to hash bits, only to a false-positive rate of {} or higher",
         rounded_up(*smallest)
     )]
     FixedSize {

@@ -70,7 +70,6 @@ pub use error::{
 };
 pub use filter::{CuckooFilter, WhenFull};
 pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher, KeyPart};
-pub use kernel::Layout;
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{Load, LoadError};
 pub use window::{Generations, Window};

@@ -2,7 +2,6 @@
 
 use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
 
-use crate::layouts::LAYOUTS;
 use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::instruction_sets;
 use coua_dev::random::Random;
@@ -140,10 +139,8 @@ fn sizes(test: usize) -> impl Iterator<Item = usize> {
 #[test]
 fn every_batch_size_while_a_filter_grows() {
     for size in sizes(1) {
-        let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
         let bits = [64, 40, 24, 12][size % 4];
-        let pair = run(&builder.capacity(1).hash_bits(bits), size, 6_000);
+        let pair = run(&CuckooFilter::builder().capacity(1).hash_bits(bits), size, 6_000);
         assert!(pair.refused == 0 || bits == 12);
     }
 }
@@ -165,26 +162,25 @@ fn every_batch_size_to_refusal_with_few_hash_bits() {
 }
 
 fn refusing(size: usize) -> CuckooFilterBuilder {
-    let (layout, slots) = LAYOUTS[size % LAYOUTS.len()];
-    let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
+    let builder = CuckooFilter::builder();
     builder.max_evictions([500, 20, 1, 0][size % 4]).when_full(WhenFull::Refuse)
 }
 
 /// Many segments, so that many eviction chains are active at once; every size after the other.
 #[test]
 fn every_batch_size_in_many_segments() {
-    for (at, (layout, slots)) in sample(LAYOUTS.into_iter().enumerate(), [3, 1]) {
-        let capacity = 430_000;
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let builder = match at {
-            0 => builder.capacity(capacity).hash_bits(64).max_evictions(3),
-            1 => builder.capacity(capacity / 3).hash_bits(50),
-            2 => builder.capacity(capacity).hash_bits(30).when_full(WhenFull::Refuse),
-            3 => builder.capacity(capacity).hash_bits(40).when_full(WhenFull::Refuse),
-            _ => builder.capacity(capacity).hash_bits(32),
-        };
+    let few = CuckooFilter::builder().capacity(430_000 / 3).hash_bits(50);
+    let many = CuckooFilter::builder().capacity(430_000);
+    let builders = [
+        (many.clone().hash_bits(64).max_evictions(3), 32),
+        (few, 1),
+        (many.clone().hash_bits(30).when_full(WhenFull::Refuse), 32),
+        (many.clone().hash_bits(40).when_full(WhenFull::Refuse), 32),
+        (many.hash_bits(32), 32),
+    ];
+    for (builder, least_segments) in sample(builders, [3, 1]) {
         let mut pair = Pair::new(&builder);
-        assert!(pair.single.segments() >= 32 || at == 1);
+        assert!(pair.single.segments() >= least_segments);
         let random = &mut Random::new(17);
         for size in 1..=1000 {
             let keys = batch(random, size, &[]);
@@ -205,14 +201,12 @@ fn every_batch_size_in_many_segments() {
 #[test]
 #[ignore = "slow: run with ./test --all"]
 fn large_filters_to_refusal_and_through_growth() {
-    for (layout, slots) in LAYOUTS {
-        for (size, max_evictions) in [(4096, 500), (100_000, 20), (997, 2)] {
-            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            let builder = builder.max_evictions(max_evictions);
-            let fixed = builder.clone().capacity(3_000_000).hash_bits(50);
-            run(&fixed.when_full(WhenFull::Refuse), size, 4_500_000);
-            run(&builder.capacity(100_000).hash_bits(64), size, 4_000_000);
-        }
+    for (size, max_evictions) in [(4096, 500), (100_000, 20), (997, 2)] {
+        let builder = CuckooFilter::builder();
+        let builder = builder.max_evictions(max_evictions);
+        let fixed = builder.clone().capacity(3_000_000).hash_bits(50);
+        run(&fixed.when_full(WhenFull::Refuse), size, 4_500_000);
+        run(&builder.capacity(100_000).hash_bits(64), size, 4_000_000);
     }
 }
 

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use coua::{
     BuildError, Conversion, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher,
-    Layout, Load, MergeError, WhenFull,
+    Load, MergeError, WhenFull,
 };
 
-use crate::layouts::LAYOUTS;
 use coua_dev::instruction_sets::skipped;
 use coua_dev::random::Random;
 
@@ -19,23 +18,21 @@ fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
 
 #[test]
 fn nine_equal_inserts() {
-    for (layout, slots) in LAYOUTS {
-        for capacity in [1, 2, 9, 1000] {
-            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            let mut filter = builder.capacity(capacity).rate(0.001).build().unwrap();
-            for copies in 1..=9 {
-                filter.insert("kestrel").unwrap();
-                assert_eq!(filter.count("kestrel"), copies);
-                assert_eq!(filter.len(), copies);
-            }
-            for left in (0..9).rev() {
-                assert!(filter.contains("kestrel"));
-                assert!(filter.remove("kestrel"));
-                assert_eq!(filter.count("kestrel"), left);
-            }
-            assert!(!filter.contains("kestrel") && !filter.remove("kestrel"));
-            assert!(filter.is_empty());
+    for capacity in [1, 2, 9, 1000] {
+        let builder = CuckooFilter::builder();
+        let mut filter = builder.capacity(capacity).rate(0.001).build().unwrap();
+        for copies in 1..=9 {
+            filter.insert("kestrel").unwrap();
+            assert_eq!(filter.count("kestrel"), copies);
+            assert_eq!(filter.len(), copies);
         }
+        for left in (0..9).rev() {
+            assert!(filter.contains("kestrel"));
+            assert!(filter.remove("kestrel"));
+            assert_eq!(filter.count("kestrel"), left);
+        }
+        assert!(!filter.contains("kestrel") && !filter.remove("kestrel"));
+        assert!(filter.is_empty());
     }
 }
 
@@ -65,83 +62,75 @@ fn a_million_equal_inserts_and_removes() {
 
 #[test]
 fn floods_of_a_few_equal_keys_do_not_grow_the_filter() {
-    for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut filter = builder.capacity(10_000).hash_bits(64).build().unwrap();
-        let before = filter.slots();
-        let keys = Random::new(7).many(100, KeyHash::from_u64);
+    let builder = CuckooFilter::builder();
+    let mut filter = builder.capacity(10_000).hash_bits(64).build().unwrap();
+    let before = filter.slots();
+    let keys = Random::new(7).many(100, KeyHash::from_u64);
+    for _ in 0..100 {
         for _ in 0..100 {
-            for _ in 0..100 {
-                filter.insert_batch(&keys).unwrap();
-            }
+            filter.insert_batch(&keys).unwrap();
         }
-        assert_eq!(filter.len(), 1_000_000);
-        assert_eq!(filter.slots(), before);
-        assert!(keys.iter().all(|&key| filter.count(key) == 10_000));
     }
+    assert_eq!(filter.len(), 1_000_000);
+    assert_eq!(filter.slots(), before);
+    assert!(keys.iter().all(|&key| filter.count(key) == 10_000));
 }
 
 #[test]
 fn after_inserts_to_refusal_every_earlier_key_is_there() {
-    for (layout, slots) in LAYOUTS {
-        for (capacity, max_evictions) in [(1, 500), (100, 0), (5_000, 20), (200_000, 500)] {
-            let mut filter = CuckooFilter::builder()
-                .capacity(capacity)
-                .hash_bits(36)
-                .layout(layout)
-                .slots_per_bucket(slots)
-                .max_evictions(max_evictions)
-                .when_full(WhenFull::Refuse)
-                .build()
-                .unwrap();
-            let mut random = Random::new(capacity);
-            let mut keys = Vec::new();
-            let full = loop {
-                let key = KeyHash::from_u64(random.next());
-                match filter.insert(key) {
-                    Ok(()) => keys.push(key),
-                    Err(full) => break full,
-                }
-            };
-            assert_eq!(full.reason, FullReason::NoRoom);
-            assert_eq!(full.items, keys.len() as u64);
-            assert!(keys.len() as u64 >= capacity || max_evictions < 500, "{filter:?}");
-            for _ in 0..1000 {
-                let key = KeyHash::from_u64(random.next());
-                if filter.insert(key).is_ok() {
-                    assert!(filter.remove(key));
-                }
-                assert!(filter.insert_unique(keys[0]) == Ok(Insertion::AlreadyPresent));
+    for (capacity, max_evictions) in [(1, 500), (100, 0), (5_000, 20), (200_000, 500)] {
+        let mut filter = CuckooFilter::builder()
+            .capacity(capacity)
+            .hash_bits(36)
+            .max_evictions(max_evictions)
+            .when_full(WhenFull::Refuse)
+            .build()
+            .unwrap();
+        let mut random = Random::new(capacity);
+        let mut keys = Vec::new();
+        let full = loop {
+            let key = KeyHash::from_u64(random.next());
+            match filter.insert(key) {
+                Ok(()) => keys.push(key),
+                Err(full) => break full,
             }
-            assert_eq!(filter.len(), keys.len() as u64);
-            assert!(keys.iter().all(|&key| filter.contains(key)));
-            for key in keys {
+        };
+        assert_eq!(full.reason, FullReason::NoRoom);
+        assert_eq!(full.items, keys.len() as u64);
+        assert!(keys.len() as u64 >= capacity || max_evictions < 500, "{filter:?}");
+        for _ in 0..1000 {
+            let key = KeyHash::from_u64(random.next());
+            if filter.insert(key).is_ok() {
                 assert!(filter.remove(key));
             }
-            assert!(filter.is_empty());
+            assert!(filter.insert_unique(keys[0]) == Ok(Insertion::AlreadyPresent));
         }
+        assert_eq!(filter.len(), keys.len() as u64);
+        assert!(keys.iter().all(|&key| filter.contains(key)));
+        for key in keys {
+            assert!(filter.remove(key));
+        }
+        assert!(filter.is_empty());
     }
 }
 
 #[test]
 fn removing_an_absent_key_is_false_and_changes_nothing() {
-    for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut filter = builder.capacity(2_000).rate(0.05).build().unwrap();
-        let mut random = Random::new(3);
-        filter.insert_batch(&random.many(1_990, KeyHash::from_u64)).unwrap();
-        let before = bytes_of(&filter);
-        let mut refused = 0;
-        for _ in 0..5_000 {
-            let key = KeyHash::from_u64(random.next());
-            if filter.count(key) == 0 {
-                assert!(!filter.remove(key));
-                refused += 1;
-            }
+    let builder = CuckooFilter::builder();
+    let mut filter = builder.capacity(2_000).rate(0.05).build().unwrap();
+    let mut random = Random::new(3);
+    filter.insert_batch(&random.many(1_990, KeyHash::from_u64)).unwrap();
+    let before = bytes_of(&filter);
+    let mut refused = 0;
+    for _ in 0..5_000 {
+        let key = KeyHash::from_u64(random.next());
+        if filter.count(key) == 0 {
+            assert!(!filter.remove(key));
+            refused += 1;
         }
-        assert!(refused > 4_500);
-        assert!(before == bytes_of(&filter));
     }
+    assert!(refused > 4_500);
+    assert!(before == bytes_of(&filter));
 }
 
 #[test]
@@ -192,38 +181,34 @@ fn filters_of_different_resolution_do_not_merge_upwards() {
 
 #[test]
 fn a_capacity_that_is_a_power_of_two_is_reached() {
-    for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut filter =
-            builder.capacity(65_536).rate(0.001).when_full(WhenFull::Refuse).build().unwrap();
-        for key in 0..65_536u32 {
-            filter.insert(key.to_le_bytes()).unwrap();
-        }
-        // Keys that the filter takes for copies of others need no room of their own.
-        let mut more = (65_536..66_536u32).map(|key| filter.insert(key.to_le_bytes()));
-        let full = more.find_map(Result::err).expect("refused within 1,000 more");
-        assert_eq!(full.reason, FullReason::MaxItems);
-        assert!((0..65_536u32).all(|key| filter.contains(key.to_le_bytes())));
+    let builder = CuckooFilter::builder();
+    let mut filter =
+        builder.capacity(65_536).rate(0.001).when_full(WhenFull::Refuse).build().unwrap();
+    for key in 0..65_536u32 {
+        filter.insert(key.to_le_bytes()).unwrap();
     }
+    // Keys that the filter takes for copies of others need no room of their own.
+    let mut more = (65_536..66_536u32).map(|key| filter.insert(key.to_le_bytes()));
+    let full = more.find_map(Result::err).expect("refused within 1,000 more");
+    assert_eq!(full.reason, FullReason::MaxItems);
+    assert!((0..65_536u32).all(|key| filter.contains(key.to_le_bytes())));
 }
 
 #[test]
 fn two_halves_of_a_capacity_merge() {
-    for (layout, slots) in LAYOUTS {
-        for items in [2u64, 100, 10_000, 300_000] {
-            let build = || {
-                let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-                builder.capacity(items).rate(0.01).when_full(WhenFull::Refuse).build().unwrap()
-            };
-            let (mut left, mut right) = (build(), build());
-            let keys = Random::new(items).many(items as usize, KeyHash::from_u64);
-            let (lower, upper) = keys.split_at(keys.len() / 2);
-            left.insert_batch(lower).unwrap();
-            right.insert_batch(upper).unwrap();
-            left.merge(&right).unwrap();
-            assert_eq!(left.len(), items);
-            assert!(keys.iter().all(|&key| left.contains(key)));
-        }
+    for items in [2u64, 100, 10_000, 300_000] {
+        let build = || {
+            let builder = CuckooFilter::builder();
+            builder.capacity(items).rate(0.01).when_full(WhenFull::Refuse).build().unwrap()
+        };
+        let (mut left, mut right) = (build(), build());
+        let keys = Random::new(items).many(items as usize, KeyHash::from_u64);
+        let (lower, upper) = keys.split_at(keys.len() / 2);
+        left.insert_batch(lower).unwrap();
+        right.insert_batch(upper).unwrap();
+        left.merge(&right).unwrap();
+        assert_eq!(left.len(), items);
+        assert!(keys.iter().all(|&key| left.contains(key)));
     }
 }
 
@@ -251,7 +236,7 @@ fn counts_beyond_64_bits_saturate_without_a_panic() {
 #[test]
 fn merging_a_large_count_takes_no_time() {
     let build = || {
-        let builder = CuckooFilter::builder().capacity(1).hash_bits(8).slots_per_bucket(1);
+        let builder = CuckooFilter::builder().capacity(1).hash_bits(8);
         builder.when_full(WhenFull::Refuse).max_evictions(0).build().unwrap()
     };
     let merge_all = move || {
@@ -294,11 +279,6 @@ fn absurd_descriptions_are_errors() {
     for bits in [0, 7, 65, u32::MAX] {
         assert!(matches!(builder().hash_bits(bits).build(), Err(BuildError::HashBits { .. })));
     }
-    for slots in [0, 3, 5, 16, u32::MAX] {
-        let refused = builder().slots_per_bucket(slots).build();
-        assert!(matches!(refused, Err(BuildError::SlotsPerBucket { .. })));
-    }
-    assert!(builder().layout(Layout::Overlapping).slots_per_bucket(4).build().is_err());
     assert!(builder().capacity(10).max_items(9).rate(0.1).build().is_err());
     assert!(builder().rate(0.1).hash_bits(20).build().is_err());
 }
@@ -365,16 +345,14 @@ fn more_slots_than_32_bits_can_number() {
 
 #[test]
 fn a_tiny_capacity_is_enough_for_itself() {
-    for (layout, slots) in LAYOUTS {
-        for capacity in 0..=20 {
-            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            let mut filter = builder.capacity(capacity).rate(0.01).build().unwrap();
-            for key in 0..capacity {
-                filter.insert(key.to_le_bytes()).unwrap();
-            }
-            assert_eq!(filter.insert("more").unwrap_err().reason, FullReason::MaxItems);
-            assert!((0..capacity).all(|key| filter.contains(key.to_le_bytes())));
+    for capacity in 0..=20 {
+        let builder = CuckooFilter::builder();
+        let mut filter = builder.capacity(capacity).rate(0.01).build().unwrap();
+        for key in 0..capacity {
+            filter.insert(key.to_le_bytes()).unwrap();
         }
+        assert_eq!(filter.insert("more").unwrap_err().reason, FullReason::MaxItems);
+        assert!((0..capacity).all(|key| filter.contains(key.to_le_bytes())));
     }
 }
 
@@ -395,18 +373,13 @@ fn converting_to_nonsense_is_an_error() {
     for bits in [0, 7, 65, u32::MAX] {
         assert!(filter.convert(Conversion::HashBits(bits)).is_err(), "{bits}");
     }
-    for slots_per_bucket in [0, 3, 16] {
-        let to = Conversion::Layout { layout: Layout::Buckets, slots_per_bucket };
-        assert!(filter.convert(to).is_err());
-    }
 }
 
 #[test]
 fn fixed_filters_say_that_only_rates_can_be_had() {
     let mut filter = CuckooFilter::with_capacity(1_000, 0.001).unwrap();
     (0..900u32).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
-    let windows = Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 };
-    for to in [Conversion::HashBits(8), Conversion::HashBits(64), windows] {
+    for to in [Conversion::HashBits(8), Conversion::HashBits(64)] {
         let refused = filter.convert(to).unwrap_err();
         let ConvertError::FixedSize { smallest } = refused else { panic!("{refused}") };
         assert!(refused.to_string().contains("rate of 8.8e-4 "), "{refused}");
@@ -430,18 +403,16 @@ fn sorted_hashes_are_held_as_others_are() {
 /// Twice the memory at once, as filters of a power of two of slots take it, would be the usual way.
 #[test]
 fn a_filter_that_grows_takes_no_large_step_in_memory() {
-    for (layout, slots) in LAYOUTS {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut filter = builder.build().unwrap();
-        let mut before = filter.memory_bytes();
-        for number in 0..700_000 {
-            filter.insert(KeyHasher::default().hash(number)).unwrap();
-            let now = filter.memory_bytes();
-            assert!(now <= before + before / 100 + (2 << 20), "{before} to {now}: {filter:?}");
-            before = now;
-        }
-        assert!(before > 3 << 20, "{filter:?}");
+    let builder = CuckooFilter::builder();
+    let mut filter = builder.build().unwrap();
+    let mut before = filter.memory_bytes();
+    for number in 0..700_000 {
+        filter.insert(KeyHasher::default().hash(number)).unwrap();
+        let now = filter.memory_bytes();
+        assert!(now <= before + before / 100 + (2 << 20), "{before} to {now}: {filter:?}");
+        before = now;
     }
+    assert!(before > 3 << 20, "{filter:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, WhenFull};
 
 use coua_dev::instruction_sets;
 use coua_dev::random::nth as hash;
@@ -106,32 +106,26 @@ impl Segment {
 
     /// The value of a slot of the segment at `offset`.
     fn value(&self, file: &File, offset: u64, slot: u64) -> u64 {
-        let (in_bucket, width) = (file.u32(44), self.slot_bits(file));
-        let bits = in_bucket * width;
-        let odd = if bits.is_multiple_of(8) { 0 } else { 8 - (1 << bits.trailing_zeros()) };
-        if file.u32(40) == 1 || bits + odd <= 64 {
+        let width = self.slot_bits();
+        if width <= 16 {
             return file.bits(offset, slot * width, width);
         }
-        let (bucket, slot) = (slot / in_bucket * self.bucket_bits(file), slot % in_bucket);
-        let first = if self.bucket_bits(file).is_multiple_of(8) { 64 } else { 57 };
-        let (low, rest) = (first / in_bucket, width - first / in_bucket);
-        let rests = bucket + in_bucket * low;
+        let (bucket, slot) = (slot / 4 * self.bucket_bits(), slot % 4);
+        let low = if self.bucket_bits().is_multiple_of(8) { 16 } else { 14 };
+        let (rest, rests) = (width - low, bucket + 4 * low);
         file.bits(offset, bucket + slot * low, low)
             | file.bits(offset, rests + slot * rest, rest) << low
     }
 
-    /// From one disjoint bucket to the next, or from one slot of overlapping ones.
-    fn bucket_bits(&self, file: &File) -> u64 {
-        if file.u32(40) == 1 {
-            return self.slot_bits(file);
-        }
-        let bits = file.u32(44) * self.slot_bits(file);
+    /// From one bucket to the next.
+    fn bucket_bits(&self) -> u64 {
+        let bits = 4 * self.slot_bits();
         let padded = bits.next_multiple_of(8);
         if bits > 64 && 34 * (padded - bits) <= bits { padded } else { bits }
     }
 
-    fn slot_bits(&self, file: &File) -> u64 {
-        self.t + self.g + 1 + file.u32(40)
+    fn slot_bits(&self) -> u64 {
+        self.t + self.g + 1
     }
 }
 
@@ -140,6 +134,7 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
     assert_eq!(file.part(0, 8), b"\x89COUA\r\n\x1a");
     assert_eq!((file.number(8, 2), file.number(10, 2), file.u32(12)), (1, 1, 192));
     assert_eq!((file.u32(16), file.u64(184)), (0, checksum(file.part(0, 184))));
+    assert_eq!((file.u32(40), file.u32(44)), (0, 4));
     // No window, and one part.
     assert_eq!((file.u32(60), file.u64(112), file.u64(120), file.u64(128)), (1, 0, 0, 0));
     assert!(file.part(136, 48).iter().chain(file.part(32, 8)).all(|&byte| byte == 0));
@@ -162,8 +157,8 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
         let row = 256 + 32 * number;
         let segment = Segment::of(file, file.u32(row), prefix);
         assert_eq!((file.u64(row + 16), file.u32(row + 12)), (offset, 0));
-        let buckets = file.u64(200) + file.u32(40);
-        let bytes = ((buckets * segment.bucket_bits(file)).div_ceil(8) + 8).next_multiple_of(64);
+        let bits = file.u64(200) * segment.bucket_bits();
+        let bytes = (bits.div_ceil(8) + 8).next_multiple_of(64);
         assert_eq!(file.u64(row + 24), checksum(file.part(offset, bytes)));
         let found = (segment, offset);
         offset += bytes;
@@ -175,28 +170,20 @@ fn checked(file: &File) -> Vec<(Segment, u64)> {
     rows
 }
 
-fn slots(file: &File) -> u64 {
-    let m = file.u64(200);
-    if file.u32(40) == 1 { m + 1 } else { m * file.u32(44) }
-}
-
 /// All items of the file as their cells' representatives, with their numbers of copies.
 fn items(file: &File) -> BTreeMap<u64, u64> {
     let mut items = BTreeMap::new();
     for (number, (segment, offset)) in (0..).zip(checked(file)) {
         let mut used = 0;
-        for slot in 0..slots(file) {
+        for slot in 0..4 * segment.m {
             let value = segment.value(file, offset, slot);
             if value == 0 {
                 continue;
             }
             used += 1;
-            let overlapping = file.u32(40);
-            let bucket =
-                if overlapping == 1 { slot - (value >> 1 & 1) } else { slot / file.u32(44) };
-            let fingerprint = value >> (1 + overlapping);
+            let fingerprint = value >> 1;
             let back = if value & 1 == 1 { segment.m - segment.offset(fingerprint) } else { 0 };
-            let primary = (bucket + back) % segment.m;
+            let primary = (slot / 4 + back) % segment.m;
             *items.entry(segment.representative(primary, fingerprint)).or_default() += 1;
         }
         assert_eq!(file.u32(256 + 32 * number + 4), used);
@@ -222,22 +209,17 @@ fn expected(segments: &[(Segment, u64)], hash: u64) -> u64 {
 
 fn builders() -> Vec<CuckooFilterBuilder> {
     let builder = CuckooFilter::builder;
-    let mut all = vec![
+    vec![
         builder(),
         builder().hash_bits(27),
         builder().hash_bits(44).capacity(300_000),
-        builder().layout(Layout::Overlapping),
-        builder().layout(Layout::Overlapping).hash_bits(33),
+        builder().hash_bits(38),
         builder().capacity(30_000).rate(1e-4).max_items(1_000_000),
-        builder().capacity(150_000).rate(1e-5).layout(Layout::Overlapping),
+        builder().capacity(150_000).rate(1e-5),
+        builder().capacity(150_000).rate(1e-6),
         builder().capacity(150_000).rate(0.3).when_full(WhenFull::Refuse),
         builder().capacity(150_000).rate(1e-12).hasher(KeyHasher::xxh3(7)),
-    ];
-    for slots in [1, 2, 8] {
-        all.push(builder().slots_per_bucket(slots));
-        all.push(builder().slots_per_bucket(slots).capacity(150_000).rate(0.001));
-    }
-    all
+    ]
 }
 
 #[test]

@@ -3,8 +3,6 @@
 #[macro_use]
 mod keys;
 
-mod layouts;
-
 mod api;
 mod batch;
 mod classic;

@@ -3,21 +3,16 @@
 use std::collections::HashMap;
 
 use coua::shards::{DividedFilter, Division};
-use coua::{
-    CuckooFilter, CuckooFilterBuilder, KeyHash, Layout, Load, SharedCuckooFilter, WhenFull,
-};
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Load, SharedCuckooFilter, WhenFull};
 
 use coua_dev::random::{Random, nth};
 
 /// Filters in which copies take slots or are counted, and which remember so much that no key is taken for another.
 fn builders() -> impl Iterator<Item = CuckooFilterBuilder> {
-    let growing = [(Layout::Buckets, 4), (Layout::Buckets, 1), (Layout::Overlapping, 2)];
-    let growing = growing
-        .map(|(layout, slots)| CuckooFilter::builder().layout(layout).slots_per_bucket(slots));
     // Slots of fewer bits than those whose copies are counted, and of more.
     let planned = [38, 46, 64].map(|bits| CuckooFilter::builder().hash_bits(bits).capacity(60_000));
     let few_steps = CuckooFilter::builder().max_evictions(2);
-    growing.into_iter().chain(planned).chain([few_steps])
+    [CuckooFilter::builder()].into_iter().chain(planned).chain([few_steps])
 }
 
 /// Keys of which the first are hot: a tenth of all that are drawn are among the first ten.
@@ -80,9 +75,9 @@ impl Copies {
 /// A split may leave slots so narrow that copies take them: from the key that causes it on, also in a batch.
 #[test]
 fn copies_take_the_narrow_slots_that_a_split_leaves() {
-    for (seed, bits) in (0..).zip([44, 45, 46, 45, 46, 45]) {
+    for (seed, bits) in (0..).zip([42, 43, 44, 43, 44, 43]) {
         let random = &mut Random::new(seed);
-        let builder = CuckooFilter::builder().layout(Layout::Overlapping).slots_per_bucket(2);
+        let builder = CuckooFilter::builder();
         let builder = builder.hash_bits(bits).capacity(30_000).max_evictions(seed as u32 / 3);
         let (mut batched, mut single) =
             (builder.clone().build().unwrap(), builder.build().unwrap());

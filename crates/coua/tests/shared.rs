@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use coua::{
-    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Layout, Load,
+    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Load,
     SharedCuckooFilter, WhenFull,
 };
 
-use crate::layouts::LAYOUTS;
 use coua_dev::random::{Random, nth};
 
 /// The n-th of a row of distinct uniform hashes.
@@ -31,16 +30,16 @@ fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     bytes
 }
 
-/// Fixed, growing, exceeding, windows, wide and narrow slots, with and without a limit.
+/// Fixed, growing, exceeding, wide and narrow slots, with and without a limit.
 fn builders(items: u64) -> Vec<CuckooFilterBuilder> {
     let builder = CuckooFilter::builder;
     vec![
         builder(),
         builder().hash_bits(36),
-        builder().layout(Layout::Overlapping).hash_bits(40),
+        builder().hash_bits(40),
         builder().capacity(items).rate(0.01),
         builder().capacity(items).rate(0.01).when_full(WhenFull::Refuse),
-        builder().capacity(items).rate(1e-6).slots_per_bucket(8),
+        builder().capacity(items).rate(1e-6),
         builder().capacity(items / 10).rate(1e-4).max_items(items),
         builder().capacity(items / 10).rate(0.001).when_full(WhenFull::ExceedRate),
     ]
@@ -156,7 +155,7 @@ fn a_stable_key_is_never_missed_while_others_move_it() {
     let builder = CuckooFilter::builder;
     for (builder, last) in [
         (builder().capacity(full).rate(0.001).when_full(WhenFull::Refuse), full),
-        (builder().capacity(full).rate(0.01).layout(Layout::Overlapping), full),
+        (builder().capacity(full).rate(0.01), full),
         (builder().hash_bits(40), 2 * full),
     ] {
         let seen = builder.build_shared().unwrap();

@@ -1,11 +1,10 @@
 //! Filters as values: equality, iteration, what is seen inside, and what the constructors say.
 
 use coua::{
-    BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Layout, MergeError,
-    SharedCuckooFilter, WhenFull,
+    BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, MergeError, SharedCuckooFilter,
+    WhenFull,
 };
 
-use crate::layouts::LAYOUTS;
 use coua_dev::random::Random;
 
 fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
@@ -14,11 +13,11 @@ fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
     bytes
 }
 
-/// Of every layout, with copies in slots and in the overflow table.
+/// With narrow and wide slots, and with copies in slots and in the overflow table.
 fn filters() -> impl Iterator<Item = (CuckooFilter, Vec<KeyHash>)> {
-    LAYOUTS.iter().map(|&(layout, slots)| {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let mut filter = builder.hash_bits(40).capacity(20_000).build().expect("valid");
+    [40, 60].into_iter().map(|bits| {
+        let mut filter =
+            CuckooFilter::builder().hash_bits(bits).capacity(20_000).build().expect("valid");
         let mut keys = Random::new(3).many(30_000, KeyHash::from_u64);
         keys.extend([keys[0]; 25]);
         filter.insert_batch(&keys).expect("it grows");
@@ -95,8 +94,8 @@ fn a_union_is_the_set_of_both() {
 
 #[test]
 fn an_intersection_is_the_set_of_what_both_have() {
-    let filters = |layout, rate: Option<f64>| {
-        let mut builder = CuckooFilter::builder().capacity(5_000).layout(layout);
+    let filters = |rate: Option<f64>| {
+        let mut builder = CuckooFilter::builder().capacity(5_000);
         builder = rate.map_or(builder.clone(), |rate| builder.rate(rate));
         [0..3_000_u64, 2_000..5_000].map(|keys| {
             let mut filter = builder.clone().build().unwrap();
@@ -104,17 +103,15 @@ fn an_intersection_is_the_set_of_what_both_have() {
             filter
         })
     };
-    for layout in [Layout::Buckets, Layout::Overlapping] {
-        for rate in [None, Some(1e-7)] {
-            let [mut left, right] = filters(layout, rate);
-            // More copies than there are slots for.
-            left.insert_batch(&[5_u64, 2_500].repeat(100)).unwrap();
-            let mut both = left.clone();
-            both.intersect(&right).unwrap();
-            assert_eq!((both.len(), left.len(), right.len()), (1_100, 3_200, 3_000));
-            assert!((0..5_000).all(|key| both.contains(key) == (2_000..3_000).contains(&key)));
-            assert_eq!((both.count(5_u64), both.count(2_500_u64)), (0, 101));
-        }
+    for rate in [None, Some(1e-7)] {
+        let [mut left, right] = filters(rate);
+        // More copies than there are slots for.
+        left.insert_batch(&[5_u64, 2_500].repeat(100)).unwrap();
+        let mut both = left.clone();
+        both.intersect(&right).unwrap();
+        assert_eq!((both.len(), left.len(), right.len()), (1_100, 3_200, 3_000));
+        assert!((0..5_000).all(|key| both.contains(key) == (2_000..3_000).contains(&key)));
+        assert_eq!((both.count(5_u64), both.count(2_500_u64)), (0, 101));
     }
     let [mut left, mut coarse] =
         [64, 40].map(|bits| CuckooFilter::builder().hash_bits(bits).build().unwrap());
@@ -142,7 +139,7 @@ fn a_filter_for_a_capacity_grows_only_where_it_is_crowded() {
     let builder = CuckooFilter::builder().capacity(items).rate(0.001);
     let mut filter = CuckooFilter::with_capacity(items, 0.001).unwrap();
     assert!(filter == builder.clone().build().unwrap());
-    assert_eq!((filter.when_full(), filter.layout()), (WhenFull::Grow, Layout::Buckets));
+    assert_eq!(filter.when_full(), WhenFull::Grow);
     let (segments, memory) = (filter.segments(), filter.memory_bytes());
     filter.insert_batch(&Random::new(1).many(items as usize, KeyHash::from_u64)).unwrap();
     assert_eq!(filter.insert(KeyHash::from_u64(9)).unwrap_err().reason, FullReason::MaxItems);

@@ -291,7 +291,7 @@ impl InsertBatch<'_> {
         let (mut chain, run) = group.chains[place];
         let segments = self.filter.as_segments();
         let candidate = if group.are_moves_found {
-            segments.tested_move(levels, &group.moves, place, &chain)
+            group.moves.next(place, chain.victim())
         } else {
             segments.next_move(levels, &chain)
         };

@@ -14,7 +14,7 @@ use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{Levels, Place, with_levels};
-use crate::segments::{Prefetcher, Preview, Wanted, has};
+use crate::segments::{Prefetcher, Preview, Wanted, bit};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
@@ -196,14 +196,14 @@ impl InsertBatch<'_> {
             if let Some(due) = due {
                 self.filter.as_segments().prefetch_key(levels, due, number);
             }
-            if has(held, number) {
+            if bit(held, number) {
                 if is_counted {
                     self.count_repeat(&keys.place(number), first + number);
                 }
                 continue;
             }
             let segment = keys.segment(number);
-            let is_done = if self.deferred.is_blocked(segment) || has(preview.full, number) {
+            let is_done = if self.deferred.is_blocked(segment) || bit(preview.full, number) {
                 self.defer(first + number, segment)
             } else if self.filter.insert_previewed(levels, keys, number, preview) {
                 self.note(first + number, Insertion::Inserted);

@@ -2,7 +2,7 @@
 
 use super::{CuckooFilter, WhenFull};
 use crate::hash::KeyHasher;
-use crate::kernel::{Layout, Resolution};
+use crate::kernel::Resolution;
 use crate::sizing;
 use crate::summary::summary;
 
@@ -48,16 +48,6 @@ impl CuckooFilter {
         self.segments.slot_bits()
     }
 
-    /// Slots of a bucket.
-    pub fn slots_per_bucket(&self) -> u32 {
-        self.segments.geometry().slots_per_bucket
-    }
-
-    /// Disjoint buckets or overlapping buckets.
-    pub fn layout(&self) -> Layout {
-        self.segments.geometry().layout
-    }
-
     /// The hash that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
@@ -99,5 +89,5 @@ impl CuckooFilter {
 }
 
 summary!(CuckooFilter:
-    len, capacity, load_factor, false_positive_rate, hash_bits, slot_bits, slots_per_bucket, layout, segments, memory_bytes
+    len, capacity, load_factor, false_positive_rate, hash_bits, slot_bits, segments, memory_bytes
 );

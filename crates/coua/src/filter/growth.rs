@@ -14,7 +14,7 @@
 
 use super::policy::{MAX_DEPTH, WhenFull, deepest};
 use crate::kernel::{Geometry, Resolution};
-use crate::sizing::{GROWING_SEGMENT_SLOTS, loads};
+use crate::sizing::{GROWING_LOAD, GROWING_SEGMENT_SLOTS, SPLIT_LOAD};
 
 /// A segment with less than 1 / `LEAST_USE` of its slots in use does not split, nor does such a filter double: keys
 /// chosen to collide fill two buckets, not a segment, and must not cause growth.
@@ -59,11 +59,11 @@ pub(super) struct Thresholds {
 
 impl Thresholds {
     pub(super) fn of(geometry: &Geometry) -> Self {
-        let (slots, loads) = (geometry.segment_slots(), loads(geometry));
+        let slots = geometry.segment_slots();
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let planned = slots as f64 * loads.growing;
+        let planned = slots as f64 * GROWING_LOAD;
         Self {
-            split_at: number((slots as f64 * loads.split) as u64),
+            split_at: number((slots as f64 * SPLIT_LOAD) as u64),
             least_used: number(slots / LEAST_USE),
             most_by_chance: number((planned + MOST_DEVIATION * planned.sqrt()) as u64),
             most_overflowed: number(FEW_OVERFLOWED + slots / SLOTS_PER_OVERFLOWED),
@@ -222,7 +222,6 @@ pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Layout;
 
     const SLOTS: u32 = 1 << 14;
 
@@ -247,8 +246,7 @@ mod tests {
 
     fn check(cases: &[(&str, Fill, Surroundings, Decision)]) {
         let buckets = u64::from(SLOTS) / 4;
-        let thresholds =
-            Thresholds::of(&Geometry { buckets, ..Geometry::of_buckets(Layout::Buckets, 4) });
+        let thresholds = Thresholds::of(&Geometry { buckets, ..Geometry::ONE_BUCKET });
         for (what, fill, around, expected) in cases {
             let decided = decide(&thresholds, fill, || *around);
             assert_eq!(decided, *expected, "{what}");
@@ -318,7 +316,7 @@ mod tests {
         let geometry = |bits| Geometry {
             buckets: 4096,
             resolution: Resolution::Prefix { bits },
-            ..Geometry::of_buckets(Layout::Buckets, 4)
+            ..Geometry::ONE_BUCKET
         };
         let inserts =
             |bits, segments, stored| inserts_before_rebuilding(&geometry(bits), segments, stored);

@@ -45,7 +45,7 @@ impl CuckooFilter {
             Some((level, Encoding::Narrow, _)) => {
                 self.insert_in(&Known::<false>(*level), hash, if_present)
             }
-            Some((_, _, Some(quads))) => quads.run(InsertOne { filter: self, hash, if_present }),
+            Some((_, _, Some(avx2))) => avx2.run(InsertOne { filter: self, hash, if_present }),
             _ => self.insert_in_words(hash, if_present),
         }
     }
@@ -198,6 +198,6 @@ impl Kernel for InsertOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> Result<Insertion, Full> {
-        self.filter.insert_in(&self.filter.segments.in_quads(), self.hash, self.if_present)
+        self.filter.insert_in(&self.filter.segments.known_avx2(), self.hash, self.if_present)
     }
 }

@@ -26,7 +26,7 @@ impl CuckooFilter {
     fn contains_hash(&self, hash: KeyHash) -> bool {
         match self.segments.single().filter(|_| !self.overflow.has_overflowed()) {
             Some((level, Encoding::Narrow, _)) => self.contains_in(&Known::<false>(*level), hash),
-            Some((_, _, Some(quads))) => quads.run(LookUpOne { segments: &self.segments, hash }),
+            Some((_, _, Some(avx2))) => avx2.run(LookUpOne { segments: &self.segments, hash }),
             _ => self.contains_in_words(hash),
         }
     }
@@ -97,7 +97,7 @@ impl Kernel for LookUpOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        let levels = &self.segments.in_quads();
+        let levels = &self.segments.known_avx2();
         let place = self.segments.locate_by(levels, self.hash);
         self.segments.holds(levels, &place) == Some(true)
     }

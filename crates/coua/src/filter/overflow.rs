@@ -8,7 +8,7 @@ use super::CuckooFilter;
 use super::copies::CopyTable;
 use crate::error::{OutOfMemory, with_room};
 use crate::hash::KeyHash;
-use crate::kernel::{LevelGeometry, Place};
+use crate::kernel::{LevelGeometry, Place, SLOTS};
 use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
 
 /// From this width on, a second slot for a key costs more than counting its copies.
@@ -257,7 +257,7 @@ impl CuckooFilter {
     /// hardly more memory than a slot.
     #[inline(always)]
     pub(crate) fn slots_for_copies(level: &LevelGeometry) -> u32 {
-        if level.codec.slot_bits >= WIDE_SLOT_BITS { 1 } else { level.codec.slots }
+        if level.codec.slot_bits >= WIDE_SLOT_BITS { 1 } else { SLOTS }
     }
 
     /// The number of keys of a segment with copies that found no slot, up to `most`. If copies take one slot, being

@@ -29,7 +29,7 @@ impl CuckooFilter {
     fn remove_one(&mut self, hash: KeyHash) -> bool {
         match self.segments.single() {
             Some((level, Encoding::Narrow, _)) => self.remove_in(&Known::<false>(*level), hash),
-            Some((_, _, Some(quads))) => quads.run(RemoveOne { filter: self, hash }),
+            Some((_, _, Some(avx2))) => avx2.run(RemoveOne { filter: self, hash }),
             _ => self.remove_in_words(hash),
         }
     }
@@ -118,6 +118,6 @@ impl Kernel for RemoveOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        self.filter.remove_in(&self.filter.segments.in_quads(), self.hash)
+        self.filter.remove_in(&self.filter.segments.known_avx2(), self.hash)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::filter::{OverflowEntry, WhenFull};
 use crate::hash::{KeyHash, KeyHasher};
-use crate::kernel::{ALTERNATE, Layout, Resolution};
+use crate::kernel::{ALTERNATE, CHOICE_BITS, Resolution};
 use crate::snapshot::{Header, LoadError, PartFront};
 use crate::table::Table;
 
@@ -24,10 +24,6 @@ pub struct TableView {
 pub struct Parameters {
     /// How keys are hashed; `None` if that needs a secret key.
     pub hasher: Option<KeyHasher>,
-    /// Disjoint or overlapping buckets.
-    pub layout: Layout,
-    /// Slots of a bucket.
-    pub slots_per_bucket: u32,
     /// Buckets of a segment.
     pub buckets: u64,
     /// Slots of a segment.
@@ -136,14 +132,12 @@ impl TableView {
         });
         let segments = part.segments.iter().map(|row| {
             let codec = &part.level_of(row).codec;
-            // The choice bit, and in overlapping buckets the position.
-            let tag_bits = 1 + u32::from(codec.overlap());
             SegmentInfo {
                 prefix: row.prefix,
                 depth: row.depth,
                 occupied: row.occupied,
                 slot_bits: codec.slot_bits,
-                fingerprint_bits: codec.slot_bits - tag_bits,
+                fingerprint_bits: codec.slot_bits - CHOICE_BITS,
                 bytes: row.offset..row.offset + row.bytes,
             }
         });
@@ -167,8 +161,6 @@ impl TableView {
         let geometry = &row.geometry;
         Parameters {
             hasher: self.hasher(None).ok(),
-            layout: geometry.layout,
-            slots_per_bucket: geometry.slots_per_bucket,
             buckets: geometry.buckets,
             segment_slots: geometry.segment_slots(),
             hash_bits: geometry.cells().log2(),
@@ -206,13 +198,13 @@ impl TableView {
         let segment = self.part.segments.partition_point(|row| row.prefix <= hash.to_u64()) - 1;
         let row = &self.part.segments[segment];
         let level = self.part.level_of(row);
-        let probe = level.locate(hash, segment as u32);
+        let place = level.locate(hash, segment as u32);
         Place {
             segment,
-            primary: probe.primary,
-            alternate: probe.alternate,
-            fingerprint: level.fingerprint(probe.value),
-            representative: level.representative(row.prefix, probe.primary, probe.value),
+            primary: place.primary,
+            alternate: place.alternate,
+            fingerprint: place.value >> CHOICE_BITS,
+            representative: level.representative(row.prefix, place.primary, place.value),
         }
     }
 
@@ -234,12 +226,12 @@ impl TableView {
         let mut table = self.read(input, segment)?;
         let read = table.segment_mut(0);
         let level = self.part.level_of(row);
-        let items = (0..).zip(level.items(&read, 0..level.slots()));
+        let items = (0..).zip(level.items(&read, 0..level.buckets));
         let items = items.filter(|&(_, (_, value))| value != 0);
         let slots = items.map(|(number, (bucket, value))| Slot {
             number,
             bucket,
-            fingerprint: level.fingerprint(value),
+            fingerprint: value >> CHOICE_BITS,
             choice: if value & ALTERNATE == 0 { Choice::Primary } else { Choice::Alternate },
             other_bucket: level.on_words().other_bucket(bucket, value),
             representative: level.representative(row.prefix, bucket, value),

@@ -3,7 +3,7 @@
 //! Pure arithmetic. A [`LevelGeometry`] is what the operations work with; a [`Geometry`] makes one for
 //! each depth.
 
-use super::codec::{LOW_BITS, Layout, SlotCodec};
+use super::codec::{LOW_BITS, SLOTS, SlotCodec};
 use super::level::LevelGeometry;
 
 /// Buckets of a segment stay below this, so that the alternate bucket takes two short multiplications.
@@ -12,8 +12,6 @@ pub(crate) const MAX_BUCKETS: u64 = 1 << 32;
 /// The properties that a filter keeps until it is rebuilt. Plain numbers; also the snapshot's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
-    pub(crate) layout: Layout,
-    pub(crate) slots_per_bucket: u32,
     /// Buckets of every segment.
     pub(crate) buckets: u64,
     /// Prefix length of the segments that were not split.
@@ -34,11 +32,13 @@ pub(crate) enum Resolution {
 }
 
 impl Geometry {
-    /// One such bucket. It remembers whole hashes.
-    pub(crate) fn of_buckets(layout: Layout, slots_per_bucket: u32) -> Self {
-        let resolution = Resolution::Prefix { bits: 64 };
-        Self { layout, slots_per_bucket, buckets: 1, base_depth: 0, low_bits: LOW_BITS, resolution }
-    }
+    /// One bucket that remembers whole hashes.
+    pub(crate) const ONE_BUCKET: Self = Self {
+        buckets: 1,
+        base_depth: 0,
+        low_bits: LOW_BITS,
+        resolution: Resolution::Prefix { bits: 64 },
+    };
 
     /// The number of hashes that a filter distinguishes; the false-positive rate with n items is n / cells.
     pub(crate) fn cells(&self) -> f64 {
@@ -53,10 +53,7 @@ impl Geometry {
 
     /// Slots of one segment.
     pub(crate) fn segment_slots(&self) -> u64 {
-        match self.layout {
-            Layout::Buckets => self.buckets * u64::from(self.slots_per_bucket),
-            Layout::Overlapping => self.buckets + 1,
-        }
+        self.buckets * u64::from(SLOTS)
     }
 
     /// Slots of all segments, before any splits.
@@ -92,9 +89,9 @@ impl Geometry {
             Resolution::Prefix { bits } => bits,
             Resolution::Cells { .. } => 64,
         };
-        let Self { layout, slots_per_bucket, buckets, low_bits, .. } = *self;
+        let Self { buckets, low_bits, .. } = *self;
         let top_bits = self.top_bits(depth)?;
-        let codec = SlotCodec::new(layout, slots_per_bucket, top_bits + low_bits)?;
+        let codec = SlotCodec::new(top_bits + low_bits)?;
         let low_range = (1 << low_bits) - 1;
         Some(LevelGeometry {
             buckets,
@@ -142,10 +139,10 @@ impl Geometry {
 mod tests {
     use super::*;
     use crate::KeyHash;
-    use crate::kernel::ALTERNATE;
+    use crate::kernel::{ALTERNATE, CHOICE_BITS};
     use crate::smoke::few_in_miri;
 
-    /// Odd, even, prime, one, and the largest: 2^32 buckets of 8 are 2^35 slots.
+    /// Odd, even, prime, one, and the largest: 2^32 buckets are 2^34 slots.
     const BUCKETS: [u64; 9] = [1, 2, 3, 7, 100, 4097, 65_535, (1 << 31) + 11, MAX_BUCKETS - 1];
 
     /// Geometries of all kinds, with their levels.
@@ -153,23 +150,15 @@ mod tests {
         let mut all = Vec::new();
         for buckets in BUCKETS {
             for base_depth in [0, 1, 5, 20] {
-                for (layout, slots_per_bucket) in [(Layout::Buckets, 8), (Layout::Overlapping, 2)] {
-                    let geometry = |low_bits, resolution| Geometry {
-                        layout,
-                        slots_per_bucket,
-                        buckets,
-                        base_depth,
-                        low_bits,
-                        resolution,
-                    };
-                    for bits in [20, 30, 40, 50, 63, 64] {
-                        all.push(geometry(LOW_BITS, Resolution::Prefix { bits }));
-                    }
-                    for top_bits in [0, 1, 9, 30] {
-                        all.push(geometry(LOW_BITS, Resolution::Cells { top_bits }));
-                    }
-                    all.push(geometry(3, Resolution::Cells { top_bits: 0 }));
+                let geometry =
+                    |low_bits, resolution| Geometry { buckets, base_depth, low_bits, resolution };
+                for bits in [20, 30, 40, 50, 63, 64] {
+                    all.push(geometry(LOW_BITS, Resolution::Prefix { bits }));
                 }
+                for top_bits in [0, 1, 9, 30] {
+                    all.push(geometry(LOW_BITS, Resolution::Cells { top_bits }));
+                }
+                all.push(geometry(3, Resolution::Cells { top_bits: 0 }));
             }
         }
         let fits = |geometry: &Geometry| match geometry.resolution {
@@ -206,7 +195,7 @@ mod tests {
                 for hash in hashes() {
                     let (primary, alternate, value) = place(level, hash);
                     assert!(primary < level.buckets && alternate < level.buckets);
-                    assert!(value >> level.codec.tag_bits != 0 && value & ALTERNATE == 0);
+                    assert!(value >> CHOICE_BITS != 0 && value & ALTERNATE == 0);
                     let words = level.on_words();
                     assert_eq!(words.other_bucket(primary, value), alternate);
                     assert_eq!(words.other_bucket(alternate, value | ALTERNATE), primary);

@@ -18,7 +18,7 @@
 //! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the alternate bucket. It is compared
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
-use super::codec::{Encoding, SlotCodec};
+use super::codec::{CHOICE_BITS, Encoding, SLOTS, SlotCodec};
 
 /// Choice bit of a slot value: 0 in the primary bucket, 1 in the alternate bucket.
 pub(crate) const ALTERNATE: u64 = 1;
@@ -65,7 +65,7 @@ pub(crate) struct LevelGeometry {
 impl LevelGeometry {
     /// The bits of a slot value that are never all 0 in a slot in use.
     pub(crate) fn low_part(&self) -> u64 {
-        self.low_range << self.codec.tag_bits
+        self.low_range << CHOICE_BITS
     }
 
     /// The same, with an encoding that the compiler knows: a loop compiled for it has no branches on it.
@@ -77,23 +77,13 @@ impl LevelGeometry {
     /// Spreads a fingerprint over the upper half of a word (2^64 divided by the golden ratio).
     pub(crate) const OFFSET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The fingerprint in a slot value.
-    pub(crate) fn fingerprint(&self, value: u64) -> u64 {
-        value >> self.codec.tag_bits
-    }
-
     /// Slots of a segment.
     pub(crate) fn slots(&self) -> u64 {
-        if self.codec.overlap() {
-            self.buckets + 1
-        } else {
-            self.buckets * u64::from(self.codec.slots)
-        }
+        self.buckets * u64::from(SLOTS)
     }
 
     /// Bytes of a segment, with the tail that lets every load read eight bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let buckets = self.buckets + u64::from(self.codec.overlap());
-        ((buckets * self.codec.bucket_bits).div_ceil(8) + 8).next_multiple_of(64)
+        ((self.buckets * self.codec.bucket_bits).div_ceil(8) + 8).next_multiple_of(64)
     }
 }

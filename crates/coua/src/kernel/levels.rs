@@ -5,7 +5,7 @@
 
 use super::codec::Encoding;
 use super::level::LevelGeometry;
-use crate::simd::Quads;
+use crate::simd::Avx2Bucket;
 
 /// The known properties of the levels of all segments that a loop touches.
 pub(crate) trait Levels: Copy {
@@ -14,7 +14,7 @@ pub(crate) trait Levels: Copy {
 
     /// The comparison of single keys with whole buckets, if known.
     #[inline(always)]
-    fn quads(self) -> Option<&'static Quads> {
+    fn avx2(self) -> Option<&'static Avx2Bucket> {
         None
     }
 }
@@ -41,16 +41,16 @@ impl<const WIDE: bool> Levels for &Known<WIDE> {
 }
 
 /// The segment that is touched has this level, and what compares single keys with its buckets.
-pub(crate) struct InQuads(pub(crate) LevelGeometry, pub(crate) &'static Quads);
+pub(crate) struct KnownAvx2(pub(crate) LevelGeometry, pub(crate) &'static Avx2Bucket);
 
-impl Levels for &InQuads {
+impl Levels for &KnownAvx2 {
     #[inline(always)]
     fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        LevelGeometry { codec: self.0.codec.with_quads(), ..self.0 }
+        LevelGeometry { codec: self.0.codec.with_avx2(), ..self.0 }
     }
 
     #[inline(always)]
-    fn quads(self) -> Option<&'static Quads> {
+    fn avx2(self) -> Option<&'static Avx2Bucket> {
         Some(self.1)
     }
 }
@@ -64,11 +64,11 @@ macro_rules! with_levels {
                 let $levels = &$crate::kernel::Known::<false>(level);
                 $work
             }
-            Some(level) if level.codec.encoding == $crate::kernel::Encoding::Wide => {
+            Some(level) => {
                 let $levels = &$crate::kernel::Known::<true>(level);
                 $work
             }
-            _ => {
+            None => {
                 let $levels = $crate::kernel::AnyLevel;
                 $work
             }

@@ -15,11 +15,12 @@ mod place;
 mod split;
 mod vectors;
 
-pub use codec::Layout;
-pub(crate) use codec::{Encoding, LOW_BITS, MIN_FINGERPRINT_BITS, SlotCodec, max_fingerprint_bits};
+pub(crate) use codec::{
+    CHOICE_BITS, Encoding, LOW_BITS, MAX_FINGERPRINT_BITS, MIN_FINGERPRINT_BITS, SLOTS, SlotCodec,
+};
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub(crate) use level::{ALTERNATE, LevelGeometry, Place};
-pub(crate) use levels::{AnyLevel, InQuads, Known, Levels, with_levels};
+pub(crate) use levels::{AnyLevel, Known, KnownAvx2, Levels, with_levels};
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use split::{MovedItem, MovedItems, PADDING, Parent};

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::codec::SlotCodec;
+use super::codec::{SLOTS, SlotCodec};
 use super::level::ALTERNATE;
 use super::vectors::LevelVectors;
 use crate::simd::{Isa, Words};
@@ -10,8 +10,8 @@ use crate::table::{Segment, SegmentMut};
 
 /// Eviction chains that step together.
 pub(crate) const GROUP: usize = 8;
-/// The most candidate moves of a bucket, which has at most 8 slots.
-const MOST_MOVES: usize = 8;
+/// Candidate moves of a full bucket: each item can go to its other bucket.
+const MOVES: usize = SLOTS as usize;
 
 /// An item of a full bucket, and where it can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(crate) struct GroupMoves {
     pub(crate) segment: [u64; GROUP],
     /// The full buckets.
     pub(crate) from: [u64; GROUP],
-    pub(crate) bucket: [[u64; GROUP]; MOST_MOVES],
-    pub(crate) value: [[u64; GROUP]; MOST_MOVES],
+    pub(crate) bucket: [[u64; GROUP]; MOVES],
+    pub(crate) value: [[u64; GROUP]; MOVES],
     /// The first move of each chain to a free slot, if it has one.
     pub(crate) first: [u64; GROUP],
     /// A bit for each chain that has one.
@@ -42,17 +42,14 @@ pub(crate) struct GroupMoves {
 impl GroupMoves {
     /// The next move of one chain of the group, which evicts the item at `victim` if none can move.
     #[inline(always)]
-    pub(crate) fn next(&self, codec: &SlotCodec, number: usize, victim: u32) -> CandidateMove {
+    pub(crate) fn next(&self, number: usize, victim: u32) -> CandidateMove {
         let has_free_slot = self.free >> number & 1 == 1;
-        let per_item = codec.candidate_moves() / codec.slots as usize;
-        // The last of a victim's moves is the one to its other bucket.
-        let evicting = (victim as usize + 1) * per_item - 1;
-        let number_of_move =
-            select_unpredictable(has_free_slot, self.first[number] as usize, evicting) % MOST_MOVES;
+        let first = self.first[number] as usize;
+        let position = select_unpredictable(has_free_slot, first, victim as usize) % MOVES;
         CandidateMove {
-            position: (number_of_move / per_item) as u32,
-            bucket: self.bucket[number_of_move][number],
-            value: self.value[number_of_move][number],
+            position: position as u32,
+            bucket: self.bucket[position][number],
+            value: self.value[position][number],
             has_free_slot,
         }
     }
@@ -60,7 +57,7 @@ impl GroupMoves {
     /// Prefetches all buckets that one chain's items could move to.
     #[inline(always)]
     pub(crate) fn prefetch(&self, codec: &SlotCodec, segment: &Segment, number: usize) {
-        for buckets in &self.bucket[..codec.candidate_moves()] {
+        for buckets in &self.bucket {
             codec.prefetch(segment, buckets[number]);
         }
     }
@@ -75,17 +72,12 @@ impl LevelVectors<Words> {
         let (mut free, mut evicting) = ((0, 0, 0), (victim, 0, 0));
         let mut has_free_slot = false;
         // Which item can move is unpredictable: all are looked at, the first one last.
-        for position in (0..self.codec().slots).rev() {
-            let (own, value) = self.item_at(segment, number, &full, position);
-            let moved = (position, self.other_bucket(own, value), value ^ ALTERNATE);
+        for position in (0..SLOTS).rev() {
+            let value = self.stored_at(segment, &full, position);
+            let moved = (position, self.other_bucket(number, value), value ^ ALTERNATE);
             let is_free = self.has_free_slot(segment, moved.1);
             free = select_unpredictable(is_free, moved, free);
             has_free_slot |= is_free;
-            if self.codec().overlap() {
-                let is_free = self.has_free_slot(segment, own);
-                free = select_unpredictable(is_free, (position, own, value), free);
-                has_free_slot |= is_free;
-            }
             evicting = select_unpredictable(position == victim, moved, evicting);
         }
         let (position, bucket, value) = select_unpredictable(has_free_slot, free, evicting);
@@ -94,16 +86,16 @@ impl LevelVectors<Words> {
 
     #[inline(always)]
     fn has_free_slot(&self, segment: &Segment, bucket: u64) -> bool {
-        self.free_slots(segment, &self.bucket(segment, bucket)).number() != 0
+        self.free_slots(&self.bucket(segment, bucket)).number() != 0
     }
 
     /// Prefetches all buckets that the items of a full bucket could move to.
     #[inline(always)]
     pub(crate) fn prefetch_moves(&self, segment: &Segment, number: u64) {
         let full = self.bucket(segment, number);
-        for position in 0..self.codec().slots {
-            let (own, value) = self.item_at(segment, number, &full, position);
-            self.codec().prefetch(segment, self.other_bucket(own, value));
+        for position in 0..SLOTS {
+            let value = self.stored_at(segment, &full, position);
+            self.codec().prefetch(segment, self.other_bucket(number, value));
         }
     }
 
@@ -118,11 +110,10 @@ impl LevelVectors<Words> {
     ) {
         let source: &Segment = segment;
         let target = self.bucket(source, candidate.bucket);
-        let free = self.free_slots(source, &target);
+        let free = self.free_slots(&target);
         if free.number() != 0 {
-            let position = self.first_position(free);
-            let arriving = self.at_position(Words.splat(candidate.value), position);
-            let change = self.change(source, &target, position, arriving);
+            let (position, arriving) = (self.first_position(free), Words.splat(candidate.value));
+            let change = self.change(&target, position, arriving);
             self.write(segment, &change);
             self.exchange(segment, from, value, candidate);
             segment.count_filled();
@@ -142,8 +133,7 @@ impl LevelVectors<Words> {
         let (bucket, position) =
             (self.bucket(source, from), Words.splat(candidate.position.into()));
         let stored = self.stored(source, &bucket, position);
-        let arriving = self.at_position(Words.splat(value), position);
-        let change = self.change(source, &bucket, position, stored ^ arriving);
+        let change = self.change(&bucket, position, stored ^ Words.splat(value));
         self.write(segment, &change);
     }
 }

@@ -2,21 +2,20 @@
 
 use std::ops::Range;
 
-use super::codec::Encoding;
-use super::level::LevelGeometry;
-use super::level::{ALTERNATE, Place};
+use super::codec::{Encoding, SLOTS};
+use super::level::{ALTERNATE, LevelGeometry, Place};
 use super::vectors::{Buckets, LevelVectors, LookupResult, SlotChange};
-use crate::simd::{Isa, Quads, Vector, Word, Words};
+use crate::simd::{Avx2Bucket, Isa, Vector, Word, Words};
 use crate::table::{Segment, SegmentMut};
 
-/// Whether it is the alternate bucket.
+/// Whether a bucket is the alternate one.
 type Mask = <Word as Vector>::Mask;
 
 /// Both buckets of a key, read at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     level: LevelVectors<Words>,
-    quads: Option<&'static Quads>,
+    avx2: Option<&'static Avx2Bucket>,
     primary: Buckets<Word>,
     alternate: Buckets<Word>,
     place: Place,
@@ -26,27 +25,27 @@ impl Pair {
     #[inline(always)]
     pub(crate) fn read(
         level: &LevelGeometry,
-        quads: Option<&'static Quads>,
+        avx2: Option<&'static Avx2Bucket>,
         segment: &Segment,
         place: &Place,
     ) -> Self {
         let level = level.on_words();
-        let bucket = |number| match quads {
-            Some(quads) => quads.bucket(segment, number),
+        let bucket = |number| match avx2 {
+            Some(avx2) => avx2.bucket(segment, number),
             None => level.bucket(segment, number),
         };
         let (primary, alternate) = (bucket(place.primary), bucket(place.alternate));
-        Self { level, quads, primary, alternate, place: *place }
+        Self { level, avx2, primary, alternate, place: *place }
     }
 
     #[inline(always)]
     fn lookup(&self, segment: &Segment) -> LookupResult<Word> {
         let Self { level, primary, alternate, place, .. } = self;
         let value = Words.splat(place.value);
-        let Some(quads) = self.quads else {
+        let Some(avx2) = self.avx2 else {
             return level.lookup(segment, primary, alternate, value);
         };
-        let [here, there] = quads.slots_with(quads.read(segment, place), place.value);
+        let [here, there] = avx2.matches(avx2.read(segment, place), place.value);
         let in_alternate = here == 0;
         let marks = level.marks(Words.splat(u64::from(if in_alternate { there } else { here })));
         LookupResult { found: u8::from(here | there != 0), doubtful: 0, in_alternate, marks }
@@ -61,7 +60,7 @@ impl Pair {
         (bucket, Words.splat(self.place.value | choice))
     }
 
-    /// Whether a slot holds the key; `None` where [`count`](Self::count) must tell.
+    /// Whether a slot holds the key; `None` if undecided: then use [`count`](Self::count).
     #[inline(always)]
     pub(crate) fn contains(&self, segment: &Segment) -> Option<bool> {
         if self.level.codec().encoding == Encoding::Narrow {
@@ -88,8 +87,7 @@ impl Pair {
     /// Puts the item into a free slot of the emptier bucket; false if both buckets are full.
     #[inline(always)]
     pub(crate) fn insert(&self, segment: &mut SegmentMut<'_>) -> bool {
-        let source: &Segment = segment;
-        let (in_alternate, free_slots) = self.level.emptier(source, &self.primary, &self.alternate);
+        let (in_alternate, free_slots) = self.level.emptier(&self.primary, &self.alternate);
         if free_slots.number() == 0 {
             return false;
         }
@@ -98,7 +96,7 @@ impl Pair {
         true
     }
 
-    /// Takes one copy out of its slot; `None` where [`remove_slow`](Self::remove_slow) must look.
+    /// Takes one copy out of its slot; `None` if undecided: then use [`remove_slow`](Self::remove_slow).
     #[inline(always)]
     pub(crate) fn remove(&self, segment: &mut SegmentMut<'_>) -> Option<bool> {
         let LookupResult { found, doubtful, in_alternate, marks } = self.lookup(segment);
@@ -136,14 +134,12 @@ impl Pair {
     #[inline(always)]
     fn toggle(&self, segment: &mut SegmentMut<'_>, in_alternate: Mask, position: Word) {
         let (bucket, value) = self.bucket(in_alternate);
-        let stored = self.level.at_position(value, position);
-        let source: &Segment = segment;
-        let change = self.level.change(source, &bucket, position, stored);
+        let change = self.level.change(&bucket, position, value);
         self.level.write(segment, &change);
     }
 }
 
-impl Quads {
+impl Avx2Bucket {
     /// The bytes of both buckets of a key.
     #[inline(always)]
     fn read<'a>(&self, segment: &'a Segment, place: &Place) -> [&'a [u8]; 2] {
@@ -160,26 +156,25 @@ impl Quads {
         Buckets { at: Words.splat(at), shift: Words.splat(0), word: Words.splat(word) }
     }
 
-    /// Whether a slot of its two buckets holds a key.
+    /// Whether a slot of a key's two buckets holds the key.
     #[inline(always)]
-    pub(crate) fn contain(&self, segment: &Segment, place: &Place) -> bool {
-        self.has(self.read(segment, place), place.value)
+    pub(crate) fn contains(&self, segment: &Segment, place: &Place) -> bool {
+        self.any_match(self.read(segment, place), place.value)
     }
 }
 
 impl LevelGeometry {
-    /// The bucket and the value of each of these slots; the value of a free slot is 0. Disjoint buckets are visited
-    /// whole.
+    /// The bucket and the value of each slot of these buckets; the value of a free slot is 0.
     #[inline(always)]
     pub(crate) fn items(
         &self,
         segment: &Segment,
-        slots: Range<u64>,
+        buckets: Range<u64>,
     ) -> impl Iterator<Item = (u64, u64)> {
         let level = self.on_words();
-        self.codec.runs(slots).flat_map(move |(number, positions)| {
+        buckets.flat_map(move |number| {
             let bucket = level.bucket(segment, number);
-            positions.map(move |position| level.item_at(segment, number, &bucket, position))
+            (0..SLOTS).map(move |position| (number, level.stored_at(segment, &bucket, position)))
         })
     }
 }
@@ -202,23 +197,7 @@ impl LevelVectors<Words> {
         self.stored(segment, bucket, Words.splat(position.into())).number()
     }
 
-    /// The bucket and the value of the item at a position of a bucket.
-    #[inline(always)]
-    pub(crate) fn item_at(
-        &self,
-        segment: &Segment,
-        number: u64,
-        bucket: &Buckets<Word>,
-        position: u32,
-    ) -> (u64, u64) {
-        let position = Words.splat(position.into());
-        let stored = self.stored(segment, bucket, position);
-        let items = self.items_at(Words.splat(number), position, stored);
-        (items.own.number(), items.value.number())
-    }
-
-    /// Whether the values of a disjoint bucket, of which these slots are free, could be those of items: none that is not
-    /// free has a low part of 0, which lies in the lane.
+    /// Whether every used slot of a bucket has a non-zero low part, and every free slot an empty tail, as with real items.
     #[inline(always)]
     pub(crate) fn is_sound(
         &self,
@@ -226,22 +205,22 @@ impl LevelVectors<Words> {
         bucket: &Buckets<Word>,
         free_slots: Word,
     ) -> bool {
-        let has_no_rest = self.codec().encoding != Encoding::Wide
-            || (0..self.codec().slots).all(|position| {
+        let has_no_tail = self.codec().encoding == Encoding::Narrow
+            || (0..SLOTS).all(|position| {
                 let lanes = free_slots.number() >> (position * self.codec().lane_bits);
                 let is_free = lanes >> (self.codec().lane_bits - 1) & 1 == 1;
                 !is_free || self.stored_at(segment, bucket, position) == 0
             });
-        has_no_rest && self.lanes_without(bucket, self.low_part()).number() == free_slots.number()
+        has_no_tail && self.lanes_without(bucket, self.low_part()).number() == free_slots.number()
     }
 
     /// Writes the change of a slot.
     #[inline(always)]
     pub(crate) fn write(&self, segment: &mut SegmentMut<'_>, change: &SlotChange<Word>) {
         if self.codec().encoding == Encoding::Wide {
-            let rest_at = change.rest_at.number();
-            let rest = segment.word_at(rest_at) ^ change.rest.number();
-            segment.set_word_at(rest_at, rest);
+            let tail_at = change.tail_at.number();
+            let tail = segment.word_at(tail_at) ^ change.tail.number();
+            segment.set_word_at(tail_at, tail);
         }
         segment.set_word_at(change.at.number(), change.word.number());
     }
@@ -262,8 +241,8 @@ mod tests {
             state >> 20
         };
         let mut widths = 0;
-        for (_, codec) in all_codecs() {
-            let Some(quads) = codec.quads else { continue };
+        for codec in all_codecs() {
+            let Some(avx2) = codec.avx2 else { continue };
             let level = level_with(codec);
             let value = random() & ((1 << codec.slot_bits) - 1) & !ALTERNATE;
             let values: Vec<u64> = (0..level.slots())
@@ -280,13 +259,13 @@ mod tests {
             {
                 let place = Place { segment: 0, primary, alternate, value };
                 let expected = [holding(primary, value), holding(alternate, value | ALTERNATE)];
-                let buckets = quads.read(table.segment(0), &place);
-                assert_eq!(quads.slots_with(buckets, value), expected, "{codec:?}");
-                assert_eq!(quads.contain(table.segment(0), &place), expected != [0; 2]);
+                let buckets = avx2.read(table.segment(0), &place);
+                assert_eq!(avx2.matches(buckets, value), expected, "{codec:?}");
+                assert_eq!(avx2.contains(table.segment(0), &place), expected != [0; 2]);
             }
             widths += 1;
         }
-        if Quads::of(43).is_some() {
+        if Avx2Bucket::of(43).is_some() {
             assert!(widths > 30, "{widths}");
         } else {
             println!("skipped: whole buckets are not compared");

@@ -3,8 +3,9 @@
 #[cfg(test)]
 use std::hint::select_unpredictable;
 
+use super::codec::CHOICE_BITS;
 use super::level::{ALTERNATE, LevelGeometry, Place};
-use super::vectors::{Items, LevelVectors};
+use super::vectors::LevelVectors;
 use crate::hash::KeyHash;
 use crate::simd::{Isa, Words};
 
@@ -32,7 +33,7 @@ impl LevelGeometry {
         let fingerprint = cell + top + 1;
         let [at, mixed] = [primary, fingerprint].map(|number| Words.splat(number));
         let alternate = self.on_words().alternate_of(at, mixed).number();
-        Place { segment, primary, alternate, value: fingerprint * self.codec.tag_factor }
+        Place { segment, primary, alternate, value: fingerprint << CHOICE_BITS }
     }
 
     /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
@@ -52,7 +53,7 @@ impl LevelGeometry {
     #[cfg(test)]
     pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
         let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
-        let fingerprint = Words.splat(value >> self.codec.tag_bits);
+        let fingerprint = Words.splat(value >> CHOICE_BITS);
         let in_child = Words.splat(primary - first);
         first + self.on_words().alternate_of(in_child, fingerprint).number()
     }
@@ -65,7 +66,7 @@ impl LevelGeometry {
         } else {
             self.on_words().other_bucket(bucket, value)
         };
-        let fingerprint = value >> self.codec.tag_bits;
+        let fingerprint = value >> CHOICE_BITS;
         let range = u128::from(self.low_range);
         let top = fingerprint >> self.low_bits;
         let low = (fingerprint & self.low_range).saturating_sub(1);
@@ -82,7 +83,6 @@ impl LevelVectors<Words> {
     /// The other bucket of an item that has this value in `bucket`.
     #[inline(always)]
     pub(crate) fn other_bucket(&self, bucket: u64, value: u64) -> u64 {
-        let items = Items { own: Words.splat(bucket), value: Words.splat(value) };
-        self.alternates(&items).number()
+        self.alternates(Words.splat(bucket), Words.splat(value)).number()
     }
 }

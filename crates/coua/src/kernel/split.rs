@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use super::level::ALTERNATE;
-use super::level::LevelGeometry;
-use super::vectors::{Items, LevelVectors, Source};
+use super::codec::SLOTS;
+use super::level::{ALTERNATE, LevelGeometry};
+use super::vectors::{LevelVectors, Source};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::table::Segment;
 
-/// Slots that are divided at a time: whole buckets, whatever their size.
+/// Slots that are divided at a time: whole buckets.
 pub(crate) const CHUNK: usize = 256;
 /// Vectors write all their lanes, beyond the last item too.
 pub(crate) const PADDING: usize = MOST_LANES;
@@ -57,25 +57,21 @@ pub(crate) struct Parent<'a> {
 }
 
 impl Parent<'_> {
-    /// One of these bits is set in the value of every item that moves.
-    pub(super) fn moved_bits(&self) -> u64 {
-        if self.level.codec.overlap() { u64::MAX } else { ALTERNATE }
-    }
-
     /// The slots, some at a time.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let slots = self.level.slots();
         (0..slots).step_by(CHUNK).map(move |first| first..slots.min(first + CHUNK as u64))
     }
 
-    /// Finds the places of the items in these slots that move, in the order of the slots.
+    /// Finds the children's places of the items in these slots that lie in their alternate bucket, in the order of the
+    /// slots.
     pub(crate) fn divide(&self, slots: Range<u64>, moved: &mut MovedItems) {
         with_vectors(Divide { parent: self, slots, moved });
     }
 
     /// Moves the items that are in their primary bucket to their primary buckets in the children, side by side.
     /// `values`, with space for a vector after the last slot, gets what the slots store, and `items` the number
-    /// of items of each bucket. For disjoint buckets.
+    /// of items of each bucket.
     pub(crate) fn keep(&self, values: &mut [u64], items: &mut [u8]) {
         with_vectors(Keep { parent: self, values, items });
     }
@@ -107,20 +103,19 @@ impl<'a, I: Isa> SegmentSlots<'a, I> {
         Self { level: LevelVectors::new(isa, level), segment }
     }
 
-    /// The values of the slots from `first` on; 0 for a free slot, and at `end` or after.
+    /// The buckets and the values of the slots starting at `first`; the value of a free slot is 0, and so is that of a slot
+    /// at `end` or after.
     #[inline(always)]
-    fn items(&self, first: u64, end: u64) -> Items<I::Vector> {
+    fn items(&self, first: u64, end: u64) -> (I::Vector, I::Vector) {
         let Self { level, segment } = self;
         let splat = |value| level.splat(value);
         let source = OneSegment(level.isa, segment);
         let wanted = splat(first) + level.isa.collect(|lane| lane as u64);
         let slot = wanted.min(splat(end - 1));
-        let slots = if level.codec().overlap() { 1 } else { level.codec().slots };
-        let (number, position) = (slot >> slots.ilog2(), slot & splat(u64::from(slots) - 1));
+        let (number, position) = (slot >> SLOTS.ilog2(), slot & splat(u64::from(SLOTS) - 1));
         let bucket = level.read(source, level.first_bits(number));
         let stored = level.stored(source, &bucket, position);
-        let stored = I::Vector::select(wanted.is_below(splat(end)), stored, splat(0));
-        level.items_at(number, position, stored)
+        (number, I::Vector::select(wanted.is_below(splat(end)), stored, splat(0)))
     }
 }
 
@@ -146,12 +141,11 @@ impl Parent<'_> {
     #[inline(always)]
     fn find_moved<I: Isa>(&self, isa: I, slots: Range<u64>, moved: &mut MovedItems) {
         let read = SegmentSlots::new(isa, &self.level, self.segment);
-        let moved_bits = isa.splat(self.moved_bits());
         moved.count = 0;
         for first in slots.clone().step_by(I::LANES) {
-            let Items { own, value } = read.items(first, slots.end);
-            let leaves = isa.splat(0).is_below(value & moved_bits);
-            own.compress(leaves).store(&mut moved.primary[moved.count..]);
+            let (bucket, value) = read.items(first, slots.end);
+            let leaves = isa.splat(0).is_below(value & isa.splat(ALTERNATE));
+            bucket.compress(leaves).store(&mut moved.primary[moved.count..]);
             value.compress(leaves).store(&mut moved.value[moved.count..]);
             moved.count += I::Vector::bits(leaves).count_ones() as usize;
         }
@@ -164,20 +158,17 @@ impl Parent<'_> {
         let child = LevelVectors::new(isa, &self.child);
         let first_bit = self.level.codec.slot_bits - 1;
         let (buckets, zero) = (isa.splat(self.level.buckets), isa.splat(0));
-        let rest = isa.splat(((1 << first_bit) - 1) & !ALTERNATE);
+        let kept_bits = isa.splat(((1 << first_bit) - 1) & !ALTERNATE);
         for first in (0..moved.count).step_by(I::LANES) {
-            let own = isa.load(&moved.primary[first..]);
+            let bucket = isa.load(&moved.primary[first..]);
             let value = isa.load(&moved.value[first..]);
-            let other = level.alternates(&Items { own, value });
-            let in_primary = (value & isa.splat(ALTERNATE)).is_zero();
-            let primary = I::Vector::select(in_primary, own, other);
-            let primary = (primary << 1) | (value >> first_bit);
+            let primary = (level.alternates(bucket, value) << 1) | (value >> first_bit);
             let first_bucket = I::Vector::select(primary.is_below(buckets), zero, buckets);
-            let items = Items { own: primary - first_bucket, value: value & rest };
-            let alternate = child.alternates(&items) + first_bucket;
+            let value = value & kept_bits;
+            let alternate = child.alternates(primary - first_bucket, value) + first_bucket;
             primary.store(&mut moved.primary[first..]);
             alternate.store(&mut moved.alternate[first..]);
-            items.value.store(&mut moved.value[first..]);
+            value.store(&mut moved.value[first..]);
         }
     }
 }
@@ -196,23 +187,23 @@ impl Kernel for Keep<'_> {
     fn run<I: Isa>(self, isa: I) {
         let Self { parent: Parent { level, segment, .. }, values, items } = self;
         let read = SegmentSlots::new(isa, level, segment);
-        let (slots, first_bit) = (level.codec.slots as usize, level.codec.slot_bits - 1);
+        let (slots, first_bit) = (SLOTS as usize, level.codec.slot_bits - 1);
         let (zero, none) = (isa.splat(0), isa.splat(u64::MAX));
-        let rest = isa.splat((1 << first_bit) - 1);
+        let kept_bits = isa.splat((1 << first_bit) - 1);
         let lanes = isa.collect(|lane| lane as u64);
         for first in (0..items.len() / 2 * slots).step_by(I::LANES) {
-            let Items { own, value } = read.items(first as u64, level.slots());
+            let (bucket, value) = read.items(first as u64, level.slots());
             let stays = (value & isa.splat(ALTERNATE)).is_zero();
-            let child = I::Vector::select(stays, (own << 1) | (value >> first_bit), none);
+            let child = I::Vector::select(stays, (bucket << 1) | (value >> first_bit), none);
             let child = I::Vector::select(value.is_zero(), none, child);
             let [begin, end] = [first / slots, (first + I::LANES).div_ceil(slots)].map(|it| 2 * it);
             let end = end.min(items.len());
-            // A vector with the items of one bucket is written over what the next buckets will have.
+            // A store writes a whole vector: lanes beyond a bucket's items are overwritten by the next buckets.
             for (number, items) in (begin..).zip(&mut items[begin..end]) {
                 let stays = child.equals(isa.splat(number as u64));
                 let count = I::Vector::bits(stays).count_ones();
                 let is_kept = lanes.is_below(isa.splat(count.into()));
-                let kept = I::Vector::select(is_kept, (value & rest).compress(stays), zero);
+                let kept = I::Vector::select(is_kept, (value & kept_bits).compress(stays), zero);
                 kept.store(&mut values[number * slots + usize::from(*items)..]);
                 *items += count as u8;
             }
@@ -223,20 +214,17 @@ impl Kernel for Keep<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CuckooFilter;
     use crate::smoke::few_in_miri;
-    use crate::{CuckooFilter, Layout};
 
-    /// Filters that have grown, or in Miri that may, in every encoding.
+    /// Filters that have grown, or in Miri that may, narrow and wide.
     fn grown() -> Vec<CuckooFilter> {
-        let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        let layouts = layouts.into_iter().chain([(Layout::Overlapping, 2)]);
         let rates = [0.3, 0.01, 1e-4, 1e-9, 1e-12];
         let (capacity, items) = if cfg!(miri) { (100, 100u64) } else { (0, 50_000) };
-        few_in_miri(layouts.flat_map(|layout| rates.map(|rate| (layout, rate))), 13)
-            .map(|((layout, slots), rate)| {
+        few_in_miri(rates.into_iter(), 3)
+            .map(|rate| {
                 let builder = CuckooFilter::builder().max_items(200_000).rate(rate);
-                let builder = builder.capacity(capacity);
-                let mut filter = builder.layout(layout).slots_per_bucket(slots).build().unwrap();
+                let mut filter = builder.capacity(capacity).build().unwrap();
                 for number in 0..items {
                     filter.insert(number).unwrap();
                 }
@@ -257,8 +245,11 @@ mod tests {
                     let mut moved = MovedItems::none();
                     parent.divide(chunk.clone(), &mut moved);
                     let mut items = moved.iter();
-                    let leaves = |&(_, value): &(u64, u64)| value & parent.moved_bits() != 0;
-                    for (bucket, value) in parent.level.items(parent.segment, chunk).filter(leaves)
+                    let leaves = |&(_, value): &(u64, u64)| value & ALTERNATE != 0;
+                    let slots = u64::from(SLOTS);
+                    let buckets = chunk.start / slots..chunk.end / slots;
+                    for (bucket, value) in
+                        parent.level.items(parent.segment, buckets).filter(leaves)
                     {
                         let (primary, halved) = parent.level.in_children(bucket, value);
                         let alternate = parent.child.alternate_in_children(primary, halved);

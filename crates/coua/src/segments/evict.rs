@@ -1,7 +1,7 @@
 //! Eviction: items move to their alternate buckets until one finds a free slot.
 //!
 //! An eviction chain is a small state machine, so that a batch can keep many of them active and none waits
-//! for memory. Each step looks at a full bucket and at the other buckets of all its items. If one of these
+//! for memory. Each step reads a full bucket and the other buckets of all its items. If one of these
 //! has a free slot, that item moves there, and the chain's item takes its place. If not, the chain's item
 //! evicts a victim, which then looks for a slot in its other bucket. A chain has its segment to itself while
 //! it is active, because its item is in no bucket. Victims are chosen by the item's value and the step
@@ -11,7 +11,7 @@
 //! another one than at first: the caller decides where that goes.
 
 use super::Segments;
-use crate::kernel::{CandidateMove, LevelGeometry, Levels, Place, with_levels};
+use crate::kernel::{CandidateMove, LevelGeometry, Levels, Place, SLOTS, with_levels};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// An item on its way to `bucket`.
@@ -30,13 +30,12 @@ impl EvictionChain {
         Self { segment: place.segment, steps: 0, bucket: place.primary, value: place.value }
     }
 
-    /// The position of the item that is evicted where none can move, in a bucket of `slots` slots: a mix of the chain's
-    /// item and of how often this was tried.
+    /// The position of the item to evict if no item can move: a mix of the chain's item and its number of steps.
     #[inline(always)]
-    pub(crate) fn victim(&self, slots: u32) -> u32 {
+    pub(crate) fn victim(&self) -> u32 {
         let step = u64::from(self.steps) + 1;
         let mixed = (self.value + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
-        mixed as u32 & (slots - 1)
+        mixed as u32 & (SLOTS - 1)
     }
 }
 
@@ -62,8 +61,8 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn next_move(&self, levels: impl Levels, chain: &EvictionChain) -> CandidateMove {
         let level = self.level_in(levels, chain.segment);
-        let victim = chain.victim(level.codec.slots);
-        level.on_words().next_move(self.table.segment(chain.segment), chain.bucket, victim)
+        let segment = self.table.segment(chain.segment);
+        level.on_words().next_move(segment, chain.bucket, chain.victim())
     }
 
     /// Moves one item, unless the chain has taken `most` steps.

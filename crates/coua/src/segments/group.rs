@@ -3,7 +3,7 @@
 use super::uniform::{self, KeyGroup, Lookups, Preview, WIDTH, Wanted};
 use super::{EvictionChain, Segments};
 use crate::hash::KeyHash;
-use crate::kernel::{CandidateMove, GroupMoves, Levels, Place};
+use crate::kernel::{GroupMoves, Levels, Place};
 
 impl Segments {
     /// Looks up many keys, with one answer each. Returns false, without answers, if vectors are not possible.
@@ -12,7 +12,9 @@ impl Segments {
         lookups: &Lookups<'_, F>,
         present: &mut [bool],
     ) -> bool {
-        self.uniform_table().is_some_and(|table| uniform::contains(table, lookups, present))
+        let Some(table) = self.uniform_table() else { return false };
+        uniform::contains(table, lookups, present);
+        true
     }
 
     /// Locates a group of keys; false if that cannot be done in vectors.
@@ -42,8 +44,8 @@ impl Segments {
         keys.prefetch(&self.level_in(levels, keys.segment(number)).codec, number);
     }
 
-    /// Looks at the buckets of a group of `count` keys before the first of them is served; forgets what was previewed if
-    /// that does not pay, as in groups that are not full.
+    /// Previews the buckets of a group of `count` keys before its first key is processed; clears the preview if that does
+    /// not pay, as in groups that are not full.
     #[inline(always)]
     pub(crate) fn preview(
         &self,
@@ -67,25 +69,12 @@ impl Segments {
         self.uniform_table().is_some_and(|table| uniform::find_moves(table, moves))
     }
 
-    /// Finds out which of the moves that were found lead to free slots.
+    /// Finds out which of the found moves lead to free slots.
     #[inline(always)]
     pub(crate) fn test_moves(&self, moves: &mut GroupMoves) {
         if let Some(table) = self.uniform_table() {
             uniform::test_moves(table, moves);
         }
-    }
-
-    /// The next move of a chain, one of a group whose moves were tested.
-    #[inline(always)]
-    pub(crate) fn tested_move(
-        &self,
-        levels: impl Levels,
-        moves: &GroupMoves,
-        number: usize,
-        chain: &EvictionChain,
-    ) -> CandidateMove {
-        let level = self.level_in(levels, chain.segment);
-        moves.next(&level.codec, number, chain.victim(level.codec.slots))
     }
 
     /// Prefetches all buckets that the items of a chain's bucket could move to; `moves` are those that were found.

@@ -14,26 +14,26 @@ mod uniform;
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, Encoding, Geometry, InQuads, LevelGeometry, Levels, Pair, Place, Resolution,
+    AnyLevel, Encoding, Geometry, KnownAvx2, LevelGeometry, Levels, Pair, Place, Resolution,
 };
-use crate::simd::Quads;
+use crate::simd::Avx2Bucket;
 use crate::table::{Directory, Segment, Table};
 
 pub(crate) use evict::{EvictionChain, Step};
 pub(crate) use prefetch::Prefetcher;
 pub(crate) use split::Split;
 use uniform::UniformTable;
-pub(crate) use uniform::{KeyGroup, Lookups, Preview, Wanted, has};
+pub(crate) use uniform::{KeyGroup, Lookups, Preview, Wanted, bit};
 
 /// The result of placing a key that may be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     Placed,
-    /// A slot holds the key: nothing has changed.
+    /// A slot holds the key. Nothing was changed.
     Held,
     /// Both its buckets are full.
     Blocked,
-    /// It must be looked for more closely: nothing has changed.
+    /// The fast path cannot tell. Nothing was changed.
     Unclear,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Segments {
     table: Table,
 }
 
-/// Making them.
+/// Constructors.
 impl Segments {
     /// Empty segments of this geometry.
     pub(crate) fn empty(geometry: Geometry) -> Result<Self, OutOfMemory> {
@@ -152,15 +152,15 @@ impl Segments {
 
     /// The level of all segments, while they have the same, and how single keys are compared there.
     #[inline(always)]
-    pub(crate) fn single(&self) -> Option<(&LevelGeometry, Encoding, Option<&'static Quads>)> {
-        self.uniform.as_ref().map(|level| (level, level.codec.encoding, level.codec.quads))
+    pub(crate) fn single(&self) -> Option<(&LevelGeometry, Encoding, Option<&'static Avx2Bucket>)> {
+        self.uniform.as_ref().map(|level| (level, level.codec.encoding, level.codec.avx2))
     }
 
     /// That level, where single keys are compared with whole buckets.
     #[inline(always)]
-    pub(crate) fn in_quads(&self) -> InQuads {
+    pub(crate) fn known_avx2(&self) -> KnownAvx2 {
         let level = *self.uniform.as_ref().expect("a uniform table");
-        InQuads(level, level.codec.quads.expect("buckets of that kind"))
+        KnownAvx2(level, level.codec.avx2.expect("buckets of that kind"))
     }
 
     /// The table, while all its segments have the same level.
@@ -203,19 +203,19 @@ impl Segments {
     /// The representatives of all items in a segment's slots, in the order of the slots.
     pub(crate) fn representatives(&self, index: u32) -> impl Iterator<Item = KeyHash> + '_ {
         let (segment, level) = (self.table.segment(index), self.level_of(index));
-        let items = level.items(segment, 0..level.slots()).filter(|&(_, value)| value != 0);
+        let items = level.items(segment, 0..level.buckets).filter(|&(_, value)| value != 0);
         items.map(|(bucket, value)| level.representative(segment.prefix(), bucket, value))
     }
 }
 
 /// A key in the slots of its two buckets.
 impl Segments {
-    /// Whether a slot holds the key; `None` where [`copies`](Self::copies) must tell.
+    /// Whether a slot holds the key; `None` if undecided: then use [`copies`](Self::copies).
     #[inline(always)]
     pub(crate) fn holds(&self, levels: impl Levels, place: &Place) -> Option<bool> {
         let segment = self.table.segment(place.segment);
-        match levels.quads() {
-            Some(quads) => Some(quads.contain(segment, place)),
+        match levels.avx2() {
+            Some(avx2) => Some(avx2.contains(segment, place)),
             None => self.pair(levels, place).contains(segment),
         }
     }
@@ -224,7 +224,7 @@ impl Segments {
     #[inline(always)]
     fn pair(&self, levels: impl Levels, place: &Place) -> Pair {
         let level = self.level_in(levels, place.segment);
-        Pair::read(&level, levels.quads(), self.table.segment(place.segment), place)
+        Pair::read(&level, levels.avx2(), self.table.segment(place.segment), place)
     }
 
     /// How many slots hold the key.
@@ -261,7 +261,7 @@ impl Segments {
         self.pair(levels, place).insert(&mut self.table.segment_mut(place.segment))
     }
 
-    /// Takes a copy of the key out of its slot; `None` where [`take_slow`](Self::take_slow) must look.
+    /// Takes a copy of the key out of its slot; `None` if undecided: then use [`take_slow`](Self::take_slow).
     #[inline(always)]
     pub(crate) fn take(&mut self, levels: impl Levels, place: &Place) -> Option<bool> {
         self.pair(levels, place).remove(&mut self.table.segment_mut(place.segment))
@@ -283,7 +283,7 @@ impl Segments {
         number: usize,
         preview: &Preview,
     ) -> bool {
-        if !has(preview.placeable, number) {
+        if !bit(preview.placeable, number) {
             return false;
         }
         let index = keys.segment(number);
@@ -314,7 +314,7 @@ impl Segments {
             return None;
         }
         // Removals bring no key back.
-        if has(preview.absent, number) {
+        if bit(preview.absent, number) {
             return Some(false);
         }
         if !preview.is_removable(number, segment) {
@@ -326,7 +326,7 @@ impl Segments {
     }
 }
 
-/// What they are.
+/// Numbers, sizes and single segments.
 impl Segments {
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -336,23 +336,23 @@ impl Segments {
         self.table.len()
     }
 
-    /// One of them, by its number.
+    /// The segment with this number.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> &Segment {
         self.table.segment(index)
     }
 
-    /// All of them, in the order in which they were made.
+    /// All segments, in the order of their creation.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Segment> {
         self.table.iter()
     }
 
-    /// Their numbers, in the order of their hashes.
+    /// The numbers of the segments, in the order of their hashes.
     pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = u32> + '_ {
         self.directory.in_hash_order()
     }
 
-    /// How many of them hold hashes that begin with the first `bits` bits of `prefix`. O(directory / 2^`bits`).
+    /// The number of segments with hashes that begin with the first `bits` bits of `prefix`. O(directory / 2^`bits`).
     pub(crate) fn count_under(&self, prefix: u64, bits: u32) -> usize {
         self.directory.segments_under(prefix, bits)
     }
@@ -416,7 +416,7 @@ impl Segments {
 
 /// Records about a segment's items outside of its slots.
 impl Segments {
-    /// An eviction failed there.
+    /// Notes that an eviction in the segment failed.
     pub(crate) fn mark_overfull(&mut self, index: u32) {
         self.table.segment_mut(index).mark_overfull();
     }
@@ -426,7 +426,7 @@ impl Segments {
         self.table.segment_mut(index).add_overflow(overflowed);
     }
 
-    /// So many copies without a slot are gone.
+    /// Subtracts `overflowed` copies without a slot.
     pub(crate) fn take_overflow(&mut self, index: u32, overflowed: u64) {
         self.table.segment_mut(index).take_overflow(overflowed);
     }

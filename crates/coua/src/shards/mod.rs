@@ -114,11 +114,10 @@ impl ShardPlan {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::Layout;
 
     /// 2^`depth` segments of 16 slots.
     pub(crate) fn many_small_segments(depth: u32) -> Geometry {
-        Geometry { buckets: 4, base_depth: depth, ..Geometry::of_buckets(Layout::Buckets, 4) }
+        Geometry { buckets: 4, base_depth: depth, ..Geometry::ONE_BUCKET }
     }
 
     pub(crate) fn empty(geometry: Geometry) -> CuckooFilter {

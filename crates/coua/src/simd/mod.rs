@@ -44,16 +44,16 @@ macro_rules! instruction {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
+mod avx2_bucket;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 mod instructions;
-mod quads;
 mod word;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
+pub(crate) use avx2_bucket::Avx2Bucket;
 pub(crate) use instructions::{with_bit_instructions, with_vectors};
-pub(crate) use quads::Quads;
 pub(crate) use word::{Word, Words};
 
 /// Most numbers of a vector.

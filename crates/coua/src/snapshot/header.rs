@@ -6,8 +6,7 @@
 use crate::builder::CuckooFilterBuilder;
 use crate::filter::{CuckooFilter, MAX_DEPTH, Policy, WhenFull, deepest};
 use crate::hash::{HashAlgorithm, KeyHasher};
-use crate::kernel::{Geometry, LOW_BITS, Layout, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution};
-use crate::sizing::check_slots;
+use crate::kernel::{Geometry, LOW_BITS, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, SLOTS};
 use crate::snapshot::error::{LoadError, Part, VERSION};
 use crate::snapshot::fields::{
     MAGIC, Reader, checksum_of, expect, intact, number_of, put_u32, put_u64, wrong,
@@ -35,7 +34,8 @@ const SIPHASH13: u32 = 2;
 /// The hash of this text identifies a hasher's key.
 const KEY_CHECK_TEXT: &[u8] = b"coua key check";
 
-const LAYOUTS: [(u32, Layout); 2] = [(0, Layout::Buckets), (1, Layout::Overlapping)];
+/// The number of disjoint buckets, the only layout.
+const DISJOINT: u32 = 0;
 const WHEN_FULL: [(u32, WhenFull); 3] =
     [(0, WhenFull::Grow), (1, WhenFull::Refuse), (2, WhenFull::ExceedRate)];
 
@@ -84,8 +84,6 @@ pub struct StoredWindow {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) hash: StoredHash,
-    layout: Layout,
-    slots_per_bucket: u32,
     /// 0: [`Resolution::Prefix`], 1: [`Resolution::Cells`].
     resolution: u32,
     pub(crate) policy: Policy,
@@ -119,11 +117,9 @@ impl Header {
         rows: &[PartRow],
         data: u64,
     ) -> Self {
-        let Geometry { layout, slots_per_bucket, resolution, .. } = rows[0].geometry;
+        let resolution = rows[0].geometry.resolution;
         let header = Self {
             hash: StoredHash::of(first.hasher()),
-            layout,
-            slots_per_bucket,
             resolution: u32::from(matches!(resolution, Resolution::Cells { .. })),
             policy: *first.policy(),
             window,
@@ -160,7 +156,7 @@ impl Header {
         out.extend([VERSION, KIND_CUCKOO].map(u16::to_le_bytes).concat());
         put_u32(&mut out, &[HEADER_BYTES as u32, 0, algorithm]);
         put_u64(&mut out, &[seed, 0]);
-        put_u32(&mut out, &[number_of(self.layout, &LAYOUTS), self.slots_per_bucket]);
+        put_u32(&mut out, &[DISJOINT, SLOTS]);
         put_u32(&mut out, &[self.resolution, number_of(policy.when_full, &WHEN_FULL)]);
         put_u32(&mut out, &[policy.max_evictions, self.parts]);
         put_u64(&mut out, &[policy.max_items, self.segments, self.overflow_entries]);
@@ -191,7 +187,10 @@ impl Header {
             return Err(LoadError::Features { found });
         }
         let hash = fields.hash()?;
-        let (layout, slots_per_bucket) = (fields.one_of("layout", &LAYOUTS)?, fields.u32());
+        let (layout, slots_per_bucket) = (fields.u32(), fields.u32());
+        if (layout, slots_per_bucket) != (DISJOINT, SLOTS) {
+            return Err(LoadError::Layout { layout, slots_per_bucket });
+        }
         let resolution = fields.one_of("resolution", &[(0, 0), (1, 1)])?;
         let when_full = fields.one_of("when full", &WHEN_FULL)?;
         let (max_evictions, parts) = (fields.u32(), fields.u32());
@@ -203,21 +202,8 @@ impl Header {
         if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
             return wrong("max evictions", max_evictions);
         }
-        if check_slots(layout, slots_per_bucket).is_err() {
-            return wrong("slots per bucket", slots_per_bucket);
-        }
-        let header = Self {
-            hash,
-            layout,
-            slots_per_bucket,
-            resolution,
-            policy,
-            window,
-            parts,
-            segments,
-            overflow_entries,
-            overflow,
-        };
+        let header =
+            Self { hash, resolution, policy, window, parts, segments, overflow_entries, overflow };
         // Offsets follow from the counts; the counts are bounded by the length.
         let fits = first_segment == header.first_segment()
             && length == header.length()
@@ -253,13 +239,11 @@ impl PartRow {
         let (number, buckets) = (fields.u64(), fields.u64());
         let (base_depth, low_bits, bits) = (fields.u32(), fields.u32(), fields.u32());
         fields.reserved(4)?;
-        let Header { layout, slots_per_bucket, .. } = *header;
         let resolution = match header.resolution {
             0 => Resolution::Prefix { bits },
             _ => Resolution::Cells { top_bits: bits },
         };
-        let geometry =
-            Geometry { layout, slots_per_bucket, buckets, base_depth, low_bits, resolution };
+        let geometry = Geometry { buckets, base_depth, low_bits, resolution };
         let segments = fields.u64();
         if !is_sound(&geometry) {
             return wrong("geometry", buckets);

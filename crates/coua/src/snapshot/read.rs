@@ -21,7 +21,6 @@ use std::{
 
 use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{KeyHash, KeyHasher};
-use crate::kernel::Layout;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::fields::{Reader, checksum_of, expect, intact, wrong};
 use crate::snapshot::front::{Extent, Front, PartFront, SegmentRow};
@@ -225,8 +224,7 @@ impl PartFront {
 
     #[cfg(feature = "mmap")]
     fn can_lie_in_place(&self) -> bool {
-        let geometry = &self.row.geometry;
-        geometry.layout != Layout::Overlapping && geometry.segment_slots() < MOST_SLOTS_IN_PLACE
+        self.row.geometry.segment_slots() < MOST_SLOTS_IN_PLACE
     }
 
     /// Adds the segments of all rows to a table; `check` is called with the number of each, and may fill it.

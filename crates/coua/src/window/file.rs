@@ -93,8 +93,6 @@ impl Generations {
         };
         filter.hasher() == template.hasher()
             && filter.policy() == template.policy()
-            && filter.layout() == template.layout()
-            && filter.slots_per_bucket() == template.slots_per_bucket()
             && resolves(filter, template)
             && resolves(template, filter)
     }

@@ -1,6 +1,6 @@
 //! Which filter to try, and how long: all drawn from a seed.
 
-use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, Layout, WhenFull};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHash, KeyHasher, WhenFull};
 
 use coua_dev::random::Random;
 
@@ -21,8 +21,6 @@ pub(crate) struct Case {
     pub(crate) size: Size,
     pub(crate) seed: u64,
     pub(crate) capacity: u64,
-    pub(crate) layout: Layout,
-    pub(crate) slots_per_bucket: u32,
     pub(crate) exactness: Exactness,
     pub(crate) when_full: WhenFull,
     pub(crate) max_evictions: u32,
@@ -47,13 +45,6 @@ pub(crate) enum Exactness {
 impl Case {
     pub(crate) fn draw(size: Size, seed: u64) -> Self {
         let random = &mut Random::new(seed ^ (size as u64) << 60);
-        let (layout, slots_per_bucket) = random.pick(&[
-            (Layout::Buckets, 1),
-            (Layout::Buckets, 2),
-            (Layout::Buckets, 4),
-            (Layout::Buckets, 8),
-            (Layout::Overlapping, 2),
-        ]);
         let most = [2_000, 60_000, 1_000_000][size as usize];
         let capacity = match size {
             Size::Large => most / 2 + random.below(most / 2),
@@ -72,8 +63,6 @@ impl Case {
             size,
             seed,
             capacity,
-            layout,
-            slots_per_bucket,
             exactness,
             when_full: random.pick(&[WhenFull::Grow, WhenFull::Refuse, WhenFull::ExceedRate]),
             max_evictions: random.pick(&[0, 1, 20, 500, 500, 500]),
@@ -90,8 +79,6 @@ impl Case {
     fn builder(&self) -> CuckooFilterBuilder {
         let builder = CuckooFilter::builder()
             .capacity(self.capacity)
-            .layout(self.layout)
-            .slots_per_bucket(self.slots_per_bucket)
             .when_full(self.when_full)
             .max_evictions(self.max_evictions)
             .hasher(KeyHasher::xxh3(self.seed));

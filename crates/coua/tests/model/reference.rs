@@ -7,6 +7,9 @@ use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Load, 
 
 use super::counts::{Counts, Event};
 
+/// Slots of a bucket: so many copies of a key in each of its buckets, further ones are counted.
+const SLOTS_PER_BUCKET: u64 = 4;
+
 /// A call that inserts one key.
 type Insert = fn(&mut CuckooFilter, KeyHash) -> Result<Insertion, Full>;
 
@@ -256,9 +259,8 @@ impl Reference {
     /// Every answer, and everything the filter says about itself.
     pub(crate) fn check_all(&mut self) {
         self.check_some(&(0..self.pool.len()).collect::<Vec<_>>());
-        let most = u64::from(self.filter.slots_per_bucket());
         let occupied = self.in_cell.iter().filter(|&&copies| copies > 0).count() as f64;
-        let stored: u64 = self.in_cell.iter().map(|&copies| copies.min(most)).sum();
+        let stored: u64 = self.in_cell.iter().map(|&copies| copies.min(SLOTS_PER_BUCKET)).sum();
         let cells = cells_of(&self.filter) as f64;
         let rate = self.filter.false_positive_rate();
         assert!(rate >= (occupied / cells).min(1.0) * 0.999_999, "{rate} {occupied} {cells}");

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use coua::{
-    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Layout, Load, MergeError, WhenFull,
+    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Load, MergeError, WhenFull,
 };
 
 use super::case::{Case, Size};
@@ -195,16 +195,8 @@ impl Script<'_> {
 
     fn convert(&mut self, reference: &mut Reference) {
         let bits = reference.filter.hash_bits();
-        let (layout, slots_per_bucket) = self.random.pick(&[
-            (Layout::Buckets, 1),
-            (Layout::Buckets, 2),
-            (Layout::Buckets, 4),
-            (Layout::Buckets, 8),
-            (Layout::Overlapping, 2),
-        ]);
-        let to = match self.random.below(3) {
-            0 => Conversion::Layout { layout, slots_per_bucket },
-            1 => Conversion::HashBits((bits as u32 - self.random.below(3) as u32).max(8)),
+        let to = match self.random.below(2) {
+            0 => Conversion::HashBits((bits as u32 - self.random.below(3) as u32).max(8)),
             _ => Conversion::Rate(reference.filter.false_positive_rate().max(1e-9) * 4.0),
         };
         match reference.filter.convert(to) {

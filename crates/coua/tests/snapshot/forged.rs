@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load, LoadError};
+use coua::{Conversion, CuckooFilter, KeyHash, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured_load};
 use crate::forge::{FIELDS, Forgery, ROW, ROWS};
@@ -57,11 +57,7 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
         let _refused = filter.merge(&copy);
         assert_loads(&filter, "merged");
     }
-    for to in [
-        Conversion::HashBits(9),
-        Conversion::Rate(0.5),
-        Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
-    ] {
+    for to in [Conversion::HashBits(9), Conversion::Rate(0.5)] {
         drop(filter.convert(to));
     }
     let _refused = filter.insert_batch(&hashes);
@@ -86,10 +82,8 @@ fn exercise(mut filter: CuckooFilter, random: &mut Random) {
 }
 
 /// Fields of which another value may make another sound filter of the same bytes.
-const MAY_DIFFER: [&str; 10] = [
+const MAY_DIFFER: [&str; 8] = [
     "seed",
-    "layout",
-    "slots per bucket",
     "buckets",
     "low bits",
     "resolution",
@@ -295,23 +289,21 @@ fn overflowed_copies_that_no_filter_has_are_refused() {
 fn slots_that_no_hash_leads_to() {
     let random = &mut Random::new(5);
     let mut loaded = 0;
-    for (layout, slots) in [(Layout::Buckets, 1), (Layout::Buckets, 8), (Layout::Overlapping, 2)] {
-        for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
-            let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-            let filter = builder.hash_bits(bits).capacity(items).build().unwrap();
-            for ones in [0x11, 0x55, 0xff] {
-                let mut forged = Forgery(bytes_of(&filter));
-                let slots = filter.slots() / forged.rows() as u64;
-                for row in 0..forged.rows() {
-                    for at in forged.segment(row).expect("the original's rows are right") {
-                        forged.0[at] = random.next() as u8 | ones;
-                    }
-                    forged.write(ROWS + row * ROW + 4, 4, slots);
+    for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
+        let builder = CuckooFilter::builder();
+        let filter = builder.hash_bits(bits).capacity(items).build().unwrap();
+        for ones in [0x11, 0x55, 0xff] {
+            let mut forged = Forgery(bytes_of(&filter));
+            let slots = filter.slots() / forged.rows() as u64;
+            for row in 0..forged.rows() {
+                for at in forged.segment(row).expect("the original's rows are right") {
+                    forged.0[at] = random.next() as u8 | ones;
                 }
-                forged.set("stored", filter.slots()).set("len", filter.slots());
-                let what = || format!("{layout:?} {slots} {bits} {items} {ones}");
-                loaded += u32::from(survive(forged.seal(), &what));
+                forged.write(ROWS + row * ROW + 4, 4, slots);
             }
+            forged.set("stored", filter.slots()).set("len", filter.slots());
+            let what = || format!("{bits} {items} {ones}");
+            loaded += u32::from(survive(forged.seal(), &what));
         }
     }
     assert!(loaded > 20, "{loaded}");

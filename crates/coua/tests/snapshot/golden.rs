@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coua::{CuckooFilter, KeyHasher, Layout, Load, WhenFull};
+use coua::{CuckooFilter, KeyHasher, Load, WhenFull};
 
 use crate::samples::bytes_of;
 use coua_dev::instruction_sets;
@@ -100,14 +100,13 @@ fn siphash_has_its_published_values() {
 /// Filters made by operations that are written down here for good.
 fn golden_filters() -> [(&'static str, CuckooFilter); 4] {
     let fixed = CuckooFilter::builder().capacity(300).rate(0.001).when_full(WhenFull::Refuse);
-    let overlapping =
-        CuckooFilter::builder().layout(Layout::Overlapping).capacity(100).hash_bits(40);
-    let overlapping = overlapping.hasher(KeyHasher::xxh3(7)).max_evictions(3);
+    let packed = CuckooFilter::builder().capacity(100).hash_bits(28);
+    let packed = packed.hasher(KeyHasher::xxh3(7)).max_evictions(3);
     let wide = CuckooFilter::builder().capacity(300).hash_bits(40);
-    let grown = CuckooFilter::builder().capacity(1).hash_bits(16).slots_per_bucket(8);
+    let grown = CuckooFilter::builder().capacity(1).hash_bits(16);
     let mut filters = [
         ("v1-fixed.coua", fixed.build().expect("valid")),
-        ("v1-overlapping.coua", overlapping.build().expect("valid")),
+        ("v1-packed.coua", packed.build().expect("valid")),
         ("v1-wide.coua", wide.build().expect("valid")),
         ("v1-grown.coua", grown.build().expect("valid")),
     ];

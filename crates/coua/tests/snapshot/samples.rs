@@ -1,6 +1,6 @@
 //! Small filters of every kind, with everything that a snapshot can hold.
 
-use coua::{CuckooFilter, KeyHash, Layout, WhenFull};
+use coua::{CuckooFilter, KeyHash, WhenFull};
 
 use coua_dev::random::Random;
 
@@ -14,13 +14,13 @@ pub(crate) fn bytes_of(filter: &CuckooFilter) -> Vec<u8> {
 pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
     let build = CuckooFilter::builder;
     let fixed = build().capacity(60).rate(0.01).max_evictions(0);
-    let windows = build().layout(Layout::Overlapping).capacity(40).hash_bits(24);
-    let wide = build().slots_per_bucket(8).capacity(100).hash_bits(64);
-    let full = build().slots_per_bucket(1).capacity(30).rate(0.3).when_full(WhenFull::Refuse);
+    let packed = build().capacity(40).hash_bits(25);
+    let wide = build().capacity(100).hash_bits(64);
+    let full = build().capacity(30).rate(0.3).when_full(WhenFull::Refuse);
     let mut samples = vec![
         ("empty", build().capacity(1).rate(0.1).build().expect("valid")),
         ("fixed", fixed.build().expect("valid")),
-        ("windows", windows.max_evictions(1).build().expect("valid")),
+        ("packed", packed.max_evictions(1).build().expect("valid")),
         ("wide", wide.when_full(WhenFull::ExceedRate).build().expect("valid")),
         ("full", full.build().expect("valid")),
     ];
@@ -40,7 +40,7 @@ pub(crate) fn samples() -> Vec<(&'static str, CuckooFilter)> {
 
 /// Segments of different depths: only hashes of the lower half make it split.
 pub(crate) fn segmented() -> CuckooFilter {
-    let builder = CuckooFilter::builder().capacity(56_000).hash_bits(17).slots_per_bucket(1);
+    let builder = CuckooFilter::builder().capacity(56_000).hash_bits(20);
     let mut filter = builder.build().expect("valid");
     let mut random = Random::new(6);
     while filter.segments() < 6 {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use coua::snapshot::Part;
 use coua::window::{AgeFrom, Clock, Generations, When, Window};
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Layout, Load, LoadError, WhenFull};
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Load, LoadError, WhenFull};
 
 use super::forge::{Forgery, write};
 use super::plain::{bytes_of, hash};
@@ -253,8 +253,6 @@ fn generations_unlike_their_template_are_refused() {
         like().max_items(1_000),
         like().when_full(WhenFull::Refuse),
         like().hasher(KeyHasher::xxh3(1)),
-        like().layout(Layout::Overlapping),
-        like().slots_per_bucket(2),
         like().hash_bits(41),
         like().hash_bits(39),
     ];

@@ -3,8 +3,7 @@
 //! An item's place in the halves depends only on its slot. Each bucket becomes two adjacent ones, where its
 //! own items always fit: those in their primary bucket stay there. So the segment is read
 //! in order, and its [`Halves`] are written in order. Then come the items that lie in their alternate
-//! bucket: they may go to either of their new buckets. Overlapping buckets share slots, and may be too small
-//! for all their own items: there all items move.
+//! bucket: they may go to either of their new buckets.
 
 mod halves;
 
@@ -20,7 +19,7 @@ pub(crate) struct Split {
     pub(crate) depth: u32,
     /// The numbers of its halves, the lower one first.
     pub(crate) halves: [u32; 2],
-    /// Items both of whose buckets are full; they are in no slot any more.
+    /// Items both of whose buckets are full: they have no slot.
     pub(crate) unplaced: Vec<Place>,
 }
 
@@ -40,7 +39,7 @@ impl Segments {
         let filled = Halves::of(&self.parent(index).expect("it has a level below"))?;
         let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
         self.directory.split(prefix, depth, upper_index);
-        // It is the lower half from now on.
+        // The segment becomes the lower half.
         self.table.segment_mut(index).clear();
         self.table.segment_mut(index).deepen();
         self.uniform = self.find_uniform();
@@ -98,22 +97,17 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{ALTERNATE, LevelGeometry};
-    use crate::simd::{Isa, Words};
+    use crate::kernel::{ALTERNATE, LevelGeometry, SLOTS};
     use crate::smoke::few_in_miri;
-    use crate::{CuckooFilter, KeyHash, Layout};
+    use crate::{CuckooFilter, KeyHash};
 
     /// Filters with room in their segments, and with items in the lower halves only: when those
     /// split, items have to give way.
     fn filters() -> impl Iterator<Item = CuckooFilter> {
-        let encodings = [(1, 0.01), (2, 0.01), (4, 0.01), (4, 1e-9), (8, 1e-4), (8, 1e-12)];
-        let encodings = encodings.map(|(slots, rate)| (Layout::Buckets, slots, rate));
-        let windows = [0.01, 1e-9].map(|rate| (Layout::Overlapping, 2, rate));
-        few_in_miri(encodings.into_iter().chain(windows), 7).flat_map(|(layout, slots, rate)| {
+        few_in_miri([0.01, 1e-4, 1e-9, 1e-12].into_iter(), 7).flat_map(|rate| {
             [false, true].map(|is_lower| {
                 let builder = CuckooFilter::builder().max_items(1_000_000).rate(rate);
-                let builder = builder.layout(layout);
-                let mut filter = builder.slots_per_bucket(slots).build().unwrap();
+                let mut filter = builder.build().unwrap();
                 filter.reserve(if cfg!(miri) { 20_000 } else { 40_000 }).unwrap();
                 let depth = filter.segments().ilog2();
                 let lower = if is_lower { !(1 << (63 - depth)) } else { u64::MAX };
@@ -130,33 +124,25 @@ mod tests {
 
     /// The slots of the halves by the rules that `Halves` follow, and the items that find no slot there.
     fn plainly_halved(parent: &Parent) -> (Vec<u64>, Vec<MovedItem>) {
-        let (buckets, codec) = (parent.child.buckets, &parent.child.codec);
         let mut slots = vec![0; 2 * parent.child.slots() as usize];
-        let stride = if codec.overlap() { 1 } else { codec.slots as usize };
-        let slots_of = |bucket: u64| {
-            let last_window = usize::from(codec.overlap() && bucket >= buckets);
-            let first = bucket as usize * stride + last_window;
-            first..first + codec.slots as usize
-        };
+        let slots_of =
+            |bucket: u64| bucket as usize * SLOTS as usize..(bucket as usize + 1) * SLOTS as usize;
         let mut waiting = Vec::new();
-        let mut put = |slots: &mut [u64], bucket, value, item| match (0..)
-            .zip(&mut slots[slots_of(bucket)])
-            .find(|(_, slot)| **slot == 0)
+        let mut put = |slots: &mut [u64], bucket, value, item| match slots[slots_of(bucket)]
+            .iter_mut()
+            .find(|slot| **slot == 0)
         {
-            Some((position, slot)) => {
-                let [value, position] = [value, position].map(|it| Words.splat(it));
-                *slot = parent.child.on_words().at_position(value, position).number();
-            }
+            Some(slot) => *slot = value,
             None => waiting.push(item),
         };
         for is_moving in [false, true] {
-            let items = parent.level.items(parent.segment, 0..parent.level.slots());
+            let items = parent.level.items(parent.segment, 0..parent.level.buckets);
             for (bucket, value) in items.filter(|&(_, value)| value != 0) {
                 let (primary, halved) = parent.level.in_children(bucket, value);
                 let alternate = parent.child.alternate_in_children(primary, halved);
                 let item = MovedItem { primary, alternate, value: halved };
                 let items = |bucket| slots[slots_of(bucket)].iter().filter(|it| **it != 0).count();
-                if is_moving != (codec.overlap() || value & ALTERNATE != 0) {
+                if is_moving != (value & ALTERNATE != 0) {
                     continue;
                 }
                 if is_moving && items(alternate) < items(primary) {
@@ -202,13 +188,8 @@ mod tests {
             assert_eq!((split.halves, split.prefix), (halves, 0));
             for (index, slots) in halves.into_iter().zip(slots.chunks(child.slots() as usize)) {
                 let half = segments.get(index);
-                let runs = child.codec.runs(0..child.slots());
-                let all = runs.flat_map(|(bucket, run)| run.map(move |at| (bucket, at)));
-                for ((number, position), &value) in all.zip(slots) {
-                    let words = child.on_words();
-                    let bucket = words.bucket(half, number);
-                    assert_eq!(words.stored_at(half, &bucket, position), value, "{filter:?}");
-                }
+                let stored = child.items(half, 0..child.buckets).map(|(_, value)| value);
+                assert!(stored.eq(slots.iter().copied()), "{filter:?}");
                 let used = slots.iter().filter(|&&value| value != 0).count();
                 assert_eq!(half.occupied() as usize, used);
                 filled += used;

@@ -19,7 +19,7 @@ use crate::table::{Directory, Table, prefetch};
 pub(crate) use lookup::{Lookups, contains};
 pub(super) use moves::{find_moves, test_moves};
 pub(super) use preview::preview;
-pub(crate) use preview::{Preview, Wanted, has};
+pub(crate) use preview::{Preview, Wanted, bit};
 
 /// Keys of a group: two vectors of them, so that one's latency covers the other's.
 pub(crate) const WIDTH: usize = 16;
@@ -30,14 +30,6 @@ pub(crate) struct UniformTable<'a> {
     pub(super) table: &'a Table,
     pub(super) directory: &'a Directory,
     pub(super) level: &'a LevelGeometry,
-}
-
-impl UniformTable<'_> {
-    /// The encoding of buckets, if all slots of one are compared at once, in the lanes of a word.
-    fn lanes(&self) -> Option<Encoding> {
-        let encoding = self.level.codec.encoding;
-        (encoding != Encoding::WideOverlapping).then_some(encoding)
-    }
 }
 
 /// The places of a group of keys, field by field as vectors write them.
@@ -137,7 +129,7 @@ impl<W: LookAhead> Kernel for Ahead<'_, W> {
             // In each of these the compiler knows the encoding.
             match self.table.level.codec.encoding {
                 Encoding::Narrow => self.work.look(&uniform.with_encoding(Encoding::Narrow)),
-                _ => self.work.look(&uniform.with_encoding(Encoding::Wide)),
+                Encoding::Wide => self.work.look(&uniform.with_encoding(Encoding::Wide)),
             }
         }
         I::LOOKS_AHEAD

@@ -1,13 +1,13 @@
 //! Candidate moves of a group of eviction chains.
 
 use super::{LookAhead, Uniform, UniformTable, look_ahead};
-use crate::kernel::{ALTERNATE, GROUP, GroupMoves};
+use crate::kernel::{ALTERNATE, GROUP, GroupMoves, SLOTS};
 use crate::simd::{Isa, Vector};
 
 /// Finds the moves of a group; false if that does not pay.
 #[inline]
 pub(in crate::segments) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
-    table.lanes().is_some() && look_ahead(table, Moves::<true> { moves })
+    look_ahead(table, Moves::<true> { moves })
 }
 
 /// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
@@ -42,20 +42,10 @@ impl<I: Isa> Uniform<'_, I> {
         let source = self.segments(self.isa.load(&moves.segment[first..]));
         let number = self.isa.load(&moves.from[first..]);
         let full = self.read(source, self.first_bits(number));
-        let mut places = moves.bucket.iter_mut().zip(&mut moves.value);
-        let mut record = |bucket: I::Vector, value: I::Vector| {
-            let Some((buckets, values)) = places.next() else { return };
-            bucket.store(&mut buckets[first..]);
-            value.store(&mut values[first..]);
-        };
-        let codec = self.codec();
-        for position in 0..codec.slots {
-            let position = self.splat(position.into());
-            let items = self.items_at(number, position, self.stored(source, &full, position));
-            if codec.overlap() {
-                record(items.own, items.value);
-            }
-            record(self.alternates(&items), items.value ^ self.splat(ALTERNATE));
+        for position in 0..SLOTS as usize {
+            let value = self.stored(source, &full, self.splat(position as u64));
+            self.alternates(number, value).store(&mut moves.bucket[position][first..]);
+            (value ^ self.splat(ALTERNATE)).store(&mut moves.value[position][first..]);
         }
     }
 
@@ -63,12 +53,11 @@ impl<I: Isa> Uniform<'_, I> {
     fn test_moves(&self, moves: &mut GroupMoves, first: usize) {
         let source = self.segments(self.isa.load(&moves.segment[first..]));
         let (mut free, mut first_move) = (0, self.splat(0));
-        let buckets = &moves.bucket[..self.codec().candidate_moves()];
-        for (number, buckets) in buckets.iter().enumerate().rev() {
+        for (position, buckets) in moves.bucket.iter().enumerate().rev() {
             let read = self.read(source, self.first_bits(self.isa.load(&buckets[first..])));
-            let is_full = self.free_slots(source, &read).is_zero();
+            let is_full = self.free_slots(&read).is_zero();
             free |= !I::Vector::bits(is_full) & I::Vector::ALL;
-            first_move = I::Vector::select(is_full, first_move, self.splat(number as u64));
+            first_move = I::Vector::select(is_full, first_move, self.splat(position as u64));
         }
         moves.free |= free << first;
         first_move.store(&mut moves.first[first..]);
@@ -78,10 +67,10 @@ impl<I: Isa> Uniform<'_, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{AnyLevel, Place};
+    use crate::kernel::{AnyLevel, CHOICE_BITS, Place};
     use crate::segments::EvictionChain;
     use crate::simd::{Kernel, with_vectors};
-    use crate::{CuckooFilter, KeyHash, Layout, WhenFull};
+    use crate::{CuckooFilter, KeyHash, WhenFull};
 
     /// Full buckets of a filter, as eviction chains.
     fn chains(filter: &CuckooFilter) -> Vec<EvictionChain> {
@@ -90,13 +79,15 @@ mod tests {
                 (filter.as_segments().level_of(segment), filter.as_segments().get(segment));
             let is_full = move |bucket: &u64| {
                 let read = level.on_words().bucket(place, *bucket);
-                level.on_words().free_slots(place, &read).number() == 0
+                level.on_words().free_slots(&read).number() == 0
             };
             (0..level.buckets).filter(is_full).map(move |primary| (segment, primary))
         });
-        let preview = places.zip(0..).map(|((segment, primary), number)| {
-            let value = number << filter.as_segments().level_of(segment).codec.tag_bits;
-            Place { segment, primary, alternate: 0, value }
+        let preview = places.zip(0..).map(|((segment, primary), number)| Place {
+            segment,
+            primary,
+            alternate: 0,
+            value: number << CHOICE_BITS,
         });
         preview.map(|place| EvictionChain::new(&place)).collect()
     }
@@ -123,41 +114,29 @@ mod tests {
     #[cfg_attr(miri, ignore = "words do not look ahead")]
     fn groups_find_the_moves_of_single_chains() {
         let (mut free, mut evicting) = (0, 0);
-        let layouts = [1, 2, 4, 8].map(|slots| (Layout::Buckets, slots));
-        for (layout, slots) in layouts.into_iter().chain([(Layout::Overlapping, 2)]) {
-            for rate in [0.3, 0.01, 1e-4, 1e-9, 1e-12] {
-                let filter = CuckooFilter::builder()
-                    .capacity(60_000)
-                    .rate(rate)
-                    .layout(layout)
-                    .slots_per_bucket(slots)
-                    .when_full(WhenFull::Refuse);
-                let mut filter = filter.build().unwrap();
-                for number in 0..60_000u64 {
-                    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+        for rate in [0.3, 0.01, 1e-4, 1e-9, 1e-12] {
+            let filter = CuckooFilter::builder().capacity(60_000).rate(rate);
+            let mut filter = filter.when_full(WhenFull::Refuse).build().unwrap();
+            for number in 0..60_000u64 {
+                let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
+            }
+            let table = filter.as_segments().uniform_table().unwrap();
+            for group in chains(&filter).as_chunks::<GROUP>().0 {
+                let mut moves = GroupMoves {
+                    segment: group.map(|it| it.segment.into()),
+                    from: group.map(|it| it.bucket),
+                    ..GroupMoves::default()
+                };
+                if !find_moves(table, &mut moves) {
+                    continue;
                 }
-                let table = filter.as_segments().uniform_table().unwrap();
-                for group in chains(&filter).as_chunks::<GROUP>().0 {
-                    let mut moves = GroupMoves {
-                        segment: group.map(|it| it.segment.into()),
-                        from: group.map(|it| it.bucket),
-                        ..GroupMoves::default()
-                    };
-                    if !find_moves(table, &mut moves) {
-                        continue;
-                    }
-                    test_moves(table, &mut moves);
-                    for (number, chain) in group.iter().enumerate() {
-                        let codec = &filter.as_segments().level_of(chain.segment).codec;
-                        let candidate = moves.next(codec, number, chain.victim(codec.slots));
-                        assert_eq!(
-                            candidate,
-                            filter.as_segments().next_move(AnyLevel, chain),
-                            "{filter:?}"
-                        );
-                        *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;
-                    }
+                test_moves(table, &mut moves);
+                for (number, chain) in group.iter().enumerate() {
+                    let candidate = moves.next(number, chain.victim());
+                    let single = filter.as_segments().next_move(AnyLevel, chain);
+                    assert_eq!(candidate, single, "{filter:?}");
+                    *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Previews of the buckets that the inserts or removals of a group of keys will use.
 //!
-//! Vectors of buckets are looked at before the first key of a group is served. Serving one key may change
-//! what the later ones find, so each first makes sure that its buckets are still as they were.
+//! The buckets of a group are read in vectors before its first key is processed. Processing one key may change the
+//! buckets of later keys, so each key first checks that its buckets are unchanged.
 
 use super::{KeyGroup, LookAhead, Uniform, UniformTable, WIDTH, look_ahead};
 use crate::kernel::{ALTERNATE, Buckets, Encoding, LookupResult, SlotCodec};
@@ -18,24 +18,24 @@ pub(crate) enum Wanted {
 }
 
 /// Whether a mask has the bit of a key.
-pub(crate) fn has(mask: u16, number: usize) -> bool {
+pub(crate) fn bit(mask: u16, number: usize) -> bool {
     mask >> number & 1 == 1
 }
 
 /// Preview of a group of keys, field by field as vectors write them; in the masks, each bit is a key's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Preview {
-    /// The words of both buckets; set where a free slot is wanted.
+    /// The words of both buckets; set if a free slot is wanted.
     primary_word: [u64; WIDTH],
     alternate_word: [u64; WIDTH],
-    /// The byte in which the bucket of the slot that is wanted begins.
+    /// The byte in which the bucket of the wanted slot begins.
     at: [u64; WIDTH],
     /// The bucket's word as it was previewed (for removals), and after the change.
     before: [u64; WIDTH],
     word: [u64; WIDTH],
-    /// In wide buckets: the byte where the word with the slot's rest begins, and what changes in it.
-    rest_at: [u64; WIDTH],
-    rest_change: [u64; WIDTH],
+    /// In wide buckets: the byte where the word with the slot's tail begins, and the bits of it that flip.
+    tail_at: [u64; WIDTH],
+    tail_change: [u64; WIDTH],
     /// The key is in a slot.
     pub(crate) held: u16,
     /// The key is in no slot.
@@ -47,7 +47,7 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// Nothing is known any more.
+    /// Clears what is known of all keys.
     pub(crate) fn forget(&mut self) {
         (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
     }
@@ -63,15 +63,15 @@ impl Preview {
     /// Whether a key was found in a bucket that has not changed since.
     #[inline(always)]
     pub(crate) fn is_removable(&self, number: usize, segment: &Segment) -> bool {
-        has(self.held, number) && segment.word_at(self.at[number]) == self.before[number]
+        bit(self.held, number) && segment.word_at(self.at[number]) == self.before[number]
     }
 
     /// Fills a key's slot that is free, or clears one that is not.
     #[inline(always)]
     pub(crate) fn change(&self, number: usize, codec: &SlotCodec, segment: &mut SegmentMut<'_>) {
         if codec.encoding == Encoding::Wide {
-            let at = self.rest_at[number];
-            segment.set_word_at(at, segment.word_at(at) ^ self.rest_change[number]);
+            let at = self.tail_at[number];
+            segment.set_word_at(at, segment.word_at(at) ^ self.tail_change[number]);
         }
         segment.set_word_at(self.at[number], self.word[number]);
     }
@@ -85,11 +85,10 @@ pub(in crate::segments) fn preview(
     wanted: Wanted,
     preview: &mut Preview,
 ) -> bool {
-    table.lanes().is_some()
-        && match wanted {
-            Wanted::Free => look_ahead(table, PreviewGroup::<true> { keys, preview }),
-            Wanted::Key => look_ahead(table, PreviewGroup::<false> { keys, preview }),
-        }
+    match wanted {
+        Wanted::Free => look_ahead(table, PreviewGroup::<true> { keys, preview }),
+        Wanted::Key => look_ahead(table, PreviewGroup::<false> { keys, preview }),
+    }
 }
 
 /// `FREE`: free slots are [`Wanted`].
@@ -137,7 +136,7 @@ impl<I: Isa> Uniform<'_, I> {
         if FREE {
             primary.word.store(&mut preview.primary_word[first..]);
             alternate.word.store(&mut preview.alternate_word[first..]);
-            wanted = self.emptier(source, &primary, &alternate);
+            wanted = self.emptier(&primary, &alternate);
             known[2] = I::Vector::bits(wanted.1.is_zero());
         }
         let known = known.map(|mask| mask & I::Vector::ALL);
@@ -153,11 +152,11 @@ impl<I: Isa> Uniform<'_, I> {
         }
         let value = I::Vector::select(in_alternate, value | self.splat(ALTERNATE), value);
         let position = self.first_position(marks);
-        let change = self.change(source, &bucket, position, self.at_position(value, position));
+        let change = self.change(&bucket, position, value);
         change.word.store(&mut preview.word[first..]);
         if self.codec().encoding == Encoding::Wide {
-            change.rest_at.store(&mut preview.rest_at[first..]);
-            change.rest.store(&mut preview.rest_change[first..]);
+            change.tail_at.store(&mut preview.tail_at[first..]);
+            change.tail.store(&mut preview.tail_change[first..]);
         }
         known
     }

@@ -1,11 +1,11 @@
 //! The four slots of a wide bucket side by side in a vector of AVX2: a single key is compared with all of them at once.
 //!
-//! Such a bucket begins at a byte, with 16 bits of each slot; the rests of the slots follow. So what a slot is made of
-//! is a constant of its width. The vector takes the first bits as they lie, beside them the bytes that each rest lies in,
-//! moves the rests to where they belong, and drops the bits of their neighbors.
+//! Such a bucket begins at a byte, with 16 bits of each slot; the tails of the slots follow. So what a slot is made of
+//! is a constant of its width. The vector takes the first bits as they lie, beside them the bytes that each tail lies in,
+//! moves the tails to where they belong, and drops the bits of their neighbors.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) use vectors::Quads;
+pub(crate) use vectors::Avx2Bucket;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "vector instructions")]
@@ -29,13 +29,13 @@ mod vectors {
 
     /// How the slots of one width lie in their bucket. Where there is one, the processor has the instructions.
     #[derive(Debug)]
-    pub(crate) struct Quads {
+    pub(crate) struct Avx2Bucket {
         isa: Avx2,
         /// For each byte of a vector, the one of its half that it takes.
         order: [u64; 4],
-        /// Bits of the neighbor before each rest, in its first byte.
+        /// Bits of the neighbor before each tail, in its first byte.
         shift: [u64; 4],
-        /// The bits of a rest, above the first bits.
+        /// The bits of a tail, above the first bits.
         mask: u64,
         /// Where the two halves begin.
         halves: [usize; 2],
@@ -45,26 +45,28 @@ mod vectors {
         bytes: usize,
     }
 
-    impl Quads {
+    impl Avx2Bucket {
         /// Those of slots of `slot_bits` bits.
         pub(crate) fn of(slot_bits: u32) -> Option<&'static Self> {
-            static ALL: LazyLock<Vec<Quads>> = LazyLock::new(|| {
+            static ALL: LazyLock<Vec<Avx2Bucket>> = LazyLock::new(|| {
                 let isa = (available() >= InstructionSet::Avx2).then_some(Avx2(()));
-                isa.map_or_else(Vec::new, |isa| WIDTHS.map(|bits| Quads::new(isa, bits)).collect())
+                isa.map_or_else(Vec::new, |isa| {
+                    WIDTHS.map(|bits| Avx2Bucket::new(isa, bits)).collect()
+                })
             });
             ALL.get((slot_bits as usize).checked_sub(*WIDTHS.start())?)
         }
 
         fn new(isa: Avx2, slot_bits: usize) -> Self {
-            let rest_bits = slot_bits - FIRST_BITS;
+            let tail_bits = slot_bits - FIRST_BITS;
             let step = (4 * slot_bits).div_ceil(8);
             let bytes = step.max(HALF);
             let second = bytes - HALF;
             let halves = [second.min(8), second];
-            let rest = |slot: usize| 4 * FIRST_BITS + slot * rest_bits;
-            // Six bytes reach a rest of 41 bits and those before it.
+            let tail = |slot: usize| 4 * FIRST_BITS + slot * tail_bits;
+            // Six bytes reach a tail of 41 bits and those before it.
             let order = |slot: usize| {
-                let first = rest(slot) / 8 - halves[slot / 2];
+                let first = tail(slot) / 8 - halves[slot / 2];
                 let byte = |at: usize| match first + at - FIRST_BITS / 8 {
                     byte if byte < HALF => byte as u8,
                     _ => NO_BYTE,
@@ -72,8 +74,8 @@ mod vectors {
                 let byte = |at| if at < FIRST_BITS / 8 { NO_BYTE } else { byte(at) };
                 u64::from_le_bytes(array::from_fn(byte))
             };
-            let (order, shift) = (array::from_fn(order), array::from_fn(|it| rest(it) as u64 % 8));
-            let mask = ((1 << rest_bits) - 1) << FIRST_BITS;
+            let (order, shift) = (array::from_fn(order), array::from_fn(|it| tail(it) as u64 % 8));
+            let mask = ((1 << tail_bits) - 1) << FIRST_BITS;
             Self { isa, order, shift, mask, halves, step: step as u64, bytes }
         }
 
@@ -95,23 +97,23 @@ mod vectors {
             bucket * self.step
         }
 
-        /// How many are read from there on.
+        /// The bytes read of a bucket, starting at its first.
         #[inline(always)]
         pub(crate) fn bytes(&self) -> usize {
             self.bytes
         }
 
-        /// Whether a slot of one bucket holds a value, or one of another bucket holds it with its lowest bit set.
+        /// Whether a slot of the first bucket holds a value, or a slot of the second one holds it with its lowest bit set.
         #[inline(always)]
-        pub(crate) fn has(&self, buckets: [&[u8]; 2], value: u64) -> bool {
+        pub(crate) fn any_match(&self, buckets: [&[u8]; 2], value: u64) -> bool {
             let [one, other] = self.equal(buckets, value);
             let any = (one | other).0;
             instruction!(x86::_mm256_testz_si256(any, any)) == 0
         }
 
-        /// Which slots of each bucket do: a bit for each.
+        /// The matching slots of each bucket: a bit for each.
         #[inline(always)]
-        pub(crate) fn slots_with(&self, buckets: [&[u8]; 2], value: u64) -> [u8; 2] {
+        pub(crate) fn matches(&self, buckets: [&[u8]; 2], value: u64) -> [u8; 2] {
             self.equal(buckets, value).map(Four::bits)
         }
 
@@ -139,15 +141,15 @@ mod vectors {
                 (x86::_mm256_cvtepu16_epi64(x86::_mm_loadl_epi64(bucket.cast())), halves)
             };
             let isa = self.isa;
-            let rests =
+            let tails =
                 Four(instruction!(x86::_mm256_shuffle_epi8(halves, isa.load(&self.order).0)));
-            Four(first) | (rests.shr_each(isa.load(&self.shift)) & isa.splat(self.mask))
+            Four(first) | (tails.shr_each(isa.load(&self.shift)) & isa.splat(self.mask))
         }
     }
 }
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(crate) use none::Quads;
+pub(crate) use none::Avx2Bucket;
 
 /// Where there is no AVX2.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -155,9 +157,9 @@ mod none {
     use super::super::Kernel;
 
     #[derive(Debug)]
-    pub(crate) enum Quads {}
+    pub(crate) enum Avx2Bucket {}
 
-    impl Quads {
+    impl Avx2Bucket {
         pub(crate) fn of(_slot_bits: u32) -> Option<&'static Self> {
             None
         }
@@ -174,11 +176,11 @@ mod none {
             match *self {}
         }
 
-        pub(crate) fn has(&self, _buckets: [&[u8]; 2], _value: u64) -> bool {
+        pub(crate) fn any_match(&self, _buckets: [&[u8]; 2], _value: u64) -> bool {
             match *self {}
         }
 
-        pub(crate) fn slots_with(&self, _buckets: [&[u8]; 2], _value: u64) -> [u8; 2] {
+        pub(crate) fn matches(&self, _buckets: [&[u8]; 2], _value: u64) -> [u8; 2] {
             match *self {}
         }
     }
