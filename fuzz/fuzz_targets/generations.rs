@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use coua::window::{Generations, When};
-use coua::{CuckooFilter, KeyHash, Layout, Load};
+use coua::{CuckooFilter, KeyHash, KeyHasher, Load};
 use filters::SHORTEST;
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;
@@ -68,8 +68,8 @@ struct Filter {
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Small,
-    Fixed,
-    Overlapping,
+    Fine,
+    Seeded,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -183,8 +183,8 @@ impl Kind {
         let builder = CuckooFilter::builder().capacity(20).max_items(1000).hash_bits(32);
         let builder = match self {
             Self::Small => builder,
-            Self::Fixed => builder.slots_per_bucket(2),
-            Self::Overlapping => builder.layout(Layout::Overlapping),
+            Self::Fine => builder.hash_bits(64),
+            Self::Seeded => builder.hasher(KeyHasher::xxh3(7)),
         };
         let mut filter = builder.build().expect("it is small");
         filter.insert_batch(hashes).expect("it has room");

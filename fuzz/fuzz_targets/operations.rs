@@ -12,14 +12,13 @@ mod reference;
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
-use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load, WhenFull};
+use coua::{Conversion, CuckooFilter, KeyHash, Load, WhenFull};
 use libfuzzer_sys::fuzz_target;
 use reference::{Reference, bytes_of};
 
 /// A filter, the keys, and what to do with them.
 #[derive(Arbitrary, Debug)]
 struct Plan {
-    shape: u8,
     capacity: u16,
     more: u16,
     exactness: Exactness,
@@ -74,13 +73,6 @@ fuzz_target!(|plan: Plan| {
 });
 
 fn build(plan: &Plan) -> Option<CuckooFilter> {
-    let (layout, slots) = [
-        (Layout::Buckets, 1),
-        (Layout::Buckets, 2),
-        (Layout::Buckets, 4),
-        (Layout::Buckets, 8),
-        (Layout::Overlapping, 2),
-    ][usize::from(plan.shape % 5)];
     let capacity = u64::from(plan.capacity % 3_000);
     let when_full = match plan.when_full % 3 {
         0 => WhenFull::Grow,
@@ -88,8 +80,6 @@ fn build(plan: &Plan) -> Option<CuckooFilter> {
         _ => WhenFull::ExceedRate,
     };
     let builder = CuckooFilter::builder()
-        .layout(layout)
-        .slots_per_bucket(slots)
         .capacity(capacity)
         .when_full(when_full)
         .max_evictions(u32::from(plan.max_evictions));
@@ -185,10 +175,8 @@ fn rebuild(reference: &mut Reference, operation: &Operation) {
         }
         Operation::Convert(kind) => {
             let bits = reference.filter.hash_bits() as u32;
-            let to = match kind % 4 {
-                0 => Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
-                1 => Conversion::Layout { layout: Layout::Buckets, slots_per_bucket: 8 },
-                2 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 4))),
+            let to = match kind % 2 {
+                0 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 2))),
                 _ => Conversion::HashBits(bits.saturating_sub(u32::from(kind / 64))),
             };
             if let Ok(filter) = reference.filter.convert(to) {

@@ -9,13 +9,13 @@
 #[path = "../../crates/coua/tests/snapshot/forge.rs"]
 mod forge;
 
-use coua::{Conversion, CuckooFilter, KeyHash, Layout, Load};
+use coua::{Conversion, CuckooFilter, KeyHash, Load};
 use forge::{Forgery, SHORTEST};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 const REAL: [&[u8]; 3] = [
     include_bytes!("../../crates/coua/tests/fixtures/v1-fixed.coua"),
-    include_bytes!("../../crates/coua/tests/fixtures/v1-overlapping.coua"),
+    include_bytes!("../../crates/coua/tests/fixtures/v1-packed.coua"),
     include_bytes!("../../crates/coua/tests/fixtures/v1-grown.coua"),
 ];
 
@@ -56,11 +56,7 @@ fn exercise(mut filter: CuckooFilter) {
     let hash = |number: u64| KeyHash::from_u64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let hashes: Vec<KeyHash> = (0..64).map(hash).collect();
     let mut outcomes = Vec::new();
-    for to in [
-        Conversion::HashBits(9),
-        Conversion::Rate(0.5),
-        Conversion::Layout { layout: Layout::Overlapping, slots_per_bucket: 2 },
-    ] {
+    for to in [Conversion::HashBits(9), Conversion::Rate(0.5)] {
         drop(filter.convert(to));
     }
     let _refused = filter.merge(&again);

@@ -22,7 +22,7 @@ use std::io;
 use std::process::{Command, ExitCode};
 use std::thread;
 
-use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Key, KeyHash, Layout, WhenFull};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Key, KeyHash, WhenFull};
 use coua_bench::keys::{ABSENT, keys, mix};
 use coua_bench::timing::BLOCK;
 
@@ -193,12 +193,10 @@ fn instructions(case: Case) -> io::Result<f64> {
 /// The kind of filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// Buckets of 4, the bits for a rate of 0.001, planned for 95 % load.
+    /// The bits for a rate of 0.001, planned for 95 % load.
     Narrow,
-    /// Buckets of 4 with all 64 bits of the hash: two slots do not fit into a word.
+    /// All 64 bits of the hash: two slots do not fit into a word.
     Wide,
-    /// Overlapping buckets of 2, the bits for a rate of 0.001.
-    Overlapping,
 }
 
 /// The measured operation.
@@ -257,13 +255,12 @@ impl Case {
     fn all() -> impl Iterator<Item = Self> {
         let of_shapes = |is_portable| {
             let case = move |shape, call| Self { shape, call, is_portable };
-            let shapes = [Shape::Narrow, Shape::Wide, Shape::Overlapping];
-            shapes.into_iter().flat_map(move |shape| CALLS.map(|call| case(shape, call)))
+            [Shape::Narrow, Shape::Wide]
+                .into_iter()
+                .flat_map(move |shape| CALLS.map(|call| case(shape, call)))
         };
-        let has_portable = |case: &Self| {
-            let is_batch = case.call.1.contains("in batches") && case.call.0 != Call::LastStretch;
-            is_batch && case.shape != Shape::Overlapping
-        };
+        let has_portable =
+            |case: &Self| case.call.1.contains("in batches") && case.call.0 != Call::LastStretch;
         of_shapes(false).chain(of_shapes(true).filter(has_portable))
     }
 
@@ -340,7 +337,6 @@ fn builder(shape: Shape, call: Call) -> CuckooFilterBuilder {
     let builder = CuckooFilter::builder().capacity(if is_growing { 0 } else { ITEMS });
     let builder = match shape {
         Shape::Narrow => builder.rate(0.001),
-        Shape::Overlapping => builder.rate(0.001).layout(Layout::Overlapping),
         Shape::Wide => return builder,
     };
     let most = if call == Call::CopiesBatch { STREAM } else { ITEMS };

@@ -92,15 +92,13 @@ impl Command {
 }
 
 /// Options that work only with filter files.
-const OF_FILES: [&str; 9] = [
+const OF_FILES: [&str; 7] = [
     "secret",
     "resume",
     "checkpoint_every",
     "restart",
     "overwrite",
     "time_field",
-    "slots_per_bucket",
-    "layout",
     "seed",
 ];
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, Layout, WhenFull};
+use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, WhenFull};
 
 /// Requirements on a filter, apart from a window. `None` means any value.
 ///
@@ -27,10 +27,6 @@ pub struct Requirements {
     pub max_items: Option<u64>,
     /// Bits of every key's hash to remember.
     pub hash_bits: Option<u32>,
-    /// Slots of a bucket.
-    pub slots_per_bucket: Option<u32>,
-    /// Disjoint or overlapping buckets.
-    pub layout: Option<Layout>,
     /// What to do when no slot is free for an item.
     pub when_full: Option<WhenFull>,
     /// How keys are hashed.
@@ -66,18 +62,13 @@ impl Requirements {
         let builder = with(builder, self.rate, CuckooFilterBuilder::rate);
         let builder = with(builder, self.max_items, CuckooFilterBuilder::max_items);
         let builder = with(builder, self.hash_bits, CuckooFilterBuilder::hash_bits);
-        let builder = with(builder, self.slots_per_bucket, CuckooFilterBuilder::slots_per_bucket);
-        let builder = with(builder, self.layout, CuckooFilterBuilder::layout);
         with(builder, self.when_full, CuckooFilterBuilder::when_full)
     }
 
     /// The first difference of an existing filter.
     pub fn difference(&self, filter: &CuckooFilter) -> Option<Difference> {
-        let slots = |slots: u32| slots.to_string();
         let all = [
             differs("seed", self.hasher, filter.hasher(), hasher_name),
-            differs("slots_per_bucket", self.slots_per_bucket, filter.slots_per_bucket(), slots),
-            differs("layout", self.layout, filter.layout(), layout_name),
             differs("when_full", self.when_full, filter.when_full(), when_full_name),
             differs("max_items", self.max_items, filter.max_items(), items_name),
             self.hash_bits.and_then(|bits| bits_differ(bits, filter.hash_bits())),
@@ -127,15 +118,6 @@ fn difference(option: &'static str, found: String, wanted: impl Display) -> Diff
 
 fn items_name(items: u64) -> String {
     if items == u64::MAX { "unlimited".to_owned() } else { items.to_string() }
-}
-
-fn layout_name(layout: Layout) -> String {
-    match layout {
-        Layout::Buckets => "buckets",
-        Layout::Overlapping => "overlapping",
-        _ => "unknown",
-    }
-    .to_owned()
 }
 
 fn when_full_name(when_full: WhenFull) -> String {

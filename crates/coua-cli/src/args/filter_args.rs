@@ -7,15 +7,15 @@ use crate::filter::spec::age_name;
 use crate::filter::{FilterSpec, Secret, WindowLength, WindowSpec};
 use crate::resume::JobSpec;
 use clap::Args;
+use coua::WhenFull;
 use coua::window::AgeFrom;
-use coua::{Layout, WhenFull};
 use coua_store::Requirements;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 /// Where the help of commands that create filters mentions rarely used options.
-pub(crate) const HIDDEN: &str = "A new filter also takes --hash-bits, --slots-per-bucket and --layout, which `coua help plan` \
-    describes, and --seed, a number for its hash (XXH3).";
+pub(crate) const HIDDEN: &str = "A new filter also takes --hash-bits, which `coua help plan` describes, and \
+    --seed, a number for its hash (XXH3).";
 
 /// The parameters of a new filter. With a window, numbers of items count all generations together. Whatever is given
 /// must agree with a filter file that exists.
@@ -46,14 +46,6 @@ pub(crate) struct FilterArgs {
     #[arg(long, hide = true, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, hide = true, value_name = "N", value_parser = value::between(1_u32, 8))]
-    slots_per_bucket: Option<u32>,
-
-    /// Disjoint buckets (faster), or overlapping buckets of two slots (fewer wrong answers)
-    #[arg(long, hide = true, value_name = "LAYOUT", value_parser = word(&LAYOUTS))]
-    layout: Option<Layout>,
-
     /// What to do when the filter is full
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     when_full: Option<WhenFull>,
@@ -67,16 +59,6 @@ pub(crate) struct FilterArgs {
 
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-}
-
-pub(crate) const LAYOUTS: [Word<Layout>; 2] = [
-    ("buckets", Layout::Buckets, "Disjoint buckets"),
-    ("overlapping", Layout::Overlapping, "Overlapping buckets of two slots"),
-];
-
-/// Default number of slots per bucket.
-pub(crate) fn usual_slots(layout: Layout) -> u32 {
-    if layout == Layout::Overlapping { 2 } else { 4 }
 }
 
 const POLICIES: [Word<WhenFull>; 3] = [
@@ -93,8 +75,6 @@ impl FilterArgs {
             capacity: self.capacity,
             max_items: self.max_items,
             hash_bits: self.hash_bits,
-            slots_per_bucket: self.slots_per_bucket,
-            layout: self.layout,
             when_full: self.when_full,
             hasher: None,
         };

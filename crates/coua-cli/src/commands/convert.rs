@@ -1,17 +1,17 @@
 //! `coua convert`.
 
-use crate::args::{LAYOUTS, Quiet, SecretArgs, usual_slots, value};
+use crate::args::{Quiet, SecretArgs, value};
 use crate::filter::{FilterFile, check_files, filter_file};
 use crate::terminal::{Failure, Progress, Result};
 use clap::ArgGroup;
-use coua::{Conversion, Layout};
+use coua::Conversion;
 use std::path::PathBuf;
 
-/// Write a smaller, less exact copy of a filter file, or one in another layout
+/// Write a smaller, less exact copy of a filter file
 ///
 /// The copy remembers the same runs as the filter.
 #[derive(clap::Args, Debug)]
-#[command(group = ArgGroup::new("target").args(["rate", "hash_bits", "layout"]).required(true))]
+#[command(group = ArgGroup::new("target").args(["rate", "hash_bits"]).required(true))]
 pub(crate) struct ConvertArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
@@ -33,12 +33,6 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
     hash_bits: Option<u32>,
 
-    /// Layout of the copy: `buckets` or `overlapping`
-    ///
-    /// Disjoint buckets of four slots, or overlapping buckets of two, for a filter that can grow.
-    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", value_parser = value::word(&LAYOUTS))]
-    layout: Option<Layout>,
-
     #[command(flatten)]
     secret: SecretArgs,
 
@@ -48,11 +42,8 @@ pub(crate) struct ConvertArgs {
 
 impl ConvertArgs {
     fn conversion(&self) -> Conversion {
-        let in_layout =
-            |layout| Conversion::Layout { layout, slots_per_bucket: usual_slots(layout) };
         let by_rate = self.rate.map(Conversion::Rate);
-        let by_bits = self.hash_bits.map(Conversion::HashBits);
-        by_rate.or(by_bits).or(self.layout.map(in_layout)).expect("clap demands one")
+        by_rate.or(self.hash_bits.map(Conversion::HashBits)).expect("clap demands one")
     }
 
     /// Writes a converted copy of the filter.

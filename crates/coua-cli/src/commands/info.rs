@@ -4,7 +4,7 @@ use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server;
-use crate::filter::spec::{age_name, when_full_name, write_layout};
+use crate::filter::spec::{age_name, when_full_name};
 use crate::filter::{FilterSpec, Location, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
@@ -93,9 +93,7 @@ fn write_filter(filter: &Generations, report: &mut Report) {
     report.number("capacity", "capacity", filter.capacity());
     write_limit(filter, Some("no limit"), report);
     FilterFigures::from(filter).write_measures(report);
-    write_layout(template.layout(), report);
     report.number("slots", "slots", filter.slots());
-    report.number("slots_per_bucket", "slots per bucket", template.slots_per_bucket().into());
     report.number("slot_bits", "bits per slot", filter.slot_bits().into());
     report.number("segments", "segments", filter.segments());
     report.text("when_full", "when full", when_full_name(template.when_full()));

@@ -6,7 +6,7 @@ use crate::filter::server::address::{Address, FORM};
 use crate::terminal::{Failure, Report, Result, counted};
 use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
-use coua::{BuildError, KeyHasher, Layout, WhenFull};
+use coua::{BuildError, KeyHasher, WhenFull};
 use coua_store::{Difference, Requirements};
 use std::cell::OnceCell;
 use std::fmt;
@@ -327,17 +327,6 @@ impl FilterSpec {
 pub(super) fn rate_without_items() -> Failure {
     let reason = "needs a number of items; add --max-items (or --capacity)";
     Failure::at("--rate", reason)
-}
-
-/// Adds the layout to a report.
-pub(crate) fn write_layout(layout: Layout, report: &mut Report) {
-    let name = match layout {
-        Layout::Buckets => "buckets",
-        Layout::Overlapping => "overlapping",
-        _ => "unknown",
-    };
-    report.field("layout", name);
-    report.row("layout", name);
 }
 
 /// The name of a policy on the command line and in JSON.

@@ -81,7 +81,7 @@ const WHOLE: &[&str] = &[
     "merge -o new there",
     "merge -o there there coarse",
     "convert -o new --hash-bits 20 there",
-    "convert -o there --layout overlapping there",
+    "convert -o there --hash-bits 20 there",
     "compact there",
     "compact aging",
 ];
@@ -144,7 +144,6 @@ fn of_options_about_the_filter() {
         "--hash-bits 99 in",
         "--rate 2 in",
         "--rate 0.1 in",
-        "--slots-per-bucket 3 in",
         "--window 7d --time-field 1 --window 5-items in",
         "--generations 0 in",
         "--generations 3 in",

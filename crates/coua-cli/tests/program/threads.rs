@@ -50,7 +50,7 @@ fn outputs_and_new_filters_are_equal() {
         &["dedup", "--filter", "seen", "--rate", "0.01", "--max-items", "20000"],
         &["dedup", "--filter", "seen", "--window", "5000-items"],
         &["add", "seen"],
-        &["add", "seen", "--unique", "--layout", "overlapping"],
+        &["add", "seen", "--unique"],
     ] {
         depends_on_no_threads(&[], command);
     }

@@ -79,11 +79,9 @@ fn what_only_files_have_is_told(kind: Kind) {
     let at = address(&server, "seen");
     for option in [
         "--time-field=2",
-        "--slots-per-bucket=2",
         "--checkpoint-every=1",
         "--secret=none",
         "--seed=1",
-        "--layout=buckets",
         "--no-wait",
         "--restart",
     ] {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::window::Generations;
-use coua::{KeyHash, Layout, Load, LoadError};
+use coua::{KeyHash, Load, LoadError};
 
 pub use available::available;
 pub use plan::Access;
@@ -68,10 +68,6 @@ impl Residence {
                 Load::new().part(..self.bytes).key(key).map_file::<Generations>(snapshot)?;
             // Each generation will be searched.
             let plan = self.plan(in_generations(&filter, keys), logged);
-            if filter.template().layout() == Layout::Overlapping {
-                // Such filters are read, whatever the option.
-                return Ok(filter);
-            }
             if plan != Plan::Load {
                 self.is_mapped = true;
                 self.fetch_all_if(plan);
@@ -135,29 +131,6 @@ impl Residence {
         let found = filter.generations().rev().find(|one| one.number == generation);
         if let Some(one) = found.filter(|_| self.is_fetched()) {
             residency::fetch_pages(hashes, |keys| drop(one.filter.contains_batch(keys)));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use coua::CuckooFilter;
-
-    use super::*;
-
-    /// A second copy would take twice the memory.
-    #[test]
-    fn windows_do_not_count_as_mapped() {
-        for layout in [Layout::Buckets, Layout::Overlapping] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("seen.coua");
-            let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001).layout(layout);
-            builder.build().unwrap().save_atomically(&path).unwrap();
-            let file = File::open(&path).unwrap();
-            let bytes = file.metadata().unwrap().len();
-            let mut memory = Residence::of(Access::BySize, &file, bytes, Touch::Change);
-            memory.load(&file, None, 0, 0).unwrap();
-            assert_eq!(memory.is_mapped, layout == Layout::Buckets);
         }
     }
 }

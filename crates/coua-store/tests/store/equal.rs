@@ -3,7 +3,7 @@
 use std::fs;
 
 use coua::window::Generations;
-use coua::{CuckooFilter, KeyHasher, Layout};
+use coua::{CuckooFilter, KeyHasher};
 use coua_store::{Access, Options, Reason, Store, StoreError};
 
 use crate::files::names_in;
@@ -17,7 +17,7 @@ fn kinds() -> Vec<(&'static str, CuckooFilter)> {
     vec![
         ("open", CuckooFilter::new()),
         ("fixed", build().capacity(30_000).rate(0.001).build().unwrap()),
-        ("windows", build().layout(Layout::Overlapping).hash_bits(40).build().unwrap()),
+        ("narrow", build().hash_bits(30).build().unwrap()),
     ]
 }
 

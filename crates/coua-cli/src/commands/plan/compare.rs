@@ -1,8 +1,8 @@
 //! The memory of other structures for the same number of items at the same rate.
 
 use crate::terminal::size;
+use coua::CuckooFilter;
 use coua::sizing::peers::{binary_fuse, blocked_bloom, bloom, hash_set, quotient};
-use coua::{CuckooFilter, Layout};
 use serde::Serialize;
 
 /// Another structure. The field names are part of the interface.
@@ -27,12 +27,10 @@ const NEITHER: [bool; 2] = [false, false];
 pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     // With nearly all bits of the hash, only a filter that can grow reaches the rate.
     let hash_bits = (items.max(1) as f64 / rate).log2().ceil() as u32;
-    let cuckoo = |layout, slots| {
-        let builder = CuckooFilter::builder().layout(layout).slots_per_bucket(slots);
-        let builder = builder.capacity(items);
-        let plan = builder.clone().rate(rate).plan();
-        plan.or_else(|_| builder.hash_bits(hash_bits).plan()).ok().map(|plan| plan.bytes)
-    };
+    let builder = CuckooFilter::builder().capacity(items);
+    let plan = builder.clone().rate(rate).plan();
+    let plan = plan.or_else(|_| builder.hash_bits(hash_bits).plan());
+    let coua = plan.ok().map(|plan| plan.bytes);
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
     let filter = |name, bytes: Option<u64>, [removes, grows]: [bool; 2]| {
@@ -42,8 +40,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     let set = |name, bytes| Peer { exact: true, ..filter(name, Some(bytes), REMOVES_AND_GROWS) };
     let of_records = items.saturating_mul(record_bytes.saturating_add(16));
     vec![
-        filter("coua, buckets of 4", cuckoo(Layout::Buckets, 4), REMOVES_AND_GROWS),
-        filter("coua, overlapping", cuckoo(Layout::Overlapping, 2), REMOVES_AND_GROWS),
+        filter("coua", coua, REMOVES_AND_GROWS),
         filter("Bloom", bloom(items, rate), NEITHER),
         filter("blocked Bloom", blocked_bloom(items, rate).filter(sane), NEITHER),
         // Four bits for each of a Bloom filter.

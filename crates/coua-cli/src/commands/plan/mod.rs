@@ -14,15 +14,13 @@ mod plot {
 }
 mod shape;
 
-use crate::args::{LAYOUTS, usual_slots, value};
-use crate::filter::spec::write_layout;
+use crate::args::value;
 use crate::filter::{WindowLength, WindowSpec, collisions};
 use crate::output::refuse_filter;
 use crate::terminal::{
     Failure, Report, ReportFormat, Result, Verbosity, counted, print, significant, size,
 };
 use compare::Peer;
-use coua::Layout;
 use nodes::{Machine, MachinesPlan};
 use serde_json::json;
 use shape::{ALL_BITS, Exactness, Generations, Planned, Shape};
@@ -66,15 +64,6 @@ pub(crate) struct PlanArgs {
     /// Memory of the filter at most, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
     memory: Option<u64>,
-
-    /// Slots per bucket: 1, 2, 4 or 8 [default: 4, overlapping 2]
-    #[arg(long, value_name = "N", value_parser = value::between(1_u32, 8))]
-    slots_per_bucket: Option<u32>,
-
-    /// Disjoint `buckets`, or `overlapping` ones
-    #[arg(long, hide_possible_values = true, value_name = "LAYOUT", default_value = "buckets",
-          value_parser = value::word(&LAYOUTS))]
-    layout: Layout,
 
     /// Plan a filter with a window, such as 7d or 1M-items
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
@@ -134,7 +123,7 @@ impl PlanArgs {
         let plan = shape.plan(self.items, exactness, self.memory)?;
         let growing = self.growing.then(|| shape::after_growth(&plan.whole));
         let peers = compare::peers(plan.whole.items, plan.whole.rate, self.record_bytes);
-        let report = report(&plan, growing, shape, &peers);
+        let report = report(&plan, growing, &peers);
         let text = if self.json {
             report.print_as(ReportFormat::Json)
         } else {
@@ -169,11 +158,7 @@ impl PlanArgs {
     fn shape(&self) -> Result<Shape> {
         let (length, generations) = (self.window, self.generations);
         let window = WindowSpec { length, generations, ..WindowSpec::default() };
-        Ok(Shape {
-            layout: self.layout,
-            slots: self.slots_per_bucket.unwrap_or(usual_slots(self.layout)),
-            window: window.window()?,
-        })
+        Ok(Shape { window: window.window()? })
     }
 }
 
@@ -184,7 +169,7 @@ fn warn_of_bits(items: u64, hash_bits: f64) {
     }
 }
 
-fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[Peer]) -> Report {
+fn report(planned: &Planned, growing: Option<[u64; 2]>, peers: &[Peer]) -> Report {
     let (plan, mut report) = (&planned.whole, Report::default());
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
@@ -206,8 +191,6 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, shape: Shape, peers: &[P
     let hundredths = |number: f64| format!("{number:.2}");
     report.measure("bits_per_item", "bits per item", plan.bits_per_item(), hundredths);
     report.measure("hash_bits", "hash bits", plan.hash_bits, hundredths);
-    write_layout(shape.layout, &mut report);
-    report.number("slots_per_bucket", "slots per bucket", shape.slots.into());
     report.number("slot_bits", "bits per slot", plan.slot_bits.into());
     report.number("slots", "slots", plan.slots);
     report.number("segments", "segments", plan.segments);

@@ -173,10 +173,10 @@ fn too_small(items: u64, least: u64, memory: u64) -> Failure {
 mod tests {
     use super::super::shape::ALL_BITS;
     use super::*;
-    use coua::{KeyHasher, Layout};
+    use coua::KeyHasher;
     use std::collections::HashSet;
 
-    const SHAPE: Shape = Shape { layout: Layout::Buckets, slots: 4, window: None };
+    const SHAPE: Shape = Shape { window: None };
     const NODE: Machine = Machine { memory: 64 << 30, records_per_second: 20_000_000 };
     fn plan(items: u64, exactness: Exactness, memory: u64) -> MachinesPlan {
         MachinesPlan::plan(items, exactness, SHAPE, Machine { memory, ..NODE }).unwrap()

@@ -89,7 +89,7 @@ mod tests {
         let mut picture = String::new();
         draw(&mut picture, &plan).unwrap();
         assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
-        for name in ["coua, overlapping", "blocked Bloom", "binary fuse", "1,000,000 items"] {
+        for name in ["coua", "blocked Bloom", "binary fuse", "1,000,000 items"] {
             assert!(picture.contains(name), "{name}");
         }
         assert!(picture.contains("<circle"));

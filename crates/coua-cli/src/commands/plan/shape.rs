@@ -3,13 +3,11 @@
 use crate::terminal::{Failure, Result, counted, grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
-use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Layout};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder};
 
-/// The layout of a filter.
+/// The kind of filter to plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    pub(super) layout: Layout,
-    pub(super) slots: u32,
     pub(super) window: Option<Window>,
 }
 
@@ -50,10 +48,9 @@ impl Shape {
     }
 
     fn of(self, items: u64, exactness: Exactness) -> Result<Planned, BuildError> {
-        let builder = CuckooFilter::builder().layout(self.layout).slots_per_bucket(self.slots);
         let builder = match exactness {
-            Exactness::Rate(rate) => builder.rate(rate),
-            Exactness::HashBits(bits) => builder.hash_bits(bits),
+            Exactness::Rate(rate) => CuckooFilter::builder().rate(rate),
+            Exactness::HashBits(bits) => CuckooFilter::builder().hash_bits(bits),
         };
         match self.window {
             Some(window) => of_generations(builder, items, window),
@@ -172,7 +169,7 @@ pub(super) fn after_growth(plan: &CuckooPlan) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua::{CuckooFilter, KeyHash, Layout};
+    use coua::{CuckooFilter, KeyHash};
 
     /// The finalizer of `MurmurHash3`.
     fn mix(number: u64) -> KeyHash {
@@ -184,15 +181,8 @@ mod tests {
     /// Only for a hundred thousand items or more: small filters are as large as their first table.
     #[test]
     fn a_growing_filter_stays_within_the_range() {
-        for (hash_bits, layout, slots) in [
-            (30, Layout::Buckets, 4),
-            (40, Layout::Buckets, 4),
-            (64, Layout::Buckets, 4),
-            (48, Layout::Buckets, 1),
-            (64, Layout::Overlapping, 2),
-        ] {
-            let builder = CuckooFilter::builder().hash_bits(hash_bits).layout(layout);
-            let builder = builder.slots_per_bucket(slots);
+        for hash_bits in [30, 40, 64] {
+            let builder = CuckooFilter::builder().hash_bits(hash_bits);
             let mut filter = builder.clone().build().unwrap();
             let (mut least, mut most) = (f64::MAX, 0.0_f64);
             for items in 1..=2_400_000 {

@@ -20,8 +20,8 @@ fn a_filter_takes_what_was_planned() {
     for (window, shape) in [
         (&["--generations", "8"][..], &[][..]),
         (&["--generations", "3"], &["--rate", "0.001"]),
-        (&["--generations", "5"], &["--rate", "0.01", "--layout", "overlapping"]),
-        (&["--generations", "1"], &["--hash-bits", "40", "--slots-per-bucket", "8"]),
+        (&["--generations", "5"], &["--rate", "0.01"]),
+        (&["--generations", "1"], &["--hash-bits", "40"]),
     ] {
         let options = [&["--window", "600k-items"], window, shape].concat();
         let planned = plan(&options);
