@@ -104,7 +104,10 @@ fn every_field_with_every_extreme_value() {
                 forged.write(at, width, value);
                 let what = || format!("{name}: {field} {real} -> {value}");
                 let loaded = survive(forged.seal(), &what);
-                assert!(!loaded || MAY_DIFFER.contains(&field), "{} was loaded", what());
+                // Segments that were split may have been split more often.
+                let may_differ =
+                    MAY_DIFFER.contains(&field) || (name, field) == ("segments", "base depth");
+                assert!(!loaded || may_differ, "{} was loaded", what());
             }
         }
     }
@@ -289,7 +292,8 @@ fn overflowed_copies_that_no_filter_has_are_refused() {
 fn slots_that_no_hash_leads_to() {
     let random = &mut Random::new(5);
     let mut loaded = 0;
-    for (bits, items) in [(8, 60), (8, 40_000), (12, 300), (33, 300), (64, 300)] {
+    let few = [12, 16, 20, 25, 33, 64].map(|bits| (bits, 300));
+    for (bits, items) in [(8, 60), (8, 40_000)].into_iter().chain(few) {
         let builder = CuckooFilter::builder();
         let filter = builder.hash_bits(bits).capacity(items).build().unwrap();
         for ones in [0x11, 0x55, 0xff] {

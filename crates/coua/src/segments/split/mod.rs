@@ -104,14 +104,15 @@ mod tests {
     /// Filters with room in their segments, and with items in the lower halves only: when those
     /// split, items have to give way.
     fn filters() -> impl Iterator<Item = CuckooFilter> {
-        few_in_miri([0.01, 1e-4, 1e-9, 1e-12].into_iter(), 7).flat_map(|rate| {
+        let rates = [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-10, 1e-12];
+        few_in_miri(rates.into_iter(), 7).flat_map(|rate| {
             [false, true].map(|is_lower| {
                 let builder = CuckooFilter::builder().max_items(1_000_000).rate(rate);
                 let mut filter = builder.build().unwrap();
                 filter.reserve(if cfg!(miri) { 20_000 } else { 40_000 }).unwrap();
                 let depth = filter.segments().ilog2();
                 let lower = if is_lower { !(1 << (63 - depth)) } else { u64::MAX };
-                let items = if cfg!(miri) { 100 } else { filter.slots() * 8 / 10 };
+                let items = if cfg!(miri) { 100 } else { filter.slots() * 85 / 100 };
                 let hashes = (0..items).map(|number: u64| {
                     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     KeyHash::from_u64((hash ^ (hash >> 31)) & lower)
