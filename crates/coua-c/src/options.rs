@@ -164,7 +164,6 @@ impl coua_options {
                 &[None, Some(WhenFull::Refuse), Some(WhenFull::ExceedRate)],
             )?,
             hasher: hasher.or_else(|| given(self.seed).map(KeyHasher::xxh3)),
-            ..Requirements::default()
         };
         Ok(Wanted { requirements, window: self.window()?, key })
     }
