@@ -3,7 +3,7 @@
 use crate::clock::{duration_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server::address::{Address, FORM};
-use crate::terminal::{Failure, Report, Result, counted};
+use crate::terminal::{Failure, Result, counted};
 use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
 use coua::{BuildError, KeyHasher, WhenFull};
