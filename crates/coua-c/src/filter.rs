@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
+use coua::{KeyHasher, SharedCuckooFilter};
 
 use crate::failure::{Failure, Outcome, caught, report};
 use crate::pointer;
@@ -15,8 +15,8 @@ use crate::verbs::Union;
 pub struct coua_filter {
     is_poisoned: AtomicBool,
     pub(crate) hasher: KeyHasher,
-    /// Queries change it, too: its time, or the part of its file in memory.
-    is_asked_alone: bool,
+    /// Its window has the system's clock, which queries advance.
+    is_timed: bool,
     place: Place,
     /// How the program makes the keys of its file: JSON.
     pub(crate) key_note: Option<Vec<u8>>,
@@ -36,14 +36,14 @@ impl coua_filter {
             Held::Shared(filter) => {
                 let (hasher, place) = (filter.hasher(), Place::Shared(filter));
                 let is_poisoned = AtomicBool::new(false);
-                return Self { is_poisoned, hasher, is_asked_alone: false, place, key_note };
+                return Self { is_poisoned, hasher, is_timed: false, place, key_note };
             }
             Held::Alone(state) => state,
             Held::Loaded(view) => State::Memory(view.filter),
         };
-        let (hasher, is_asked_alone) = (state.hasher(), state.is_asked_alone());
+        let (hasher, is_timed) = (state.hasher(), state.is_timed());
         let place = Place::Locked(RwLock::new(state));
-        Self { is_poisoned: AtomicBool::new(false), hasher, is_asked_alone, place, key_note }
+        Self { is_poisoned: AtomicBool::new(false), hasher, is_timed, place, key_note }
     }
 
     /// The target of a handle.
@@ -74,19 +74,15 @@ impl coua_filter {
         done
     }
 
-    /// Runs a call that asks for these keys.
+    /// Runs a query.
     #[inline]
-    pub(crate) fn ask<T>(
-        &self,
-        hashes: &[KeyHash],
-        work: impl FnOnce(Asked<'_>) -> Outcome<T>,
-    ) -> Outcome<T> {
+    pub(crate) fn ask<T>(&self, work: impl FnOnce(Asked<'_>) -> Outcome<T>) -> Outcome<T> {
         match &self.place {
             Place::Shared(filter) => work(Asked::Shared(filter)),
-            Place::Locked(lock) if self.is_asked_alone => {
+            Place::Locked(lock) if self.is_timed => {
                 let mut state = lock.write().unwrap_or_else(PoisonError::into_inner);
                 state.tell_time();
-                work(state.asked_alone(hashes)?)
+                work(state.asked()?)
             }
             Place::Locked(lock) => {
                 work(lock.read().unwrap_or_else(PoisonError::into_inner).asked()?)
@@ -101,7 +97,7 @@ impl coua_filter {
             Place::Shared(filter) => work(Changed::Shared(filter)),
             Place::Locked(lock) => {
                 let mut state = lock.write().unwrap_or_else(PoisonError::into_inner);
-                if self.is_asked_alone {
+                if self.is_timed {
                     state.tell_time();
                 }
                 work(state.changed()?)
@@ -119,9 +115,9 @@ impl coua_filter {
         }
         // Two threads may merge two filters with each other: locks are taken in one order.
         if here < there {
-            self.change(|changed| other.ask(&[], |asked| changed.merge(&asked, union)))
+            self.change(|changed| other.ask(|asked| changed.merge(&asked, union)))
         } else {
-            other.ask(&[], |asked| self.change(|changed| changed.merge(&asked, union)))
+            other.ask(|asked| self.change(|changed| changed.merge(&asked, union)))
         }
     }
 

@@ -1,7 +1,7 @@
 //! A filter in memory or in a file, with queries and changes.
 
 use coua::window::{Clock, Generations, Window};
-use coua::{KeyHash, KeyHasher, SharedCuckooFilter};
+use coua::{KeyHasher, SharedCuckooFilter};
 use coua_store::{Store, View};
 
 use crate::failure::{Failure, Outcome};
@@ -83,26 +83,14 @@ impl State {
         self.items().map_or_else(KeyHasher::default, Generations::hasher)
     }
 
-    fn is_timed(&self) -> bool {
+    /// Whether its window has the system's clock, which queries advance.
+    pub(crate) fn is_timed(&self) -> bool {
         let is_timed = |window: Window| window.clock() == Clock::Arrival;
         self.items().and_then(Generations::window).is_some_and(is_timed)
     }
 
-    /// Whether queries change it, too: its time, or the part of its file in memory.
-    pub(crate) fn is_asked_alone(&self) -> bool {
-        self.is_timed() || matches!(self, Self::Read(_))
-    }
-
     pub(crate) fn asked(&self) -> Outcome<Asked<'_>> {
         self.items().map(Asked::Items).ok_or_else(closed)
-    }
-
-    /// Asked for these keys, by one thread.
-    pub(crate) fn asked_alone(&mut self, hashes: &[KeyHash]) -> Outcome<Asked<'_>> {
-        match self {
-            Self::Read(view) => Ok(Asked::Items(view.asked(hashes))),
-            state => state.asked(),
-        }
     }
 
     pub(crate) fn changed(&mut self) -> Outcome<Changed<'_>> {

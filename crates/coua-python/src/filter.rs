@@ -106,7 +106,7 @@ impl Filter {
         py: Python<'_>,
         of: impl FnOnce(&Generations) -> T + Send,
     ) -> PyResult<T> {
-        self.shared.ask(py, &[], of)
+        self.shared.ask(py, of)
     }
 
     /// A copy as it is now.
@@ -117,7 +117,7 @@ impl Filter {
     /// A copy, and the number of changes before it.
     fn copied_at(&self, py: Python<'_>) -> PyResult<(Generations, u64)> {
         let copy = |filter: &Generations| (filter.try_clone(), self.shared.changes());
-        let (copy, changes) = py.detach(|| self.shared.ask_detached(&[], copy))?;
+        let (copy, changes) = py.detach(|| self.shared.ask_detached(copy))?;
         Ok((copy.map_err(|error| error::build(error.into()))?, changes))
     }
 
@@ -180,7 +180,7 @@ impl Filter {
         let batch = self.batch(keys, null)?;
         let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
             let hashes = &batch.hashes()[chunk];
-            answers.append(&mut self.shared.ask_detached(hashes, |filter| work(filter, hashes))?);
+            answers.append(&mut self.shared.ask_detached(|filter| work(filter, hashes))?);
             Ok(Ok(()))
         })?;
         Ok(PyArray1::from_vec(keys.py(), batch.spread(outcome.answers, A::default())))

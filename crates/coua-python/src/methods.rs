@@ -26,7 +26,7 @@ impl Filter {
     /// False
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
-        self.shared().ask(key.py(), &[hash], |filter| filter.contains(hash))
+        self.shared().ask(key.py(), |filter| filter.contains(hash))
     }
 
     /// Adds the key if it is absent. Returns whether it was new.
@@ -85,7 +85,7 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         let hash = key::hash(key, self.hasher())?;
-        self.shared().ask(key.py(), &[hash], |filter| filter.count(hash))
+        self.shared().ask(key.py(), |filter| filter.count(hash))
     }
 
     /// `add` for many keys: `True` for each new key. Of equal keys, the first is new.

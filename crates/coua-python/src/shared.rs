@@ -3,7 +3,6 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use coua::KeyHash;
 use coua::window::{Clock, Generations};
 use parking_lot::{RwLock, RwLockWriteGuard};
 use pyo3::prelude::*;
@@ -35,32 +34,27 @@ impl Shared {
         Self { state, process, is_timed, is_broken, changes }
     }
 
-    /// Asks the filter for these keys.
+    /// Queries the filter.
     #[inline]
     pub(crate) fn ask<R: Send>(
         &self,
         py: Python<'_>,
-        hashes: &[KeyHash],
         work: impl FnOnce(&Generations) -> R + Send,
     ) -> PyResult<R> {
         if self.process.is_this()
             && let Some(state) = self.state.try_read()
-            && let Some(filter) = self.ready(&state, hashes)?
+            && let Some(filter) = self.ready(&state)?
         {
             return Ok(work(filter));
         }
-        py.detach(|| self.ask_detached(hashes, work))
+        py.detach(|| self.ask_detached(work))
     }
 
     /// [`ask`](Self::ask), for a thread that does not hold the interpreter's lock.
-    pub(crate) fn ask_detached<R>(
-        &self,
-        hashes: &[KeyHash],
-        work: impl FnOnce(&Generations) -> R,
-    ) -> PyResult<R> {
+    pub(crate) fn ask_detached<R>(&self, work: impl FnOnce(&Generations) -> R) -> PyResult<R> {
         self.check_process()?;
         let state = self.state.read();
-        if let Some(filter) = self.ready(&state, hashes)? {
+        if let Some(filter) = self.ready(&state)? {
             return Ok(work(filter));
         }
         drop(state);
@@ -68,7 +62,7 @@ impl Shared {
         self.check(&state, Access::Ask)?;
         self.count_change();
         self.tell_time(&mut state);
-        Ok(work(state.asked_alone(hashes)))
+        Ok(work(state.filter()))
     }
 
     /// Changes of the filter so far: while it is locked, there are none.
@@ -82,14 +76,14 @@ impl Shared {
         self.changes.store(self.changes() + 1, Ordering::Relaxed);
     }
 
-    /// The filter, unless it must be changed before it can answer.
+    /// The filter, unless its time must be set first.
     #[inline]
-    fn ready<'a>(&self, state: &'a State, hashes: &[KeyHash]) -> PyResult<Option<&'a Generations>> {
+    fn ready<'a>(&self, state: &'a State) -> PyResult<Option<&'a Generations>> {
         self.check(state, Access::Ask)?;
         if self.is_timed && state.is_due(milliseconds_now()) {
             return Ok(None);
         }
-        Ok(state.asked(hashes))
+        Ok(Some(state.filter()))
     }
 
     /// Changes the filter.

@@ -118,26 +118,6 @@ impl State {
             .is_some_and(|window| generation(time, window) > generation(filter.clock(), window))
     }
 
-    /// The filter, for lookups of these keys concurrent with other threads; `None` if only one thread at a time may look
-    /// keys up, with [`asked_alone`](Self::asked_alone).
-    #[inline]
-    pub(crate) fn asked(&self, hashes: &[KeyHash]) -> Option<&Generations> {
-        match self {
-            Self::Read(view) if !hashes.is_empty() => view.asked_beside(hashes.len() as u64),
-            Self::Memory(_) | Self::Written(_) | Self::Read(_) | Self::Closed => {
-                Some(self.filter())
-            }
-        }
-    }
-
-    /// The filter, for lookups of these keys by one thread at a time.
-    pub(crate) fn asked_alone(&mut self, hashes: &[KeyHash]) -> &Generations {
-        match self {
-            Self::Read(view) => view.asked(hashes),
-            Self::Memory(_) | Self::Written(_) | Self::Closed => self.filter(),
-        }
-    }
-
     #[inline]
     pub(crate) fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
         match self {

@@ -64,9 +64,8 @@ pub(crate) fn equal(one: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyRes
     }
     let mut both = [one.get().shared(), other.get().shared()];
     both.sort_by_key(|shared| std::ptr::from_ref(*shared).addr());
-    one.py().detach(|| {
-        both[0].ask_detached(&[], |one| both[1].ask_detached(&[], |other| same(one, other)))
-    })?
+    one.py()
+        .detach(|| both[0].ask_detached(|one| both[1].ask_detached(|other| same(one, other))))?
 }
 
 fn same(one: &Generations, other: &Generations) -> bool {
@@ -89,7 +88,7 @@ pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()>
     let signals = Signals::new();
     let saved = py.detach(|| {
         let (lock, watch) = (Lock::take(path, Wait::No)?, signals.clone());
-        Options::new().give_up_when(move || watch.end_it()).replace(lock, copy, notes)
+        Options::new().cancel_when(move || watch.end_it()).replace(lock, copy, notes)
     });
     saved.map_err(|error| signals.or(|| error::store(&error)))
 }

@@ -51,14 +51,10 @@ pub(crate) struct Situation {
     pub(crate) filter: u64,
     /// The log with all changes, including uncommitted ones.
     pub(crate) log: u64,
-    /// The part of the log that follows any snapshot.
-    pub(crate) first: u64,
-    /// The memory that a thread needs to load the snapshot and to replay the log.
-    pub(crate) thread: u64,
+    /// The notes, which follow any snapshot.
+    pub(crate) notes: u64,
     /// A thread is writing a snapshot.
     pub(crate) is_at_work: bool,
-    /// The log depends on the times of commits.
-    pub(crate) is_piecemeal: bool,
 }
 
 impl Situation {
@@ -68,8 +64,8 @@ impl Situation {
     }
 
     fn log_limit(&self) -> u64 {
-        let quarter = (self.snapshot + self.first) / 4;
-        self.limits.max_log.unwrap_or_else(|| self.first + quarter.max(LEAST_LOG))
+        let quarter = (self.snapshot + self.notes) / 4;
+        self.limits.max_log.unwrap_or_else(|| self.notes + quarter.max(LEAST_LOG))
     }
 
     /// How to commit. Calls `available` for the free memory (none if unknown) only if it matters.
@@ -84,21 +80,14 @@ impl Situation {
         if self.is_at_work {
             return Growth::Append;
         }
-        let needed = self.thread.saturating_add(self.largest() - self.snapshot);
-        // Leaves a quarter to other programs.
-        let has_memory = available().is_none_or(|bytes| needed <= bytes / 4 * 3);
+        // A thread has a filter of its own. A quarter is left to other programs.
+        let has_memory = available().is_none_or(|bytes| self.largest() <= bytes / 4 * 3);
         if has_memory { Growth::Background } else { Growth::Rewrite }
     }
 
-    /// How to commit at the end.
-    pub(crate) fn growth_at_end(&self) -> AtEnd {
-        if self.log >= self.log_limit() {
-            AtEnd::Rewrite
-        } else if self.snapshot <= SMALL || self.is_piecemeal {
-            AtEnd::RewriteIfThereIsSpace
-        } else {
-            AtEnd::Append
-        }
+    /// Whether to end with a new snapshot, if there is space for one.
+    pub(crate) fn is_rewritten_at_end(&self) -> bool {
+        self.snapshot <= SMALL || self.log >= self.log_limit()
     }
 
     /// Whether the log stays below its limit with `changes` more changes.
@@ -108,17 +97,6 @@ impl Situation {
     }
 }
 
-/// How to make the last changes durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AtEnd {
-    /// In the log.
-    Append,
-    /// In a new snapshot, or in the log if the disk has no space for one.
-    RewriteIfThereIsSpace,
-    /// In a new snapshot.
-    Rewrite,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,11 +104,10 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// With sizes in MiB.
-    fn situation([snapshot, filter, log, first, thread]: [u64; 5]) -> Situation {
-        let [snapshot, filter, log] = [snapshot, filter, log].map(|size| size * MIB);
-        let (first, thread, limits) = (first * MIB, thread * MIB, Limits::default());
-        let (is_at_work, is_piecemeal) = (false, false);
-        Situation { limits, snapshot, filter, log, first, thread, is_at_work, is_piecemeal }
+    fn situation(sizes: [u64; 4]) -> Situation {
+        let [snapshot, filter, log, notes] = sizes.map(|size| size * MIB);
+        let limits = Limits::default();
+        Situation { limits, snapshot, filter, log, notes, is_at_work: false }
     }
 
     #[test]
@@ -138,40 +115,40 @@ mod tests {
         use Growth::{Append, Background, Rewrite};
         let plenty = Some(u64::MAX);
         let none = Some(0);
-        // Snapshot, filter, log, what the log begins with, memory of a thread; at work; available memory.
+        // Snapshot, filter, log, notes; at work; available memory.
         let table = [
-            ([0, 1, 0, 0, 0], false, plenty, Append),
+            ([0, 1, 0, 0], false, plenty, Append),
             // 1 MiB after a small snapshot, a quarter after a large one.
-            ([1, 1, 1, 0, 1], false, plenty, Rewrite),
-            ([4, 4, 1, 0, 4], false, plenty, Rewrite),
-            ([12, 12, 2, 0, 12], false, plenty, Append),
-            ([12, 12, 3, 0, 12], false, plenty, Rewrite),
-            ([400, 400, 99, 0, 4], false, plenty, Append),
-            ([400, 400, 100, 0, 4], false, plenty, Background),
-            // What the log begins with does not count.
-            ([4, 4, 3, 2, 4], false, plenty, Append),
-            ([4, 4, 1, 2, 4], false, plenty, Append),
+            ([1, 1, 1, 0], false, plenty, Rewrite),
+            ([4, 4, 1, 0], false, plenty, Rewrite),
+            ([12, 12, 2, 0], false, plenty, Append),
+            ([12, 12, 3, 0], false, plenty, Rewrite),
+            ([400, 400, 99, 0], false, plenty, Append),
+            ([400, 400, 100, 0], false, plenty, Background),
+            // Notes do not count.
+            ([4, 4, 3, 2], false, plenty, Append),
+            ([4, 4, 1, 2], false, plenty, Append),
             // The first snapshot is not made from a file.
-            ([0, 400, 300, 0, 0], false, plenty, Rewrite),
+            ([0, 400, 300, 0], false, plenty, Rewrite),
             // The next snapshot may be the first large one.
-            ([12, 15, 3, 0, 12], false, plenty, Rewrite),
-            ([12, 16, 3, 0, 12], false, plenty, Background),
+            ([12, 15, 3, 0], false, plenty, Rewrite),
+            ([12, 16, 3, 0], false, plenty, Background),
             // While a thread is at work, up to the size of the filter and 256 MiB.
-            ([20, 20, 255, 0, 20], true, plenty, Append),
-            ([20, 20, 256, 0, 20], true, plenty, Rewrite),
-            ([20, 20, 256, 0, 20], false, plenty, Rewrite),
-            ([20, 300, 299, 0, 20], true, plenty, Append),
-            ([20, 300, 300, 0, 20], true, plenty, Rewrite),
+            ([20, 20, 255, 0], true, plenty, Append),
+            ([20, 20, 256, 0], true, plenty, Rewrite),
+            ([20, 20, 256, 0], false, plenty, Rewrite),
+            ([20, 300, 299, 0], true, plenty, Append),
+            ([20, 300, 300, 0], true, plenty, Rewrite),
             // A thread has a filter of its own.
-            ([400, 400, 100, 0, 4], false, none, Rewrite),
-            ([400, 400, 100, 0, 4], false, None, Background),
-            ([400, 400, 100, 0, 3], false, Some(4 * MIB), Background),
-            ([400, 400, 100, 0, 4], false, Some(4 * MIB), Rewrite),
-            ([400, 403, 101, 0, 3], false, Some(8 * MIB), Background),
-            ([400, 404, 101, 0, 3], false, Some(8 * MIB), Rewrite),
+            ([400, 400, 100, 0], false, none, Rewrite),
+            ([400, 400, 100, 0], false, None, Background),
+            ([300, 300, 100, 0], false, Some(400 * MIB), Background),
+            ([301, 301, 100, 0], false, Some(400 * MIB), Rewrite),
+            ([299, 300, 100, 0], false, Some(400 * MIB), Background),
+            ([300, 301, 100, 0], false, Some(400 * MIB), Rewrite),
             // No matter while one is at work, and before it is due.
-            ([400, 400, 100, 0, 4], true, none, Append),
-            ([400, 400, 99, 0, 4], false, none, Append),
+            ([400, 400, 100, 0], true, none, Append),
+            ([400, 400, 99, 0], false, none, Append),
         ];
         for (numbers, is_at_work, available, expected) in table {
             let growth = Situation { is_at_work, ..situation(numbers) }.growth(|| available);
@@ -182,7 +159,7 @@ mod tests {
     #[test]
     fn limits_decide() {
         let growth = |limits: Limits, log| {
-            Situation { limits, ..situation([12, 12, log, 0, 12]) }.growth(|| None)
+            Situation { limits, ..situation([12, 12, log, 0]) }.growth(|| None)
         };
         let limits = Limits { max_log: Some(2 * MIB), ..Limits::default() };
         assert_eq!([1, 2].map(|log| growth(limits, log)), [Growth::Append, Growth::Rewrite]);
@@ -194,20 +171,14 @@ mod tests {
 
     #[test]
     fn small_filters_end_without_a_log() {
-        let at_end = |snapshot, log, is_piecemeal| {
-            let sizes = [snapshot, snapshot, log, 0, 0];
-            Situation { is_piecemeal, ..situation(sizes) }.growth_at_end()
-        };
-        assert_eq!(at_end(1, 0, false), AtEnd::RewriteIfThereIsSpace);
-        assert_eq!(at_end(2, 0, false), AtEnd::Append);
-        assert_eq!(at_end(2, 0, true), AtEnd::RewriteIfThereIsSpace);
-        assert_eq!(at_end(400, 99, false), AtEnd::Append);
-        assert_eq!(at_end(400, 100, true), AtEnd::Rewrite);
+        let at_end = |snapshot, log| situation([snapshot, snapshot, log, 0]).is_rewritten_at_end();
+        assert!(at_end(1, 0) && !at_end(2, 0));
+        assert!(!at_end(400, 99) && at_end(400, 100));
     }
 
     #[test]
     fn room_is_for_small_commits() {
-        let has_room = |changes| situation([4, 4, 0, 0, 0]).has_room_for(changes);
+        let has_room = |changes| situation([4, 4, 0, 0]).has_room_for(changes);
         assert!(has_room(1 << 16) && !has_room((1 << 16) + 1) && !has_room(u64::MAX));
     }
 }

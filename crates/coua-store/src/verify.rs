@@ -62,8 +62,16 @@ fn check_snapshot(
     for table in &contents.tables {
         hasher = table.hasher(key)?;
         table.check(&mut file)?;
-        let generation = table.generation().unwrap_or_default();
-        *items.committed.of.entry(generation).or_default() += table.parameters().len;
+        let (number, len) = (table.generation(), table.parameters().len);
+        if contents.window.is_some() && number.is_none() {
+            // The template, which holds no items.
+            continue;
+        }
+        let found = number.unwrap_or_default();
+        if items.committed.of.last_key_value().is_some_and(|(last, _)| *last >= found) {
+            return Err(LoadError::Field { name: "generation", found });
+        }
+        items.committed.of.insert(found, len);
     }
     Ok((hasher, items))
 }

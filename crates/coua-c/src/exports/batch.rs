@@ -166,7 +166,7 @@ pub unsafe extern "C" fn coua_contains_batch(
 ) -> coua_status {
     let batch = Batch { keys, answers: found, name: "found", need: Need::Answers, refused: 0 };
     batch.run(filter, |filter, hashes| {
-        filter.ask(hashes, |asked| Ok(whole(bytes(asked.contains_batch(hashes)))))
+        filter.ask(|asked| Ok(whole(bytes(asked.contains_batch(hashes)))))
     })
 }
 
@@ -192,9 +192,7 @@ pub unsafe extern "C" fn coua_count_batch(
     copies: *mut u64,
 ) -> coua_status {
     let batch = Batch { keys, answers: copies, name: "copies", need: Need::Answers, refused: 0 };
-    batch.run(filter, |filter, hashes| {
-        filter.ask(hashes, |asked| Ok(whole(asked.count_batch(hashes))))
-    })
+    batch.run(filter, |filter, hashes| filter.ask(|asked| Ok(whole(asked.count_batch(hashes)))))
 }
 
 /// Sets the time of a filter with COUA_CLOCK_GIVEN, in milliseconds. Keys that leave its window are forgotten. A time

@@ -18,7 +18,7 @@ use crate::status::coua_status;
 pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_char) -> coua_status {
     with(filter, |filter| {
         let path = pointer::path(path, "path")?;
-        let copy = filter.ask(&[], |asked| asked.snapshot())?;
+        let copy = filter.ask(|asked| asked.snapshot())?;
         Ok(Options::new().replace(lock(path, Wait::No)?, copy, Notes::default())?)
     })
 }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn coua_to_bytes(
 ) -> coua_status {
     with(filter, |filter| {
         let buffer = Buffer::of(bytes.cast(), capacity, "bytes", length)?;
-        let written = filter.ask(&[], |asked| asked.write(buffer.place))?;
+        let written = filter.ask(|asked| asked.write(buffer.place))?;
         let written = usize::try_from(written).unwrap_or(usize::MAX);
         buffer.length.write(written);
         if capacity < written { Err(too_small("bytes", capacity, written)) } else { Ok(()) }

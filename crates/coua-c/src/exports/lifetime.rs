@@ -38,7 +38,7 @@ pub unsafe extern "C" fn coua_clone(
     filter: *const coua_filter,
     created: *mut *mut coua_filter,
 ) -> coua_status {
-    make(created, || coua_filter::of(filter, "filter")?.ask(&[], |asked| asked.copied()))
+    make(created, || coua_filter::of(filter, "filter")?.ask(|asked| asked.copied()))
 }
 
 /// Frees a filter; NULL does nothing. Changes that were not committed to its file are lost. No other call may use this

@@ -20,7 +20,7 @@ unsafe fn measure<T>(
 ) -> coua_status {
     with(filter, |filter| {
         let place = pointer::result(place, name)?;
-        place.write(filter.ask(&[], of)?);
+        place.write(filter.ask(of)?);
         Ok(())
     })
 }
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn coua_describe(
     with(filter, |filter| {
         let buffer = Buffer::of(text.cast(), capacity, "text", length)?;
         let key_note = filter.key_note.as_deref();
-        let mut said = filter.ask(&[], |asked| Ok(asked.describe(filter.hasher, key_note)))?;
+        let mut said = filter.ask(|asked| Ok(asked.describe(filter.hasher, key_note)))?;
         buffer.length.write(said.len());
         said.push('\0');
         let place = buffer.place.get_mut(..said.len());

@@ -20,5 +20,5 @@ pub unsafe extern "C" fn coua_shared_from(
     filter: *const coua_filter,
     created: *mut *mut coua_filter,
 ) -> coua_status {
-    make(created, || coua_filter::of(filter, "filter")?.ask(&[], |asked| asked.shared()))
+    make(created, || coua_filter::of(filter, "filter")?.ask(|asked| asked.shared()))
 }

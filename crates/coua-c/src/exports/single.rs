@@ -95,7 +95,7 @@ unsafe fn insert_unique(filter: *mut coua_filter, key: Given, is_new: *mut bool)
 unsafe fn contains(filter: *const coua_filter, key: Given, found: *mut bool) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer(found, "found", || filter.ask(&[hash], |asked| Ok(asked.contains(hash))))
+        answer(found, "found", || filter.ask(|asked| Ok(asked.contains(hash))))
     })
 }
 
@@ -117,7 +117,7 @@ unsafe fn remove(filter: *mut coua_filter, key: Given, removed: *mut bool) -> co
 unsafe fn count(filter: *const coua_filter, key: Given, copies: *mut u64) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer(copies, "copies", || filter.ask(&[hash], |asked| Ok(asked.count(hash))))
+        answer(copies, "copies", || filter.ask(|asked| Ok(asked.count(hash))))
     })
 }
 

@@ -101,8 +101,7 @@ impl FileFilter {
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Writes the held record and the runs to the notes, which the next commit makes durable. A run's final file is the
-    /// same whether the run was interrupted or not.
+    /// Writes the held record and the runs to the notes, which the next commit makes durable.
     fn write_notes(&mut self) -> Result<()> {
         match self.jumps.note() {
             Some(note) if self.store.note(HELD) != Some(&note) => {
@@ -112,9 +111,6 @@ impl FileFilter {
             None => drop(self.store.remove_note(HELD)),
         }
         if self.runs != self.noted {
-            if self.runs.differs_in_an_interrupted_run(&self.noted) {
-                self.store.rewrite_at_end();
-            }
             self.runs.write(&mut self.store)?;
             self.noted = self.runs.clone();
         }

@@ -8,7 +8,7 @@ use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::terminal::{FilterFigures, Result};
 use coua::KeyHasher;
-use coua::window::{Generations, Window};
+use coua::window::Window;
 use coua_store::View;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -37,22 +37,21 @@ impl ReadOnlyFile {
         }
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
         clock::advance(&mut view.filter);
-        let filter = view.asked(&keys.hashes);
-        self.record(filter, keys, answers);
+        self.record(&view, keys, answers);
     }
 
-    /// Looks up keys before their turn. Returns false if they must wait: if the present time matters, or the file is
-    /// not in memory.
+    /// Looks up keys before their turn. Returns false if they must wait because the present time matters.
     fn look_up_early(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) -> bool {
         if view.filter.window().is_some() {
             return false;
         }
-        let Some(filter) = view.asked_beside(keys.hashes.len() as u64) else { return false };
-        self.record(filter, keys, answers);
+        self.record(view, keys, answers);
         true
     }
 
-    fn record(&self, filter: &Generations, keys: &BlockKeys, answers: &mut Answers) {
+    fn record(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) {
+        view.fetch(&keys.hashes);
+        let filter = &view.filter;
         if self.op == Op::Count {
             answers.counts = filter.count_batch(&keys.hashes);
         } else {

@@ -95,11 +95,6 @@ impl Run {
         (self.records, self.state) = (u64::from_le_bytes(*records), state.to_vec());
         Some(())
     }
-
-    /// Whether it has done some of its work, but not all.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        !self.has_ended && self.records > 0
-    }
 }
 
 fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -167,15 +162,6 @@ impl Runs {
             store.set_note(&name, &note)?;
         }
         Ok(())
-    }
-
-    /// Whether an interrupted run is missing from one of them, or differs. Other runs do not matter.
-    pub(crate) fn differs_in_an_interrupted_run(&self, other: &Self) -> bool {
-        let has_other = |these: &Self, others: &Self| {
-            let mut interrupted = these.iter().filter(|(_, run)| run.is_interrupted());
-            interrupted.any(|(number, run)| others.get(number) != Some(run))
-        };
-        has_other(self, other) || has_other(other, self)
     }
 
     /// The number of runs.
@@ -300,16 +286,5 @@ mod tests {
             }
             assert_eq!(Runs::decode(store.notes()), None, "{name}");
         }
-    }
-
-    #[test]
-    fn interrupted_runs_are_held_against_each_other() {
-        let (one, mut other) = (sample(), sample());
-        assert!(!one.differs_in_an_interrupted_run(&other));
-        other.remove(7);
-        assert!(!one.differs_in_an_interrupted_run(&other), "that one has ended");
-        other.get_mut(5).unwrap().has_ended = true;
-        assert!(one.differs_in_an_interrupted_run(&other));
-        assert!(other.differs_in_an_interrupted_run(&one));
     }
 }

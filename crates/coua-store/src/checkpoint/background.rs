@@ -22,9 +22,8 @@ use super::write::{Next, Pace, Signals, write_file};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan};
-use crate::memory::Touch;
 use crate::notes::Notes;
-use crate::recover::{Loading, apply, view_of};
+use crate::recover::{Loading, apply};
 
 /// Bytes of log that a commit copies itself, which takes less time than its sync.
 const CLOSE: u64 = 1 << 20;
@@ -124,7 +123,8 @@ impl Task {
         let present = &self.present;
         let filter = self.filter(signals)?;
         let to = self.next.target(&*self.disk);
-        let mut log = write_file(to, &filter, &present.notes, Pace::Steady(signals))?;
+        let is_stopped = || signals.is_stopped();
+        let mut log = write_file(to, &filter, &present.notes, Pace::steady(&is_stopped))?;
         drop(filter);
         let (mut copied, committed) = (present.until, &signals.committed);
         loop {
@@ -142,22 +142,22 @@ impl Task {
         let Present { file, path, base, until, .. } = &self.present;
         let unreadable = |source| Reason::Load(source).at(path);
         let check_stopped = || {
-            let given_up = || StoreError::io(path, "write", io::Error::other("given up"));
-            if signals.is_stopped() { Err(given_up()) } else { Ok(()) }
+            let canceled = || StoreError::io(path, "write", io::Error::other("canceled"));
+            if signals.is_stopped() { Err(canceled()) } else { Ok(()) }
         };
         check_stopped()?;
         let logged = until.at - base.bytes;
-        let view = view_of(self.loading, file, base.bytes, Touch::Change, logged);
-        let mut view = view.map_err(unreadable)?;
-        if view.residence.is_mapped {
+        let (mut filter, residence) =
+            self.loading.load(file, base.bytes, logged).map_err(unreadable)?;
+        if residence.mapped().is_some() {
             // Checks it, because damage must not get a new checksum; also reads it in order, which is faster than by page.
             Generations::verify(file, base.bytes).map_err(unreadable)?;
         }
         self.present.scan()?.frames(base.first(), until.at, |frame| {
             check_stopped()?;
-            apply(&mut view, path, frame)
+            apply(&mut filter, &residence, path, frame)
         })?;
-        Ok(view.filter)
+        Ok(filter)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::memory::Residence;
 use crate::notes::Notes;
 use crate::recover::Loading;
 use background::{Background, Present, Task};
-pub(crate) use write::Pace;
+pub(crate) use write::{Cancel, Pace};
 use write::{Next, write_file};
 
 pub(crate) use background::{Made, Spawn, Threads};
@@ -42,6 +42,8 @@ pub(crate) struct Checkpointer {
     loading: Loading,
     /// The number of threads that write a large snapshot while a commit waits.
     threads: NonZeroUsize,
+    /// Whether to stop writing a snapshot for which a commit waits.
+    cancel: Cancel,
     /// Segments of the present snapshot have not been checked since it was opened.
     is_unchecked: bool,
     /// Space for the next snapshot.
@@ -57,10 +59,12 @@ impl Checkpointer {
         spawn: Arc<dyn Spawn>,
         loading: Loading,
         threads: NonZeroUsize,
+        cancel: Cancel,
         present: &Residence,
     ) -> Self {
-        let is_unchecked = present.is_mapped;
-        Self { disk, spawn, loading, threads, is_unchecked, next: None, background: None }
+        let is_unchecked = present.mapped().is_some();
+        let (next, background) = (None, None);
+        Self { disk, spawn, loading, threads, cancel, is_unchecked, next, background }
     }
 
     /// Whether a thread is writing a snapshot.
@@ -123,7 +127,7 @@ impl Checkpointer {
         notes: &Notes,
     ) -> Result<Log, StoreError> {
         let next = self.take_next(lock.target())?;
-        let pace = Pace::AtOnce(self.threads);
+        let pace = Pace::at_once(self.threads, &self.cancel);
         let written = write_file(next.target(&*self.disk), filter, notes, pace);
         self.rename_into_place(next, lock, written)
     }

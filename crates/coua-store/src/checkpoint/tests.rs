@@ -99,7 +99,6 @@ impl Bench {
     /// A note says how many rounds there were.
     fn try_commit(&self, store: &mut Store) -> Result<(), StoreError> {
         store.set_note("round", &self.round.to_le_bytes()).unwrap();
-        store.rewrite_at_end();
         store.commit()
     }
 

@@ -1,10 +1,12 @@
 //! Writes a snapshot to a file that will replace the filter.
 
+use std::fmt::{self, Debug, Formatter};
 use std::fs::File;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -50,24 +52,47 @@ pub(crate) fn write_file(
     Ok(log)
 }
 
-/// How a snapshot is written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Pace<'a> {
-    /// A commit waits for it. The number of threads that write it, if it is large.
-    AtOnce(NonZeroUsize),
-    /// In the background: stops on a signal, and syncs often, so that commits do not wait for much unsynced
-    /// data.
-    Steady(&'a Signals),
+/// Whether an operation is to stop.
+#[derive(Clone)]
+pub(crate) struct Cancel(pub(crate) Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self(Arc::new(|| false))
+    }
 }
 
-impl Pace<'_> {
+impl Debug for Cancel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancel").finish_non_exhaustive()
+    }
+}
+
+/// How a snapshot is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace<'a> {
+    /// The number of threads that write it, if it is large.
+    threads: NonZeroUsize,
+    /// Bytes between syncs.
+    sync_every: u64,
+    is_canceled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Pace<'a> {
+    /// For a commit that waits.
+    pub(crate) fn at_once(threads: NonZeroUsize, cancel: &'a Cancel) -> Self {
+        Self { threads, sync_every: u64::MAX, is_canceled: &*cancel.0 }
+    }
+
+    /// For a thread in the background, which syncs often, so that commits do not wait for much unsynced data.
+    pub(crate) fn steady(is_canceled: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        Self { threads: NonZeroUsize::MIN, sync_every: STEADY, is_canceled }
+    }
+
     /// Bytes per thread of a snapshot of `length` bytes, in whole pieces.
     fn share(self, length: u64) -> u64 {
-        let threads = match self {
-            Self::AtOnce(threads) => threads.get() as u64,
-            Self::Steady(_) => 1,
-        };
-        length.div_ceil(threads).max(LEAST_SHARE).next_multiple_of(PIECE as u64)
+        let share = length.div_ceil(self.threads.get() as u64);
+        share.max(LEAST_SHARE).next_multiple_of(PIECE as u64)
     }
 }
 
@@ -161,14 +186,12 @@ impl Steps<'_> {
 
     /// Writes the buffered bytes.
     fn write_piece(&mut self) -> io::Result<()> {
-        if let Pace::Steady(signals) = self.pace {
-            if signals.is_stopped() {
-                return Err(io::Error::other("given up"));
-            }
-            if self.at - self.synced >= STEADY {
-                self.to.disk.sync(self.to.file)?;
-                self.synced = self.at;
-            }
+        if (self.pace.is_canceled)() {
+            return Err(io::Error::other("canceled"));
+        }
+        if self.at - self.synced >= self.pace.sync_every {
+            self.to.disk.sync(self.to.file)?;
+            self.synced = self.at;
         }
         self.to.disk.write(self.to.file, &self.piece, self.at)?;
         self.at += self.piece.len() as u64;

@@ -237,7 +237,6 @@ fn options(disk: Arc<dyn Disk>) -> Options {
 /// Commits a round, whose number is a note.
 fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
     store.set_note("round", &round.to_le_bytes()).unwrap();
-    store.rewrite_at_end();
     store.commit()
 }
 

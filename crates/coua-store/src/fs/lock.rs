@@ -4,7 +4,7 @@
 //! checks that the name still leads to the file; otherwise it waits for the new one. A filter that does
 //! not exist yet has an empty file as a placeholder. Readers take no lock.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -88,10 +88,16 @@ impl Lock {
                 tried => tried.map_err(io::Error::from),
             };
             locked.map_err(|source| StoreError::io(&path, "lock", source))?;
-            // A new snapshot has replaced the file, or the placeholder is gone, while this one waited.
-            if is_at(&file, &path) {
-                let was_new = is_empty(&file);
-                return Ok(Self { file, path, folder, is_placeholder, was_new });
+            match is_same(&file, &path) {
+                Ok(true) => {
+                    let was_new = is_empty(&file);
+                    return Ok(Self { file, path, folder, is_placeholder, was_new });
+                }
+                // A new snapshot has replaced the file while this one waited.
+                Ok(false) => {}
+                // The placeholder is gone.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(source) => return Err(StoreError::io(&path, "lock", source)),
             }
         }
     }
@@ -199,26 +205,27 @@ fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreErro
     }
 }
 
-/// Whether a name leads to an open file.
+/// Whether a name leads to an open file; false if unknown.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    let same = |held: io::Result<Metadata>, named: io::Result<Metadata>| {
-        Some(inode_of(&held.ok()?) == inode_of(&named.ok()?))
-    };
-    same(file.metadata(), fs::metadata(path)).unwrap_or(false)
+    is_same(file, path).unwrap_or(false)
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, path: &Path) -> io::Result<bool> {
+    Ok(inode_of(&file.metadata()?) == inode_of(&fs::metadata(path)?))
 }
 
 /// Device and inode, which identify a file while it exists.
-pub(crate) fn inode_of(metadata: &Metadata) -> (u64, u64) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        (metadata.dev(), metadata.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        (0, 0)
-    }
+#[cfg(unix)]
+pub(crate) fn inode_of(metadata: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(file: &File, path: &Path) -> io::Result<bool> {
+    use same_file::Handle;
+    Ok(Handle::from_file(file.try_clone()?)? == Handle::from_path(path)?)
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 mod disk;
 mod lock;
+pub(crate) mod positioned;
 mod temporary;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 pub use coua::snapshot::Folder;
 
-pub(crate) use disk::{Disk, FileSystem, GivingUp};
+pub(crate) use disk::{Disk, FileSystem};
 #[cfg(test)]
 pub(crate) use lock::inode_of;
 pub(crate) use lock::is_at;
@@ -27,7 +28,7 @@ pub fn folder_of(path: &Path) -> Result<Folder, StoreError> {
     Folder::of(path).map_err(|source| Reason::Folder(source).at(path))
 }
 
-/// The file that a name leads to, even if it does not exist yet.
+/// The file that a name leads to, even if it does not exist yet, as an absolute path.
 ///
 /// # Errors
 ///
@@ -42,5 +43,6 @@ pub fn folder_of(path: &Path) -> Result<Folder, StoreError> {
 pub fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
     let target = coua::snapshot::follow_links(path);
     let target = target.map_err(|source| StoreError::io(path, "follow", source))?;
-    Ok(fs::canonicalize(&target).unwrap_or(target))
+    // A relative name would lead elsewhere if the process changed its working directory.
+    Ok(fs::canonicalize(&target).or_else(|_| absolute(&target)).unwrap_or(target))
 }

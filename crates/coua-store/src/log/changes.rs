@@ -104,7 +104,7 @@ pub(crate) enum Unrepeatable {
 /// Replays logged changes. Applied to the same filter, they give the same bytes.
 pub(crate) fn replay_changes(
     filter: &mut Generations,
-    memory: &Residence,
+    residence: &Residence,
     log: &[u8],
 ) -> Result<(), Unrepeatable> {
     let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
@@ -117,7 +117,7 @@ pub(crate) fn replay_changes(
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
         match (kind, &hashes[..], generation) {
             (INSERT | REMOVE, _, Some(generation)) => {
-                memory.fetch(filter, generation, &hashes);
+                residence.fetch(filter, &hashes);
                 let change = if kind == INSERT { Change::Insert } else { Change::Remove };
                 filter.replay(change, generation, &hashes).map_err(Unrepeatable::Full)?;
             }

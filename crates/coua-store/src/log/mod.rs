@@ -12,7 +12,9 @@ mod write;
 
 use std::fmt::Debug;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
+
+use crate::fs::positioned;
 
 pub use changes::LogEvent;
 pub(crate) use changes::{ChangeEncoder, Changes, Unrepeatable, decode_changes, replay_changes};
@@ -96,10 +98,9 @@ impl Source for File {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let (mut file, mut filled) = (self, 0);
-        file.seek(SeekFrom::Start(offset))?;
+        let mut filled = 0;
         while filled < buffer.len() {
-            match file.read(&mut buffer[filled..]) {
+            match positioned::read_at(self, &mut buffer[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,8 +1,10 @@
-//! Where a filter's memory is (mapped, loaded, or copied), and how much of the file is in the page cache.
+//! Decides whether a snapshot is mapped or read, and fetches the pages of a mapped one.
+//!
+//! Mapping costs the pages that the work touches. Reading costs the whole file once; memory with large pages is faster
+//! afterwards. `docs/decisions/0009-map-or-load.md` has the reasons.
 
 mod available;
-mod plan;
-mod residency;
+mod pages;
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,126 +13,155 @@ use coua::window::Generations;
 use coua::{KeyHash, Load, LoadError};
 
 pub use available::available;
-pub use plan::Access;
-pub(crate) use plan::{Plan, Touch};
-use residency::Missing;
 
-/// Where the filter's memory is, and how much of it is used.
+/// Bytes that the work on a key touches in a generation: a page for each of its two buckets.
+const KEY_BYTES: u64 = 2 * 4096;
+/// Smaller files are read and checked in a few milliseconds.
+const LEAST_MAPPED: u64 = 4 << 20;
+
+/// How to load a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Map a large file if the work touches fewer bytes than it has; otherwise read it.
+    #[default]
+    BySize,
+    /// Map the file.
+    Map,
+    /// Read the file, and check every byte.
+    Load,
+}
+
+impl Access {
+    /// Touched bytes from which on a snapshot of `bytes` bytes is in memory instead of mapped.
+    fn most_touched(self, bytes: u64) -> u64 {
+        match self {
+            Self::BySize if bytes >= LEAST_MAPPED => bytes,
+            Self::Map => u64::MAX,
+            Self::BySize | Self::Load => 0,
+        }
+    }
+}
+
+/// Where the memory of a filter is.
 #[derive(Debug)]
 pub(crate) struct Residence {
-    access: Access,
+    /// The file, if its snapshot is mapped.
+    mapped: Option<File>,
     /// Bytes of the snapshot.
     bytes: u64,
-    /// The part that was not in the page cache when the file was opened, and was not fetched in order since.
-    missing: Missing,
-    /// The snapshot, where some of it is missing.
-    file: Option<File>,
-    pub(crate) is_mapped: bool,
-    /// How keys touch the filter.
-    touch: Touch,
-    /// Touches since it was opened, counting each key in [every generation](in_generations).
+    /// Touched bytes from which on the snapshot is in memory.
+    most_touched: u64,
+    /// Bytes touched since the filter was loaded. Work that touches a page again counts again.
     touched: AtomicU64,
 }
 
-/// Keys, counted once per generation.
-fn in_generations(filter: &Generations, keys: u64) -> u64 {
-    keys.saturating_mul(filter.generations().count().max(1) as u64)
-}
-
 impl Residence {
-    /// The residence of a filter that is not in a file yet.
-    pub(crate) fn without_a_file(access: Access) -> Self {
-        Self::new(access, 0, Missing::NONE, Touch::Change)
+    /// The residence of a filter that is in memory.
+    pub(crate) fn in_memory() -> Self {
+        Self { mapped: None, bytes: 0, most_touched: 0, touched: AtomicU64::new(0) }
     }
 
-    /// The residence of a filter in a snapshot, for lookups or changes.
-    pub(crate) fn of(access: Access, snapshot: &File, bytes: u64, touch: Touch) -> Self {
-        let missing = Missing::of(snapshot, bytes);
-        let file = if missing == Missing::NONE { None } else { snapshot.try_clone().ok() };
-        Self { file, ..Self::new(access, bytes, missing, touch) }
-    }
-
-    fn new(access: Access, bytes: u64, missing: Missing, touch: Touch) -> Self {
-        let touched = AtomicU64::new(0);
-        Self { access, bytes, missing, file: None, is_mapped: false, touch, touched }
-    }
-
-    /// Loads the filter in a snapshot, for these numbers of keys and of logged changes.
+    /// Loads the filter in the first `bytes` bytes of a file, for work on this number of keys.
     pub(crate) fn load(
-        &mut self,
-        snapshot: &File,
+        access: Access,
+        file: &File,
+        bytes: u64,
         key: Option<[u8; 16]>,
         keys: u64,
-        logged: u64,
-    ) -> Result<Generations, LoadError> {
-        if self.plan(keys, logged) != Plan::Load {
-            let filter =
-                Load::new().part(..self.bytes).key(key).map_file::<Generations>(snapshot)?;
-            // Each generation will be searched.
-            let plan = self.plan(in_generations(&filter, keys), logged);
-            if plan != Plan::Load {
-                self.is_mapped = true;
-                self.fetch_all_if(plan);
-                return Ok(filter);
+    ) -> Result<(Generations, Self), LoadError> {
+        let load = || Load::new().part(..bytes).key(key);
+        let most_touched = access.most_touched(bytes);
+        if most_touched > 0 {
+            let filter = load().map_file::<Generations>(file)?;
+            if touched_by(&filter, keys) < most_touched {
+                let (mapped, touched) = (Some(file.try_clone()?), AtomicU64::new(0));
+                return Ok((filter, Self { mapped, bytes, most_touched, touched }));
             }
         }
-        Load::new().part(..self.bytes).key(key).file::<Generations>(snapshot)
+        Ok((load().file::<Generations>(file)?, Self::in_memory()))
     }
 
-    fn plan(&self, keys: u64, logged: u64) -> Plan {
-        let work = [(self.touch, keys), (Touch::Change, logged)];
-        self.access.plan(self.bytes, self.missing, &work)
+    /// The file, if its snapshot is mapped.
+    pub(crate) fn mapped(&self) -> Option<&File> {
+        self.mapped.as_ref()
     }
 
-    /// Fetches the snapshot in order if that costs less than page by page.
-    fn fetch_all_if(&mut self, plan: Plan) {
-        if plan == Plan::FetchAndMap
-            && let Some(file) = self.file.take()
+    /// Fetches the pages of these keys, if the filter is mapped; once the work would touch more bytes than the
+    /// snapshot has, all pages.
+    pub(crate) fn fetch(&self, filter: &Generations, hashes: &[KeyHash]) {
+        let Some(file) = &self.mapped else { return };
+        if self.is_much_touched() {
+            return;
+        }
+        self.touched.fetch_add(touched_by(filter, hashes.len() as u64), Ordering::Relaxed);
+        if self.is_much_touched() {
+            pages::fetch_all(file, self.bytes);
+        } else {
+            pages::fetch_by_threads(hashes, |keys| drop(filter.contains_batch(keys)));
+        }
+    }
+
+    /// [`fetch`](Self::fetch) for changes: copies the filter into memory with large pages, once that costs less.
+    pub(crate) fn fetch_to_change(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
+        self.fetch(filter, hashes);
+        // Without memory for a copy it stays mapped, which is slower but correct.
+        if self.mapped.is_some()
+            && self.is_much_touched()
+            && let Ok(copy) = filter.try_clone()
         {
-            residency::fetch_in_order(&file, self.bytes);
-            self.missing = Missing::NONE;
+            *filter = copy;
+            self.mapped = None;
         }
     }
 
-    pub(crate) fn count(&self, filter: &Generations, keys: u64) {
-        self.touched.fetch_add(in_generations(filter, keys), Ordering::Relaxed);
+    fn is_much_touched(&self) -> bool {
+        self.touched.load(Ordering::Relaxed) >= self.most_touched
+    }
+}
+
+/// Bytes that work on this number of keys touches.
+fn touched_by(filter: &Generations, keys: u64) -> u64 {
+    let generations = filter.generations().count().max(1) as u64;
+    keys.saturating_mul(generations * KEY_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use coua::CuckooFilter;
+
+    use super::*;
+
+    fn loaded(access: Access, keys: u64) -> (Generations, Residence, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.coua");
+        let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001);
+        builder.build().unwrap().save_atomically(&path).unwrap();
+        let file = File::open(&path).unwrap();
+        let bytes = file.metadata().unwrap().len();
+        let (filter, residence) = Residence::load(access, &file, bytes, None, keys).unwrap();
+        (filter, residence, bytes)
     }
 
-    /// A better plan for a mapped filter, considering its touches so far, if there is one.
-    pub(crate) fn better_plan(&self) -> Option<Plan> {
-        let plan = self.plan(self.touched.load(Ordering::Relaxed), 0);
-        (self.is_mapped && plan != Plan::Map).then_some(plan)
+    #[test]
+    fn a_large_file_is_mapped_for_little_work() {
+        let is_mapped = |access, keys| loaded(access, keys).1.mapped().is_some();
+        let by_size = |keys| is_mapped(Access::BySize, keys);
+        let (.., bytes) = loaded(Access::Map, 0);
+        let line = bytes.div_ceil(KEY_BYTES);
+        assert!(by_size(0) && by_size(line - 1) && !by_size(line) && !by_size(u64::MAX));
+        assert!(is_mapped(Access::Map, 1 << 40) && !is_mapped(Access::Load, 0));
+        assert_eq!(Access::BySize.most_touched(LEAST_MAPPED - 1), 0);
     }
 
-    /// Counts keys, switches to memory with large pages once that pays, and fetches the keys' pages if needed.
-    pub(crate) fn touch(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
-        self.count(filter, hashes.len() as u64);
-        match self.better_plan() {
-            Some(Plan::Load) => {
-                self.is_mapped = false;
-                // Without enough memory it stays mapped, which is slower but correct.
-                if let Ok(copy) = filter.try_clone() {
-                    *filter = copy;
-                }
-            }
-            Some(plan) => self.fetch_all_if(plan),
-            None => {}
-        }
-        if self.is_fetched() {
-            residency::fetch_pages(hashes, |keys| drop(filter.contains_batch(keys)));
-        }
-    }
-
-    /// Whether pages come from a disk when they are touched.
-    pub(crate) fn is_fetched(&self) -> bool {
-        self.is_mapped && self.missing != Missing::NONE
-    }
-
-    /// Fetches the pages of these keys in one generation if needed.
-    pub(crate) fn fetch(&self, filter: &Generations, generation: u64, hashes: &[KeyHash]) {
-        let found = filter.generations().rev().find(|one| one.number == generation);
-        if let Some(one) = found.filter(|_| self.is_fetched()) {
-            residency::fetch_pages(hashes, |keys| drop(one.filter.contains_batch(keys)));
-        }
+    #[test]
+    fn much_work_leaves_the_mapping_only_if_it_changes_the_filter() {
+        let (mut filter, mut residence, bytes) = loaded(Access::BySize, 0);
+        let hashes: Vec<_> = (0..bytes.div_ceil(KEY_BYTES)).map(KeyHash::from_u64).collect();
+        residence.fetch_to_change(&mut filter, &hashes[1..]);
+        assert!(residence.mapped().is_some());
+        residence.fetch(&filter, &hashes);
+        assert!(residence.mapped().is_some());
+        residence.fetch_to_change(&mut filter, &hashes[..1]);
+        assert!(residence.mapped().is_none());
     }
 }

@@ -14,7 +14,7 @@ use crate::fs::is_at;
 use crate::log::{
     Base, Frame, Kind, Log, Scan, Source, TransactionDigest, Unrepeatable, replay_changes,
 };
-use crate::memory::{Access, Residence, Touch};
+use crate::memory::{Access, Residence};
 use crate::notes::Notes;
 use view::Origin;
 
@@ -30,6 +30,20 @@ pub(crate) struct Loading {
     pub(crate) expected: Option<u64>,
 }
 
+impl Loading {
+    /// Loads the filter in a snapshot of `bytes` bytes. `logged` bytes of log follow.
+    pub(crate) fn load(
+        self,
+        file: &File,
+        bytes: u64,
+        logged: u64,
+    ) -> Result<(Generations, Residence), LoadError> {
+        // A logged change takes eight bytes.
+        let keys = self.expected.unwrap_or(0).saturating_add(logged / 8);
+        Residence::load(self.access, file, bytes, self.key, keys)
+    }
+}
+
 /// How often a reader starts over because a writer rolled back.
 const MOST_TRIES: u32 = 100;
 
@@ -43,20 +57,14 @@ pub(crate) struct State {
 impl State {
     /// Reads a file that a writer may be changing.
     pub(crate) fn while_written(loading: Loading, path: &Path) -> Result<Self, StoreError> {
-        read_while_written(path, |file| Self::of(loading, file, path, Touch::Ask))
+        read_while_written(path, |file| Self::of(loading, file, path))
     }
 
-    pub(crate) fn of(
-        loading: Loading,
-        file: &File,
-        path: &Path,
-        touch: Touch,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn of(loading: Loading, file: &File, path: &Path) -> Result<Self, StoreError> {
         let base = base_of(file, path)?;
-        let load = |logged| view_of(loading, file, base.bytes, touch, logged);
+        let load = |logged| loading.load(file, base.bytes, logged);
         let mut state = Self::replayed(file, path, base, load)?;
-        let mapped = state.view.residence.is_mapped.then(|| file.try_clone().ok()).flatten();
-        state.view.origin = Some(Origin { path: path.to_owned(), base, mapped });
+        state.view.origin = Some(Origin { path: path.to_owned(), base });
         Ok(state)
     }
 
@@ -66,22 +74,27 @@ impl State {
         source: &dyn Source,
         path: &Path,
         base: Base,
-        load: impl FnOnce(u64) -> Result<View, LoadError>,
+        load: impl FnOnce(u64) -> Result<(Generations, Residence), LoadError>,
     ) -> Result<Self, StoreError> {
         let scan = Scan::new(source, path, base)?;
         let mut committed = Committed::default();
         let contents = scan.contents(|frame| committed.see(frame))?;
         let logged = contents.committed.at - base.bytes;
-        let view = load(logged).map_err(|source| Reason::Load(source).at(path))?;
-        let mut view = View {
+        let (mut filter, residence) =
+            load(logged).map_err(|source| Reason::Load(source).at(path))?;
+        scan.frames(base.first(), contents.committed.at, |frame| {
+            apply(&mut filter, &residence, path, frame)
+        })?;
+        let view = View {
+            filter,
             notes: committed.notes,
             snapshot_bytes: base.bytes,
             log_bytes: logged,
             transactions: contents.transactions,
             uncommitted: contents.uncommitted,
-            ..view
+            residence,
+            origin: None,
         };
-        scan.frames(base.first(), contents.committed.at, |frame| apply(&mut view, path, frame))?;
         Ok(Self { view, log: Log::resume(base, &contents) })
     }
 }
@@ -114,7 +127,7 @@ impl View {
         let base = Base::of(&bytes, end).map_err(|source| StoreError::io(path, "read", source))?;
         let load = |_| {
             let filter = Load::new().key(key).part(..end).bytes(bytes)?;
-            Ok(Self::new(filter, Residence::without_a_file(Access::Load)))
+            Ok((filter, Residence::in_memory()))
         };
         State::replayed(&bytes, path, base, load).map(|state| state.view)
     }
@@ -141,7 +154,7 @@ impl View {
     ///
     /// If the file cannot be read, or no longer holds a filter.
     pub fn is_outdated(&self) -> Result<bool, StoreError> {
-        let Some(Origin { path, base, .. }) = &self.origin else { return Ok(false) };
+        let Some(Origin { path, base }) = &self.origin else { return Ok(false) };
         let file = open(path)?;
         let end = base.bytes + self.log_bytes;
         if base_of(&file, path)? != *base {
@@ -233,29 +246,18 @@ pub(crate) fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
     })
 }
 
-/// Loads the filter in a snapshot of `bytes` bytes, for lookups or changes. `logged` bytes of log follow.
-pub(crate) fn view_of(
-    loading: Loading,
-    file: &File,
-    bytes: u64,
-    touch: Touch,
-    logged: u64,
-) -> Result<View, LoadError> {
-    let Loading { key, access, expected } = loading;
-    let mut residence = Residence::of(access, file, bytes, touch);
-    // A logged change takes eight bytes.
-    let filter = residence.load(file, key, expected.unwrap_or(0), logged / 8)?;
-    Ok(View::new(filter, residence))
-}
-
 /// Replays the changes in a frame of the log.
-pub(crate) fn apply(view: &mut View, path: &Path, frame: &Frame) -> Result<(), StoreError> {
-    match frame.kind {
-        Kind::Changes => {}
-        _ => return Ok(()),
+pub(crate) fn apply(
+    filter: &mut Generations,
+    residence: &Residence,
+    path: &Path,
+    frame: &Frame,
+) -> Result<(), StoreError> {
+    if frame.kind != Kind::Changes {
+        return Ok(());
     }
     let offset = frame.begin.at;
-    replay_changes(&mut view.filter, &view.residence, &frame.payload).map_err(|error| match error {
+    replay_changes(filter, residence, &frame.payload).map_err(|error| match error {
         Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
         Unrepeatable::Bytes => {
             let what = Damage::Field { name: "change", found: offset };

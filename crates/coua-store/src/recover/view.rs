@@ -1,6 +1,5 @@
 //! The last committed state, for reading.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use coua::KeyHash;
@@ -37,27 +36,9 @@ pub struct View {
 pub(crate) struct Origin {
     pub(crate) path: PathBuf,
     pub(crate) base: Base,
-    /// The file itself, if its snapshot is mapped.
-    pub(crate) mapped: Option<File>,
 }
 
 impl View {
-    pub(crate) fn new(filter: Generations, residence: Residence) -> Self {
-        let (snapshot_bytes, log_bytes, transactions, uncommitted) = (0, 0, 0, 0);
-        let notes = Notes::default();
-        let origin = None;
-        Self {
-            filter,
-            notes,
-            snapshot_bytes,
-            log_bytes,
-            transactions,
-            uncommitted,
-            residence,
-            origin,
-        }
-    }
-
     /// The committed note with this name.
     pub fn note(&self, name: &str) -> Option<&[u8]> {
         self.notes.get(name)
@@ -70,37 +51,16 @@ impl View {
     ///
     /// [`Reason::Overwritten`] if answers may have been wrong.
     pub fn check_origin(&self) -> Result<(), StoreError> {
-        match &self.origin {
-            Some(Origin { mapped: Some(file), path, base }) if !base.is_in(file) => {
+        match (self.residence.mapped(), &self.origin) {
+            (Some(file), Some(Origin { path, base })) if !base.is_in(file) => {
                 Err(Reason::Overwritten.at(path))
             }
             _ => Ok(()),
         }
     }
 
-    /// The filter, for lookups of these keys. Fetches the pages that they need together, and after very many
-    /// keys reads the file into memory, where lookups are faster.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// # store.insert("a")?;
-    /// # store.finish()?;
-    /// let mut view = Store::read(&path)?;
-    /// let hash = view.filter.hasher().hash(b"a");
-    /// assert!(view.asked(&[hash]).contains(hash));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn asked(&mut self, hashes: &[KeyHash]) -> &Generations {
-        self.residence.touch(&mut self.filter, hashes);
-        &self.filter
-    }
-
-    /// The filter, for `keys` lookups by one of several threads. `None` if one thread must call
-    /// [`asked`](Self::asked) instead, because pages come from a disk or the file should be read into memory first.
+    /// Fetches the pages that lookups of these keys in [`filter`](Self::filter) need, if the file is mapped. Lookups
+    /// are right without it, but each of them may wait for the disk.
     ///
     /// ```
     /// # use coua::CuckooFilter;
@@ -111,15 +71,12 @@ impl View {
     /// # store.insert("a")?;
     /// # store.finish()?;
     /// let view = Store::read(&path)?;
-    /// let filter = view.asked_beside(1).expect("a small filter is read into memory");
-    /// assert!(filter.contains("a"));
+    /// let hashes = ["a", "b"].map(|key| view.filter.hasher().hash(key.as_bytes()));
+    /// view.fetch(&hashes);
+    /// assert_eq!(view.filter.contains_batch(&hashes), [true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn asked_beside(&self, keys: u64) -> Option<&Generations> {
-        if self.residence.is_fetched() || self.residence.better_plan().is_some() {
-            return None;
-        }
-        self.residence.count(&self.filter, keys);
-        Some(&self.filter)
+    pub fn fetch(&self, hashes: &[KeyHash]) {
+        self.residence.fetch(&self.filter, hashes);
     }
 }

@@ -157,7 +157,7 @@ impl Store {
         ) -> Result<(), BatchFull>,
     ) -> Result<(), BatchFull> {
         self.join();
-        self.residence.touch(&mut self.filter, hashes);
+        self.residence.fetch_to_change(&mut self.filter, hashes);
         let keys = hashes.len();
         let most = self.keys_in_a_piece();
         for begin in (0..keys).step_by(most) {

@@ -5,7 +5,7 @@ use coua::window::Generations;
 use super::{Need, Store};
 use crate::checkpoint::Made;
 use crate::error::{Reason, StoreError};
-use crate::growth::{AtEnd, Growth};
+use crate::growth::Growth;
 use crate::log::{Log, Transaction};
 
 impl Store {
@@ -130,9 +130,7 @@ impl Store {
         self.commit()
     }
 
-    /// Commits, and returns the filter. A small filter becomes a snapshot with only its notes after it, and
-    /// so does one for which [`rewrite_at_end`](Self::rewrite_at_end) was called, so that the bytes do not depend on
-    /// the times of commits.
+    /// Commits, and returns the filter. A small filter becomes a snapshot with only its notes after it.
     ///
     /// # Errors
     ///
@@ -176,17 +174,11 @@ impl Store {
     pub fn commit_at_end(&mut self) -> Result<(), StoreError> {
         self.join();
         if self.has_changes() {
-            let at_end = self.situation().growth_at_end();
-            if at_end != AtEnd::Append {
+            if self.situation().is_rewritten_at_end() {
                 self.checkpointer.abandon();
-            }
-            let is_rewritten = match at_end {
-                AtEnd::Append => false,
-                AtEnd::RewriteIfThereIsSpace => self.reserve_next().is_ok(),
-                AtEnd::Rewrite => true,
-            };
-            if is_rewritten {
-                self.require_snapshot();
+                if self.reserve_next().is_ok() {
+                    self.require_snapshot();
+                }
             }
             // No space is needed for a snapshot after this one.
             self.options.loading.expected = Some(0);

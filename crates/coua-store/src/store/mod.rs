@@ -19,7 +19,7 @@ use crate::growth::{Growth, Situation};
 use crate::log::{Base, Changes, Log};
 use crate::memory::Residence;
 use crate::notes::Notes;
-use crate::recover::{State, View};
+use crate::recover::State;
 
 pub use options::Options;
 pub use shards::Divided;
@@ -57,8 +57,6 @@ pub struct Store {
     changes: Changes,
     log: Log,
     need: Need,
-    /// The log depends on the times of commits, which the end undoes.
-    is_piecemeal: bool,
     pub(crate) checkpointer: Checkpointer,
     /// Dropped last.
     lock: Lock,
@@ -82,9 +80,8 @@ impl Store {
         lock: Lock,
         filter: Generations,
     ) -> Result<Self, StoreError> {
-        let view = View::new(filter, Residence::without_a_file(options.loading.access));
         let log = Log::empty(Base { bytes: 0, checksum: 0 });
-        let mut store = Self::new(options, lock, view, log);
+        let mut store = Self::new(options, lock, filter, Residence::in_memory(), log);
         store.need = Need::Snapshot;
         store.reserve()?;
         Ok(store)
@@ -92,25 +89,32 @@ impl Store {
 
     /// A store with the last committed state.
     pub(crate) fn resume(options: &Options, lock: Lock, state: State) -> Result<Self, StoreError> {
-        let mut store = Self::new(options, lock, state.view, state.log);
+        let State { view, log } = state;
+        let mut store = Self::new(options, lock, view.filter, view.residence, log);
+        store.notes = view.notes;
         store.log.roll_back(store.options.target(&store.lock))?;
         store.reserve()?;
         Ok(store)
     }
 
-    fn new(options: &Options, lock: Lock, view: View, log: Log) -> Self {
+    fn new(
+        options: &Options,
+        lock: Lock,
+        filter: Generations,
+        residence: Residence,
+        log: Log,
+    ) -> Self {
         Self {
-            checkpointer: options.checkpointer(&view.residence),
+            checkpointer: options.checkpointer(&residence),
             options: options.clone(),
-            filter: view.filter,
-            residence: view.residence,
+            filter,
+            residence,
             divided: Arc::default(),
-            notes: view.notes,
+            notes: Notes::default(),
             changed_notes: BTreeSet::new(),
             changes: Changes::default(),
             log,
             need: Need::Log,
-            is_piecemeal: false,
             lock,
         }
     }
@@ -125,11 +129,8 @@ impl Store {
             snapshot,
             filter,
             log: log + self.changes.bytes().len() as u64,
-            first: self.notes.bytes(),
-            // A logged change takes eight bytes.
-            thread: self.options.loading.access.own_bytes(snapshot, log / 8),
+            notes: self.notes.bytes(),
             is_at_work: self.checkpointer.is_at_work(),
-            is_piecemeal: self.is_piecemeal,
         }
     }
 
@@ -203,12 +204,6 @@ impl Store {
             self.changed_notes.insert(name.to_owned());
         }
         was_there
-    }
-
-    /// Lets [`finish`](Self::finish) write a snapshot if there is space for one, so that the bytes of the file
-    /// do not depend on the times of commits.
-    pub fn rewrite_at_end(&mut self) {
-        self.is_piecemeal = true;
     }
 
     /// The filter file, with symbolic links resolved.

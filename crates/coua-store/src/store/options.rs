@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::checkpoint::{Checkpointer, Spawn, Threads};
-use crate::fs::{Disk, FileSystem, GivingUp, Lock, Wait};
+use crate::checkpoint::{Cancel, Checkpointer, Spawn, Threads};
+use crate::fs::{Disk, FileSystem, Lock, Wait};
 use crate::growth::Limits;
 use crate::log::Target;
 use crate::memory::{self, Access, Residence};
@@ -12,6 +12,7 @@ use crate::recover::Loading;
 
 /// Bytes of changes in memory.
 const PIECE: usize = 1 << 20;
+
 /// How to open a filter file.
 ///
 /// ```
@@ -32,6 +33,7 @@ pub struct Options {
     pub(crate) wait: Wait,
     pub(crate) limits: Limits,
     pub(crate) threads: NonZeroUsize,
+    pub(crate) cancel: Cancel,
     /// Changes are appended to the log in pieces of about this many bytes, to limit the memory
     /// for uncommitted ones.
     pub(crate) piece: usize,
@@ -48,6 +50,7 @@ impl Default for Options {
             wait: Wait::default(),
             limits: Limits::default(),
             threads: NonZeroUsize::MIN,
+            cancel: Cancel::default(),
             piece: PIECE,
             disk: Arc::new(FileSystem),
             spawn: Arc::new(Threads),
@@ -103,12 +106,10 @@ impl Options {
         self
     }
 
-    /// Calls `is_wanted` before each step that writes, such as 2 MiB of a snapshot, and before a new snapshot
-    /// replaces the file. If it returns true, the step is not taken, and the operation returns
-    /// [`Reason::Io`](crate::Reason::Io): the file is as at the last commit. Default: never.
-    pub fn give_up_when(mut self, is_wanted: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.disk = Arc::new(GivingUp { disk: self.disk, is_wanted });
-        self
+    /// Calls `is_canceled` before each piece of a snapshot for which a commit waits, of 2 MiB or less. If it returns
+    /// true, the commit returns [`Reason::Io`](crate::Reason::Io): the file is as at the last commit. Default: never.
+    pub fn cancel_when(self, is_canceled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { cancel: Cancel(Arc::new(is_canceled)), ..self }
     }
 
     /// The number of threads that write a large snapshot while a commit waits. Default: the committing thread.
@@ -124,7 +125,7 @@ impl Options {
     pub(super) fn checkpointer(&self, residence: &Residence) -> Checkpointer {
         // A thread loads the snapshot for work of which nothing is known.
         let loading = Loading { expected: None, ..self.loading };
-        let (disk, spawn) = (self.disk.clone(), self.spawn.clone());
-        Checkpointer::new(disk, spawn, loading, self.threads, residence)
+        let (disk, spawn, cancel) = (self.disk.clone(), self.spawn.clone(), self.cancel.clone());
+        Checkpointer::new(disk, spawn, loading, self.threads, cancel, residence)
     }
 }

@@ -64,7 +64,7 @@ impl Store {
     /// ```
     pub fn divide(&mut self, division: Division) -> Option<u64> {
         self.join();
-        let filter = self.filter.unbounded_mut().filter(|_| !self.residence.is_mapped)?;
+        let filter = self.filter.unbounded_mut().filter(|_| self.residence.mapped().is_none())?;
         // Without memory for a placeholder filter, one thread continues.
         let placeholder = CuckooFilter::builder().build().ok()?;
         match DividedFilter::divide(mem::replace(filter, placeholder), division) {

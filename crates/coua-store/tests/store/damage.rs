@@ -238,3 +238,41 @@ fn damage_in_a_mapped_snapshot_is_not_written_on() {
     let view = Options::new().access(Access::Map).read(sample.path()).unwrap();
     assert_eq!(round_of(&view.notes), 5);
 }
+
+/// Loading refuses such a file, too.
+#[test]
+fn a_generation_twice_is_not_verified() {
+    use coua::window::{Generations, Window};
+    use std::time::Duration;
+    use xxhash_rust::xxh3::xxh3_64;
+
+    const HEADER: usize = 192;
+    const PARTS: usize = 3 * 64;
+    let folder = quick_folder();
+    let path = folder.path().join("seen.coua");
+    let window = Window::given(Duration::from_millis(100), 2).unwrap();
+    let template = CuckooFilter::builder().capacity(100).build().unwrap();
+    let mut filter = Generations::from_template(window, template);
+    for time in [0, 50] {
+        filter.advance(time);
+        filter.insert(time).unwrap();
+    }
+    let mut bytes = bytes_of(&filter);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(Options::new().verify(&path).unwrap().items, 2);
+    // The number of the second generation becomes that of the first.
+    let second = HEADER + 2 * 64;
+    assert_eq!(bytes[second..second + 8], 1_u64.to_le_bytes());
+    bytes[second] = 0;
+    let segments = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize;
+    let tables = xxh3_64(&bytes[HEADER..HEADER + PARTS + 32 * segments]);
+    let trailer = bytes.len() - 32;
+    bytes[trailer..trailer + 8].copy_from_slice(&tables.to_le_bytes());
+    let whole = xxh3_64(&[&bytes[..HEADER], &bytes[trailer..trailer + 16]].concat());
+    bytes[trailer + 16..trailer + 24].copy_from_slice(&whole.to_le_bytes());
+    fs::write(&path, &bytes).unwrap();
+    let loaded = Store::read(&path).map(drop).unwrap_err().to_string();
+    let verified = Options::new().verify(&path).unwrap_err().to_string();
+    assert!(verified.contains("generation"), "{verified}");
+    assert_eq!(loaded, verified);
+}

@@ -15,15 +15,18 @@ use crate::samples::{bytes_of, commit, committed, hashes, round_of};
 use coua_dev::instruction_sets::skipped;
 
 const STEP: u64 = 1_000;
-/// Five generations of this number of items take 8 MB.
+const GENERATIONS: u64 = 5;
+/// Generations of this number of items take 8 MB.
 const EACH: u64 = 200_000;
+/// Bytes that the work on a key touches in a generation: two pages.
+const KEY_BYTES: u64 = 2 * 4096;
 
 /// The window is four generations long, and a fifth is being filled.
 fn large() -> Generations {
     let window = Window::new(Clock::Arrival, 4 * STEP, 4).unwrap();
     let template = CuckooFilter::builder().capacity(EACH).max_items(10 * EACH).rate(1e-9).build();
     let mut filter = Generations::from_template(window, template.unwrap());
-    for number in 0..5 {
+    for number in 0..GENERATIONS {
         filter.advance(STEP * number);
         filter.insert_batch(&hashes(number, EACH)).unwrap();
     }
@@ -63,9 +66,10 @@ fn small_work_does_not_look_at_other_segments() {
     assert!(after.starts_with(&bytes), "the damage stays where it can be found");
     let log = after.len() - bytes.len();
     assert!(log < 1_000, "{log} bytes for twenty changes");
-    let mut view = Options::new().read(&path).unwrap();
-    let asked = [hashes(7, 10), hashes(8, 10)].concat();
-    let present = view.asked(&asked).contains_batch(&asked);
+    let view = Options::new().read(&path).unwrap();
+    let keys = [hashes(7, 10), hashes(8, 10)].concat();
+    view.fetch(&keys);
+    let present = view.filter.contains_batch(&keys);
     assert!(present.iter().all(|is_present| *is_present) && round_of(&view.notes) == 2);
 }
 
@@ -79,25 +83,6 @@ fn damaged(path: &Path) -> u64 {
     bytes.len() as u64
 }
 
-/// Whether the file system reports what is in the cache, for files that surely are.
-#[cfg(target_os = "linux")]
-fn tells(path: &Path) -> bool {
-    use rustix::io::{ReadWriteFlags, preadv2};
-    let (file, mut byte) = (fs::File::open(path).unwrap(), [0]);
-    preadv2(file, &mut [std::io::IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn tells(_path: &Path) -> bool {
-    false
-}
-
-/// A fast disk sometimes has read the data before the check has ended.
-#[cfg(target_os = "linux")]
-fn sooner_or_later(mut is_so: impl FnMut() -> bool) {
-    assert!((0..20).any(|_| is_so()), "not once in twenty times");
-}
-
 /// A key may touch every generation, so their number counts too.
 #[test]
 fn work_for_all_generations_is_counted() {
@@ -106,81 +91,48 @@ fn work_for_all_generations_is_counted() {
     let bytes = damaged(&path);
     let writes = |keys: u64| Options::new().expecting(keys).write(&path).is_ok();
     let reads = |keys: u64| Options::new().expecting(keys).read(&path).is_ok();
-    let fetched = if tells(&path) { 0 } else { 2 * 8 * 4096 };
-    let most = |touch: u64| (bytes - 1) / (fetched + touch) / 5;
-    assert!(writes(most(4096)) && !writes(most(4096) + 1), "half a page for each to be copied");
-    assert!(reads(most(8)) && !reads(most(8) + 1), "little for each to be looked at");
+    let most = (bytes - 1) / KEY_BYTES / GENERATIONS;
+    for opens in [&writes as &dyn Fn(u64) -> bool, &reads] {
+        assert!(opens(0) && opens(most) && !opens(most + 1));
+    }
 }
 
 /// Even a reader applies the log's changes first.
 #[test]
-fn a_log_is_counted_as_changes() {
+fn a_log_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     saved(&large(), &path);
     let bytes = path.metadata().unwrap().len();
-    let (most, middle) = (bytes / 4096, bytes as usize / 2);
-    let mut store = Options::new().expecting(10).write(&path).unwrap();
-    store.insert_batch(&hashes(7, most / 2)).unwrap();
-    commit(&mut store, 1).unwrap();
-    drop(store);
+    let (most, middle) = (bytes / KEY_BYTES / GENERATIONS, bytes as usize / 2);
     let spoil = || {
         let mut bytes = fs::read(&path).unwrap();
         bytes[middle] ^= 1;
         fs::write(&path, &bytes).unwrap();
     };
-    let is_mapped = || Options::new().expecting(0).read(&path).is_ok();
-    spoil();
-    assert_eq!(is_mapped(), tells(&path), "half of the line");
-    spoil();
-    let mut store = Options::new().expecting(10).write(&path).unwrap();
-    store.insert_batch(&hashes(8, most)).unwrap();
-    commit(&mut store, 2).unwrap();
-    drop(store);
-    spoil();
-    assert!(!is_mapped(), "it was read: the damage was seen");
-}
-
-/// Reading from the disk costs more than reading from the cache.
-#[cfg(target_os = "linux")]
-#[test]
-fn what_is_in_the_cache_is_mapped_for_more_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let pages = damaged(&path) / 4096;
-    if !tells(&path) {
-        skipped("a file system that does not tell what is in the cache");
-        return;
+    for (new, is_mapped) in [(7, true), (8, false)] {
+        let mut store = Options::new().expecting(10).write(&path).unwrap();
+        store.insert_batch(&hashes(new, most / 5 * 3)).unwrap();
+        commit(&mut store, 1).unwrap();
+        drop(store);
+        spoil();
+        assert_eq!(Options::new().expecting(0).read(&path).is_ok(), is_mapped);
+        spoil();
     }
-    let opens = |keys: u64| Options::new().expecting(keys).write(&path).is_ok();
-    let (few, more) = (pages / 17 / 5, pages / 5 - 1);
-    assert!(opens(few) && opens(more));
-    let forget = || {
-        let file = fs::File::open(&path).unwrap();
-        file.sync_all().unwrap();
-        rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-    };
-    forget();
-    assert!(opens(few));
-    sooner_or_later(|| {
-        forget();
-        !opens(more)
-    });
 }
 
-/// Much work with few missing pages: they are all read once, and the file stays mapped.
+/// Much work on a file that is not in the page cache: all of it is read in order.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_missing_is_fetched_together_for_much_work() {
+fn all_is_fetched_for_much_work() {
     use rustix::fs::{Advice, fadvise};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let bytes = damaged(&path);
-    let tells_at_once = tells(&path);
-    let forget_half = || {
+    let forget = || {
         let file = fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
-        fadvise(&file, 0, std::num::NonZeroU64::new(bytes / 2), Advice::DontNeed).unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
     };
     // Only checks: a lookup that reads would make the system load the missing pages.
     let cached = || {
@@ -189,58 +141,35 @@ fn what_is_missing_is_fetched_together_for_much_work() {
     };
     let pages = bytes.div_ceil(4096);
     let before = cached();
-    forget_half();
-    if !tells_at_once || before != Some(pages) || cached() == Some(pages) {
-        skipped("fincore, or a file system that tells what is in the cache and forgets it");
+    forget();
+    if before != Some(pages) || cached() == Some(pages) {
+        skipped("fincore, or a file system that forgets what is in the cache");
         return;
     }
-    let comes_back = || {
-        let begin = Instant::now();
-        while cached() < Some(pages) && begin.elapsed().as_secs() < 3 {}
-        cached() == Some(pages)
-    };
-    // Each key is looked up in five generations: at least as many pages as there are.
-    let keys = pages / 5;
-    sooner_or_later(|| {
-        forget_half();
-        assert!(Options::new().expecting(keys).read(&path).is_ok(), "it was not read");
-        comes_back()
-    });
-    sooner_or_later(|| {
-        forget_half();
-        let mut view = Options::new().expecting(0).read(&path).unwrap();
-        view.asked_beside(1).is_none() && {
-            view.asked(&hashes(77, keys));
-            assert!(view.asked_beside(1).is_some(), "all is on its way");
-            comes_back()
-        }
-    });
+    let view = Options::new().expecting(0).read(&path).unwrap();
+    view.fetch(&hashes(77, 100));
+    assert!(cached() < Some(pages), "few pages for little work");
+    view.fetch(&hashes(77, bytes / KEY_BYTES / GENERATIONS));
+    let begin = Instant::now();
+    while cached() < Some(pages) && begin.elapsed().as_secs() < 3 {}
+    assert_eq!(cached(), Some(pages));
 }
 
-/// Several threads look up keys in a cached file, until there are enough lookups for reading it into memory.
+/// Threads share the cursor of the file.
 #[test]
-fn questions_of_threads_are_counted() {
+fn threads_check_the_origin_of_one_view() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     saved(&large(), &path);
-    let bytes = path.metadata().unwrap().len();
-    let mut view = Options::new().read(&path).unwrap();
-    let (old, new) = (hashes(2, 1_000), hashes(77, 1_000));
-    let is_right = |filter: &Generations| {
-        let present = filter.contains_batch(&old);
-        let all = present.iter().all(|is_present| *is_present);
-        let present = filter.contains_batch(&new);
-        all && present.iter().filter(|is_present| **is_present).count() < 10
-    };
-    if tells(&path) {
-        // Each key is looked up in five generations, with eight bytes each.
-        let most = bytes.div_ceil(8 * 5);
-        assert!(view.asked_beside(most - 1).is_some_and(is_right));
-        assert!(view.asked_beside(1).is_some_and(is_right), "what is under way is not stopped");
-    }
-    assert!(view.asked_beside(1).is_none(), "it must be fetched, or read");
-    assert!(is_right(view.asked(&old)));
-    assert!(view.asked_beside(1).is_some_and(is_right), "now it is in memory");
+    let view = Store::read(&path).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..5_000).for_each(|_| view.check_origin().unwrap()));
+        }
+    });
+    // As `cp` does it.
+    fs::write(&path, "").unwrap();
+    assert!(view.check_origin().is_err());
 }
 
 #[test]

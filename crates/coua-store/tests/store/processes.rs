@@ -76,6 +76,24 @@ fn add_at_once(name: &str, processes: u64, commits: u64) {
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
 
+/// The store was created by a relative path.
+#[test]
+fn a_change_of_the_working_directory_does_not_move_a_new_filter() {
+    if let Some((path, _)) = part() {
+        std::env::set_current_dir(path.parent().unwrap()).unwrap();
+        let mut store = Store::create(path.file_name().unwrap(), CuckooFilter::new).unwrap();
+        std::env::set_current_dir("/").unwrap();
+        store.insert("a").unwrap();
+        store.commit().unwrap();
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let name = "processes::a_change_of_the_working_directory_does_not_move_a_new_filter";
+    all_succeed(vec![start(name, &path, 0)]);
+    assert!(Store::read(&path).unwrap().filter.contains("a"));
+}
+
 #[test]
 fn two_create_the_filter_at_once() {
     for _ in 0..10 {

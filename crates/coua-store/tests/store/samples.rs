@@ -89,7 +89,7 @@ pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// Commits a round, with its number as a note. From round 1 on, the final file must not depend on the commits.
+/// Commits a round, with its number as a note.
 pub(crate) fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
     set_round(store, round);
     store.commit()
@@ -97,16 +97,10 @@ pub(crate) fn commit(store: &mut Store, round: u64) -> Result<(), StoreError> {
 
 pub(crate) fn set_round(store: &mut Store, round: u64) {
     store.set_note("round", &round.to_le_bytes()).expect("it is short");
-    if round > 0 {
-        store.rewrite_at_end();
-    }
 }
 
 /// Commits the last round, and ends without a note.
 pub(crate) fn finish(mut store: Store) -> Result<(), StoreError> {
-    if round_of(store.notes()) > 0 {
-        store.rewrite_at_end();
-    }
     store.remove_note("round");
     store.finish().map(drop)
 }
