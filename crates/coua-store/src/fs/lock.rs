@@ -76,8 +76,10 @@ impl Lock {
     }
 
     fn take_or(path: &Path, wait: Wait, missing: Missing) -> Result<Self, StoreError> {
-        let path = resolved(path)?;
-        let folder = folder_of(&path)?;
+        let given = path;
+        let path = resolved(given)?;
+        let folder =
+            folder_of(&path).map_err(|error| StoreError { path: given.to_owned(), ..error })?;
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
             let locked = match file.try_lock() {
