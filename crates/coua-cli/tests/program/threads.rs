@@ -2,7 +2,6 @@
 
 use crate::support::{Folder, Repeats, lines, run_in};
 use coua_dev::cases::sample;
-use coua_store::Store;
 
 const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 
@@ -82,13 +81,8 @@ fn shared(
         let options = ["-j", threads, "--restart", "--checkpoint-every", every];
         let run = run_in(folder, &[command, &options, inputs].concat());
         assert!(matches!(run.code, Some(0 | 3)), "{command:?} -j {threads}: {}", run.stderr);
-        // The file tells when checkpoints were; the filter and its notes do not.
-        let view = Store::read(folder.join("seen")).unwrap();
-        let mut filter = Vec::new();
-        view.filter.write_to(&mut filter).unwrap();
-        let notes = view.notes.iter().flat_map(|(name, note)| [name.as_bytes(), note]);
-        let seen = [&filter[..]].into_iter().chain(notes).collect::<Vec<_>>().concat();
-        [Some(seen), folder.has("out").then(|| folder.read("out"))]
+        // The log of the file tells when checkpoints were.
+        [folder.filter("seen"), folder.has("out").then(|| folder.read("out"))]
     };
     let whole = run(&["before", "many", "many"], every);
     std::fs::remove_file(folder.join("seen")).unwrap();
@@ -108,7 +102,6 @@ fn filters_that_threads_share_are_equal() {
     let dedup = ["dedup", "--filter", "seen", "-o", "out"];
     let cases = [
         (&dedup[..], "0.02"),
-        // The file of a run that ends early shows the position of its last checkpoint.
         (&[&dedup[..], &["--max-items", "500000"]].concat(), "1000"),
         (&[&dedup[..], &["--rate", "0.0001", "--capacity", "1000000"]].concat(), "0.02"),
         (&["add", "seen"], "0.02"),

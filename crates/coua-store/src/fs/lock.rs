@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use coua::LoadError;
 use coua::window::Generations;
 
-use super::{Folder, folder_of, resolved};
+use super::{Folder, absolute, folder_of, linked};
 use crate::error::{Reason, StoreError};
 
 /// What to do while another process is writing the filter.
@@ -76,10 +76,8 @@ impl Lock {
     }
 
     fn take_or(path: &Path, wait: Wait, missing: Missing) -> Result<Self, StoreError> {
-        let given = path;
-        let path = resolved(given)?;
-        let folder =
-            folder_of(&path).map_err(|error| StoreError { path: given.to_owned(), ..error })?;
+        let target = linked(path)?;
+        let (folder, path) = (folder_of(&target)?, absolute(target));
         loop {
             let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
             let locked = match file.try_lock() {

@@ -6,7 +6,7 @@ pub(crate) mod positioned;
 mod temporary;
 
 use std::fs;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{self, Path, PathBuf};
 
 pub use coua::snapshot::Folder;
 
@@ -41,8 +41,16 @@ pub fn folder_of(path: &Path) -> Result<Folder, StoreError> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
+    linked(path).map(absolute)
+}
+
+/// The name to which symbolic links lead.
+fn linked(path: &Path) -> Result<PathBuf, StoreError> {
     let target = coua::snapshot::follow_links(path);
-    let target = target.map_err(|source| StoreError::io(path, "follow", source))?;
-    // A relative name would lead elsewhere if the process changed its working directory.
-    Ok(fs::canonicalize(&target).or_else(|_| absolute(&target)).unwrap_or(target))
+    target.map_err(|source| StoreError::io(path, "follow", source))
+}
+
+/// A path that still leads to the same file after the process has changed its working directory.
+fn absolute(path: PathBuf) -> PathBuf {
+    fs::canonicalize(&path).or_else(|_| path::absolute(&path)).unwrap_or(path)
 }

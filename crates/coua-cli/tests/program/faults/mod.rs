@@ -97,11 +97,7 @@ impl Place {
 
     /// The contents of the output, and of the filter with everything committed.
     fn results(&self) -> [Option<Vec<u8>>; 2] {
-        let filter = self.folder.has("seen").then(|| {
-            let (view, mut bytes) = (Store::read(self.folder.join("seen")).unwrap(), Vec::new());
-            view.filter.write_to(&mut bytes).unwrap();
-            bytes
-        });
+        let filter = self.folder.filter("seen");
         let out = self.folder.path().join("out");
         if out.is_dir() {
             let files = tree(&out).into_iter().map(|(name, bytes)| unpacked(&name, &bytes));

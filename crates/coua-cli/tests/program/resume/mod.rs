@@ -336,7 +336,7 @@ impl Trial {
         assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{}", self.kind.name);
     }
 
-    /// The results of a run. (The file also contains, after the filter's snapshot, what it remembers of the run.)
+    /// The results of a run: the outputs, and the filter.
     fn results(&self) -> Vec<Option<Vec<u8>>> {
         let each = |name| {
             let files = tree(Path::new(&self.folder.join(name)));
@@ -351,23 +351,7 @@ impl Trial {
             let found = found.iter().find(|name| self.folder.has(name))?;
             Some(unpacked(found, &self.folder.read(found)))
         };
-        vec![read("out"), read("tee"), read("seen.coua").map(|_| self.snapshot())]
-    }
-
-    fn snapshot(&self) -> Vec<u8> {
-        let bytes = Store::read(self.folder.join("seen.coua")).unwrap().snapshot_bytes;
-        self.folder.read("seen.coua")[..bytes as usize].to_vec()
-    }
-
-    /// The filter with everything committed, as a snapshot; `None` if the run has no filter.
-    fn state(&self) -> Option<Vec<u8>> {
-        if !self.folder.has("seen.coua") {
-            return None;
-        }
-        let copy = self.folder.join("copy.coua");
-        run(["merge", "-o", &copy, &self.folder.join("seen.coua")]).good();
-        let bytes = Store::read(&copy).unwrap().snapshot_bytes;
-        Some(self.folder.read("copy.coua")[..bytes as usize].to_vec())
+        vec![read("out"), read("tee"), self.folder.filter("seen.coua")]
     }
 }
 
