@@ -6,7 +6,6 @@ mod again;
 use crate::output_dir::{tree, unpacked};
 use crate::support::{Folder, Repeats, Run, coua, json, lines, run_as_is, run_in, run_with};
 use coua_dev::cases::sample;
-use coua_store::Store;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};

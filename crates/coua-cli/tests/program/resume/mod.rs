@@ -14,7 +14,6 @@ mod undone;
 use crate::output_dir::{tree, unpacked};
 use crate::packed::{gzip, zstd};
 use crate::support::{Folder, Repeats, coua, lines, run};
-use coua_store::Store;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
