@@ -25,13 +25,6 @@ impl Insertion {
     }
 }
 
-impl From<Insertion> for bool {
-    /// Whether the key is new, like the result of `HashSet::insert`.
-    fn from(insertion: Insertion) -> Self {
-        insertion.is_new()
-    }
-}
-
 /// The filter refused an insert, and its answers did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {

@@ -5,7 +5,6 @@ use serde::ser::{self, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
 use crate::filter::CuckooFilter;
-use crate::shared::SharedCuckooFilter;
 use crate::snapshot::Load;
 use crate::window::Generations;
 
@@ -32,17 +31,3 @@ macro_rules! as_snapshot {
 
 as_snapshot!(CuckooFilter);
 as_snapshot!(Generations);
-
-/// Serialized as a plain filter.
-impl Serialize for SharedCuckooFilter {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for SharedCuckooFilter {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let filter = CuckooFilter::deserialize(deserializer)?;
-        Self::from_filter(&filter).map_err(de::Error::custom)
-    }
-}

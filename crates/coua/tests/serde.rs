@@ -1,7 +1,7 @@
 //! Filters as values of serde's data model.
 
 use coua::window::{Clock, Generations, Window};
-use coua::{CuckooFilter, KeyHasher, SharedCuckooFilter};
+use coua::{CuckooFilter, KeyHasher};
 
 #[test]
 fn filters_come_back_from_json() {
@@ -13,12 +13,6 @@ fn filters_come_back_from_json() {
     let damaged = text.replacen("137", "138", 1);
     let error = serde_json::from_str::<CuckooFilter>(&damaged).unwrap_err().to_string();
     assert!(error.contains("not a Coua filter"), "{error}");
-
-    let shared = SharedCuckooFilter::from_filter(&filter).unwrap();
-    let text = serde_json::to_string(&shared).unwrap();
-    assert!(serde_json::from_str::<CuckooFilter>(&text).unwrap() == filter);
-    let back: SharedCuckooFilter = serde_json::from_str(&text).unwrap();
-    assert!(back.into_filter() == filter);
 
     let window = Window::new(Clock::Count, 100, 4).unwrap();
     let mut seen = Generations::new(window);

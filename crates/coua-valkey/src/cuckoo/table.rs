@@ -69,9 +69,10 @@ impl Inserts for CuckooFilter {
     }
 
     fn has_room(&self) -> bool {
-        // Otherwise some of its segments have split, and the others will.
-        let is_even = self.segments().is_power_of_two();
-        is_even && self.load_factor() * (self.slots() as f64) < self.capacity() as f64
+        // While some segments have split and the others have not, these others hold what a filter without the splits
+        // would.
+        let whole = (1_u64 << self.segments().ilog2()) as f64 / self.segments() as f64;
+        self.load_factor() * (self.slots() as f64) < self.capacity() as f64 * whole
     }
 
     fn has(&self, hash: KeyHash) -> bool {

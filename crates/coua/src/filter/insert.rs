@@ -74,7 +74,7 @@ impl CuckooFilter {
     /// Inserts a key whose buckets are full.
     #[inline(never)]
     fn insert_blocked(&mut self, hash: KeyHash, place: Place) -> Result<Insertion, Full> {
-        let reason = match self.when_blocked(place.segment) {
+        let grown = match self.when_blocked(place.segment) {
             Decision::Evict => {
                 let chain = self.start_chain(&place);
                 self.finish_chain(chain);
@@ -85,22 +85,20 @@ impl CuckooFilter {
                 self.overflow_chain(chain);
                 return Ok(Insertion::Inserted);
             }
-            growth @ (Decision::Split | Decision::Rebuild) => {
-                if self.grow(growth, place.segment).is_ok() {
-                    // The filter has changed, so the key's place is another, and it is not refused any more.
-                    self.stored += 1;
-                    self.reinsert(AnyLevel, &self.segments.locate(hash));
-                    return Ok(Insertion::Inserted);
-                }
-                FullReason::OutOfMemory
-            }
-            Decision::Refuse => FullReason::NoRoom,
+            Decision::Split => self.split(place.segment).map_err(|_| FullReason::OutOfMemory),
+            Decision::Rebuild => self.move_to(self.doubled()).map_err(|_| FullReason::OutOfMemory),
+            Decision::Refuse => Err(FullReason::NoRoom),
         };
-        // A key that is present is not refused.
-        if self.segments.copies(&place) == 0 {
-            return Err(self.full(reason));
+        match grown {
+            Ok(()) => {
+                // The filter has changed, so the key's place is another, and it is not refused any more.
+                self.stored += 1;
+                self.reinsert(AnyLevel, &self.segments.locate(hash));
+            }
+            // A key that is present is not refused.
+            Err(_) if self.segments.copies(&place) > 0 => self.add_copies(&place, 1),
+            Err(reason) => return Err(self.full(reason)),
         }
-        self.add_copies(&place, 1);
         Ok(Insertion::Inserted)
     }
 

@@ -249,7 +249,7 @@ impl CuckooFilter {
     pub(super) fn add_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
         self.overflow.add(self.segments.representative_of(hash, &place), entry);
-        self.segments.add_overflow(place.segment, entry.overflowed);
+        self.segments.get_mut(place.segment).add_overflow(entry.overflowed);
     }
 
     /// Slots that copies of a key may take in a segment of this level; further copies are counted. Copies of a key
@@ -284,7 +284,7 @@ impl CuckooFilter {
                 }
             }
             self.overflow.add(repeat.representative, OverflowEntry::ONE_EXTRA);
-            self.segments.add_overflow(repeat.segment, 0);
+            self.segments.get_mut(repeat.segment).add_overflow(0);
         }
         repeats.clear();
     }
@@ -293,25 +293,25 @@ impl CuckooFilter {
     pub(crate) fn add_copies(&mut self, place: &Place, copies: u64) {
         let entry = OverflowEntry { extra: copies, overflowed: 0 };
         self.overflow.add(self.segments.representative(place), entry);
-        self.segments.add_overflow(place.segment, 0);
+        self.segments.get_mut(place.segment).add_overflow(0);
     }
 
     /// Removes a copy of a key without a slot from the overflow table. Returns false if there is none.
     pub(super) fn take_overflowed(&mut self, segment: u32, representative: KeyHash) -> bool {
         let is_taken = self.overflow.take(representative, OverflowEntry::ONE_OVERFLOWED);
-        self.segments.take_overflow(segment, u64::from(is_taken));
+        self.segments.get_mut(segment).take_overflow(u64::from(is_taken));
         is_taken
     }
 
     /// Recounts the entries of the overflow table for the keys of a segment.
     pub(super) fn count_overflow(&mut self, index: u32) {
-        self.segments.clear_overflow(index);
+        self.segments.get_mut(index).clear_overflow();
         let prefix = self.segments.get(index).prefix();
         let depth = self.segments.depth_of(index);
         if self.overflow.under(prefix, depth).next().is_some() {
             let overflowed =
                 self.overflow.tree_under(prefix, depth).map(|(_, entry)| entry.overflowed);
-            self.segments.add_overflow(index, overflowed.sum());
+            self.segments.get_mut(index).add_overflow(overflowed.sum());
         }
     }
 

@@ -3,7 +3,7 @@
 //! A slot's cell has a representative hash. Inserting it into another geometry that distinguishes the same hashes
 //! gives the same answers.
 
-use super::{CuckooFilter, Decision, WhenFull};
+use super::{CuckooFilter, WhenFull};
 use crate::error::{Full, FullReason, OutOfMemory, with_room};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution};
@@ -18,14 +18,6 @@ struct Most {
 }
 
 impl CuckooFilter {
-    /// Grows as decided. Invalidates places that were located before.
-    pub(super) fn grow(&mut self, how: Decision, segment: u32) -> Result<(), OutOfMemory> {
-        match how {
-            Decision::Rebuild => self.move_to(self.doubled()),
-            _ => self.split(segment),
-        }
-    }
-
     /// The representatives of all slots in use of a segment.
     pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
         let mut hashes = with_room(self.segments.get(index).occupied() as usize)?;

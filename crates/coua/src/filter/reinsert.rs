@@ -38,7 +38,7 @@ impl CuckooFilter {
     #[cold]
     pub(crate) fn overflow_chain(&mut self, chain: EvictionChain) {
         let EvictionChain { segment, bucket, value, .. } = chain;
-        self.segments.mark_overfull(segment);
+        self.segments.get_mut(segment).mark_overfull();
         // In a forged table it may be an item that no hash leads to. The overflow table must not hold such items, so it
         // becomes a copy of the item that its representative leads to.
         let hash = self.segments.representative_in(segment, bucket, value);

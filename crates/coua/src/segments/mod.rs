@@ -17,7 +17,7 @@ use crate::kernel::{
     AnyLevel, Encoding, Geometry, KnownAvx2, LevelGeometry, Levels, Pair, Place, Resolution,
 };
 use crate::simd::Avx2Bucket;
-use crate::table::{Directory, Segment, Table};
+use crate::table::{Directory, Segment, SegmentMut, Table};
 
 pub(crate) use evict::{EvictionChain, Step};
 pub(crate) use prefetch::Prefetcher;
@@ -342,6 +342,12 @@ impl Segments {
         self.table.segment(index)
     }
 
+    /// One segment, to record what is outside of its slots.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, index: u32) -> SegmentMut<'_> {
+        self.table.segment_mut(index)
+    }
+
     /// All segments, in the order of their creation.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Segment> {
         self.table.iter()
@@ -411,28 +417,5 @@ impl Segments {
     /// Frees the memory before an address in its arena: no segment there may be used any more.
     pub(crate) fn discard_before(&mut self, address: *const u8) {
         self.table.discard_before(address);
-    }
-}
-
-/// Records about a segment's items outside of its slots.
-impl Segments {
-    /// Notes that an eviction in the segment failed.
-    pub(crate) fn mark_overfull(&mut self, index: u32) {
-        self.table.segment_mut(index).mark_overfull();
-    }
-
-    /// Keys of the segment have copies outside of its slots, `overflowed` of them more without any slot.
-    pub(crate) fn add_overflow(&mut self, index: u32, overflowed: u64) {
-        self.table.segment_mut(index).add_overflow(overflowed);
-    }
-
-    /// Subtracts `overflowed` copies without a slot.
-    pub(crate) fn take_overflow(&mut self, index: u32, overflowed: u64) {
-        self.table.segment_mut(index).take_overflow(overflowed);
-    }
-
-    /// No key of the segment has copies outside of its slots.
-    pub(crate) fn clear_overflow(&mut self, index: u32) {
-        self.table.segment_mut(index).clear_overflow();
     }
 }

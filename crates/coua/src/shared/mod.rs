@@ -177,19 +177,6 @@ impl SharedCuckooFilter {
         self.plan.join(copies)
     }
 
-    /// Writes a [`snapshot`](Self::snapshot) to `path` as [`CuckooFilter::save_atomically`] does.
-    /// O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system, or [`OutOfMemory`](std::io::ErrorKind::OutOfMemory).
-    #[cfg(feature = "file")]
-    pub fn save_atomically(&self, path: impl AsRef<std::path::Path>) -> std::io::Result<()> {
-        use std::io;
-        let refused = |error| io::Error::new(io::ErrorKind::OutOfMemory, error);
-        self.snapshot().map_err(refused)?.save_atomically(path)
-    }
-
     /// The plain filter with the same items, for merging, compacting and saving. O(segments): nothing
     /// is copied.
     ///

@@ -32,5 +32,5 @@ pub use read::Snapshot;
 pub(crate) use read::verify;
 pub(crate) use read::{Loaded, entries};
 #[cfg(feature = "file")]
-pub use save::{Folder, follow_links, replace_file};
+pub use save::{Folder, follow_links};
 pub(crate) use write::Writer;

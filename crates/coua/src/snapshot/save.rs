@@ -22,16 +22,11 @@ impl CuckooFilter {
     /// folder, fails, the new file is in place but may not survive a power cut. `path` must be a regular file
     /// or absent, in a folder that can be opened.
     pub fn save_atomically(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        replace_file(path.as_ref(), |file| self.write_to(file))
+        replace_file(path.as_ref(), self)
     }
 }
 
-/// Replaces a file as [`CuckooFilter::save_atomically`] does.
-#[doc(hidden)]
-pub fn replace_file(
-    path: &Path,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
+fn replace_file(path: &Path, filter: &CuckooFilter) -> io::Result<()> {
     let existing = match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
         Ok(_) => return Err(io::Error::other("not a regular file")),
@@ -49,7 +44,7 @@ pub fn replace_file(
         builder.permissions(PermissionsExt::from_mode(0o666));
     }
     let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
-    write(temporary.as_file_mut())?;
+    filter.write_to(temporary.as_file_mut())?;
     if let Some(permissions) = existing {
         temporary.as_file().set_permissions(permissions)?;
     }
