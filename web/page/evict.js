@@ -15,7 +15,7 @@ const keyOf = (n) => BIRDS[n] ?? `bird-${n}`;
 const slotsOf = (table) => new Map((table.segments[0].slots ?? []).map((slot) => [slot.n, slot]));
 
 /** The moves of an insert, the new item last: each item that left its slot, from the tables before and after. */
-export function movesBetween(before, after) {
+function movesBetween(before, after) {
   const [old, now] = [slotsOf(before), slotsOf(after)];
   const changed = [...now.values()].filter((slot) => old.get(slot.n)?.r !== slot.r);
   const left = new Map();

@@ -12,15 +12,16 @@ const ofBlob = (blob) => ({
   read: async (offset, length) => new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()),
 });
 
-/** Reads slices of the file that `coua explore FILE` serves beside the page. */
-const ofServer = (name, size, secret) => ({
-  name, size, secret,
-  read: async (offset, length) => {
-    const answer = await fetch("filter", { headers: { Range: `bytes=${offset}-${offset + length - 1}` } });
-    if (answer.status !== 206) throw new Error(`coua explore answered ${answer.status}; is it still running?`);
-    return new Uint8Array(await answer.arrayBuffer());
-  },
-});
+/** Reads the pieces of the file that `coua explore FILTER` put into the page, with answers for keys. */
+function ofExcerpt({ name, size, pieces, answers }) {
+  const decoded = pieces.map(([begin, text]) => [begin, Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]);
+  const read = async (offset, length) => {
+    const piece = decoded.find(([begin, bytes]) => begin <= offset && offset < begin + bytes.length);
+    if (!piece) throw new Error(t("lookNotInPage"));
+    return piece[1].subarray(offset - piece[0], offset - piece[0] + length);
+  };
+  return { name, size, answers, read };
+}
 
 function sample(isDamaged) {
   const filter = new CuckooFilter({ capacity: 100_000 });
@@ -54,7 +55,7 @@ export function look(root, save) {
       const found = await file.open();
       const ms = number(performance.now() - begin);
       status.textContent = t("lookOpened", { name: from.name, bytes: size(from.size), ms, read: size(read) });
-      shown.replaceChildren(...filterParts({ file, found, state, save, secret: from.secret }));
+      shown.replaceChildren(...filterParts({ file, found, state, save, answers: from.answers }));
     } catch (error) {
       status.textContent = t("lookFailed", { name: from.name, message: error.message });
       status.classList.add("bad");
@@ -72,8 +73,8 @@ export function look(root, save) {
     if (file) open(ofBlob(file));
   });
   root.append(paragraph("look1", { command: "`coua`" }), drop, status, shown);
-  const { file, size: served, key } = document.documentElement.dataset;
-  if (!source && file) source = ofServer(file, Number(served), key);
+  const excerpt = JSON.parse(document.getElementById("excerpt").textContent);
+  if (!source && excerpt) source = ofExcerpt(excerpt);
   if (source) open(source);
 }
 
@@ -298,9 +299,9 @@ async function segmentParts({ file, found, table }, n) {
   }
 }
 
-function keyParts({ file, found, table, state, save, secret = "" }) {
+function keyParts({ file, found, table, state, save, answers = [] }) {
   const isKeyed = found.tables[table].table.parameters.seed === undefined;
-  const secretInput = el("input", { type: "text", value: secret, autocomplete: "off", maxlength: 32 });
+  const secretInput = el("input", { type: "text", autocomplete: "off", maxlength: 32 });
   const input = el("input", { type: "text", value: state.key, autocomplete: "off" });
   const result = el("div", { role: "status" });
 
@@ -316,18 +317,33 @@ function keyParts({ file, found, table, state, save, secret = "" }) {
   }
   input.addEventListener("keydown", (event) => event.key === "Enter" && test());
   const secretField = isKeyed ? field("lookSecretKey", secretInput) : undefined;
-  return [el("h3", {}, t("lookKey")), el("div", { class: "controls" }, secretField, field("twoKey", input), button("lookTest", test)), result];
+  const asked = answers.map(([key, copies]) => el("li", {}, el("button", { type: "button", onclick: () => {
+    input.value = key;
+    test();
+  } }, key), ` ${t("lookCopies", { copies: number(copies) })}`));
+  const list = asked.length ? [el("ul", { class: "answers" }, ...asked)] : [];
+  return [el("h3", {}, t("lookKey")), ...list,
+    el("div", { class: "controls" }, secretField, field("twoKey", input), button("lookTest", test)), result];
+}
+
+/** The changes of a key in the log, or why the log cannot be read. */
+async function logTexts(file, table, key, copies) {
+  try {
+    const { inserted, removed } = await file.logged(table, key);
+    return inserted || removed ? [t("lookInLog", { inserted, removed, now: copies + inserted - removed })] : [];
+  } catch (error) {
+    return [`${t("lookLog")}: ${error.message}`];
+  }
 }
 
 async function keyResult(file, found, table, key) {
   const { located, extra, withoutSlot } = await file.locate(table, key);
-  const { inserted, removed } = await file.logged(table, key);
   const { segment, primary, alternate, representative } = located;
   const { slots } = await file.segment(table, segment, [primary, alternate]);
   const matches = slots.filter((slot) => slot.r === representative).length;
   const copies = matches + extra + withoutSlot;
   const texts = [t("lookFoundIn", { key, ...located, fingerprint: hex(located.fingerprint, located.fingerprintBits) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
-  if (inserted || removed) texts.push(t("lookInLog", { inserted, removed, now: copies + inserted - removed }));
+  texts.push(...(await logTexts(file, table, key, copies)));
   const numbers = primary === alternate ? [primary] : [primary, alternate];
   const at = (n, position) => slots.find((slot) => slot.n === numbers[n] * BUCKET_SLOTS + position);
   const view = bucketTable({

@@ -65,6 +65,8 @@ proof.show = showProof;
 await initialize(await globalThis.unpacked("wasm"));
 page.language = (readLink().get("lang") ?? navigator.language).startsWith("zh") ? 1 : 0;
 show();
+// `coua explore FILTER` made this page.
+if (document.getElementById("excerpt").textContent !== "null") document.getElementById("look").scrollIntoView();
 // Another link was pasted into the address of this page.
 addEventListener("hashchange", () => location.reload());
 document.body.dataset.ready = "yes";

@@ -23,7 +23,6 @@ export const TEXT = {
   bucket: ["bucket {n}", "桶 {n}"],
   yes: ["yes", "有"],
   no: ["no", "无"],
-  empty: ["empty", "空"],
   bytes: ["{n} bytes", "{n} 字节"],
   wrong: ["wrong", "错误"],
   restart: ["Start over", "重新开始"],
@@ -99,8 +98,6 @@ export const TEXT = {
   evictNextLong: ["Next long chain", "下一条长链"],
   evictChart: ["Moves per insertion against load, in a table of 512 slots", "512 槽的表中，每次插入的搬动次数随装载率的变化"],
   evictChartText: ["Below half full nearly every item finds a free slot at once: {low} moves on average. From 90 % to 95 %, Coua's planned load, it takes {high} moves on average, {most} at most. Beyond that, chains get long quickly. Why four slots per bucket? With one, chains get this long at 46 %, with two at 84 %. With eight that happens at 97 %, but a query compares twice as many fingerprints, and is wrong twice as often.", "半满以下几乎每个元素立刻找到空槽：平均 {low} 次搬动。90% 到 95%（Coua 的设计装载率）之间平均 {high} 次，最多 {most} 次。再往上，链会迅速变长。为什么一桶四槽？一桶一槽时，装载率到 46% 链就这么长；两槽时到 84%。八槽能到 97%，但每次查询要比较两倍的指纹，误报也就多一倍。"],
-  evictLoad: ["load", "装载率"],
-  evictMoves: ["moves", "搬动"],
   evict2: [
     "And when no free slot can be reached? The usual filter gives up after 500 evictions. By then it has moved other items, and the last evicted one has no slot any more. That fingerprint belongs to **some other key**, which is now lost: a wrong “no” from then on. Coua keeps an item without a slot in a small, exact **overflow table**. When that is full too, the next item is refused with an error, and nothing has changed. A filter that may grow grows instead.",
     "如果到不了任何空槽呢？通常的过滤器在 500 次驱逐后放弃。此时它已经搬动了别的元素，最后被驱逐的那个再也没有槽。那个指纹属于**另外某个键**，这个键就此丢失：以后都会误报“无”。Coua 把没有槽的元素放进一个小而精确的**溢出表**。溢出表也满时，下一个元素会被拒绝并返回错误，什么也不改变。允许增长的过滤器则会增长。",
@@ -258,10 +255,11 @@ export const TEXT = {
   lookSecretKey: ["Secret key of the hash (32 hexadecimal digits)", "哈希的密钥（32 位十六进制数字）"],
   lookTest: ["Look it up", "查找"],
   lookFoundIn: ["“{key}”, hash {hash}: segment {segment}, primary bucket {primary}, alternate bucket {alternate}, fingerprint {fingerprint}.", "“{key}”，哈希 {hash}：分段 {segment}，主桶 {primary}，备用桶 {alternate}，指纹 {fingerprint}。"],
+  lookNotInPage: ["This part of the file is not in the page; choose the file above to see it.", "页面中没有文件的这一部分；要查看，请在上面选择该文件。"],
+  lookCopies: ["copies in the filter: {copies}", "过滤器中的副本数：{copies}"],
   lookPresent: ["The snapshot has {copies}.", "快照中有 {copies} 个。"],
   lookAbsent: ["The snapshot does not have it.", "快照中没有它。"],
   lookInLog: ["The log adds {inserted} and removes {removed}: {now} now.", "日志加入 {inserted} 个，删除 {removed} 个：现在 {now} 个。"],
-  lookMatch: ["match", "匹配"],
 
   sum: ["In five sentences", "五句话总结"],
   sumPoints: [

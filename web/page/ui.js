@@ -6,7 +6,7 @@ import { TEXT } from "./text.js";
 const SVG = "http://www.w3.org/2000/svg";
 
 /** 0: English; 1: Chinese. */
-export const page = { language: 0, onChange: [] };
+export const page = { language: 0 };
 
 export function words(name) {
   return TEXT[name][page.language];

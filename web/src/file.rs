@@ -1,5 +1,7 @@
 //! Inspection of a filter file, which is elsewhere and may be large.
 
+#![expect(unsafe_code, reason = "the names of exported functions")]
+
 use serde::Serialize;
 
 use crate::opened::{OpenFile, open_snapshot};
@@ -13,7 +15,6 @@ const ANSWERED: i32 = 1;
 
 /// Begins to look into a file of `length` bytes. Returns its number.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_new(length: f64) -> i32 {
     let file = Sparse::new(length as u64);
     with(|state| state.files.add(OpenFile::new(file)))
@@ -21,14 +22,12 @@ pub(crate) extern "C" fn file_new(length: f64) -> i32 {
 
 /// Forgets the file.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_free(number: i32) {
     with(|state| state.files.remove(number));
 }
 
 /// Brings bytes of the file that were wanted, in the input.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_give(number: i32, offset: f64) {
     with(|state| {
         let bytes = std::mem::take(&mut state.input);
@@ -39,7 +38,6 @@ pub(crate) extern "C" fn file_give(number: i32, offset: f64) {
 /// Reads what stands beside the segments of the file (JSON): 1 if the output is the answer, 0 if it names bytes that
 /// are wanted first.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_open(number: i32) -> i32 {
     ask(number, |open, _| {
         let (opened, shown) = open_snapshot(&open.file)?;
@@ -51,7 +49,6 @@ pub(crate) extern "C" fn file_open(number: i32) -> i32 {
 /// The content of a segment (JSON), with the slots of the buckets in the input (4 bytes each); otherwise as
 /// [`file_open`].
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_segment(number: i32, table: u32, segment: u32) -> i32 {
     ask(number, |open, input| {
         let buckets =
@@ -63,14 +60,12 @@ pub(crate) extern "C" fn file_segment(number: i32, table: u32, segment: u32) -> 
 
 /// Where the key in the input is (JSON); otherwise as [`file_open`].
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_locate(number: i32, table: u32) -> i32 {
     ask(number, |open, key| json(&open.opened()?.locate(table as usize, key)?))
 }
 
 /// Takes the secret key of the file's hash, in the input.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_key(number: i32) -> i32 {
     with(|state| {
         let key = state.input.first_chunk().copied();
@@ -81,7 +76,6 @@ pub(crate) extern "C" fn file_key(number: i32) -> i32 {
 
 /// The content of the log after the snapshot (JSON); otherwise as [`file_open`]. O(bytes of the log).
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_log(number: i32) -> i32 {
     ask(number, |open, _| {
         let end = open.opened()?.contents.end;
@@ -91,7 +85,6 @@ pub(crate) extern "C" fn file_log(number: i32) -> i32 {
 
 /// How many copies of the key in the input the log adds to a table, and removes (JSON); otherwise as [`file_log`].
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn file_logged(number: i32, table: u32) -> i32 {
     ask(number, |open, key| json(&open.logged(table as usize, key)?))
 }

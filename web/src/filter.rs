@@ -1,5 +1,7 @@
 //! A cuckoo filter in memory.
 
+#![expect(unsafe_code, reason = "the names of exported functions")]
+
 use std::io::Cursor;
 
 use coua::inspect::{Contents, TableView};
@@ -12,7 +14,6 @@ use crate::view::{Description, Located, TableShown};
 
 /// Makes a filter from the options in the input. Returns its number.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_new() -> i32 {
     with(|state| {
         let built = kind::build(&Options { input: &state.input });
@@ -23,7 +24,6 @@ pub(crate) extern "C" fn filter_new() -> i32 {
 
 /// Reads a snapshot from the input. Returns the filter's number.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_load() -> i32 {
     with(|state| {
         let loaded: Result<Filter, _> = Load::new().bytes(&state.input);
@@ -34,7 +34,6 @@ pub(crate) extern "C" fn filter_load() -> i32 {
 
 /// Writes the snapshot into the output.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_save(number: i32) -> i32 {
     with(|state| {
         state.output.clear();
@@ -45,14 +44,12 @@ pub(crate) extern "C" fn filter_save(number: i32) -> i32 {
 
 /// Frees the filter.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_free(number: i32) {
     with(|state| state.filters.remove(number));
 }
 
 /// Adds a copy of the key in the input, of this time if it is a number.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_insert(number: i32, time: f64) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -64,7 +61,6 @@ pub(crate) extern "C" fn filter_insert(number: i32, time: f64) -> i32 {
 
 /// Adds the key in the input, of this time if it is a number, if the key is absent; 1 if it was.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -76,7 +72,6 @@ pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
 
 /// Whether the key in the input is there.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_contains(number: i32) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -86,7 +81,6 @@ pub(crate) extern "C" fn filter_contains(number: i32) -> i32 {
 
 /// Takes a copy of the key in the input away; 1 if there was one.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_remove(number: i32) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -96,7 +90,6 @@ pub(crate) extern "C" fn filter_remove(number: i32) -> i32 {
 
 /// How many copies of the key in the input are there.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_count(number: i32) -> f64 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -107,7 +100,6 @@ pub(crate) extern "C" fn filter_count(number: i32) -> f64 {
 /// Adds the keys in the input that are absent, each with its length (4 bytes) before it. The output has a byte for
 /// each key: 1 if it was absent. Returns how many were done; if fewer than there are, the output is a message.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -129,42 +121,33 @@ pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
 
 /// The output has a byte for each key in the input: 1 if it is there.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
-pub(crate) extern "C" fn filter_contains_each(number: i32) -> i32 {
-    with(|state| {
-        let filter = state.filters.get(number);
-        state.output.clear();
-        state
-            .output
-            .extend(Keys(&state.input).map(|key| u8::from(filter.contains(hash(filter, key)))));
-        number_of(state.output.len())
-    })
+pub(crate) extern "C" fn filter_contains_each(number: i32) {
+    each(number, |filter, hash| filter.contains(hash));
 }
 
 /// Takes a copy of each key in the input away. The output has a byte for each: 1 if there was one.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
-pub(crate) extern "C" fn filter_remove_each(number: i32) -> i32 {
+pub(crate) extern "C" fn filter_remove_each(number: i32) {
+    each(number, Filter::remove);
+}
+
+fn each(number: i32, call: impl Fn(&mut Filter, KeyHash) -> bool) {
     with(|state| {
         let filter = state.filters.get(number);
+        let answers = Keys(&state.input).map(|key| u8::from(call(filter, hash(filter, key))));
         state.output.clear();
-        state
-            .output
-            .extend(Keys(&state.input).map(|key| u8::from(filter.remove(hash(filter, key)))));
-        number_of(state.output.len())
-    })
+        state.output.extend(answers);
+    });
 }
 
 /// Forgets all items.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_clear(number: i32) {
     with(|state| kind::clear(state.filters.get(number)));
 }
 
 /// Adds the items of another filter that are absent.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
     with(|state| {
         if number == other {
@@ -178,7 +161,6 @@ pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
 
 /// 1: the filter needs the current time; 2: its items have times; 0: neither.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
     with(|state| kind::clock(state.filters.get(number)))
 }
@@ -186,14 +168,12 @@ pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
 /// Tells a window the time, in milliseconds since 1970.
 #[cfg(feature = "windows")]
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_advance(number: i32, time: f64) {
     with(|state| state.filters.get(number).advance(time as u64));
 }
 
 /// Describes the filter (JSON).
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_describe(number: i32) -> i32 {
     with(|state| {
         let description = Description::of(state.filters.get(number));
@@ -203,7 +183,6 @@ pub(crate) extern "C" fn filter_describe(number: i32) -> i32 {
 
 /// The place of the key in the input, if present (JSON).
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_locate(number: i32) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
@@ -217,7 +196,6 @@ pub(crate) extern "C" fn filter_locate(number: i32) -> i32 {
 
 /// The whole table (JSON); without the slots if `with_slots` is 0.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn filter_table(number: i32, with_slots: i32) -> i32 {
     with(|state| {
         let shown = view_of(state.filters.get(number)).and_then(|(view, mut file)| {

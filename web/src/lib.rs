@@ -4,6 +4,8 @@
 //! ([`output`]). A call that fails returns a negative number, and the output is a message. `page/coua.js` wraps
 //! these calls; nothing else should call them.
 
+#![expect(unsafe_code, reason = "the names of exported functions")]
+
 mod file;
 mod filter;
 mod kind;
@@ -19,7 +21,6 @@ use state::with;
 
 /// Makes the input `length` bytes long. Returns its address, which holds until the next call.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     with(|state| {
         state.input.resize(length, 0);
@@ -29,14 +30,12 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
 
 /// The address of the output, which holds until the next call.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub extern "C" fn output() -> *const u8 {
     with(|state| state.output.as_ptr())
 }
 
 /// The length of the output in bytes.
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub extern "C" fn output_length() -> usize {
     with(|state| state.output.len())
 }

@@ -1,5 +1,7 @@
 //! The size of a planned filter, and of others for comparison.
 
+#![expect(unsafe_code, reason = "the names of exported functions")]
+
 use coua::CuckooFilter;
 use coua::sizing::peers;
 use serde::Serialize;
@@ -20,7 +22,6 @@ struct Sizes {
 
 /// Plans for `items` items at this false-positive rate (JSON).
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "the name of an exported function")]
 pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
     let sizes = sizes(items as u64, rate);
     with(|state| state.answer(&sizes, 0))

@@ -1,7 +1,7 @@
 // The page in a real browser: node page.mjs FOLDER COUA. FOLDER has page.html, package/ and filters.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -239,20 +239,38 @@ async function files(browser) {
   console.log(line);
 }
 
-async function served(browser) {
-  const program = spawn(coua, ["explore", "--no-open", join(folder, "log.coua")]);
-  try {
-    const url = String(await new Promise((done) => program.stdout.once("data", done))).trim();
-    const page = await opened(browser, url, { locale: "en-US" }, url);
-    await page.waitForFunction(() => document.querySelector("#look dl")?.textContent.includes("2 commits"));
-    assert.equal((await fetch(`${url}filter`)).status, 416);
-    assert.equal((await fetch(`${url}filter`, { headers: { Range: "bytes=1-4" } }).then((answer) => answer.text())), "COUA");
-    assert.equal((await fetch(`${url}../etc/passwd`)).status, 404);
-    await closed(page);
-    console.log("coua explore shows the file that it is given");
-  } finally {
-    program.kill();
-  }
+/** The page with a filter in it: a small one as a whole, and parts of a large one. */
+async function explored(browser) {
+  const key = "</script><img src=x onerror=alert(1)>";
+  const explore = async (name) => {
+    const made = join(folder, "explored.html");
+    execFileSync(coua, ["explore", join(folder, name), "--key", "kestrel", "--key", key, "-o", made]);
+    assert.ok(statSync(made).size < 7_000_000, name);
+    return opened(browser, pathToFileURL(made).href, { locale: "en-US" });
+  };
+  const small = await explore("<b>log.coua");
+  await shows(small, "2 commits: 1 inserted, 0 removed");
+  assert.match(await small.textContent("#look .live"), /^<b>log.coua: /);
+  assert.deepEqual(await small.locator("#look .answers li").allTextContents(), ["kestrel copies in the filter: 1", `${key} copies in the filter: 0`]);
+  await click(small, "look", "kestrel");
+  await shows(small, "The log adds 1 and removes 0: 1 now.");
+  await click(small, "look", "Check all segments");
+  await shows(small, "segments are intact");
+  await small.locator("#look").screenshot({ path: join(folder, "pictures", "explored-small.png") });
+  await closed(small);
+  const large = await explore("large.coua");
+  await shows(large, "Segment 0 has");
+  await click(large, "look", "kestrel");
+  await shows(large, "The snapshot has 1.");
+  await large.locator("#look").screenshot({ path: join(folder, "pictures", "explored-large.png") });
+  await large.locator("#look input[type=number]").fill("1");
+  await shows(large, "This part of the file is not in the page");
+  // A file that is chosen takes its place.
+  await large.setInputFiles("#look input[type=file]", join(folder, "window.coua"));
+  await shows(large, "forgets items older than 7 d");
+  assert.equal(await large.locator("#look .answers").count(), 0);
+  await closed(large);
+  console.log("coua explore shows the filter that it is given");
 }
 
 /** The npm package in the browser, from a server that knows nothing of it. */
@@ -291,4 +309,4 @@ async function inTurn(...tests) {
 }
 
 smallAndWhole();
-await Promise.all([inTurn(everyPart, files, served, packageInBrowser), inTurn(everyLook)]);
+await Promise.all([inTurn(everyPart, files, explored, packageInBrowser), inTurn(everyLook)]);

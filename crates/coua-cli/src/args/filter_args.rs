@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 /// Where the help of commands that create filters mentions rarely used options.
-pub(crate) const HIDDEN: &str = "A new filter also takes --hash-bits, which `coua help plan` describes, and \
+pub(crate) const HIDDEN: &str = "A new filter also takes --hash-bits, which `coua help convert` describes, and \
     --seed, a number for its hash (XXH3).";
 
 /// The parameters of a new filter. With a window, numbers of items count all generations together. Whatever is given

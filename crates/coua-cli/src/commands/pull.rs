@@ -62,7 +62,7 @@ impl PullArgs {
 }
 
 /// Writes a filter from a server to a file, with the note of how its keys are made.
-pub(super) fn save(file: FilterFile, filter: Generations, keys: Option<&KeySpec>) -> Result<()> {
+fn save(file: FilterFile, filter: Generations, keys: Option<&KeySpec>) -> Result<()> {
     let mut notes = FilterNotes::default();
     if let Some(keys) = keys {
         let set = notes.set(KeySpec::NOTE, &keys.to_note());

@@ -10,9 +10,8 @@ pub(crate) use block::{
 
 pub(crate) use columns::{Item, Places};
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memmem};
 use std::sync::Arc;
-use wide::u8x64;
 
 /// The format of records: what ends one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +98,7 @@ impl Splitter {
     pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         match self {
             Self::Byte(byte) => {
-                ends_of_byte(*byte, bytes, from, ends);
+                ends.extend(memchr_iter(*byte, &bytes[from..]).map(|at| from + at + 1));
                 bytes.len()
             }
             Self::Sequence(finder) => {
@@ -123,33 +122,6 @@ impl Splitter {
     pub(crate) fn inside_quotes(&self) -> bool {
         matches!(self, Self::Csv(quotes) if quotes.are_open())
     }
-}
-
-/// Bytes looked at together.
-const CHUNK: usize = 64;
-
-/// Appends to `ends` the end (after the byte) of every record completed in `bytes[from..]`.
-///
-/// Most records are short, and a search for the next byte would start again in each. This finds all that end in a chunk
-/// at once.
-fn ends_of_byte(byte: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
-    let wanted = u8x64::splat(byte);
-    let (chunks, rest) = bytes[from..].as_chunks::<CHUNK>();
-    let mut before = from;
-    let mut look = |chunk: [u8; CHUNK], among: u64| {
-        let mut found = u8x64::new(chunk).simd_eq(wanted).to_bitmask() & among;
-        while found != 0 {
-            ends.push(before + found.trailing_zeros() as usize + 1);
-            found &= found - 1;
-        }
-        before += CHUNK;
-    };
-    for chunk in chunks {
-        look(*chunk, u64::MAX);
-    }
-    let mut last = [0; CHUNK];
-    last[..rest.len()].copy_from_slice(rest);
-    look(last, (1 << rest.len()) - 1);
 }
 
 /// A byte order mark in UTF-8.
@@ -239,7 +211,6 @@ impl Quotes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memchr::memchr_iter;
     use proptest::prelude::*;
 
     const CSV: RecordFormat = RecordFormat::CsvLine { comma: b',' };
@@ -339,21 +310,6 @@ mod tests {
                 csv_core::ReadRecordResult::End => return records,
                 _ => {}
             }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn all_are_found(
-            bytes in proptest::collection::vec(prop::sample::select(b"ab\n\0\xff".as_slice()), 0..300),
-            byte in prop::sample::select(b"\n\0\xffx".as_slice()),
-            from in 0_usize..300,
-        ) {
-            let from = from.min(bytes.len());
-            let mut found = vec![7];
-            ends_of_byte(byte, &bytes, from, &mut found);
-            let expected = memchr_iter(byte, &bytes[from..]).map(|at| from + at + 1);
-            prop_assert_eq!(found, [7].into_iter().chain(expected).collect::<Vec<_>>());
         }
     }
 }

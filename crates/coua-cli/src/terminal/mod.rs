@@ -6,8 +6,6 @@ mod report;
 pub(crate) mod signals;
 mod text;
 
-#[cfg(feature = "explore")]
-pub(crate) use message::say;
 pub(crate) use message::{Exit, Failure, Result, Stream, Verbosity, caught_signal, print};
 pub(crate) use progress::{Counters, Progress};
 pub(crate) use report::{FilterFigures, Report, ReportFormat, write_limit};

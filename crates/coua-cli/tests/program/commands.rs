@@ -316,8 +316,7 @@ fn plan_tells_the_memory() {
     assert!(best["bytes"].as_u64().unwrap() <= 2_000_000);
     assert!(best["rate"].as_f64().unwrap() < 0.001);
 
-    let whole = run(["plan", "--items=1M", "--hash-bits=64", "--json"]).json();
-    assert_eq!(whole, run(["plan", "--items=1M", "--json"]).json(), "as dedup does");
+    let whole = run(["plan", "--items=1M", "--json"]).json();
     assert_eq!(whole["rate"].as_f64(), Some(1e6 / 64_f64.exp2()));
     assert_eq!(whole["compared"][0]["bytes"], whole["bytes"], "it is one of those compared");
 
@@ -336,21 +335,21 @@ fn plan_tells_the_memory() {
         assert!((0.98..1.02).contains(&ratio), "{real} and {planned}");
     }
 
-    let most = run(["plan", "--hash-bits=40", "--memory=64MiB", "--json"]).json();
+    let most = run(["plan", "--memory=64MiB", "--json"]).json();
     assert!((63 << 20..=64 << 20).contains(&most["bytes"].as_u64().unwrap()), "{most}");
     let crowded = ["plan", "--items=1M", "--rate=0.9"];
     let crowded = run(crowded).text();
     assert!(crowded.contains("of it for crowded items, expected"), "{crowded}");
+    assert_eq!(most["hash_bits"].as_f64(), Some(64.0));
 
     let table = run(["plan", "--items", "1e9"]).text();
     assert!(table.contains("binary fuse") && table.contains("1,000,000,000"), "{table}");
-    let message = "coua: plan: needs --items, or --memory together with --rate or --hash-bits\n";
-    for args in [&["plan"][..], &["plan", "--rate=0.1"], &["plan", "--memory=1GB"]] {
+    let message = "coua: plan: needs --items or --memory\n";
+    for args in [&["plan"][..], &["plan", "--rate=0.1"]] {
         run(args).failed(2, message);
     }
     let three = run(["plan", "--items=1M", "--rate=0.1", "--memory=1GB"]);
-    let message = "coua: plan: --items, --rate (or --hash-bits) and --memory cannot all be given; \
-                   drop one\n";
+    let message = "coua: plan: --items, --rate and --memory cannot all be given; drop one\n";
     three.failed(2, message);
     assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
     let too_many = run(["plan", "--items=10000000000000000000", "--rate=0.1"]);
@@ -359,20 +358,6 @@ fn plan_tells_the_memory() {
     too_many.failed(2, message);
     let run = run(["plan", "--items=1G", "--memory=1MB"]);
     run.failed(2, "coua: plan: no filter of 1.0 MB holds 1,000,000,000 items\n");
-}
-
-#[test]
-fn plan_tells_the_memory_of_growing_filters() {
-    let growing = ["plan", "--items=100M", "--growing"];
-    let plan = run(growing.iter().chain(&["--json"])).json();
-    let range = ["least_bytes", "most_bytes"].map(|name| plan["growing"][name].as_u64().unwrap());
-    let planned = plan["bytes"].as_u64().unwrap();
-    assert_eq!(range, [planned, planned / 10 * 21 + planned % 10 * 21 / 10 + (2 << 20)]);
-    assert!(run(growing).text().contains("memory after growth"));
-    assert!(run(["plan", "--items=100M", "--json"]).json().get("growing").is_none());
-    for fixed in [&["--rate=0.1"][..], &["--memory=1GB"], &["--window=1h"]] {
-        assert_eq!(run(growing.iter().chain(fixed)).code, Some(2), "{fixed:?}");
-    }
 }
 
 #[test]
@@ -396,16 +381,6 @@ fn plan_divides_keys_among_nodes() {
     // The plan of a single machine has the same note.
     assert!(run(["plan", "--items=1e12"]).stderr.contains("too few to distinguish"));
     assert_eq!(run(["plan", "--items=1e12", "--rate=1e-6"]).stderr, "");
-}
-
-#[test]
-fn plan_draws_a_picture() {
-    let folder = Folder::new();
-    let picture = folder.join("plan.svg");
-    run(["plan", "--items=1M", "--rate=0.001", "--plot", &picture]).text();
-    assert!(folder.read("plan.svg").starts_with(b"<svg"));
-    let full = run(["plan", "--items=1M", "--rate=0.001", "--plot", "/dev/full"]);
-    full.failed(2, "coua: /dev/full: No space left on device\n");
 }
 
 #[test]
@@ -506,12 +481,9 @@ fn the_help_of_each_command_is_its_own() {
     let (dedup, add, convert) = (words("dedup"), words("add"), words("convert"));
     let room = "their sizes and first records determine the initial capacity";
     assert!(dedup.contains(room) && !add.contains("initial capacity"), "add has a filter always");
-    let plan = words("plan");
-    for help in [&convert, &plan] {
-        assert!(help.contains(", 8 to 64"), "{help}");
-    }
-    // A rarely used option is shown only where filters are planned.
-    assert!(plan.contains("--hash-bits <"), "{plan}");
+    assert!(convert.contains(", 8 to 64"), "{convert}");
+    // A rarely used option is shown only where filters are converted.
+    assert!(convert.contains("--hash-bits <"), "{convert}");
     for help in [&dedup, &add] {
         assert!(help.contains("--hash-bits") && !help.contains("--hash-bits <"), "{help}");
     }

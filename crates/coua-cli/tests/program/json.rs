@@ -60,7 +60,7 @@ fn descriptions_have_the_documented_names() {
     assert_eq!(fields(&info), names);
     check_nested(&info, &text);
 
-    let plan = run(["plan", "--json", "--items", "1000", "--growing"]).json();
+    let plan = run(["plan", "--json", "--items", "1000"]).json();
     let aging = run(["plan", "--json", "--items", "1000", "--window", "7d"]).json();
     let nodes = ["plan", "--json", "--items", "1000", "--memory-per-node", "1GB"];
     let nodes = run(nodes).json();

@@ -5,6 +5,7 @@
 mod ahead;
 mod commands;
 mod compressed;
+mod explore;
 #[cfg(target_os = "linux")]
 mod faults;
 mod filter_files;

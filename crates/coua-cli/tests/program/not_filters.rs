@@ -197,8 +197,7 @@ fn filters_are_no_place_for_records() {
             &["dedup", "--filter", "seen", "--restart", "-o", filter, "input"],
             &["dedup", "--filter", "seen", "--resume", "-o", filter, "input"],
             &["remove", "base", "--report", "found", "-o", filter, "input"],
-            &["plan", "--items", "5", "--plot", filter],
-            &["explore", "--write", filter],
+            &["explore", "-o", filter],
         ] {
             run_in(&folder, args).failed(2, &message);
             assert!(folder.read(filter) == before, "{args:?}");

@@ -1,63 +1,108 @@
 //! `coua explore`.
 
-#[cfg(feature = "explore")]
-mod site;
+mod excerpt;
 
-use crate::args::{Quiet, value};
-use crate::terminal::Result;
-use std::path::PathBuf;
+use crate::args::{Quiet, SecretArgs};
+use crate::output::refuse_filter;
+use crate::terminal::{Failure, Result, print};
+use excerpt::Excerpt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The page: one HTML file that makes no request to any server. It contains the library as WebAssembly. It is empty if
+/// the page had not been built before this program.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/explore.html"));
+
+/// The place of the excerpt in the page.
+const NO_EXCERPT: &str = r#"id="excerpt">null<"#;
+
+/// The program that opens a file in the browser.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else if cfg!(windows) {
+    "explorer"
+} else {
+    "xdg-open"
+};
 
 /// Show in the browser how a cuckoo filter works, and what a filter contains
 ///
-/// Serves a page on 127.0.0.1 until it is interrupted. The page runs the library itself: it shows insertion,
-/// eviction, removal and growth step by step, in English and Chinese. With FILTER it also shows the contents of that
-/// file: parameters, the load of each segment, buckets, overflow table, generations, log; and the slots of a key. Of a
-/// large file only slices are read, and nothing is changed or sent anywhere. A filter on a server is first copied to a
-/// temporary file, as by `coua pull`; the page gets the secret key of its hash.
+/// Writes one page to a private temporary file, prints the file's name, and opens it in the browser. The page runs the
+/// library itself: it shows insertion, eviction, removal and growth step by step, in English and Chinese. Nothing is
+/// sent anywhere.
+///
+/// With FILTER the page also shows that filter: parameters, the load of each segment, buckets, overflow table,
+/// generations, log; and with --key, the slots of a key. The page contains a small filter as a whole. Of a large one, it
+/// contains the parts with the keys, and a sample of the others. The secret key of the filter's hash is not in the page.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
     filter: Option<PathBuf>,
 
-    /// Port to serve on [default: a free one]
-    #[arg(long, value_name = "N", value_parser = value::between(0_u16, u16::MAX))]
-    port: Option<u16>,
+    /// Also show where KEY is in the filter, and how often; may be repeated
+    #[arg(long = "key", value_name = "KEY", requires = "filter")]
+    keys: Vec<String>,
 
-    /// Write the page to FILE instead of serving it, for any static host
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "port"])]
-    write: Option<PathBuf>,
+    /// Write the page to FILE, without opening the browser
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 
-    /// Print the address without opening the browser
-    #[arg(long)]
-    no_open: bool,
+    #[command(flatten)]
+    secret: SecretArgs,
 
     #[command(flatten)]
     quiet: Quiet,
 }
 
 impl ExploreArgs {
-    #[cfg(not(feature = "explore"))]
-    #[expect(clippy::unused_self, reason = "as with the feature")]
+    /// Writes the page, and opens it unless it has a name.
     pub(crate) fn run(&self) -> Result<()> {
-        let reason = "this program was built without the feature `explore`";
-        Err(crate::terminal::Failure::at("explore", reason))
+        let Some(path) = &self.output else { return self.show() };
+        refuse_filter(path)?;
+        let page = self.page()?;
+        fs::write(path, page).map_err(|error| Failure::write(path.display(), &error))
     }
 
-    /// Serves the page, or writes it.
-    #[cfg(feature = "explore")]
-    pub(crate) fn run(&self) -> Result<()> {
-        if let Some(path) = &self.write {
-            return site::write(path);
+    fn show(&self) -> Result<()> {
+        let path = write_private(&self.page()?)?;
+        print(&format!("{}\n", path.display()))?;
+        if open(&path).is_err() {
+            let message = format_args!("could not open a browser; open {} in one", path.display());
+            self.quiet.verbosity().say(message);
         }
-        let (filter, port) = (self.filter.as_deref(), self.port.unwrap_or(0));
-        let site = site::Site::open(filter, self.quiet.verbosity(), port)?;
-        let url = site.url();
-        crate::terminal::print(&format!("{url}\n"))?;
-        if !self.no_open && open::that_detached(&url).is_err() {
-            crate::terminal::say(format_args!("could not open a browser; visit {url}"));
-        }
-        site.serve();
         Ok(())
     }
+
+    fn page(&self) -> Result<String> {
+        let excerpt = |path: &PathBuf| {
+            Excerpt::of(path, &self.secret.spec(), self.quiet.verbosity(), &self.keys)
+        };
+        let excerpt = self.filter.as_ref().map(excerpt).transpose()?;
+        if PAGE.is_empty() {
+            let reason = "this program was built without the page; in its source tree, run: \
+                          scripts/build-web && cargo run --release -- explore";
+            return Err(Failure::at("explore", reason));
+        }
+        let Some(excerpt) = excerpt else { return Ok(PAGE.to_owned()) };
+        Ok(PAGE.replacen(NO_EXCERPT, &format!(r#"id="excerpt">{}<"#, excerpt.to_json()), 1))
+    }
+}
+
+/// Writes the page to a new file that only this user can read. The browser may still read it when this program has ended.
+fn write_private(page: &str) -> Result<PathBuf> {
+    let failed = |error| Failure::io(std::env::temp_dir().display(), &error);
+    let mut file =
+        tempfile::Builder::new().prefix("coua-").suffix(".html").tempfile().map_err(failed)?;
+    file.write_all(page.as_bytes()).map_err(failed)?;
+    let (_, path) = file.keep().map_err(|error| failed(error.error))?;
+    Ok(path)
+}
+
+fn open(page: &Path) -> std::io::Result<()> {
+    let mut opener = Command::new(OPENER);
+    opener.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    opener.spawn().map(|_| ())
 }

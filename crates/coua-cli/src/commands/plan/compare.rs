@@ -8,14 +8,14 @@ use serde::Serialize;
 /// Another structure. The field names are part of the interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Peer {
-    pub(super) name: &'static str,
+    name: &'static str,
     /// None if it cannot reach the rate.
     bytes: Option<u64>,
-    pub(super) bits_per_item: Option<f64>,
+    bits_per_item: Option<f64>,
     removes: bool,
     grows: bool,
     /// It has no false positives, except equal 64-bit hashes where only hashes are stored.
-    pub(super) exact: bool,
+    exact: bool,
 }
 
 // Whether items can be taken away, and whether more can be added than planned.
@@ -29,8 +29,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     let hash_bits = (items.max(1) as f64 / rate).log2().ceil() as u32;
     let builder = CuckooFilter::builder().capacity(items);
     let plan = builder.clone().rate(rate).plan();
-    let plan = plan.or_else(|_| builder.hash_bits(hash_bits).plan());
-    let coua = plan.ok().map(|plan| plan.bytes);
+    let cuckoo = plan.or_else(|_| builder.hash_bits(hash_bits).plan());
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
     let filter = |name, bytes: Option<u64>, [removes, grows]: [bool; 2]| {
@@ -40,7 +39,7 @@ pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
     let set = |name, bytes| Peer { exact: true, ..filter(name, Some(bytes), REMOVES_AND_GROWS) };
     let of_records = items.saturating_mul(record_bytes.saturating_add(16));
     vec![
-        filter("coua", coua, REMOVES_AND_GROWS),
+        filter("coua", cuckoo.ok().map(|plan| plan.bytes), REMOVES_AND_GROWS),
         filter("Bloom", bloom(items, rate), NEITHER),
         filter("blocked Bloom", blocked_bloom(items, rate).filter(sane), NEITHER),
         // Four bits for each of a Bloom filter.

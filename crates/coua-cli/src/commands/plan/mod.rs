@@ -2,39 +2,26 @@
 
 mod compare;
 mod nodes;
-#[cfg(feature = "plot")]
-mod plot;
-#[cfg(not(feature = "plot"))]
-mod plot {
-    use crate::terminal::{Failure, Result};
-
-    pub(super) fn write(_: &std::path::Path, _: &coua::sizing::CuckooPlan) -> Result<()> {
-        Err(Failure::at("--plot", "this program was built without the feature `plot`"))
-    }
-}
-mod shape;
+mod planner;
 
 use crate::args::value;
 use crate::filter::{WindowLength, WindowSpec, collisions};
-use crate::output::refuse_filter;
 use crate::terminal::{
     Failure, Report, ReportFormat, Result, Verbosity, counted, print, significant, size,
 };
 use compare::Peer;
 use nodes::{Machine, MachinesPlan};
+use planner::{Generations, Planned, Planner};
 use serde_json::json;
-use shape::{ALL_BITS, Exactness, Generations, Planned, Shape};
-use std::path::PathBuf;
 
 /// Show how much memory a filter needs, and how other methods compare
 ///
-/// Give two of items, rate and memory; the third is computed. With the items alone, the plan is for all 64 bits
-/// of every hash, the default of `dedup`.
+/// Give two of items, rate and memory; the third is computed. With the items or the memory alone, the plan is for all
+/// 64 bits of every hash, the default of `dedup`.
 ///
-/// With --rate the filter has a fixed size. With --hash-bits it can grow, and the memory is that of a filter created
-/// for this number of items. A filter that has grown to it takes up to 2.1 times that, plus 2 MiB (see --growing),
-/// because all its segments fill, and split in two, at about the same number of items. `coua compact` frees
-/// the excess.
+/// The memory is that of a filter created for this number of items. A filter that grows past its plan takes between 1
+/// and 2.1 times the memory that is planned for its items, because all its segments fill, and split in two, at about
+/// the same number of items. `coua compact` frees the excess.
 ///
 /// With a window, the items are those of all generations together: of the window, and of the generation that is
 /// being filled. The plan is for a filter created with this --capacity. With --window-by last, repeats may move
@@ -52,14 +39,8 @@ pub(crate) struct PlanArgs {
     items: Option<u64>,
 
     /// False-positive rate with these items, such as 0.001 or 0.1%
-    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
-
-    /// Bits of every key's hash to remember, 8 to 64
-    ///
-    /// The rate is items / 2^BITS.
-    #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
-    hash_bits: Option<u32>,
 
     /// Memory of the filter at most, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = value::bytes)]
@@ -69,17 +50,9 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     window: Option<WindowLength>,
 
-    /// Generations of the window [default: 8]
-    #[arg(long, value_name = "N", value_parser = value::between(1_u32, 1000))]
-    generations: Option<u32>,
-
-    /// Also show the memory of a filter that grew to its items
-    #[arg(long, conflicts_with_all = ["rate", "window"])]
-    growing: bool,
-
     /// Plan several machines, each with BYTES of memory for its filter
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, requires = "items",
-          conflicts_with_all = ["memory", "window", "growing", "plot"])]
+          conflicts_with_all = ["memory", "window"])]
     memory_per_node: Option<u64>,
 
     /// Records that each machine de-duplicates per second
@@ -93,72 +66,43 @@ pub(crate) struct PlanArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-
-    /// Also write a chart of the comparison over all rates to FILE (SVG)
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
 }
 
 impl PlanArgs {
     /// Prints how much memory the filter needs, and how much others would need.
     pub(crate) fn run(&self) -> Result<()> {
-        if self.growing && self.items.is_some() && self.memory.is_some() {
-            let reason =
-                "cannot be used with --items and --memory, which set a rate and so a fixed size";
-            return Err(Failure::at("--growing", reason));
-        }
         if self.items.is_some() && matches!(self.window, Some(WindowLength::Items(_))) {
             let reason = "cannot be used with a --window of items, which sets their number";
             return Err(Failure::at("--items", reason));
         }
-        if let Some(path) = &self.plot {
-            refuse_filter(path)?;
-        }
-        let shape = self.shape()?;
-        let by_bits = self.hash_bits.map(Exactness::HashBits);
-        let exactness = self.rate.map(Exactness::Rate).or(by_bits);
         if let (Some(items), Some(memory)) = (self.items, self.memory_per_node) {
-            return self.print_nodes(items, memory, exactness, shape);
+            return self.print_nodes(items, memory);
         }
-        let plan = shape.plan(self.items, exactness, self.memory)?;
-        let growing = self.growing.then(|| shape::after_growth(&plan.whole));
+        let window = WindowSpec { length: self.window, ..WindowSpec::default() }.window()?;
+        let planner = Planner { rate: self.rate, window };
+        let plan = planner.plan(self.items, self.memory)?;
         let peers = compare::peers(plan.whole.items, plan.whole.rate, self.record_bytes);
-        let report = report(&plan, growing, &peers);
+        let report = report(&plan, &peers);
         let text = if self.json {
             report.print_as(ReportFormat::Json)
         } else {
             report.table() + "\n" + &compare::table(&peers)
         };
-        if let Some(path) = &self.plot {
-            plot::write(path, &plan.whole)?;
-        }
         print(&text)?;
         warn_of_bits(plan.whole.items, plan.whole.hash_bits);
         Ok(())
     }
 
-    fn print_nodes(
-        &self,
-        items: u64,
-        memory: u64,
-        exactness: Option<Exactness>,
-        shape: Shape,
-    ) -> Result<()> {
+    fn print_nodes(&self, items: u64, memory: u64) -> Result<()> {
         if self.records_per_second == 0 {
             return Err(Failure::at("--records-per-second", "is 0; expected at least 1"));
         }
         let node = Machine { memory, records_per_second: self.records_per_second };
-        let cluster = MachinesPlan::plan(items, exactness.unwrap_or(ALL_BITS), shape, node)?;
+        let cluster = MachinesPlan::plan(items, self.rate, node)?;
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         print(&cluster.report(self.record_bytes).print_as(format))?;
         warn_of_bits(items, cluster.filter_bits());
         Ok(())
-    }
-
-    fn shape(&self) -> Result<Shape> {
-        let (length, generations) = (self.window, self.generations);
-        let window = WindowSpec { length, generations, ..WindowSpec::default() };
-        Ok(Shape { window: window.window()? })
     }
 }
 
@@ -169,7 +113,7 @@ fn warn_of_bits(items: u64, hash_bits: f64) {
     }
 }
 
-fn report(planned: &Planned, growing: Option<[u64; 2]>, peers: &[Peer]) -> Report {
+fn report(planned: &Planned, peers: &[Peer]) -> Report {
     let (plan, mut report) = (&planned.whole, Report::default());
     report.number("items", "items", plan.items);
     report.measure("rate", "false-positive rate", plan.rate, significant);
@@ -181,10 +125,6 @@ fn report(planned: &Planned, growing: Option<[u64; 2]>, peers: &[Peer]) -> Repor
     let is_notable = plan.overflow_bytes > plan.bytes / 100;
     let overflow = is_notable.then(|| size(plan.overflow_bytes));
     report.row_if_any("of it for crowded items, expected", overflow);
-    if let Some([least, most]) = growing {
-        report.field("growing", json!({"least_bytes": least, "most_bytes": most}));
-        report.row("memory after growth", format!("{} to {}", size(least), size(most)));
-    }
     if let Some(generations) = planned.generations {
         write_generations(generations, &mut report);
     }

@@ -1,6 +1,6 @@
 //! A filter on several machines, each with a shard of the keys: `docs/scale.md`.
 
-use super::shape::{Exactness, Shape};
+use super::planner::Planner;
 use crate::filter::collisions;
 use crate::terminal::{Failure, Report, Result, counted, grouped, significant, size};
 use coua::sizing::CuckooPlan;
@@ -34,15 +34,11 @@ pub(super) struct MachinesPlan {
 
 impl MachinesPlan {
     /// The fewest nodes with enough memory for the items.
-    pub(super) fn plan(
-        items: u64,
-        exactness: Exactness,
-        shape: Shape,
-        node: Machine,
-    ) -> Result<Self> {
+    pub(super) fn plan(items: u64, rate: Option<f64>, node: Machine) -> Result<Self> {
+        let planner = Planner { rate, window: None };
         // Returns an error of the rate or the number of items, whatever the number of nodes.
-        shape.plan(Some(items), Some(exactness), None)?;
-        let filter = |nodes| shape.plan(Some(fullest_shard(items, nodes)), Some(exactness), None);
+        planner.plan(Some(items), None)?;
+        let filter = |nodes| planner.plan(Some(fullest_shard(items, nodes)), None);
         let fits = |nodes| filter(nodes).map(|filter| filter.whole.bytes <= node.memory);
         if !fits(u32::MAX)? {
             return Err(too_small(items, filter(u32::MAX)?.whole.bytes, node.memory));
@@ -171,36 +167,35 @@ fn too_small(items: u64, least: u64, memory: u64) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::ALL_BITS;
     use super::*;
     use coua::KeyHasher;
     use std::collections::HashSet;
 
-    const SHAPE: Shape = Shape { window: None };
     const NODE: Machine = Machine { memory: 64 << 30, records_per_second: 20_000_000 };
-    fn plan(items: u64, exactness: Exactness, memory: u64) -> MachinesPlan {
-        MachinesPlan::plan(items, exactness, SHAPE, Machine { memory, ..NODE }).unwrap()
+    fn plan(items: u64, rate: Option<f64>, memory: u64) -> MachinesPlan {
+        MachinesPlan::plan(items, rate, Machine { memory, ..NODE }).unwrap()
     }
 
     #[test]
     fn as_few_nodes_as_fit() {
-        for (items, exactness, memory) in [
-            (1_000_000_000_000, ALL_BITS, 64 << 30),
-            (1_000_000_000_000, Exactness::Rate(1e-6), 64 << 30),
-            (10_000_000_000_000, ALL_BITS, 64 << 30),
-            (5_000_000, Exactness::HashBits(40), 1 << 20),
-            (1000, ALL_BITS, 10_000),
+        for (items, rate, memory) in [
+            (1_000_000_000_000, None, 64 << 30),
+            (1_000_000_000_000, Some(1e-6), 64 << 30),
+            (10_000_000_000_000, None, 64 << 30),
+            (5_000_000, Some(1e-5), 1 << 20),
+            (1000, None, 10_000),
         ] {
-            let cluster = plan(items, exactness, memory);
+            let cluster = plan(items, rate, memory);
             assert!(cluster.filter.bytes <= memory, "{items}: {cluster:?}");
             assert!(cluster.filter.items * u64::from(cluster.nodes) >= items, "{cluster:?}");
             if cluster.nodes > 1 {
                 let fewer = fullest_shard(items, cluster.nodes - 1);
-                let larger = SHAPE.plan(Some(fewer), Some(exactness), None).unwrap().whole;
+                let planner = Planner { rate, window: None };
+                let larger = planner.plan(Some(fewer), None).unwrap().whole;
                 assert!(larger.bytes > memory, "{items}: {cluster:?}");
             }
         }
-        assert_eq!(plan(1_000_000, ALL_BITS, 64 << 30).nodes, 1);
+        assert_eq!(plan(1_000_000, None, 64 << 30).nodes, 1);
     }
 
     /// A cluster confuses two keys only if they are in one shard and their hashes begin with the same bits.
@@ -220,16 +215,16 @@ mod tests {
         let trillion = 1_000_000_000_000_u64;
         let by_hand = (trillion as f64).powi(2) / 65_f64.exp2();
         for memory in [1 << 30, 64 << 30, 1 << 50] {
-            let dropped = plan(trillion, ALL_BITS, memory).expected_wrongly_dropped();
+            let dropped = plan(trillion, None, memory).expected_wrongly_dropped();
             assert!((dropped / by_hand - 1.0).abs() < 1e-6, "{dropped} and {by_hand}");
         }
-        let at_a_rate = plan(trillion, Exactness::Rate(1e-6), 64 << 30).expected_wrongly_dropped();
+        let at_a_rate = plan(trillion, Some(1e-6), 64 << 30).expected_wrongly_dropped();
         assert!((0.8..=1.0).contains(&(at_a_rate / (trillion as f64 * 0.5e-6))), "{at_a_rate}");
     }
 
     #[test]
     fn what_travels_and_how_long_it_takes() {
-        let cluster = MachinesPlan { nodes: 10, ..plan(7_200_000_000_000, ALL_BITS, 64 << 30) };
+        let cluster = MachinesPlan { nodes: 10, ..plan(7_200_000_000_000, None, 64 << 30) };
         let (by_key, all_read) = (cluster.by_key(100), cluster.all_read(100));
         assert!(
             (by_key.wire_bytes - 90.0).abs() < 1e-9 && (all_read.wire_bytes - 1000.0).abs() < 1e-9
@@ -243,7 +238,7 @@ mod tests {
 
     #[test]
     fn one_node_sends_nothing() {
-        let alone = plan(0, ALL_BITS, 1 << 20);
+        let alone = plan(0, None, 1 << 20);
         assert_eq!((alone.nodes, alone.filter.items), (1, 0));
         let by_key = alone.by_key(60);
         assert!(by_key.wire_bytes.abs() < 1e-9 && by_key.hours.abs() < 1e-9);
@@ -263,7 +258,7 @@ mod tests {
     fn nodes_that_are_too_small_are_refused() {
         let refused = |items, memory| {
             let node = Machine { memory, ..NODE };
-            MachinesPlan::plan(items, ALL_BITS, SHAPE, node).unwrap_err().reason().to_owned()
+            MachinesPlan::plan(items, None, node).unwrap_err().reason().to_owned()
         };
         let reason = refused(1000, 10);
         assert!(reason.starts_with("10 B is too little: 1,000 items on 4,294,967,295"), "{reason}");

@@ -5,52 +5,35 @@ use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder};
 
-/// The kind of filter to plan.
+/// What is wanted of a filter, besides its items and memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct Planner {
+    /// None: every hash is remembered whole.
+    pub(super) rate: Option<f64>,
     pub(super) window: Option<Window>,
 }
 
-/// How much of every key a filter remembers.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Exactness {
-    Rate(f64),
-    HashBits(u32),
-}
-
-/// What a filter remembers by default.
-pub(super) const ALL_BITS: Exactness = Exactness::HashBits(64);
-
-impl Shape {
-    pub(super) fn plan(
-        self,
-        items: Option<u64>,
-        exactness: Option<Exactness>,
-        memory: Option<u64>,
-    ) -> Result<Planned> {
+impl Planner {
+    pub(super) fn plan(self, items: Option<u64>, memory: Option<u64>) -> Result<Planned> {
         let counted = self.window.filter(|window| window.clock() == Clock::Count);
         let items = items.or(counted.map(|window| window.length() + window.step()));
-        match (items, exactness, memory) {
-            (Some(items), _, None) => self
-                .of(items, exactness.unwrap_or(ALL_BITS))
-                .map_err(|error| unplanned(items, error)),
+        match (items, self.rate, memory) {
+            (Some(items), _, None) => self.of(items).map_err(|error| unplanned(items, error)),
             (Some(items), None, Some(memory)) => self.best_rate(items, memory),
-            (None, Some(exactness), Some(memory)) => self.most_items(exactness, memory),
-            (Some(_), Some(_), Some(_)) => Err(Failure::at(
-                "plan",
-                "--items, --rate (or --hash-bits) and --memory cannot all be given; drop one",
-            )),
-            (None, ..) => Err(Failure::at(
-                "plan",
-                "needs --items, or --memory together with --rate or --hash-bits",
-            )),
+            (None, _, Some(memory)) => self.most_items(memory),
+            (Some(_), Some(_), Some(_)) => {
+                let reason = "--items, --rate and --memory cannot all be given; drop one";
+                Err(Failure::at("plan", reason))
+            }
+            (None, _, None) => Err(Failure::at("plan", "needs --items or --memory")),
         }
     }
 
-    fn of(self, items: u64, exactness: Exactness) -> Result<Planned, BuildError> {
-        let builder = match exactness {
-            Exactness::Rate(rate) => CuckooFilter::builder().rate(rate),
-            Exactness::HashBits(bits) => CuckooFilter::builder().hash_bits(bits),
+    fn of(self, items: u64) -> Result<Planned, BuildError> {
+        let builder = CuckooFilter::builder();
+        let builder = match self.rate {
+            Some(rate) => builder.rate(rate),
+            None => builder,
         };
         match self.window {
             Some(window) => of_generations(builder, items, window),
@@ -65,7 +48,7 @@ impl Shape {
         let (mut fits, mut low, mut high) = (None, 0.0, -finest.log2());
         for _ in 0..50 {
             let bits = f64::midpoint(low, high);
-            match self.of(items, Exactness::Rate((-bits).exp2())) {
+            match (Self { rate: Some((-bits).exp2()), ..self }).of(items) {
                 Ok(plan) if plan.whole.bytes <= memory => {
                     fits = Some(plan);
                     low = bits;
@@ -80,12 +63,12 @@ impl Shape {
         })
     }
 
-    /// The most items that fit in `memory` bytes at this exactness.
-    fn most_items(self, exactness: Exactness, memory: u64) -> Result<Planned> {
+    /// The most items that fit in `memory` bytes.
+    fn most_items(self, memory: u64) -> Result<Planned> {
         let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
         while low < high {
             let items = low + (high - low).div_ceil(2);
-            match self.of(items, exactness) {
+            match self.of(items) {
                 Ok(plan) if plan.whole.bytes <= memory => {
                     fits = Some(plan);
                     low = items;
@@ -129,7 +112,7 @@ pub(super) struct Generations {
     pub(super) each: CuckooPlan,
 }
 
-/// The plan of `--capacity` and `--rate` with a window: every generation has room for its share, and
+/// The plan for a window: every generation has room for its share, and
 /// remembers as many bits as the rate needs for the items of all.
 fn of_generations(
     builder: CuckooFilterBuilder,
@@ -152,53 +135,4 @@ fn of_generations(
     // New generations are copies of an empty one.
     whole.bytes = each.bytes.saturating_mul(alive).saturating_add(table);
     Ok(Planned { whole, generations: Some(Generations { window, alive, each }) })
-}
-
-/// The most memory that a grown filter takes, relative to one planned for its items. All segments fill, and split in
-/// two, at about the same number of items: just after that they are half as full as planned. The tenth is for
-/// chance, and for lists of segments that double.
-const MOST: f64 = 2.1;
-/// Memory is allocated in pieces of this size, the last of which is not full.
-const PIECE: u64 = 2 << 20;
-
-/// The least and the most bytes of a filter that has grown to the items of a plan.
-pub(super) fn after_growth(plan: &CuckooPlan) -> [u64; 2] {
-    [plan.bytes, ((plan.bytes as f64 * MOST) as u64).saturating_add(PIECE)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use coua::{CuckooFilter, KeyHash};
-
-    /// The finalizer of `MurmurHash3`.
-    fn mix(number: u64) -> KeyHash {
-        let first = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let second = (first ^ (first >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        KeyHash::from_u64(second ^ (second >> 33))
-    }
-
-    /// Only for a hundred thousand items or more: small filters are as large as their first table.
-    #[test]
-    fn a_growing_filter_stays_within_the_range() {
-        for hash_bits in [30, 40, 64] {
-            let builder = CuckooFilter::builder().hash_bits(hash_bits);
-            let mut filter = builder.clone().build().unwrap();
-            let (mut least, mut most) = (f64::MAX, 0.0_f64);
-            for items in 1..=2_400_000 {
-                filter.insert(mix(items)).unwrap();
-                if items < 100_000 || items % 20_000 > 0 {
-                    continue;
-                }
-                let plan = builder.clone().capacity(items).plan().unwrap();
-                let [least_bytes, most_bytes] = after_growth(&plan);
-                let (range, bytes) = (least_bytes..=most_bytes, filter.memory_bytes() as u64);
-                assert!(range.contains(&bytes), "{items}: {bytes} is not in {range:?} {filter:?}");
-                let ratio = bytes as f64 / plan.bytes as f64;
-                (least, most) = (least.min(ratio), most.max(ratio));
-            }
-            // The range is no wider than it must be.
-            assert!(least < 1.1 && most > 1.8, "{least} to {most} {filter:?}");
-        }
-    }
 }
