@@ -337,9 +337,6 @@ fn plan_tells_the_memory() {
 
     let most = run(["plan", "--memory=64MiB", "--json"]).json();
     assert!((63 << 20..=64 << 20).contains(&most["bytes"].as_u64().unwrap()), "{most}");
-    let crowded = ["plan", "--items=1M", "--rate=0.9"];
-    let crowded = run(crowded).text();
-    assert!(crowded.contains("of it for crowded items, expected"), "{crowded}");
     assert_eq!(most["hash_bits"].as_f64(), Some(64.0));
 
     let table = run(["plan", "--items", "1e9"]).text();

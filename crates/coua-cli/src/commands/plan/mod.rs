@@ -122,9 +122,6 @@ fn report(planned: &Planned, peers: &[Peer]) -> Report {
     report.measure("expected_wrongly_dropped", name, dropped, significant);
     report.bytes("bytes", "memory", plan.bytes);
     report.field("overflow_bytes", plan.overflow_bytes);
-    let is_notable = plan.overflow_bytes > plan.bytes / 100;
-    let overflow = is_notable.then(|| size(plan.overflow_bytes));
-    report.row_if_any("of it for crowded items, expected", overflow);
     if let Some(generations) = planned.generations {
         write_generations(generations, &mut report);
     }
