@@ -98,8 +98,7 @@ impl CuckooFilterBuilder {
     ///
     /// Each split of a segment takes a bit from its fingerprints. When they have no bit left, the filter grows by
     /// rebuilding the whole table, O(slots). A [`SharedCuckooFilter`](crate::SharedCuckooFilter) cannot do this, and
-    /// is full. This happens at about 2^(`hash_bits` - 4) items.
-    /// For more items, set more bits or the `capacity`.
+    /// is full. This happens at about 2^(`hash_bits` - 4) items. For more items, set more bits or the `capacity`.
     pub fn hash_bits(self, bits: u32) -> Self {
         Self { hash_bits: Some(bits), ..self }
     }

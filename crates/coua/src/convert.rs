@@ -108,7 +108,11 @@ impl CuckooFilter {
     }
 
     /// Inserts all items of `other`. Its representatives must resolve this filter's cells.
-    pub(crate) fn absorb(&mut self, other: &Self, if_present: IfPresent) -> Result<(), Full> {
+    pub(crate) fn insert_all_of(
+        &mut self,
+        other: &Self,
+        if_present: IfPresent,
+    ) -> Result<(), Full> {
         for index in other.as_segments().in_hash_order() {
             let hashes =
                 other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
@@ -122,7 +126,7 @@ impl CuckooFilter {
             }
         }
         if if_present == IfPresent::AddCopy {
-            self.expect_overflow(other.overflow().len());
+            self.reserve_overflow(other.overflow().len());
             for (hash, entry) in other.overflow().iter() {
                 self.insert_copies(hash, entry.extra)?;
             }
@@ -149,7 +153,9 @@ impl CuckooFilter {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
         loop {
             let mut filter = Self::empty(geometry, *self.policy(), self.hasher()).map_err(build)?;
-            let Err(full) = filter.absorb(self, IfPresent::AddCopy) else { return Ok(filter) };
+            let Err(full) = filter.insert_all_of(self, IfPresent::AddCopy) else {
+                return Ok(filter);
+            };
             // Duplicates compete for two buckets, and small tables vary; retry with more slots.
             let larger = fitted(geometry, geometry.slots());
             let may_try =

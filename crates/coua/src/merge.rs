@@ -24,7 +24,7 @@ impl CuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.united(other, IfPresent::AddCopy).map(|union| *self = union)
+        self.union_with(other, IfPresent::AddCopy).map(|union| *self = union)
     }
 
     /// Adds the items of `other` that are absent: the union of two sets filled by
@@ -34,7 +34,7 @@ impl CuckooFilter {
     ///
     /// As [`merge`](Self::merge).
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.united(other, IfPresent::Skip).map(|union| *self = union)
+        self.union_with(other, IfPresent::Skip).map(|union| *self = union)
     }
 
     /// Removes the items that are not in `other`, with all their copies: the intersection of two sets. O(slots), and
@@ -66,7 +66,7 @@ impl CuckooFilter {
         Ok(())
     }
 
-    fn united(&self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
+    fn union_with(&self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
         other.check_resolves(self)?;
         let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
         let mut union = self.try_clone().map_err(no_memory)?;
@@ -77,7 +77,7 @@ impl CuckooFilter {
         };
         let more = expected.min(self.policy().limit()).saturating_sub(self.stored());
         union.reserve(more).ok();
-        union.absorb(other, if_present)?;
+        union.insert_all_of(other, if_present)?;
         Ok(union)
     }
 }

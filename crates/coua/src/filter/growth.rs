@@ -4,8 +4,8 @@
 //! fingerprints have no bit left.
 //!
 //! An insert whose buckets are full evicts other items. After an eviction has failed, the next such insert
-//! makes the filter grow first, unless chance explains the failure in a filter that holds no more than it
-//! was planned for. Where a segment cannot grow, items go to the overflow table once evictions have failed too often;
+//! makes the filter grow first. The exception is a filter within its plan whose segment is no fuller than chance
+//! makes some: it goes on evicting. Where a segment cannot grow, items go to the overflow table once evictions have failed too often;
 //! a filter that may not grow refuses them.
 //!
 //! The decision depends only on the segment and on the number of segments in its region, so regions may take their keys
@@ -73,7 +73,7 @@ impl Thresholds {
 
 /// The contents of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fill {
+pub(super) struct SegmentLoad {
     /// Slots in use.
     pub(super) occupied: u32,
     /// Items whose eviction failed.
@@ -82,24 +82,24 @@ pub(super) struct Fill {
     pub(super) is_overfull: bool,
 }
 
-impl Fill {
+impl SegmentLoad {
     pub(super) fn is_crowded(&self, thresholds: &Thresholds) -> bool {
         self.overflowed >= thresholds.most_overflowed
     }
 
-    fn is_used(&self, thresholds: &Thresholds) -> bool {
+    fn above_least(&self, thresholds: &Thresholds) -> bool {
         self.occupied >= thresholds.least_used
     }
 
-    /// Whether a segment that may grow should, unless chance explains it.
-    pub(super) fn is_filled(&self, thresholds: &Thresholds) -> bool {
-        self.occupied >= thresholds.split_at || self.is_overfull && self.is_used(thresholds)
+    /// Whether a segment that may grow should. The caller makes the exception for chance.
+    pub(super) fn at_split_load(&self, thresholds: &Thresholds) -> bool {
+        self.occupied >= thresholds.split_at || self.is_overfull && self.above_least(thresholds)
     }
 }
 
 /// The surroundings of the segment, computed only if its fill does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Surroundings {
+pub(super) struct GrowthInputs {
     pub(super) when_full: WhenFull,
     /// Items in the filter.
     pub(super) stored: u64,
@@ -122,7 +122,7 @@ pub(super) struct Surroundings {
     pub(super) segments_if_all_as_deep: u64,
 }
 
-impl Surroundings {
+impl GrowthInputs {
     /// The shards of a filter must keep segments of one size.
     fn can_rebuild(&self) -> bool {
         self.is_resizable && !self.is_part
@@ -135,7 +135,7 @@ impl Surroundings {
 
     /// Whether chance explains the fill of a segment while the filter holds what it was planned for. A small filter is
     /// considered as a whole.
-    fn is_as_planned(&self, thresholds: &Thresholds, fill: &Fill) -> bool {
+    fn is_as_planned(&self, thresholds: &Thresholds, fill: &SegmentLoad) -> bool {
         if self.is_small() {
             return self.stored < self.capacity;
         }
@@ -171,28 +171,28 @@ impl Surroundings {
 #[inline(always)]
 pub(super) fn decide(
     thresholds: &Thresholds,
-    fill: &Fill,
-    surroundings: impl FnOnce() -> Surroundings,
+    fill: &SegmentLoad,
+    surroundings: impl FnOnce() -> GrowthInputs,
 ) -> Decision {
-    if !(fill.is_crowded(thresholds) || fill.is_filled(thresholds)) {
+    if !(fill.is_crowded(thresholds) || fill.at_split_load(thresholds)) {
         return Decision::Evict;
     }
     decide_crowded(thresholds, fill, &surroundings())
 }
 
 /// [`decide`] for segments that are full, or nearly so.
-fn decide_crowded(thresholds: &Thresholds, fill: &Fill, around: &Surroundings) -> Decision {
+fn decide_crowded(thresholds: &Thresholds, fill: &SegmentLoad, inputs: &GrowthInputs) -> Decision {
     let is_crowded = fill.is_crowded(thresholds);
     // A filter of exactly planned size splits only when it must.
-    let prefers_split = around.is_resizable
-        && fill.is_filled(thresholds)
-        && !around.is_as_planned(thresholds, fill);
-    if (is_crowded && fill.is_used(thresholds) || prefers_split)
-        && let Some(growth) = around.growth()
+    let prefers_split = inputs.is_resizable
+        && fill.at_split_load(thresholds)
+        && !inputs.is_as_planned(thresholds, fill);
+    if (is_crowded && fill.above_least(thresholds) || prefers_split)
+        && let Some(growth) = inputs.growth()
     {
         return growth;
     }
-    match (is_crowded, around.when_full) {
+    match (is_crowded, inputs.when_full) {
         (true, WhenFull::Refuse) => Decision::Refuse,
         (true, _) => Decision::Overflow,
         (false, _) => Decision::Evict,
@@ -213,7 +213,7 @@ pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stor
     let last = depths.find(|depth| geometry.level(depth + 1).is_none());
     let Some(last) = last else { return u64::MAX };
     let splits = (1_u64 << last).div_ceil(2).saturating_sub(segments + 1);
-    // A segment that splits has items in so many slots, and an item is in one segment of each depth that splits.
+    // A segment splits only with items in 1 / `LEAST_USE` of its slots. Per depth, an item is in one segment that splits.
     let used = splits.saturating_mul(geometry.segment_slots() / LEAST_USE);
     let depths = u64::from(last + 1 - geometry.base_depth);
     splits.max((used / depths).saturating_sub(stored))
@@ -226,8 +226,8 @@ mod tests {
     const SLOTS: u32 = 1 << 14;
 
     /// A segment of a growing filter, whose surroundings let it split.
-    fn growing() -> Surroundings {
-        Surroundings {
+    fn growing() -> GrowthInputs {
+        GrowthInputs {
             when_full: WhenFull::Grow,
             stored: 1_000_000,
             capacity: 1_000_000,
@@ -244,34 +244,35 @@ mod tests {
         }
     }
 
-    fn check(cases: &[(&str, Fill, Surroundings, Decision)]) {
+    fn check(cases: &[(&str, SegmentLoad, GrowthInputs, Decision)]) {
         let buckets = u64::from(SLOTS) / 4;
         let thresholds = Thresholds::of(&Geometry { buckets, ..Geometry::ONE_BUCKET });
-        for (what, fill, around, expected) in cases {
-            let decided = decide(&thresholds, fill, || *around);
+        for (what, fill, inputs, expected) in cases {
+            let decided = decide(&thresholds, fill, || *inputs);
             assert_eq!(decided, *expected, "{what}");
         }
     }
 
-    const NEARLY_FULL: Fill = Fill { occupied: SLOTS * 9 / 10, overflowed: 0, is_overfull: false };
+    const NEARLY_FULL: SegmentLoad =
+        SegmentLoad { occupied: SLOTS * 9 / 10, overflowed: 0, is_overfull: false };
     /// From its split load on.
-    const FILLED: Fill = Fill { occupied: SLOTS * 95 / 100, ..NEARLY_FULL };
-    const FULL: Fill = Fill { occupied: SLOTS * 97 / 100, ..NEARLY_FULL };
-    const FAILED: Fill = Fill { overflowed: 1, is_overfull: true, ..NEARLY_FULL };
+    const FILLED: SegmentLoad = SegmentLoad { occupied: SLOTS * 95 / 100, ..NEARLY_FULL };
+    const FULL: SegmentLoad = SegmentLoad { occupied: SLOTS * 97 / 100, ..NEARLY_FULL };
+    const FAILED: SegmentLoad = SegmentLoad { overflowed: 1, is_overfull: true, ..NEARLY_FULL };
     /// Collisions in a segment that is nearly empty.
-    const FEW: Fill = Fill { occupied: 100, overflowed: 5, is_overfull: true };
-    const CROWDED: Fill = Fill { overflowed: 16 + SLOTS / 64, ..FAILED };
-    const CROWDED_FEW: Fill = Fill { overflowed: 16 + SLOTS / 64, ..FEW };
+    const FEW: SegmentLoad = SegmentLoad { occupied: 100, overflowed: 5, is_overfull: true };
+    const CROWDED: SegmentLoad = SegmentLoad { overflowed: 16 + SLOTS / 64, ..FAILED };
+    const CROWDED_FEW: SegmentLoad = SegmentLoad { overflowed: 16 + SLOTS / 64, ..FEW };
 
     #[test]
     fn a_growing_filter_splits_when_it_should() {
         use Decision::{Evict, Overflow, Rebuild, Split};
         let growing = growing();
-        let planned = Surroundings { splits: 0, ..growing };
-        let small = Surroundings { slots: 1 << 14, segments: 1, depth: 0, ..growing };
-        let deep = Surroundings { depth: 16, region: 10, ..growing };
-        let last = Surroundings { is_last_level: true, ..growing };
-        let part = Surroundings { is_part: true, ..last };
+        let planned = GrowthInputs { splits: 0, ..growing };
+        let small = GrowthInputs { slots: 1 << 14, segments: 1, depth: 0, ..growing };
+        let deep = GrowthInputs { depth: 16, region: 10, ..growing };
+        let last = GrowthInputs { is_last_level: true, ..growing };
+        let part = GrowthInputs { is_part: true, ..last };
         check(&[
             ("room for evictions", NEARLY_FULL, growing, Evict),
             ("filled", FILLED, growing, Split),
@@ -279,27 +280,27 @@ mod tests {
             ("few items, of which some failed", FEW, growing, Evict),
             ("few items, of which many failed", CROWDED_FEW, growing, Overflow),
             ("by chance", FAILED, planned, Evict),
-            ("copies, not chance", FAILED, Surroundings { entries: 5, ..planned }, Split),
+            ("copies, not chance", FAILED, GrowthInputs { entries: 5, ..planned }, Split),
             ("more than chance", FULL, planned, Split),
             ("a small filter that holds more than planned", FAILED, small, Rebuild),
-            ("one that does not", FAILED, Surroundings { capacity: 1_000_001, ..small }, Evict),
-            ("a small shard", FAILED, Surroundings { is_part: true, ..small }, Split),
+            ("one that does not", FAILED, GrowthInputs { capacity: 1_000_001, ..small }, Evict),
+            ("a small shard", FAILED, GrowthInputs { is_part: true, ..small }, Split),
             ("deep in a region of few", FILLED, deep, Evict),
             ("and crowded", CROWDED, deep, Overflow),
-            ("deep in a region of many", FILLED, Surroundings { region: 128, ..deep }, Split),
+            ("deep in a region of many", FILLED, GrowthInputs { region: 128, ..deep }, Split),
             ("no bit left", FILLED, last, Rebuild),
             ("in a shard", FILLED, part, Evict),
             ("and crowded", CROWDED, part, Overflow),
-            ("in few segments", FILLED, Surroundings { segments: 63, ..last }, Evict),
-            ("in an empty filter", FILLED, Surroundings { stored: 400_000, ..last }, Evict),
+            ("in few segments", FILLED, GrowthInputs { segments: 63, ..last }, Evict),
+            ("in an empty filter", FILLED, GrowthInputs { stored: 400_000, ..last }, Evict),
         ]);
     }
 
     #[test]
     fn a_filter_of_planned_size_splits_when_it_must() {
         use Decision::{Evict, Overflow, Refuse, Split};
-        let fixed = Surroundings { is_resizable: false, splits: 0, ..growing() };
-        let refusing = Surroundings { when_full: WhenFull::Refuse, ..fixed };
+        let fixed = GrowthInputs { is_resizable: false, splits: 0, ..growing() };
+        let refusing = GrowthInputs { when_full: WhenFull::Refuse, ..fixed };
         check(&[
             ("an eviction failed", FAILED, fixed, Evict),
             ("filled", FILLED, fixed, Evict),

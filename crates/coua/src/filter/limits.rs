@@ -1,7 +1,7 @@
 //! What an insert needs to know when both its buckets are full.
 
 use super::CuckooFilter;
-use super::growth::{Decision, Fill, MOST_ENTRIES_BY_CHANCE, Surroundings, decide};
+use super::growth::{Decision, GrowthInputs, MOST_ENTRIES_BY_CHANCE, SegmentLoad, decide};
 use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
 use crate::kernel::{Geometry, LevelGeometry};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
@@ -15,9 +15,9 @@ impl CuckooFilter {
     }
 
     #[inline(always)]
-    fn fill_of(&self, index: u32) -> Fill {
+    fn fill_of(&self, index: u32) -> SegmentLoad {
         let segment = self.segments.get(index);
-        Fill {
+        SegmentLoad {
             occupied: segment.occupied(),
             overflowed: segment.overflowed(),
             is_overfull: segment.is_overfull(),
@@ -29,7 +29,7 @@ impl CuckooFilter {
     pub(crate) fn depends_on_region(&self, level: &LevelGeometry, index: u32) -> bool {
         let (fill, thresholds) = (self.fill_of(index), &self.thresholds);
         level.depth + self.shard.bits >= FREE_DEPTH
-            && (fill.is_crowded(thresholds) || fill.is_filled(thresholds))
+            && (fill.is_crowded(thresholds) || fill.at_split_load(thresholds))
     }
 
     /// Items of a segment that may be left without a slot before it is full.
@@ -40,11 +40,11 @@ impl CuckooFilter {
     }
 
     #[cold]
-    fn surroundings(&self, index: u32) -> Surroundings {
+    fn surroundings(&self, index: u32) -> GrowthInputs {
         let segment = self.segments.get(index);
         let geometry = self.segments.geometry();
         let level = segment.level();
-        Surroundings {
+        GrowthInputs {
             when_full: self.policy.when_full,
             stored: self.stored,
             capacity: self.capacity(),

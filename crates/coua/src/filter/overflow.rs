@@ -58,7 +58,7 @@ pub(crate) struct OverflowTable {
 }
 
 impl OverflowTable {
-    /// Returns an error if there is no memory for `entries` entries. A tree cannot try to allocate.
+    /// Returns an error if there is no memory for `entries` entries. `BTreeMap` has no fallible insert.
     pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
         // The compiler would remove memory that nobody uses.
         with_room::<[u8; ENTRY_BYTES]>(entries).map(|tried| drop(black_box(tried)))
@@ -124,7 +124,7 @@ impl OverflowTable {
     }
 
     /// Removes these copies, or returns false and changes nothing.
-    pub(crate) fn take(&mut self, representative: KeyHash, copies: OverflowEntry) -> bool {
+    pub(crate) fn subtract(&mut self, representative: KeyHash, copies: OverflowEntry) -> bool {
         let hash = representative.to_u64();
         if let Some(held) = self.copies_mut(hash) {
             if copies.overflowed > 0 || u64::from(*held) < copies.extra {
@@ -298,8 +298,8 @@ impl CuckooFilter {
 
     /// Removes a copy of a key without a slot from the overflow table. Returns false if there is none.
     pub(super) fn take_overflowed(&mut self, segment: u32, representative: KeyHash) -> bool {
-        let is_taken = self.overflow.take(representative, OverflowEntry::ONE_OVERFLOWED);
-        self.segments.get_mut(segment).take_overflow(u64::from(is_taken));
+        let is_taken = self.overflow.subtract(representative, OverflowEntry::ONE_OVERFLOWED);
+        self.segments.get_mut(segment).subtract_overflow(u64::from(is_taken));
         is_taken
     }
 
@@ -316,21 +316,21 @@ impl CuckooFilter {
     }
 
     /// Announces `entries` entries, in the order of their hashes.
-    pub(crate) fn expect_overflow(&mut self, entries: usize) {
+    pub(crate) fn reserve_overflow(&mut self, entries: usize) {
         if entries > 0 {
             self.overflow.copies.get_or_insert_default().expect(entries);
         }
     }
 
     /// Adds copies of a key that its segment has already counted.
-    pub(crate) fn adopt_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
+    pub(crate) fn add_counted(&mut self, hash: KeyHash, entry: OverflowEntry) {
         let place = self.segments.locate(hash);
         self.overflow.add(self.segments.representative_of(hash, &place), entry);
         self.stored += entry.overflowed;
     }
 
     /// Adds copies of a key that another filter, or a snapshot, had in its overflow table.
-    pub(crate) fn restore_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
+    pub(crate) fn add_and_count(&mut self, hash: KeyHash, entry: OverflowEntry) {
         self.add_overflow(hash, entry);
         self.stored += entry.overflowed;
     }
@@ -345,12 +345,12 @@ mod tests {
         let (mut table, hash) = (OverflowTable::default(), KeyHash::from_u64(7));
         table.add(hash, OverflowEntry { extra: 1, overflowed: 3 });
         for copy in [OverflowEntry::ONE_OVERFLOWED, OverflowEntry::ONE_EXTRA] {
-            assert!(table.take(hash, copy));
+            assert!(table.subtract(hash, copy));
         }
-        assert!(!table.take(hash, OverflowEntry::ONE_EXTRA));
-        assert!(table.take(hash, OverflowEntry::ONE_OVERFLOWED));
+        assert!(!table.subtract(hash, OverflowEntry::ONE_EXTRA));
+        assert!(table.subtract(hash, OverflowEntry::ONE_OVERFLOWED));
         assert_eq!((table.overflowed(), table.extra(), table.of(hash).copies()), (1, 0, 1));
-        assert!(table.take(hash, OverflowEntry::ONE_OVERFLOWED));
+        assert!(table.subtract(hash, OverflowEntry::ONE_OVERFLOWED));
         assert_eq!((table.overflowed(), table.len()), (0, 0));
     }
 }

@@ -12,7 +12,7 @@ use crate::table::Segment;
 
 /// The limits of a table that may grow by splits while it is filled.
 #[derive(Clone, Copy)]
-struct Most {
+struct SizeCap {
     slots: u64,
     bytes: u64,
 }
@@ -147,12 +147,12 @@ impl CuckooFilter {
     }
 
     /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as allowed.
-    fn split_overfull(&mut self, prefix: u64, depth: u32, most: Most) {
+    fn split_overfull(&mut self, prefix: u64, depth: u32, cap: SizeCap) {
         let last = prefix | u64::MAX.unbounded_shr(depth);
         let mut next = Some(prefix);
         while let Some(first) = next.filter(|&first| first <= last) {
             let index = self.segments.segment_of(KeyHash::from_u64(first));
-            if self.must_split(index) && self.has_room_to_split(index, most) {
+            if self.must_split(index) && self.has_room_to_split(index, cap) {
                 // Without memory it stays as it is.
                 if self.split(index).is_err() {
                     return;
@@ -174,13 +174,13 @@ impl CuckooFilter {
             && self.may_split(index)
     }
 
-    fn has_room_to_split(&self, index: u32, most: Most) -> bool {
-        if most.bytes == u64::MAX {
+    fn has_room_to_split(&self, index: u32, cap: SizeCap) -> bool {
+        if cap.bytes == u64::MAX {
             return true;
         }
         let [whole, half] = self.segments.bytes_before_and_after(index);
-        self.segments.slot_bytes() + 2 * half - whole <= most.bytes
-            && self.slots() + self.segments.geometry().segment_slots() <= most.slots
+        self.segments.slot_bytes() + 2 * half - whole <= cap.bytes
+            && self.slots() + self.segments.geometry().segment_slots() <= cap.slots
     }
 
     /// Moves all items to a table of another geometry that distinguishes the same hashes. Allocates all
@@ -197,10 +197,10 @@ impl CuckooFilter {
         let order: Vec<u32> = self.segments.in_hash_order().collect();
         let lowest = self.segments.lowest_from(&order);
         // A shrinking filter must stay smaller.
-        let most = if target.slots() < self.slots() {
-            Most { slots: self.slots(), bytes: self.segments.slot_bytes() }
+        let cap = if target.slots() < self.slots() {
+            SizeCap { slots: self.slots(), bytes: self.segments.slot_bytes() }
         } else {
-            Most { slots: u64::MAX, bytes: u64::MAX }
+            SizeCap { slots: u64::MAX, bytes: u64::MAX }
         };
         for (number, &index) in order.iter().enumerate() {
             hashes.clear();
@@ -208,7 +208,7 @@ impl CuckooFilter {
             target.reinsert_batch(&hashes);
             let (prefix, depth) =
                 (self.segments.get(index).prefix(), self.segments.depth_of(index));
-            target.split_overfull(prefix, depth, most);
+            target.split_overfull(prefix, depth, cap);
             if let Some(&address) = lowest.get(number + 1) {
                 self.segments.discard_before(address);
             }

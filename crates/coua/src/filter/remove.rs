@@ -53,9 +53,9 @@ impl CuckooFilter {
         if self.segments.get(place.segment).has_overflow() {
             return self.remove_beside_overflow(*place);
         }
-        let is_taken = match self.segments.take(levels, place) {
+        let is_taken = match self.segments.remove_from_slot(levels, place) {
             Some(is_taken) => is_taken,
-            None => self.segments.take_slow(*place),
+            None => self.segments.remove_from_slot_slow(*place),
         };
         self.count_removed(u64::from(is_taken));
         is_taken
@@ -71,7 +71,7 @@ impl CuckooFilter {
         number: usize,
         preview: &Preview,
     ) -> Option<bool> {
-        let is_taken = self.segments.take_previewed(levels, keys, number, preview)?;
+        let is_taken = self.segments.remove_previewed(levels, keys, number, preview)?;
         if is_taken {
             self.count_removed(1);
         }
@@ -95,12 +95,12 @@ impl CuckooFilter {
         // Most keys have no entry, which takes one lookup.
         let held = self.overflow.of(hash);
         if held.extra > 0 {
-            return self.overflow.take(hash, OverflowEntry::ONE_EXTRA);
+            return self.overflow.subtract(hash, OverflowEntry::ONE_EXTRA);
         }
         let is_taken = if held.overflowed > 0 {
             self.take_overflowed(place.segment, hash)
         } else {
-            self.segments.take_slow(place)
+            self.segments.remove_from_slot_slow(place)
         };
         self.count_removed(u64::from(is_taken));
         is_taken

@@ -29,7 +29,7 @@ mod table;
 
 use std::io::{Read, Seek, SeekFrom};
 
-use crate::snapshot::{Extent, Front, LoadError, PartFront, entries};
+use crate::snapshot::{InputLength, LoadError, PartTable, Preamble, entries};
 use crate::window::{TEMPLATE, Window, window_of};
 
 pub use table::{Choice, Overflow, Parameters, Place, SegmentInfo, Slot, TableView};
@@ -56,19 +56,19 @@ impl Contents {
     pub fn read<R: Read + Seek>(input: &mut R) -> Result<Self, LoadError> {
         let bytes = input.seek(SeekFrom::End(0))?;
         input.rewind()?;
-        let front = Front::read(input, Extent { bytes, is_whole: false })?;
-        let header = front.header;
+        let preamble = Preamble::read(input, InputLength { bytes, is_whole: false })?;
+        let header = preamble.header;
         let window = header.window.map(window_of).transpose()?;
         input.seek(SeekFrom::Start(header.overflow))?;
-        let overflow = front.overflow_bytes(input)?;
+        let overflow = preamble.overflow_bytes(input)?;
         let mut entries = entries(&overflow);
-        let table = |part: PartFront| {
+        let table = |part: PartTable| {
             let number = part.row.number;
             let generation = (window.is_some() && number != TEMPLATE).then_some(number);
             let own = entries.by_ref().take(part.row.overflow_entries as usize);
             TableView::new(header, part, generation, own)
         };
-        let tables = front.parts.into_iter().map(table).collect();
+        let tables = preamble.parts.into_iter().map(table).collect();
         let time = header.window.map_or(0, |window| window.time);
         Ok(Self { window, time, tables, end: header.length() })
     }

@@ -6,13 +6,13 @@ use std::ops::Range;
 use crate::filter::{OverflowEntry, WhenFull};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{ALTERNATE, CHOICE_BITS, Resolution};
-use crate::snapshot::{Header, LoadError, PartFront};
+use crate::snapshot::{Header, LoadError, PartTable};
 use crate::table::Table;
 
 /// The table of a filter in a snapshot. Segments are read and checked on request, everything else at once.
 pub struct TableView {
     header: Header,
-    part: PartFront,
+    part: PartTable,
     generation: Option<u64>,
     segments: Vec<SegmentInfo>,
     overflow: Vec<Overflow>,
@@ -121,7 +121,7 @@ impl TableView {
     /// The table of a part of a snapshot, with its overflow entries.
     pub(super) fn new(
         header: Header,
-        part: PartFront,
+        part: PartTable,
         generation: Option<u64>,
         overflow: impl Iterator<Item = (KeyHash, OverflowEntry)>,
     ) -> Self {

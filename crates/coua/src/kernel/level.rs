@@ -42,7 +42,7 @@ pub(crate) struct LevelGeometry {
     pub(crate) depth: u32,
     /// The bits of a hash after the segment's prefix, as far as the filter distinguishes them.
     pub(crate) suffix_mask: u64,
-    /// `buckets`, as many places higher as the suffix lies below the top of a word.
+    /// `buckets << depth`: the suffix lies `depth` bits below the top of a word.
     pub(super) scaled_buckets: u64,
     /// Bits of the hash after the prefix: the resolution of a representative within the segment.
     pub(super) suffix_bits: u32,

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::table::Table;
 
-    /// Each slot holds the value that is looked for, or one that differs in one bit.
+    /// Each slot holds the wanted value, or one that differs in one bit.
     #[test]
     fn whole_buckets_are_compared_bit_by_bit() {
         let mut state = 1u64;

@@ -36,28 +36,6 @@ impl LevelGeometry {
         Place { segment, primary, alternate, value: fingerprint << CHOICE_BITS }
     }
 
-    /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
-    /// consecutively.
-    #[cfg(test)]
-    pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
-        let other = self.on_words().other_bucket(bucket, value);
-        let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
-        // Bucket and top bits together are one number in the order of the hash: the first of the top bits goes to
-        // the bucket.
-        let first = self.codec.slot_bits - 1;
-        ((primary << 1) | (value >> first), value & ((1 << first) - 1) & !ALTERNATE)
-    }
-
-    /// The alternate bucket of an item in two children of this level, numbered as in
-    /// [`in_children`](Self::in_children).
-    #[cfg(test)]
-    pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
-        let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
-        let fingerprint = Words.splat(value >> CHOICE_BITS);
-        let in_child = Words.splat(primary - first);
-        first + self.on_words().alternate_of(in_child, fingerprint).number()
-    }
-
     /// The smallest hash of the cell that `value` in `bucket` represents; `prefix` is the segment's
     /// hash prefix, in the most significant bits.
     pub(crate) fn representative(&self, prefix: u64, bucket: u64, value: u64) -> KeyHash {
@@ -84,5 +62,29 @@ impl LevelVectors<Words> {
     #[inline(always)]
     pub(crate) fn other_bucket(&self, bucket: u64, value: u64) -> u64 {
         self.alternates(Words.splat(bucket), Words.splat(value)).number()
+    }
+}
+
+/// The reference implementation of a split, item by item.
+#[cfg(test)]
+impl LevelGeometry {
+    /// The primary bucket and the value of an item after a split. The buckets of both children are numbered
+    /// consecutively.
+    pub(crate) fn in_children(&self, bucket: u64, value: u64) -> (u64, u64) {
+        let other = self.on_words().other_bucket(bucket, value);
+        let primary = select_unpredictable(value & ALTERNATE == 0, bucket, other);
+        // Bucket and top bits together are one number in the order of the hash: the first of the top bits goes to
+        // the bucket.
+        let first = self.codec.slot_bits - 1;
+        ((primary << 1) | (value >> first), value & ((1 << first) - 1) & !ALTERNATE)
+    }
+
+    /// The alternate bucket of an item in two children of this level, numbered as in
+    /// [`in_children`](Self::in_children).
+    pub(crate) fn alternate_in_children(&self, primary: u64, value: u64) -> u64 {
+        let first = select_unpredictable(primary >= self.buckets, self.buckets, 0);
+        let fingerprint = Words.splat(value >> CHOICE_BITS);
+        let in_child = Words.splat(primary - first);
+        first + self.on_words().alternate_of(in_child, fingerprint).number()
     }
 }

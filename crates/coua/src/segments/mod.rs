@@ -261,15 +261,15 @@ impl Segments {
         self.pair(levels, place).insert(&mut self.table.segment_mut(place.segment))
     }
 
-    /// Takes a copy of the key out of its slot; `None` if undecided: then use [`take_slow`](Self::take_slow).
+    /// Takes a copy of the key out of its slot; `None` if undecided: then use [`remove_from_slot_slow`](Self::remove_from_slot_slow).
     #[inline(always)]
-    pub(crate) fn take(&mut self, levels: impl Levels, place: &Place) -> Option<bool> {
+    pub(crate) fn remove_from_slot(&mut self, levels: impl Levels, place: &Place) -> Option<bool> {
         self.pair(levels, place).remove(&mut self.table.segment_mut(place.segment))
     }
 
-    /// [`take`](Self::take) that looks at every candidate.
+    /// [`remove_from_slot`](Self::remove_from_slot) that looks at every candidate.
     #[cold]
-    pub(crate) fn take_slow(&mut self, place: Place) -> bool {
+    pub(crate) fn remove_from_slot_slow(&mut self, place: Place) -> bool {
         self.pair(AnyLevel, &place).remove_slow(&mut self.table.segment_mut(place.segment))
     }
 
@@ -300,7 +300,7 @@ impl Segments {
     /// Takes a copy of a key out of the slot that its preview found; `None` if the preview is stale, or the copy may
     /// lie outside of the slots.
     #[inline(always)]
-    pub(crate) fn take_previewed(
+    pub(crate) fn remove_previewed(
         &mut self,
         levels: impl Levels,
         keys: &KeyGroup,

@@ -1,4 +1,4 @@
-//! Locating keys, and prefetching their buckets, long before they are served.
+//! Locates keys, and prefetches their buckets, long before the keys are processed.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::table::prefetch;
 /// cache.
 const PREFETCH_DISTANCE: usize = 4;
 
-/// The keys of a batch from one on, in order, with their places; their buckets are being prefetched. Right
+/// The keys of a batch starting at one of them, in order, with their places; their buckets are being prefetched. Valid
 /// until a segment splits: a place found before may name the wrong half.
 pub(crate) struct Prefetcher<'a> {
     hashes: &'a [KeyHash],
@@ -20,7 +20,7 @@ pub(crate) struct Prefetcher<'a> {
     taken: usize,
     /// The last group in flight.
     last: usize,
-    /// It was located by vectors, and its buckets are still to be prefetched.
+    /// Whether vectors located the last group and its buckets are not prefetched yet.
     is_last_due: bool,
 }
 

@@ -60,10 +60,10 @@ impl ShardPlan {
         let tables = table.split(division.shards(), shard_of).into_iter();
         let mut shards = tables.map(shard).collect::<Result<Vec<_>, _>>()?;
         for shard in &mut shards {
-            shard.expect_overflow(overflow.len() >> division.bits());
+            shard.reserve_overflow(overflow.len() >> division.bits());
         }
         for (hash, entry) in overflow.iter() {
-            shards[division.shard_of(hash)].adopt_overflow(division.within(hash), entry);
+            shards[division.shard_of(hash)].add_counted(division.within(hash), entry);
         }
         Ok(shards)
     }
@@ -99,12 +99,12 @@ impl ShardPlan {
         }
         let table = Table::joined(tables);
         let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
-        whole.expect_overflow(overflows.iter().map(|(_, part)| part.len()).sum());
+        whole.reserve_overflow(overflows.iter().map(|(_, part)| part.len()).sum());
         for (first, part) in overflows {
             for (hash, entry) in part.iter() {
                 // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
                 let smallest = hash.to_u64().div_ceil(1 << bits);
-                whole.adopt_overflow(KeyHash::from_u64(first | smallest), entry);
+                whole.add_counted(KeyHash::from_u64(first | smallest), entry);
             }
         }
         Ok(whole)

@@ -33,7 +33,7 @@ pub(super) struct Permit<'a> {
     _gate: Gate<'a>,
 }
 
-/// Held as long as the permit. Declared last: the unused part is returned before others may look.
+/// A lock held as long as the permit. The field is declared last, so the unused part is returned before the lock is.
 #[expect(dead_code, reason = "held, not read")]
 enum Gate<'a> {
     Unguarded,
@@ -54,7 +54,7 @@ impl Allowance {
             return Permit { allowance: self, items: u64::MAX, _gate: Gate::Unguarded };
         }
         let gate = self.gate.read().expect(UNPOISONED);
-        if self.take(wanted) {
+        if self.reserve(wanted) {
             return Permit { allowance: self, items: wanted, _gate: Gate::Shared(gate) };
         }
         drop(gate);
@@ -66,7 +66,7 @@ impl Allowance {
         Permit { allowance: self, items, _gate: Gate::Alone(gate) }
     }
 
-    fn take(&self, wanted: u64) -> bool {
+    fn reserve(&self, wanted: u64) -> bool {
         let within = |taken: u64| taken.checked_add(wanted).filter(|&sum| sum <= self.max_items);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }

@@ -30,7 +30,7 @@ impl SharedCuckooFilter {
             return Self::split(filter.try_clone()?, wished_bits());
         };
         let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())?;
-        if rebuilt.absorb(filter, IfPresent::AddCopy).is_err() {
+        if rebuilt.insert_all_of(filter, IfPresent::AddCopy).is_err() {
             // Items that share a prefix of their hashes move anyway, some without a slot.
             rebuilt = filter.try_clone()?;
             rebuilt.move_to(geometry)?;

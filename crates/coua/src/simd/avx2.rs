@@ -90,7 +90,7 @@ impl Vector for Four {
 
     #[inline(always)]
     fn select(mask: Self, yes: Self, no: Self) -> Self {
-        // Of a mask, the highest bits alone count: so a number is one too, which is set where it is negative.
+        // `blendv` reads only the sign bits, so any number can serve as a mask.
         let mask = instruction!(x86::_mm256_castsi256_pd(mask.0));
         let (yes, no) =
             instruction!((x86::_mm256_castsi256_pd(yes.0), x86::_mm256_castsi256_pd(no.0)));

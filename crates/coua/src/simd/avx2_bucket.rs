@@ -131,7 +131,7 @@ mod vectors {
         fn slots(&self, bucket: &[u8]) -> Four {
             assert!(bucket.len() >= self.bytes);
             let bucket = bucket.as_ptr();
-            // SAFETY: the bytes are there: 8 from the first one on, and 16 where each half begins. The processor has the
+            // SAFETY: the bytes are there: 8 at the beginning, and 16 where each half begins. The processor has the
             // instructions.
             let (first, halves) = unsafe {
                 let half = |at: usize| x86::_mm_loadu_si128(bucket.add(at).cast());

@@ -10,22 +10,26 @@ pub(crate) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 pub(super) const END_MAGIC: [u8; 8] = *b"COUA-END";
 
 /// The error of a field with this value.
-pub(crate) fn wrong<T>(name: &'static str, found: impl Into<u64>) -> Result<T, LoadError> {
+pub(crate) fn bad_field<T>(name: &'static str, found: impl Into<u64>) -> Result<T, LoadError> {
     Err(LoadError::Field { name, found: found.into() })
 }
 
 /// Refuses a field that does not have its only possible value.
-pub(crate) fn expect(
+pub(crate) fn require_eq(
     name: &'static str,
     wanted: u64,
     found: impl Into<u64>,
 ) -> Result<(), LoadError> {
     let found = found.into();
-    if found == wanted { Ok(()) } else { wrong(name, found) }
+    if found == wanted { Ok(()) } else { bad_field(name, found) }
 }
 
 /// Refuses a part that differs from what was written.
-pub(crate) fn intact<T: PartialEq>(found: &T, written: &T, part: Part) -> Result<(), LoadError> {
+pub(crate) fn require_checksum<T: PartialEq>(
+    found: &T,
+    written: &T,
+    part: Part,
+) -> Result<(), LoadError> {
     if found == written { Ok(()) } else { Err(LoadError::Checksum { part }) }
 }
 
@@ -52,22 +56,22 @@ pub(super) fn read_exactly(input: &mut impl Read, bytes: u64) -> Result<Vec<u8>,
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
+    fn read_array<const N: usize>(&mut self) -> [u8; N] {
         let (field, rest) = self.0.split_first_chunk().expect("a field within the bytes");
         self.0 = rest;
         *field
     }
 
     pub(crate) fn u16(&mut self) -> u16 {
-        u16::from_le_bytes(self.take())
+        u16::from_le_bytes(self.read_array())
     }
 
     pub(crate) fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.take())
+        u32::from_le_bytes(self.read_array())
     }
 
     pub(crate) fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take())
+        u64::from_le_bytes(self.read_array())
     }
 
     /// The value whose number a field holds.
@@ -84,7 +88,7 @@ impl Reader<'_> {
         let (reserved, rest) = self.0.split_at(bytes);
         self.0 = rest;
         let other = reserved.iter().find(|&&byte| byte != 0);
-        other.map_or(Ok(()), |&byte| wrong("reserved", byte))
+        other.map_or(Ok(()), |&byte| bad_field("reserved", byte))
     }
 }
 
@@ -95,7 +99,7 @@ pub(crate) fn named<T: Copy>(
     numbers: &[(u32, T)],
 ) -> Result<T, LoadError> {
     let named = numbers.iter().find(|(number, _)| *number == found);
-    named.map_or_else(|| wrong(name, found), |&(_, value)| Ok(value))
+    named.map_or_else(|| bad_field(name, found), |&(_, value)| Ok(value))
 }
 
 /// The number that [`named`] reads as this value.

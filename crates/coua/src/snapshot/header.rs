@@ -9,7 +9,8 @@ use crate::hash::{HashAlgorithm, KeyHasher};
 use crate::kernel::{Geometry, LOW_BITS, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, SLOTS};
 use crate::snapshot::error::{LoadError, Part, VERSION};
 use crate::snapshot::fields::{
-    MAGIC, Reader, checksum_of, expect, intact, number_of, put_u32, put_u64, wrong,
+    MAGIC, Reader, bad_field, checksum_of, number_of, put_u32, put_u64, require_checksum,
+    require_eq,
 };
 
 /// The number of the kind of filter: the only one.
@@ -179,9 +180,9 @@ impl Header {
         if found != VERSION {
             return Err(LoadError::Version { found });
         }
-        intact(&Reader(sum).u64(), &checksum_of(covered), Part::Header)?;
-        expect("kind", u64::from(KIND_CUCKOO), kind)?;
-        expect("header length", HEADER_BYTES as u64, fields.u32())?;
+        require_checksum(&Reader(sum).u64(), &checksum_of(covered), Part::Header)?;
+        require_eq("kind", u64::from(KIND_CUCKOO), kind)?;
+        require_eq("header length", HEADER_BYTES as u64, fields.u32())?;
         let found = fields.u32();
         if found & !KNOWN_FEATURES != 0 {
             return Err(LoadError::Features { found });
@@ -200,7 +201,7 @@ impl Header {
         let window = fields.window(parts)?;
         fields.reserved(fields.0.len())?;
         if max_evictions > CuckooFilterBuilder::MAX_EVICTIONS {
-            return wrong("max evictions", max_evictions);
+            return bad_field("max evictions", max_evictions);
         }
         let header =
             Self { hash, resolution, policy, window, parts, segments, overflow_entries, overflow };
@@ -210,7 +211,7 @@ impl Header {
             && length < u64::MAX
             // No segment has fewer bytes.
             && overflow.checked_sub(first_segment) >= Some(segments.saturating_mul(64));
-        if fits { Ok(header) } else { wrong("offsets", length) }
+        if fits { Ok(header) } else { bad_field("offsets", length) }
     }
 }
 
@@ -246,13 +247,13 @@ impl PartRow {
         let geometry = Geometry { buckets, base_depth, low_bits, resolution };
         let segments = fields.u64();
         if !is_sound(&geometry) {
-            return wrong("geometry", buckets);
+            return bad_field("geometry", buckets);
         }
         if !(1 << base_depth..1 << MAX_DEPTH).contains(&segments) {
-            return wrong("segments", segments);
+            return bad_field("segments", segments);
         }
         if header.window.is_none() && number != 0 {
-            return wrong("part number", number);
+            return bad_field("part number", number);
         }
         let overflow_entries = fields.u64();
         let (len, stored) = (fields.u64(), fields.u64());
@@ -270,7 +271,7 @@ impl Reader<'_> {
         let (algorithm, seed) = (self.u32(), self.u64());
         self.reserved(8)?;
         if ![XXH3, SIPHASH13].contains(&algorithm) {
-            return wrong("hash algorithm", algorithm);
+            return bad_field("hash algorithm", algorithm);
         }
         Ok(StoredHash { algorithm, seed })
     }
@@ -281,15 +282,15 @@ impl Reader<'_> {
         let (length, time, age_from) = (self.u64(), self.u64(), self.u32());
         let most = if clock == 0 { 1 } else { generations.saturating_add(2).min(MOST_PARTS) };
         if !(1..=most).contains(&parts) {
-            return wrong("parts", parts);
+            return bad_field("parts", parts);
         }
         if clock != 0 {
             return Ok(Some(StoredWindow { clock, generations, length, time, age_from }));
         }
-        expect("generations", 0, generations)?;
-        expect("window length", 0, length)?;
-        expect("time", 0, time)?;
-        expect("age from", 0, age_from).map(|()| None)
+        require_eq("generations", 0, generations)?;
+        require_eq("window length", 0, length)?;
+        require_eq("time", 0, time)?;
+        require_eq("age from", 0, age_from).map(|()| None)
     }
 }
 

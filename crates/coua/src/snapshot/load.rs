@@ -11,8 +11,8 @@ use std::{
 };
 
 use crate::snapshot::error::LoadError;
-use crate::snapshot::front::{Extent, read_header};
 use crate::snapshot::header::SecretKey;
+use crate::snapshot::preamble::{InputLength, read_header};
 #[cfg(feature = "mmap")]
 use crate::snapshot::read::map;
 use crate::snapshot::read::{Snapshot, read};
@@ -121,9 +121,9 @@ impl Load {
     /// As [`open`](Self::open).
     #[cfg(feature = "file")]
     pub fn file<F: Snapshot>(self, mut file: &File) -> Result<F, LoadError> {
-        let Some(extent) = self.extent_of(file)? else { return self.reader(file) };
+        let Some(input_length) = self.input_length_of(file)? else { return self.reader(file) };
         file.seek(SeekFrom::Start(self.begin))?;
-        read(file, extent, self.key)
+        read(file, input_length, self.key)
     }
 
     /// Reads a snapshot from memory. O(bytes).
@@ -132,8 +132,8 @@ impl Load {
     ///
     /// [`LoadError`] for every damaged or foreign byte.
     pub fn bytes<F: Snapshot>(self, bytes: &[u8]) -> Result<F, LoadError> {
-        let extent = self.extent(bytes.len() as u64)?;
-        read(&bytes[self.begin as usize..], extent, self.key)
+        let input_length = self.input_length(bytes.len() as u64)?;
+        read(&bytes[self.begin as usize..], input_length, self.key)
     }
 
     /// Reads a snapshot from a stream: to its end, or, for a [part](Self::part) without an end, exactly up to the
@@ -149,7 +149,7 @@ impl Load {
         // One byte more, to detect appended bytes. Grows with what arrives, not with what the header states.
         let rest = header.length() - bytes.len() as u64 + u64::from(!self.is_open);
         input.take(rest).read_to_end(&mut bytes)?;
-        let whole = Extent { bytes: bytes.len() as u64, is_whole: true };
+        let whole = InputLength { bytes: bytes.len() as u64, is_whole: true };
         read(&bytes[..], whole, self.key)
     }
 
@@ -201,23 +201,23 @@ impl Load {
     /// As [`open`](Self::open).
     #[cfg(feature = "mmap")]
     pub fn map_file<F: Snapshot>(self, file: &File) -> Result<F, LoadError> {
-        let Some(extent) = self.extent_of(file)? else { return self.reader(file) };
-        map(file, self.begin, extent, self.key)
+        let Some(input_length) = self.input_length_of(file)? else { return self.reader(file) };
+        map(file, self.begin, input_length, self.key)
     }
 
-    /// The extent of the snapshot in an input of `length` bytes.
-    fn extent(self, length: u64) -> Result<Extent, LoadError> {
+    /// The length of the snapshot in an input of `length` bytes.
+    fn input_length(self, length: u64) -> Result<InputLength, LoadError> {
         let end = self.end.map_or(length, |end| end.min(length));
         match end.saturating_sub(self.begin) {
             0 => Err(LoadError::NotAFilter),
-            bytes => Ok(Extent { bytes, is_whole: !self.is_open }),
+            bytes => Ok(InputLength { bytes, is_whole: !self.is_open }),
         }
     }
 
-    /// The extent of the snapshot in a regular file.
+    /// The length of the snapshot in a regular file.
     #[cfg(feature = "file")]
-    fn extent_of(self, file: &File) -> Result<Option<Extent>, LoadError> {
+    fn input_length_of(self, file: &File) -> Result<Option<InputLength>, LoadError> {
         let metadata = file.metadata()?;
-        if metadata.is_file() { self.extent(metadata.len()).map(Some) } else { Ok(None) }
+        if metadata.is_file() { self.input_length(metadata.len()).map(Some) } else { Ok(None) }
     }
 }

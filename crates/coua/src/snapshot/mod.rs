@@ -11,9 +11,9 @@
 
 mod error;
 mod fields;
-mod front;
 mod header;
 mod load;
+mod preamble;
 mod read;
 #[cfg(feature = "file")]
 mod save;
@@ -21,12 +21,12 @@ mod slots;
 mod write;
 
 pub use error::{LoadError, Part};
-pub(crate) use fields::{named, number_of, wrong};
-#[cfg(feature = "file")]
-pub(crate) use front::read_header;
-pub(crate) use front::{Extent, Front, PartFront};
+pub(crate) use fields::{bad_field, named, number_of};
 pub(crate) use header::{Header, StoredWindow};
 pub use load::Load;
+#[cfg(feature = "file")]
+pub(crate) use preamble::read_header;
+pub(crate) use preamble::{InputLength, PartTable, Preamble};
 pub use read::Snapshot;
 #[cfg(feature = "file")]
 pub(crate) use read::verify;

@@ -22,9 +22,9 @@ use std::{
 use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::snapshot::error::LoadError;
-use crate::snapshot::fields::{Reader, checksum_of, expect, intact, wrong};
-use crate::snapshot::front::{Extent, Front, PartFront, SegmentRow};
+use crate::snapshot::fields::{Reader, bad_field, checksum_of, require_checksum, require_eq};
 use crate::snapshot::header::{ENTRY_BYTES, SecretKey, StoredWindow};
+use crate::snapshot::preamble::{InputLength, PartTable, Preamble, SegmentRow};
 use crate::snapshot::slots;
 use crate::table::{SegmentMut, Table};
 
@@ -74,20 +74,20 @@ impl Snapshot for CuckooFilter {
 /// Reads the snapshot with which the input begins.
 pub(super) fn read<F: Snapshot>(
     mut input: impl Read,
-    extent: Extent,
+    input_length: InputLength,
     key: SecretKey,
 ) -> Result<F, LoadError> {
-    let front = Front::read(&mut input, extent)?;
-    F::check(front.header.window)?;
-    let hasher = front.header.hash.hasher(key)?;
-    let mut tables = Vec::with_capacity(front.parts.len());
-    for part in &front.parts {
+    let preamble = Preamble::read(&mut input, input_length)?;
+    F::check(preamble.header.window)?;
+    let hasher = preamble.header.hash.hasher(key)?;
+    let mut tables = Vec::with_capacity(preamble.parts.len());
+    for part in &preamble.parts {
         let bytes = part.place();
         let mut table = Table::with_capacity(bytes.end - bytes.start)?;
         part.add_segments(&mut table, |number, it| part.read_segment(&mut input, number, it))?;
         tables.push(table);
     }
-    let loaded = front.finish(&mut input, hasher, tables)?;
+    let loaded = preamble.finish(&mut input, hasher, tables)?;
     let mut filters = loaded.filters.iter();
     filters.try_for_each(|(_, filter)| check_extra_copies(filter))?;
     F::of(loaded)
@@ -99,41 +99,41 @@ pub(super) fn read<F: Snapshot>(
 pub(super) fn map<F: Snapshot>(
     mut file: &File,
     begin: u64,
-    extent: Extent,
+    input_length: InputLength,
     key: SecretKey,
 ) -> Result<F, LoadError> {
     file.seek(SeekFrom::Start(begin))?;
-    let front = Front::read(&mut file, extent)?;
-    F::check(front.header.window)?;
-    let hasher = front.header.hash.hasher(key)?;
-    let in_place = |part: &PartFront| {
+    let preamble = Preamble::read(&mut file, input_length)?;
+    F::check(preamble.header.window)?;
+    let hasher = preamble.header.hash.hasher(key)?;
+    let in_place = |part: &PartTable| {
         let Range { start, end } = part.place();
         let may_map = part.can_lie_in_place() && !cfg!(miri);
         if may_map { Table::map_file(file, &(begin + start..begin + end)).ok() } else { None }
     };
-    let Some(mut tables) = front.parts.iter().map(in_place).collect::<Option<Vec<_>>>() else {
+    let Some(mut tables) = preamble.parts.iter().map(in_place).collect::<Option<Vec<_>>>() else {
         file.seek(SeekFrom::Start(begin))?;
-        return read(file, extent, key);
+        return read(file, input_length, key);
     };
-    for (part, table) in front.parts.iter().zip(&mut tables) {
+    for (part, table) in preamble.parts.iter().zip(&mut tables) {
         let slots = part.row.geometry.segment_slots();
         part.add_segments(table, |number, _| {
             let occupied = part.segments[number].occupied;
-            if u64::from(occupied) <= slots { Ok(()) } else { wrong("slots in use", occupied) }
+            if u64::from(occupied) <= slots { Ok(()) } else { bad_field("slots in use", occupied) }
         })?;
     }
-    file.seek(SeekFrom::Start(begin + front.header.overflow))?;
-    front.finish(&mut file, hasher, tables).and_then(F::of)
+    file.seek(SeekFrom::Start(begin + preamble.header.overflow))?;
+    preamble.finish(&mut file, hasher, tables).and_then(F::of)
 }
 
 /// Checks every byte of a snapshot without creating a filter.
 #[cfg(feature = "file")]
-pub(crate) fn verify(mut input: impl Read, extent: Extent) -> Result<(), LoadError> {
+pub(crate) fn verify(mut input: impl Read, input_length: InputLength) -> Result<(), LoadError> {
     /// Bytes that are read at a time.
     const STEP: usize = 1 << 18;
-    let front = Front::read(&mut input, extent)?;
+    let preamble = Preamble::read(&mut input, input_length)?;
     let mut piece = vec![0; STEP];
-    for part in &front.parts {
+    for part in &preamble.parts {
         for (number, row) in part.segments.iter().enumerate() {
             let (mut sum, mut left) = (xxhash_rust::xxh3::Xxh3::new(), row.bytes);
             while left > 0 {
@@ -142,10 +142,10 @@ pub(crate) fn verify(mut input: impl Read, extent: Extent) -> Result<(), LoadErr
                 sum.update(piece);
                 left -= piece.len() as u64;
             }
-            intact(&sum.digest(), &row.checksum, part.name_of(number))?;
+            require_checksum(&sum.digest(), &row.checksum, part.name_of(number))?;
         }
     }
-    front.overflow_bytes(&mut input).map(drop)
+    preamble.overflow_bytes(&mut input).map(drop)
 }
 
 /// Refuses extra copies of a key without a slot.
@@ -154,10 +154,10 @@ fn check_extra_copies(filter: &CuckooFilter) -> Result<(), LoadError> {
     let without_item = filter.overflow().iter().find(|&(hash, entry)| {
         entry.overflowed == 0 && segments.copies(&segments.locate(hash)) == 0
     });
-    without_item.map_or(Ok(()), |(hash, _)| wrong("overflow table entry", hash.to_u64()))
+    without_item.map_or(Ok(()), |(hash, _)| bad_field("overflow table entry", hash.to_u64()))
 }
 
-impl Front {
+impl Preamble {
     /// Reads the bytes after the segments, assembles the filters, and checks the parts against each other.
     fn finish(
         self,
@@ -174,10 +174,10 @@ impl Front {
                 CuckooFilter::of_table(row.geometry, table, self.header.policy, hasher)?;
             let count = row.overflow_entries as usize;
             OverflowTable::check_memory(count)?;
-            filter.expect_overflow(count);
-            restore_overflow(&mut filter, entries.by_ref().take(count))?;
+            filter.reserve_overflow(count);
+            add_and_count(&mut filter, entries.by_ref().take(count))?;
             if filter.stored() != row.stored || filter.len() != row.len {
-                return wrong("number of items", row.len);
+                return bad_field("number of items", row.len);
             }
             filters.push((row.number, filter));
         }
@@ -186,7 +186,7 @@ impl Front {
 }
 
 /// Checks the entries of an overflow table, and adds them.
-fn restore_overflow(
+fn add_and_count(
     filter: &mut CuckooFilter,
     entries: impl Iterator<Item = (KeyHash, OverflowEntry)>,
 ) -> Result<(), LoadError> {
@@ -198,9 +198,9 @@ fn restore_overflow(
             && segments.representative(&segments.locate(hash)) == hash
             && entry.overflowed <= MOST_OVERFLOWED;
         if !is_sound {
-            return wrong("overflow table entry", hash.to_u64());
+            return bad_field("overflow table entry", hash.to_u64());
         }
-        filter.restore_overflow(hash, entry);
+        filter.add_and_count(hash, entry);
     }
     Ok(())
 }
@@ -214,7 +214,7 @@ pub(crate) fn entries(table: &[u8]) -> impl Iterator<Item = (KeyHash, OverflowEn
     })
 }
 
-impl PartFront {
+impl PartTable {
     /// The range of its segments in the snapshot.
     pub(crate) fn place(&self) -> Range<u64> {
         let end = |row: &SegmentRow| row.offset + row.bytes;
@@ -258,10 +258,10 @@ impl PartFront {
         let bytes = row.bytes as usize;
         input.read_exact(segment.bytes_mut(bytes))?;
         let found = checksum_of(segment.bytes(bytes));
-        intact(&found, &row.checksum, self.name_of(number))?;
+        require_checksum(&found, &row.checksum, self.name_of(number))?;
         // If slots are invalid, no count can match.
         let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
-        expect("slots in use", used, row.occupied)?;
+        require_eq("slots in use", used, row.occupied)?;
         if used == 0 {
             // Padding bits might be set. A segment without items is all zero.
             segment.bytes_mut(bytes).fill(0);

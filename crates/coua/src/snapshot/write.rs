@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::filter::CuckooFilter;
 use crate::segments::Segments;
 use crate::snapshot::fields::{checksum_of, put_u32, put_u64};
-use crate::snapshot::front::trailer;
 use crate::snapshot::header::{ENTRY_BYTES, Header, PartRow, StoredWindow};
+use crate::snapshot::preamble::trailer;
 
 /// Bytes of the overflow table that are written at a time: whole entries.
 const OVERFLOW_PIECE: usize = 4096 * ENTRY_BYTES as usize;
@@ -43,7 +43,7 @@ impl<'a> Writer<'a> {
     /// Writes the snapshot without its first `start` bytes.
     pub(crate) fn write_from(&self, start: u64, out: impl Write) -> io::Result<()> {
         let tables = LazyCell::new(|| self.header_and_tables());
-        let mut rest = Rest { out, skip: start };
+        let mut rest = SkipWriter { out, skip: start };
         if !rest.skips(self.header.first_segment()) {
             rest.write_all(&tables)?;
             let padding = self.header.first_segment() - self.header.tables_end();
@@ -157,13 +157,13 @@ impl PartialEq for CuckooFilter {
 }
 
 /// An output that skips the first bytes.
-struct Rest<W> {
+struct SkipWriter<W> {
     out: W,
     /// Bytes still to skip.
     skip: u64,
 }
 
-impl<W> Rest<W> {
+impl<W> SkipWriter<W> {
     /// Skips the next `length` bytes if all of them must be skipped. Returns whether it did.
     fn skips(&mut self, length: u64) -> bool {
         let is_left_out = self.skip >= length;
@@ -174,7 +174,7 @@ impl<W> Rest<W> {
     }
 }
 
-impl<W: Write> Write for Rest<W> {
+impl<W: Write> Write for SkipWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let skipped = self.skip.min(bytes.len() as u64);
         self.skip -= skipped;

@@ -71,7 +71,7 @@ impl Pool {
 
     /// The memory for a segment, which was [reserved](Self::reserve); and whether it was used before, and is not
     /// zero.
-    pub(super) fn take(&mut self, bytes: usize) -> (NonNull<u8>, bool) {
+    pub(super) fn alloc(&mut self, bytes: usize) -> (NonNull<u8>, bool) {
         if let Some(place) = self.hole_for(bytes) {
             let Hole { base, bytes: all, discarded } = self.holes.swap_remove(place);
             self.total += discarded;

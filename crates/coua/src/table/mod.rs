@@ -141,7 +141,7 @@ impl Table {
         let index = u32::try_from(self.segments.len()).map_err(|_| OutOfMemory { bytes })?;
         self.reserve_segment(bytes)?;
         let bytes = bytes as usize;
-        let (base, was_used) = self.memory.take(bytes);
+        let (base, was_used) = self.memory.alloc(bytes);
         self.segments.push(Segment::new(base, bytes, prefix, level));
         if was_used {
             self.segment_mut(index).clear();

@@ -75,18 +75,19 @@ impl Segment {
         self.has_overflow
     }
 
-    /// Whether an eviction failed here: then it splits before the next one, unless chance explains it.
+    /// Whether an eviction failed in this segment. It then splits before the next eviction, unless the failure was likely
+    /// by chance.
     pub(crate) fn is_overfull(&self) -> bool {
         self.is_overfull
     }
 
-    /// The eight bytes from the one on that holds `bit`.
+    /// The 8-byte word starting at the byte that contains `bit`.
     #[inline(always)]
     pub(crate) fn word(&self, bit: u64) -> u64 {
         self.word_at(bit >> 3)
     }
 
-    /// The eight bytes from this one on.
+    /// The 8-byte word starting at this byte.
     #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
     pub(crate) fn word_at(&self, byte: u64) -> u64 {
@@ -108,7 +109,7 @@ impl Segment {
         self.last + WORD
     }
 
-    /// `count` bytes from this one on.
+    /// `count` bytes, starting at this one.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a part of the segment as a slice; the bound is checked")]
     pub(crate) fn bytes_at(&self, byte: u64, count: usize) -> &[u8] {
@@ -188,7 +189,7 @@ impl SegmentMut<'_> {
     }
 
     /// So many copies without a slot are gone.
-    pub(crate) fn take_overflow(&mut self, overflowed: u64) {
+    pub(crate) fn subtract_overflow(&mut self, overflowed: u64) {
         let fewer = u32::try_from(overflowed).unwrap_or(u32::MAX);
         self.0.overflowed = self.0.overflowed.saturating_sub(fewer);
     }

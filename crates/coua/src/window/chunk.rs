@@ -30,7 +30,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             IfPresent::Skip => self.into.filter.newest(self.hashes),
             IfPresent::AddCopy => vec![None; self.hashes.len()],
         };
-        // An item that is not wanted now is not wanted later: in a chunk, items are only added, or move to newer
+        // An item that is already present stays present in this chunk: items are only added, or move to newer
         // generations.
         let wanted = (0..self.hashes.len()).filter(|&at| self.is_wanted(at));
         let wanted: Vec<usize> = wanted.collect();

@@ -9,8 +9,10 @@ use std::io::{self, Write};
 
 use crate::filter::CuckooFilter;
 #[cfg(feature = "file")]
-use crate::snapshot::{Extent, read_header, verify};
-use crate::snapshot::{LoadError, Loaded, Snapshot, StoredWindow, Writer, named, number_of, wrong};
+use crate::snapshot::{InputLength, read_header, verify};
+use crate::snapshot::{
+    LoadError, Loaded, Snapshot, StoredWindow, Writer, bad_field, named, number_of,
+};
 use crate::window::generations::Live;
 use crate::window::{AgeFrom, Clock, Generations, Window};
 
@@ -69,7 +71,7 @@ impl Generations {
     #[cfg(feature = "file")]
     pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
         file.rewind()?;
-        verify(file, Extent { bytes, is_whole: true })
+        verify(file, InputLength { bytes, is_whole: true })
     }
 
     fn writer(&self) -> Writer<'_> {
@@ -101,7 +103,7 @@ impl Generations {
     fn push(&mut self, number: u64, filter: CuckooFilter) -> Result<(), LoadError> {
         let follows = self.live.last().is_none_or(|last| last.number < number);
         if !(follows && self.remembers(number) && self.is_like_template(&filter)) {
-            return wrong("generation", number);
+            return bad_field("generation", number);
         }
         self.live.push(Live { number, filter });
         Ok(())
@@ -115,10 +117,10 @@ pub(crate) fn window_of(stored: StoredWindow) -> Result<Window, LoadError> {
     let age_from = named("age from", age_from, &AGES)?;
     let window = Window::new(clock, length, generations).map(|it| it.counted_from(age_from));
     let Some(window) = window.ok().filter(|window| window.length() == length) else {
-        return wrong("window length", length);
+        return bad_field("window length", length);
     };
     if clock != Clock::Count && !time.is_multiple_of(window.step()) {
-        return wrong("time", time);
+        return bad_field("time", time);
     }
     Ok(window)
 }
@@ -136,7 +138,7 @@ impl Snapshot for Generations {
         let first = filters.next();
         let (number, template) = first.ok_or(LoadError::Field { name: "parts", found: 0 })?;
         if number != TEMPLATE || !template.is_empty() {
-            return wrong("generation", number);
+            return bad_field("generation", number);
         }
         let mut made = Self::from_template(window_of(stored)?, template);
         made.set_clock(stored.time);

@@ -170,7 +170,7 @@ impl<I: Isa> Source<I::Vector> for SegmentsOf<I> {
         assert!(I::Vector::bits(within) == I::Vector::ALL, "no such bucket");
         let mut addresses = [0; MOST_LANES];
         (self.base + at).store(&mut addresses);
-        // SAFETY: eight bytes from there on are in a segment of the table, which is borrowed.
+        // SAFETY: the eight bytes starting there are in a segment of the table, which is borrowed.
         unsafe { self.isa.gather(&addresses) }
     }
 }

@@ -5,7 +5,8 @@ use std::io::Read;
 use crate::kernel::LevelGeometry;
 use crate::snapshot::error::{LoadError, Part};
 use crate::snapshot::fields::{
-    END_MAGIC, MAGIC, Reader, checksum_of, expect, intact, put_u64, read_exactly, wrong,
+    END_MAGIC, MAGIC, Reader, bad_field, checksum_of, put_u64, read_exactly, require_checksum,
+    require_eq,
 };
 use crate::snapshot::header::{
     ENTRY_BYTES, HEADER_BYTES, Header, PART_BYTES, PartRow, ROW_BYTES, TRAILER_BYTES,
@@ -32,7 +33,7 @@ pub(crate) struct SegmentRow {
 
 /// One filter: its row of the part table, and its rows of the segment table.
 #[derive(Debug)]
-pub(crate) struct PartFront {
+pub(crate) struct PartTable {
     pub(crate) row: PartRow,
     levels: Vec<LevelGeometry>,
     pub(crate) segments: Vec<SegmentRow>,
@@ -42,21 +43,21 @@ pub(crate) struct PartFront {
 
 /// Header and tables, which the trailer's checksums cover.
 #[derive(Debug)]
-pub(crate) struct Front {
+pub(crate) struct Preamble {
     pub(crate) header: Header,
-    pub(crate) parts: Vec<PartFront>,
+    pub(crate) parts: Vec<PartTable>,
     bytes: Vec<u8>,
 }
 
-/// How long an input is, from the beginning of the snapshot on.
+/// The length of an input, starting at the beginning of the snapshot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct InputLength {
     pub(crate) bytes: u64,
     /// Whether the snapshot takes all bytes; otherwise other bytes may follow.
     pub(crate) is_whole: bool,
 }
 
-impl Extent {
+impl InputLength {
     fn check(self, header: &Header) -> Result<(), LoadError> {
         let (expected, found) = (header.length(), self.bytes);
         let fits = if self.is_whole { expected == found } else { expected <= found };
@@ -64,32 +65,35 @@ impl Extent {
     }
 }
 
-impl Front {
+impl Preamble {
     /// Reads up to the first segment.
-    pub(crate) fn read(input: &mut impl Read, extent: Extent) -> Result<Self, LoadError> {
+    pub(crate) fn read(
+        input: &mut impl Read,
+        input_length: InputLength,
+    ) -> Result<Self, LoadError> {
         let (header, bytes) = read_header(input)?;
-        extent.check(&header)?;
-        let mut front = Self { header, parts: Vec::new(), bytes };
+        input_length.check(&header)?;
+        let mut preamble = Self { header, parts: Vec::new(), bytes };
         let rows = read_exactly(input, u64::from(header.parts) * PART_BYTES)?;
         for row in rows.chunks_exact(PART_BYTES as usize) {
-            let part = PartFront::of(PartRow::decode(row, &header)?);
-            front.parts.push(PartFront { first: front.sum(|part| part.segments), ..part });
+            let part = PartTable::of(PartRow::decode(row, &header)?);
+            preamble.parts.push(PartTable { first: preamble.sum(|part| part.segments), ..part });
         }
-        expect("segments", front.sum(|part| part.segments), header.segments)?;
-        expect(
+        require_eq("segments", preamble.sum(|part| part.segments), header.segments)?;
+        require_eq(
             "overflow entries",
-            front.sum(|part| part.overflow_entries),
+            preamble.sum(|part| part.overflow_entries),
             header.overflow_entries,
         )?;
-        front.bytes.extend(rows);
+        preamble.bytes.extend(rows);
         let mut offset = header.first_segment();
-        for part in &mut front.parts {
-            offset = part.read_rows(input, offset, &mut front.bytes)?;
+        for part in &mut preamble.parts {
+            offset = part.read_rows(input, offset, &mut preamble.bytes)?;
         }
-        expect("overflow table offset", offset, header.overflow)?;
-        let padding = read_exactly(input, header.first_segment() - front.bytes.len() as u64)?;
-        intact(&padding.iter().all(|&byte| byte == 0), &true, Part::Padding)?;
-        Ok(front)
+        require_eq("overflow table offset", offset, header.overflow)?;
+        let padding = read_exactly(input, header.first_segment() - preamble.bytes.len() as u64)?;
+        require_checksum(&padding.iter().all(|&byte| byte == 0), &true, Part::Padding)?;
+        Ok(preamble)
     }
 
     fn sum(&self, of: impl Fn(&PartRow) -> u64) -> u64 {
@@ -101,11 +105,11 @@ impl Front {
         let overflow = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
         let found = read_exactly(input, TRAILER_BYTES)?;
         let expected = trailer(&self.bytes, checksum_of(&overflow));
-        intact(&found, &expected, Part::Trailer).map(|()| overflow)
+        require_checksum(&found, &expected, Part::Trailer).map(|()| overflow)
     }
 }
 
-impl PartFront {
+impl PartTable {
     fn of(row: PartRow) -> Self {
         let most_levels = row.deepest().saturating_sub(row.geometry.base_depth);
         let levels = row.geometry.levels_below(most_levels as u8);
@@ -129,7 +133,7 @@ impl PartFront {
                 let row = self.row_of(row, offset, prefix)?;
                 let covers_block = prefix.unbounded_shl(row.depth) == 0;
                 if !covers_block || (prefix == 0) != self.segments.is_empty() {
-                    return wrong("segment depths", wanted);
+                    return bad_field("segment depths", wanted);
                 }
                 offset = offset
                     .checked_add(row.bytes)
@@ -140,7 +144,7 @@ impl PartFront {
             }
             bytes.extend_from_slice(&rows);
         }
-        if prefix == 0 { Ok(offset) } else { wrong("segment depths", wanted) }
+        if prefix == 0 { Ok(offset) } else { bad_field("segment depths", wanted) }
     }
 
     fn row_of(&self, bytes: &[u8], offset: u64, prefix: u64) -> Result<SegmentRow, LoadError> {
@@ -152,12 +156,12 @@ impl PartFront {
         let number = depth.checked_sub(row.geometry.base_depth);
         let level = number.and_then(|number| self.levels.get(number as usize));
         let Some(level) = level.filter(|_| depth <= row.deepest()) else {
-            return wrong("segment depth", depth);
+            return bad_field("segment depth", depth);
         };
         if flags > 1 {
-            return wrong("segment flags", flags);
+            return bad_field("segment flags", flags);
         }
-        expect("segment offset", offset, found)?;
+        require_eq("segment offset", offset, found)?;
         let bytes = level.bytes();
         let level = (depth - row.geometry.base_depth) as u8;
         let overfull = flags == 1;
@@ -212,7 +216,7 @@ mod tests {
         let row = PartRow::of(0, &filter);
         let rows_with = |depths: &[u32]| {
             let row = PartRow { segments: depths.len() as u64, ..row };
-            let (mut part, mut bytes, mut offset) = (PartFront::of(row), Vec::new(), 4096);
+            let (mut part, mut bytes, mut offset) = (PartTable::of(row), Vec::new(), 4096);
             for &depth in depths {
                 put_u32(&mut bytes, &[depth, 0, 0, 0]);
                 put_u64(&mut bytes, &[offset, 0]);
