@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(quotient(1 << 40, 1e-18), None);
         // 1.44 log2(1/rate) bits.
         assert!((bits(bloom(1_000_000, 0.001)) - 14.38).abs() < 0.01);
-        // Putze, Sanders and Singler: 12 bits instead of 9.6.
+        // A bit more than the 9.6 of a Bloom filter.
         assert!((bits(blocked_bloom(1_000_000, 0.01)) - 10.6).abs() < 0.3);
         assert!(blocked_rate(512.0) > 0.999_99);
     }

@@ -246,7 +246,7 @@ mod tests {
         let address = arena.base_at(DISCARD_STEP).as_ptr();
         arena.discard_before(address);
         let Backing::Mapped(map) = &arena.memory else { panic!("it is mapped") };
-        #[expect(unsafe_code, reason = "a mapping is not lent otherwise")]
+        #[expect(unsafe_code, reason = "a mapping has no other way to be borrowed")]
         // SAFETY: all of it is there, and nobody writes any more.
         let map = unsafe { std::slice::from_raw_parts(map.as_ptr(), map.len()) };
         let given_back = cfg!(target_os = "linux");
