@@ -5,7 +5,7 @@ use super::value::{self, Word, word};
 use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
 use crate::filter::spec::age_name;
 use crate::filter::{FilterSpec, Secret, WindowLength, WindowSpec};
-use crate::resume::JobSpec;
+use crate::runs::JobSpec;
 use clap::Args;
 use coua::WhenFull;
 use coua::window::AgeFrom;

@@ -2,8 +2,9 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
-use crate::resume::{Checkpoints, JobSpec, Mode};
+use crate::resume::{Checkpoints, Mode};
 use crate::run::{Running, Threads};
+use crate::runs::JobSpec;
 use crate::terminal::{ReportFormat, Verbosity};
 use clap::Args;
 use std::num::NonZeroUsize;
@@ -76,37 +77,16 @@ pub(crate) struct WorkArgs {
     /// Resume an interrupted run, or start a new one
     ///
     /// If the inputs and outputs of a run are files, the filter remembers how far the run has come. The same
-    /// command (with the same inputs in the same order, outputs, and options that affect the result) and this option
-    /// reads the inputs again, and skips the records that are done. Files are recognized by their content: an
-    /// input may have grown, or been moved or copied. If an input no longer begins with what was processed, the
-    /// run is refused. The filter also remembers the last 64 completed runs with this option: the same command then
-    /// does nothing, or processes only what was appended since. So use this option from the first run on.
+    /// command (with the same inputs, outputs, and options that affect the result) and this option reads the inputs
+    /// again, and skips the records that are done. Inputs may have grown, and further inputs may be named: what is
+    /// new in them is processed. If an input no longer begins with what was processed, the run is refused. The
+    /// filter also remembers the last 64 completed runs with this option: the same command then does nothing. So use
+    /// this option from the first run on.
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
     /// is a new record, and its first part stays in the output and in the filter.
     #[arg(long, help_heading = "Memory")]
     resume: bool,
-
-    /// Undo what the same run has done, and start over
-    ///
-    /// The run is one of the same command, or one that wrote the same output, whether it was interrupted or completed.
-    /// What `dedup` printed is removed from the filter before its output is emptied. What `add` and `remove` did
-    /// cannot be undone: resume them. Without this option coua refuses to start an interrupted `add` or `remove`
-    /// again, because its first records would count twice, and refuses to empty the output of the same run, because
-    /// the filter remembers its records.
-    #[arg(
-        long,
-        help_heading = "Memory",
-        hide_short_help = true,
-        conflicts_with_all = ["resume", "overwrite"]
-    )]
-    restart: bool,
-
-    /// Start over and empty the outputs, but keep what the run has done to the filter
-    ///
-    /// Records that were in an output are not printed again; records that were added count twice.
-    #[arg(long, help_heading = "Memory", hide_short_help = true, conflicts_with = "resume")]
-    overwrite: bool,
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
@@ -125,14 +105,9 @@ pub(crate) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// How the run begins and is recorded. clap allows only one of the options.
+    /// How the run begins and is recorded.
     pub(crate) fn checkpoints(&self, spec: JobSpec) -> Checkpoints {
-        let mode = match (self.resume, self.restart, self.overwrite) {
-            (true, ..) => Mode::Resume,
-            (_, true, _) => Mode::Restart,
-            (.., true) => Mode::Overwrite,
-            _ => Mode::New,
-        };
+        let mode = if self.resume { Mode::Resume } else { Mode::New };
         let every = self.checkpoint_every.unwrap_or(Duration::from_secs(5));
         Checkpoints { spec, mode, every }
     }
@@ -142,14 +117,9 @@ impl WorkArgs {
         self.resume
     }
 
-    /// The option given, other than --resume, that only a run with a filter file can have.
-    pub(crate) fn option_of_filter(&self) -> Option<&'static str> {
-        let options = [
-            ("--restart", self.restart),
-            ("--overwrite", self.overwrite),
-            ("--checkpoint-every", self.checkpoint_every.is_some()),
-        ];
-        options.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+    /// Whether checkpoints are asked for.
+    pub(crate) fn has_checkpoints(&self) -> bool {
+        self.checkpoint_every.is_some()
     }
 
     pub(crate) fn running(&self) -> Running {

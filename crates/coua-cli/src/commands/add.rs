@@ -3,8 +3,8 @@
 use crate::args::{FilterArgs, HIDDEN, TargetArgs, WorkArgs};
 use crate::filter::{Location, Op};
 use crate::output::Destinations;
-use crate::resume::JobSpec;
 use crate::run::Job;
+use crate::runs::JobSpec;
 use crate::terminal::{Exit, Result};
 
 /// Add records to a filter file

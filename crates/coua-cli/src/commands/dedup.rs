@@ -7,8 +7,9 @@ use crate::filter::{Location, Op, filter_file};
 use crate::input::Inputs;
 use crate::key::{COUNT, Seen};
 use crate::output::{Destination, Destinations, OutputFolder, Packing};
-use crate::resume::JobSpec;
+use crate::resume::Mode;
 use crate::run::Job;
+use crate::runs::JobSpec;
 use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ Examples:
 #[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
 #[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -74,7 +76,7 @@ pub(crate) struct DedupArgs {
     ///
     /// A CSV header is written only to an empty file; otherwise it must equal the header of the file.
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
-          conflicts_with_all = ["restart", "overwrite", "output_dir"])]
+          conflicts_with_all = ["restart", "output_dir"])]
     append: bool,
 
     /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: by their names]
@@ -133,6 +135,15 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
+    /// Undo what the same run has done, and start over
+    ///
+    /// The run is one that wrote the same output, whether it was interrupted or completed. What it printed is removed
+    /// from the filter before the output is emptied. Without this option, coua never empties an output whose records
+    /// the filter remembers: it adds to it with --append or --resume, and otherwise refuses. If the run has
+    /// completed, and its inputs are unchanged, the same command does nothing.
+    #[arg(long, help_heading = "Memory", hide_short_help = true, conflicts_with = "resume")]
+    restart: bool,
+
     #[command(flatten)]
     work: WorkArgs,
 }
@@ -156,7 +167,7 @@ impl DedupArgs {
             Keep::Last => "--keep last",
             Keep::None => "--keep none",
         };
-        let of_filter = self.work.option_of_filter();
+        let of_filter = self.option_of_filter();
         if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
             let reason = format!(
                 "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
@@ -175,6 +186,12 @@ impl DedupArgs {
             return Err(Failure::at(option, reason));
         }
         Ok(Some(Question { keep, counts }))
+    }
+
+    /// The option given, other than --resume, that only a run with a filter file can have.
+    fn option_of_filter(&self) -> Option<&'static str> {
+        let checkpoints = || self.work.has_checkpoints().then_some("--checkpoint-every");
+        self.restart.then_some("--restart").or_else(checkpoints)
     }
 
     /// Returns an error if both outputs are standard output, or an input has no name for its output.
@@ -212,7 +229,7 @@ impl DedupArgs {
         if file.is_none() && question.is_none() {
             // Two passes start over when they are resumed.
             let resume = self.work.resumes().then_some("--resume");
-            if let Some(option) = resume.or(self.work.option_of_filter()) {
+            if let Some(option) = resume.or(self.option_of_filter()) {
                 return Err(Failure::at(option, "needs --filter"));
             }
         }
@@ -234,6 +251,10 @@ impl DedupArgs {
             let reason = format_args!("standard input {used}; use a file for one of them");
             return Err(Failure::at("--known -", reason));
         }
+        let mut recorded = self.work.checkpoints(self.input.describe(spec));
+        if self.restart {
+            recorded.mode = Mode::Restart;
+        }
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
         let job = Job {
             op: Op::Dedup,
@@ -244,7 +265,7 @@ impl DedupArgs {
             printed: Some(Seen::from(repeats)),
             prefix: self.count.then_some(comma),
             known: self.known.clone(),
-            recorded: Some(self.work.checkpoints(self.input.describe(spec))),
+            recorded: Some(recorded),
             running: self.work.running(),
         };
         match question {

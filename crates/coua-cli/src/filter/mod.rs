@@ -2,6 +2,7 @@
 
 pub(crate) mod collisions;
 pub(crate) mod copies;
+mod counts;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
@@ -17,6 +18,7 @@ mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
 
+pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};

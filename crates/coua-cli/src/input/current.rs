@@ -6,6 +6,7 @@ use crate::input::lane::{Next, Weighed};
 use crate::input::opened::{Chunk, Opened, ReadFrom};
 use crate::input::{Coding, Source};
 use crate::record::Places;
+use crate::runs::Checksum;
 use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
 use std::io::{self, Read};
@@ -50,9 +51,7 @@ enum InputBytes {
     Opened(Box<Opened>),
     /// Unpacked before its turn; the bytes before this place were read.
     Ahead(Weighed<Chunk>, usize),
-    End {
-        digest: u64,
-    },
+    End(Checksum),
 }
 
 impl Current {
@@ -83,12 +82,12 @@ impl Current {
         }
     }
 
-    /// The checksum of all compressed bytes so far, or 0 if the input is not compressed.
-    pub(super) fn digest(&self) -> u64 {
+    /// The checksum of the raw bytes so far.
+    pub(super) fn sum(&self) -> Checksum {
         match &self.bytes {
-            InputBytes::Opened(opened) => opened.digest(),
-            InputBytes::Ahead(chunk, _) => chunk.it.digest,
-            InputBytes::End { digest } => *digest,
+            InputBytes::Opened(opened) => opened.sum(),
+            InputBytes::Ahead(chunk, _) => chunk.it.sum,
+            InputBytes::End(sum) => *sum,
         }
     }
 
@@ -127,7 +126,7 @@ impl Current {
                     *at += read;
                     Ok(read)
                 }
-                InputBytes::End { .. } => Ok(0),
+                InputBytes::End(_) => Ok(0),
             };
             self.count(means);
             let changed = match (read, &self.bytes) {
@@ -136,7 +135,7 @@ impl Current {
                     self.reopen(opened.read_from(), means)
                 }
                 (Ok(read), _) => return Ok(read),
-                (Err(error), _) if self.may_end_before(&error) => {
+                (Err(error), _) if ends_before_others(&error) => {
                     let what = "other bytes follow the end of the gzip data, and are ignored";
                     means.verbosity.say(format_args!("{}: {what}", self.name));
                     return Ok(0);
@@ -150,20 +149,15 @@ impl Current {
         }
     }
 
-    /// Whether the error is that other bytes follow the data, and they do no harm. Behind them nothing may be appended.
-    fn may_end_before(&self, error: &io::Error) -> bool {
-        ends_before_others(error) && !matches!(self.source, Source::Start(..))
-    }
-
     /// Continues with the next part that was unpacked before.
     fn advance(&mut self, means: &Means) -> io::Result<()> {
-        let digest = self.digest();
+        let sum = self.sum();
         let next = means.ahead.as_ref().map_or(Next::End, |ahead| ahead.next(self.number));
         self.bytes = match next {
             Next::Chunk(chunk) => InputBytes::Ahead(chunk, 0),
             Next::Opened(opened) => InputBytes::Opened(opened),
             Next::Unread(from) => return self.reopen(from, means),
-            Next::End => InputBytes::End { digest },
+            Next::End => InputBytes::End(sum),
             Next::Stopped => return Err(io::Error::other("stopped")),
         };
         self.count(means);
@@ -184,7 +178,7 @@ impl Current {
         let offset = match &self.bytes {
             InputBytes::Opened(opened) => opened.offset(),
             InputBytes::Ahead(chunk, _) => chunk.it.offset,
-            InputBytes::End { .. } => return,
+            InputBytes::End(_) => return,
         };
         let news = offset.saturating_sub(self.counted);
         self.counted += news;

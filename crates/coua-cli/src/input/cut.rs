@@ -8,6 +8,7 @@ use crate::input::Source;
 use crate::input::decompress::{DecoderLimit, Members, zstd_decoder};
 use crate::input::opened::Chunk;
 use crate::input::tap::RawPlace;
+use crate::runs::Checksum;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -87,7 +88,7 @@ impl Piece {
         // Reserves too much rather than copying while it grows: the system provides only the pages that are used.
         let mut bytes = Vec::with_capacity(8 * self.raw.len());
         (self.format.unpack)(&self.raw, &mut bytes).map_err(|_| self.begin)?;
-        Ok(Chunk { bytes, offset: self.end, digest: self.digest })
+        Ok(Chunk { bytes, offset: self.end, sum: Checksum::Whole(self.digest) })
     }
 }
 

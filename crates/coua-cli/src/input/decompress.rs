@@ -9,7 +9,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream as XzStream};
 use lz4_flex::frame::FrameDecoder;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
 use std::path::Path;
 
 /// The most memory that a decoder may use.
@@ -163,13 +163,52 @@ pub(crate) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
     Ok(certain.map(|(compression, _)| compression.name))
 }
 
+/// The last decompressed bytes, at most this number, of a gzip or zstd file. Returns an error if bytes that are not
+/// compressed data follow, even zeros: decompressors stop there, or skip what comes after.
+pub(crate) fn last_bytes(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let (mut last, mut rest) =
+        (Tail { most, bytes: Vec::new() }, BufReader::with_capacity(PIECE, File::open(path)?));
+    if compression_of(path)? != Some("gzip") {
+        io::copy(&mut zstd_decoder(rest, DecoderLimit::NONE)?, &mut last)?;
+        return Ok(last.bytes);
+    }
+    while !rest.fill_buf()?.is_empty() {
+        if rest.buffer()[0] != GZIP {
+            let reason = "other bytes follow the end of its gzip data";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        let mut member = GzDecoder::new(rest);
+        io::copy(&mut member, &mut last)?;
+        rest = member.into_inner();
+    }
+    Ok(last.bytes)
+}
+
+/// Keeps the last bytes that are written.
+struct Tail {
+    most: usize,
+    bytes: Vec<u8>,
+}
+
+impl Write for Tail {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(&bytes[bytes.len().saturating_sub(self.most)..]);
+        self.bytes.drain(..self.bytes.len().saturating_sub(self.most));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The decompressed bytes of an input.
 pub(super) struct Decoded {
     /// The name of its format, if it is compressed.
     pub(super) compression: Option<&'static str>,
     pub(super) reader: Box<dyn Read + Send>,
-    /// The checksum of the compressed bytes.
-    pub(super) digest: Option<Digest>,
+    /// The checksums of the raw bytes.
+    pub(super) digest: Digest,
 }
 
 pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::Result<Decoded> {
@@ -179,7 +218,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::
         refuse_others(&start)?;
     }
     if compression.is_none() {
-        tap.drop_digest();
+        tap.digest().drop_all();
     }
     let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);

@@ -11,7 +11,7 @@ mod reader;
 mod tap;
 
 pub(crate) use ahead::{Ahead, AheadTask};
-pub(crate) use decompress::{compression_of, is_compressed};
+pub(crate) use decompress::{compression_of, is_compressed, last_bytes};
 pub(crate) use named::InputFile;
 pub(crate) use reader::BlockReader;
 
@@ -23,7 +23,7 @@ use std::env;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -67,6 +67,8 @@ pub(crate) struct FileState {
     identity: Option<Identity>,
     bytes: u64,
     modified: Option<SystemTime>,
+    /// When content or attributes last changed, which no program can set back.
+    changed: (i64, i64),
 }
 
 /// One input.
@@ -76,8 +78,6 @@ enum Source {
     /// An input with this name that can be read again, from this position of a file.
     Spooled(String, Arc<File>, u64),
     File(PathBuf),
-    /// The first bytes of a file.
-    Start(PathBuf, u64),
 }
 
 /// Facts about the inputs before they are read.
@@ -125,11 +125,6 @@ impl Inputs {
         self.sources.iter().any(|source| matches!(source, Source::Stdin))
     }
 
-    /// The records in the first bytes of a file.
-    pub(crate) fn start_of(path: &Path, bytes: u64, coding: Coding) -> Self {
-        Self { sources: vec![Source::Start(path.to_owned(), bytes)], coding, list: None }
-    }
-
     /// Makes all inputs readable again: what is not a regular file is copied to a temporary one. `tell` is told what
     /// is copied where.
     pub(crate) fn make_rereadable(&mut self, tell: impl Fn(&str)) -> Result<()> {
@@ -160,7 +155,7 @@ impl Inputs {
     /// The names of the files, if all inputs are files with names.
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
         let name = |source: &Source| match source {
-            Source::File(path) | Source::Start(path, _) => {
+            Source::File(path) => {
                 Identity::at(path)?;
                 std::path::absolute(path).ok()
             }
@@ -221,14 +216,19 @@ impl Source {
         let failed = |error: io::Error| Failure::io(self.name(), &error);
         let (metadata, _) = self.look().map_err(failed)?;
         let identity = self.open().and_then(|file| Identity::of(&file)).map_err(failed)?;
-        Ok(FileState { identity, bytes: metadata.len(), modified: metadata.modified().ok() })
+        Ok(FileState {
+            identity,
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            changed: platform::change_time(&metadata),
+        })
     }
 
     fn name(&self) -> String {
         match self {
             Self::Stdin => Stream::Input.name().to_owned(),
             Self::Spooled(name, ..) => name.clone(),
-            Self::File(path) | Self::Start(path, _) => path.display().to_string(),
+            Self::File(path) => path.display().to_string(),
         }
     }
 
@@ -251,7 +251,7 @@ impl Source {
     fn return_to(&self, place: u64) -> io::Result<()> {
         match self {
             Self::Stdin => standard_input()?.seek(SeekFrom::Start(place)).map(drop),
-            Self::File(_) | Self::Start(..) | Self::Spooled(..) => Ok(()),
+            Self::File(_) | Self::Spooled(..) => Ok(()),
         }
     }
 
@@ -266,7 +266,7 @@ impl Source {
             Self::File(path) if fs::metadata(path).is_ok_and(|it| platform::is_fifo(&it)) => {
                 platform::open_fifo(path)
             }
-            Self::File(path) | Self::Start(path, _) => File::open(path),
+            Self::File(path) => File::open(path),
         }
     }
 
@@ -300,7 +300,7 @@ impl Source {
                 Ok((metadata, position))
             }
             Self::Spooled(_, file, begin) => Ok((file.metadata()?, *begin)),
-            Self::File(path) | Self::Start(path, _) => Ok((fs::metadata(path)?, 0)),
+            Self::File(path) => Ok((fs::metadata(path)?, 0)),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! An input that is open: its decompressed bytes.
 
 use crate::input::decompress::{self, Decoded, DecoderLimit};
-use crate::input::tap::{Digest, RawPlace, Tap};
+use crate::input::tap::{RawPlace, Tap};
 use crate::input::{Coding, Source};
+use crate::runs::Checksum;
 use crate::terminal::CancelToken;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -32,7 +33,7 @@ pub(super) struct Chunk {
     /// Raw bytes read up to the end of this chunk.
     pub(super) offset: u64,
     /// Their checksum.
-    pub(super) digest: u64,
+    pub(super) sum: Checksum,
 }
 
 /// What comes after a chunk.
@@ -72,10 +73,7 @@ impl Opened {
         }
         let tap = Tap::new(file, from.place.clone(), Arc::clone(stop))?;
         let (waiting, offset) = (tap.waiting(), tap.offset());
-        let mut decoded = decompress::decoded(tap, coding, limit)?;
-        if let Source::Start(_, bytes) = source {
-            decoded.reader = Box::new(decoded.reader.take(*bytes));
-        }
+        let decoded = decompress::decoded(tap, coding, limit)?;
         let is_limited = limit.is_any() && decoded.compression.is_some();
         let skipped = from.skipped;
         let mut opened = Self {
@@ -101,9 +99,9 @@ impl Opened {
         self.offset.load(Ordering::Relaxed)
     }
 
-    /// The checksum of all compressed bytes so far, or 0 if the input is not compressed.
-    pub(super) fn digest(&self) -> u64 {
-        self.decoded.digest.as_ref().map_or(0, Digest::value)
+    /// The checksum of the raw bytes so far.
+    pub(super) fn sum(&self) -> Checksum {
+        self.decoded.digest.sum()
     }
 
     /// Where another decoder can continue.
@@ -127,7 +125,7 @@ impl Opened {
         };
         bytes.truncate(filled);
         bytes.shrink_to_fit();
-        (Chunk { bytes, offset: self.offset(), digest: self.digest() }, then)
+        (Chunk { bytes, offset: self.offset(), sum: self.sum() }, then)
     }
 }
 

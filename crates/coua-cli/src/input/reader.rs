@@ -110,7 +110,7 @@ impl BlockReader {
             (block.input, block.consumed_before) = (current.number, current.consumed_before);
             block.records_before = current.records;
             let has_more = self.fill(&mut current, block)?;
-            let digest = current.digest();
+            let sum = current.sum();
             if has_more {
                 self.current = Some(current);
             }
@@ -119,7 +119,7 @@ impl BlockReader {
             }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.means.consumed.load(Ordering::Relaxed);
-                block.digest = digest;
+                block.sum = sum;
                 return Ok(true);
             }
         }

@@ -1,11 +1,12 @@
 //! Raw bytes from files, pipes and terminals.
 
 use crate::platform;
+use crate::runs::{Checksum, Ends};
 use crate::terminal::CancelToken;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A place in the raw bytes of an input.
@@ -24,17 +25,42 @@ impl RawPlace {
     }
 }
 
-/// The checksum of all bytes of an input that were read so far.
+/// The checksums of the bytes of an input that were read so far.
 #[derive(Clone)]
-pub(super) struct Digest(Arc<Mutex<Xxh3>>);
+pub(super) struct Digest(Arc<Mutex<Digested>>);
+
+struct Digested {
+    ends: Ends,
+    /// Of all bytes, until the input is known not to be compressed.
+    all: Option<Box<Xxh3>>,
+}
 
 impl Digest {
-    fn add(&self, bytes: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
+    fn of(place: RawPlace) -> Self {
+        let digested = Digested { ends: Ends::default(), all: Some(place.checksum) };
+        Self(Arc::new(Mutex::new(digested)))
     }
 
-    pub(super) fn value(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).digest()
+    fn get(&self) -> MutexGuard<'_, Digested> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut digested = self.get();
+        digested.ends.add(bytes);
+        if let Some(all) = &mut digested.all {
+            all.update(bytes);
+        }
+    }
+
+    /// Stops computing the checksum of all bytes, because the input is not compressed.
+    pub(super) fn drop_all(&self) {
+        self.get().all = None;
+    }
+
+    pub(super) fn sum(&self) -> Checksum {
+        let Digested { ends, all } = &*self.get();
+        all.as_ref().map_or_else(|| ends.checksum(), |all| Checksum::Whole(all.digest()))
     }
 }
 
@@ -47,8 +73,7 @@ pub(super) struct Tap {
     stop: Arc<CancelToken>,
     /// The position in the file.
     offset: Arc<AtomicU64>,
-    /// The checksum, until the input is known not to be compressed.
-    digest: Option<Digest>,
+    digest: Digest,
 }
 
 impl Tap {
@@ -59,7 +84,7 @@ impl Tap {
             platform::enlarge_pipe(&file);
         }
         let offset = Arc::new(AtomicU64::new(place.offset));
-        let digest = Some(Digest(Arc::new(Mutex::new(*place.checksum))));
+        let digest = Digest::of(place);
         Ok(Self { file: Arc::new(file), may_wait, stop, offset, digest })
     }
 
@@ -68,14 +93,9 @@ impl Tap {
         self.offset.clone()
     }
 
-    /// The checksum of the bytes read.
-    pub(super) fn digest(&self) -> Option<Digest> {
+    /// The checksums of the bytes read.
+    pub(super) fn digest(&self) -> Digest {
         self.digest.clone()
-    }
-
-    /// Stops computing the checksum, because the input is not compressed.
-    pub(super) fn drop_digest(&mut self) {
-        self.digest = None;
     }
 
     /// The file, if a read from it may wait.
@@ -97,9 +117,7 @@ impl Read for Tap {
                 Err(error) => return Err(error),
                 Ok(read) => {
                     self.offset.fetch_add(read as u64, Ordering::Relaxed);
-                    if let Some(digest) = &self.digest {
-                        digest.add(&buffer[..read]);
-                    }
+                    self.digest.add(&buffer[..read]);
                     return Ok(read);
                 }
             }

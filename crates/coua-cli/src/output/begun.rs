@@ -1,39 +1,22 @@
-//! The content of files that are appended to. It may be compressed, so it is read like an input.
+//! The content of files that are appended to.
 
-use crate::input::{BlockReader, Coding, Inputs};
-use crate::record::{Block, BlockEnd, RecordFormat};
-use crate::terminal::{CancelToken, Result};
+use crate::input::{BlockReader, Coding, Inputs, last_bytes};
+use crate::record::{Block, RecordFormat};
+use crate::terminal::{CancelToken, Failure, Result, message};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Calls a function with each block of a file.
-fn each_block(
-    path: &Path,
-    format: RecordFormat,
-    coding: Coding,
-    mut see: impl FnMut(&Block),
-) -> Result<()> {
-    let (inputs, stop) = (Inputs::start_of(path, u64::MAX, coding), Arc::new(CancelToken::new()?));
-    let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
-    let mut block = Block::default();
-    while reader.next_block(&mut block)? {
-        if let Some(failure) = block.failure.take() {
-            return Err(failure);
-        }
-        see(&block);
-    }
-    Ok(())
-}
-
-/// Whether a compressed file ends within a record. Reads the whole file.
-pub(super) fn lacks_separator(path: &Path, format: &RecordFormat) -> Result<bool> {
-    let coding = Coding { is_decompressed: true, encoding: None };
-    let mut lacks_it = false;
-    let see = |block: &Block| lacks_it = block.ending != BlockEnd::Separator;
-    each_block(path, format.clone(), coding, see)?;
-    Ok(lacks_it)
+/// Whether a compressed file has content that does not end with `end`. Reads the whole file. Returns an error if what
+/// is appended could not be read.
+pub(super) fn lacks_end_when_unpacked(path: &Path, end: &[u8]) -> Result<bool> {
+    let last = last_bytes(path, end.len()).map_err(|error| {
+        let reason = message::reason(&error);
+        let text = format_args!("cannot be appended to: {reason}; choose another output");
+        Failure::at(path.display(), text)
+    })?;
+    Ok(!last.is_empty() && last != end)
 }
 
 /// Whether a file of `bytes` bytes is not empty and does not end with `end`.
@@ -50,7 +33,11 @@ pub(super) fn has_bytes(path: &Path, coding: Coding) -> bool {
     if !coding.is_decompressed || !found {
         return found;
     }
-    let format = RecordFormat::Byte(b'\n');
-    let mut has_some = false;
-    each_block(path, format, coding, |block| has_some |= block.len() > 0).is_err() || has_some
+    let first_block = |stop| {
+        let format = RecordFormat::Byte(b'\n');
+        let inputs = Inputs::new(&[path.to_owned()], coding);
+        let mut reader = BlockReader::new(inputs, format, None, Arc::new(stop), Arc::default());
+        reader.next_block(&mut Block::default())
+    };
+    !matches!(CancelToken::new().and_then(first_block), Ok(false))
 }

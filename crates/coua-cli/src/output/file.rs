@@ -3,7 +3,7 @@
 use super::gather::append;
 use super::output_spec::{Destination, OutputSpec};
 use super::pack::{Due, FRAME, Packer, Packing};
-use crate::output::begun::{lacks_end, lacks_separator};
+use crate::output::begun::{lacks_end, lacks_end_when_unpacked};
 use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
 use crate::runs::{Place, Role};
@@ -100,16 +100,17 @@ impl Output {
         if is_emptied { self.file.set_len(0).map_err(failed) } else { Ok(()) }
     }
 
-    /// Appends to a named file. If its last record lacks a separator, writes that first.
-    pub(super) fn go_on(&mut self, format: &RecordFormat) -> Result<()> {
+    /// Goes to the end of a named file. If its last record lacks a separator, that is written first.
+    pub(super) fn append(&mut self) -> Result<()> {
         let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
             return Ok(());
         };
         let failed = |error| Failure::io(&self.name, &error);
         let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        let end = self.separator.bytes();
         self.owes_separator = match self.packer {
-            Some(_) => lacks_separator(path, format)?,
-            None => lacks_end(path, bytes, self.separator.bytes()).map_err(failed)?,
+            Some(_) if bytes > 0 => lacks_end_when_unpacked(path, end)?,
+            _ => lacks_end(path, bytes, end).map_err(failed)?,
         };
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(crate) use records::OutputFormat;
 
 use crate::key::{Answers, BlockKeys};
 use crate::record::Block;
-use crate::runs::Place;
+use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result};
 use file::Output;
 use per_input::PerInput;
@@ -38,30 +38,38 @@ impl Outputs {
     /// Opens new outputs: files are emptied after all of them have passed the checks.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
         let mut outputs = Self::resume(&[], spec)?;
-        let mut all = outputs.all.iter_mut();
+        if spec.to.appends {
+            if let Err(failure) = outputs.all.iter_mut().try_for_each(Output::append) {
+                outputs.withdraw();
+                return Err(failure);
+            }
+            return Ok(outputs);
+        }
         if let Some(per_input) = &outputs.per_input {
             per_input.empty()?;
         }
-        if spec.to.appends {
-            all.try_for_each(|output| output.go_on(spec.format))?;
-        } else {
-            all.try_for_each(Output::empty)?;
-        }
+        outputs.all.iter_mut().try_for_each(Output::empty)?;
         Ok(outputs)
+    }
+
+    /// Removes the files that this run has created: it is refused, and they are empty.
+    fn withdraw(&self) {
+        self.all.iter().for_each(Output::withdraw);
+        self.per_input.iter().for_each(PerInput::withdraw);
     }
 
     /// Opens the outputs of an interrupted run, which ended at `places`, one for each.
     pub(crate) fn resume(mut places: &[Place], spec: OutputSpec<'_>) -> Result<Self> {
         let mut outputs = Self { all: Vec::new(), per_input: None, format: OutputFormat::Selected };
-        for destination in spec.to.all() {
+        let is_any = |to: &&Destination| !matches!(to, Destination::Folder(it) if it.is_empty());
+        for destination in spec.to.all().filter(is_any) {
             let own;
             (own, places) = places.split_at(places.len().min(destination.paths().len()));
             let opened = outputs.open_at(destination, own, spec);
             match opened.and_then(|output| outputs.check_apart(output)) {
                 Ok(output) => outputs.all.push(output),
                 Err(failure) => {
-                    outputs.all.iter().for_each(Output::withdraw);
-                    outputs.per_input.iter().for_each(PerInput::withdraw);
+                    outputs.withdraw();
                     return Err(failure);
                 }
             }
@@ -71,12 +79,14 @@ impl Outputs {
 
     /// Opens an output, or the first one of several.
     fn open_at(&mut self, to: &Destination, at: &[Place], spec: OutputSpec<'_>) -> Result<Output> {
-        let (per_input, output) = match (to, at) {
-            (Destination::Folder(files), []) => PerInput::open(files, spec)?,
-            (Destination::Folder(files), places) => PerInput::resume(files, places, spec)?,
+        let (per_input, mut output) = match (to, at) {
+            (Destination::Folder(files), places) => PerInput::open(files, places, spec)?,
             (_, [place]) => return Output::resume(place, spec),
             _ => return Output::open(to, spec),
         };
+        if let [first, ..] = at {
+            output.truncate(first)?;
+        }
         self.per_input = Some(per_input);
         Ok(output)
     }
@@ -90,11 +100,6 @@ impl Outputs {
             return Err(Failure::at(&output.name, "is also the output; choose another file"));
         }
         Ok(output)
-    }
-
-    /// Whether all of them are files with names, so that a run can be resumed.
-    pub(crate) fn are_files(&self) -> bool {
-        self.all.iter().all(|output| output.path.is_some() && output.regular.is_some())
     }
 
     /// Writes the selected records of a block.
@@ -137,12 +142,14 @@ impl Outputs {
         self.each(|output| output.sync().map(|place| ends.push(place)))?;
         let mut ends = ends.into_iter();
         let mut synced = Synced::default();
+        let mut main_end = ends.next().flatten();
         if let Some(per_input) = &mut self.per_input {
             per_input.sync()?;
-            ends.next().flatten().into_iter().for_each(|place| per_input.record(place));
+            main_end.take().into_iter().for_each(|place| per_input.record(place));
             synced.clone_from(&per_input.places);
         }
-        synced.extend(ends.flatten());
+        synced.extend(main_end);
+        synced.extend(ends.flatten().map(|place| Place { role: Role::Repeats, ..place }));
         Ok(synced)
     }
 

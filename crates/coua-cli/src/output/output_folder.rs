@@ -54,6 +54,11 @@ impl OutputFolder {
         Ok(made)
     }
 
+    /// Whether there are no inputs.
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
     /// The compression of the output with this absolute name.
     pub(super) fn packing(&self, path: &Path) -> Option<Packing> {
         let is_it = |own: &PathBuf| {
@@ -102,7 +107,7 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
         return Ok(given);
     }
     match input.compression {
-        None => Ok(ending(input.path).map_or(Packing::None, Packing::of_ending)),
+        None => Ok(Packing::of(input.path)),
         Some(format) => Packing::of_format(Some(format)).ok_or_else(|| {
             let reason = format_args!(
                 "--output-dir: is compressed with {format}, which coua cannot write; use --compress zst, \

@@ -7,10 +7,11 @@ use crate::output::output_folder::OutputFolder;
 use crate::output::pack::Packing;
 use crate::platform::{self, Identity, descriptor};
 use crate::record::{Header, RecordFormat};
+use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
-use std::fs::File;
+use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -128,12 +129,25 @@ impl Destinations {
 
     /// Whether all of them are, or will be, named files.
     pub(crate) fn are_files(&self) -> bool {
-        let is_file = |path: &Path| {
-            !path.exists() || Identity::at(path).is_some() && descriptor(path).is_none()
-        };
         let is_standard = |output: &Destination| *output == Destination::Standard;
         !self.all().any(is_standard) && self.paths().into_iter().all(is_file)
     }
+
+    /// The beginnings of those that are, or will be, named files.
+    pub(crate) fn file_places(&self) -> Vec<Place> {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let both = [(Role::Output, &self.main), (Role::Repeats, &self.tee)];
+        let files = both.into_iter().flat_map(|(role, output)| {
+            let paths = output.iter().flat_map(Destination::paths).filter(|path| is_file(path));
+            paths.map(move |path| Place::start(role, &absolute(path)))
+        });
+        files.collect()
+    }
+}
+
+/// Whether a path is, or will be, a named file.
+fn is_file(path: &Path) -> bool {
+    !path.exists() || Identity::at(path).is_some() && descriptor(path).is_none()
 }
 
 /// Parameters for opening outputs.
@@ -158,6 +172,9 @@ impl OutputSpec<'_> {
         if self.to.all().any(|output| *output == Destination::Standard) {
             self.used.refuse(Stream::Output.name(), None, standard_output())?;
         }
+        if self.to.packing.is_none() {
+            self.to.all().filter_map(Destination::path).try_for_each(Packing::check_name)?;
+        }
         self.to.paths().into_iter().try_for_each(|path| {
             self.used.refuse_path(path)?;
             self.check_packed(path)?;
@@ -167,6 +184,16 @@ impl OutputSpec<'_> {
 }
 
 impl OutputSpec<'_> {
+    /// Returns an error if an output cannot be written. Called before inputs are copied, which takes long: never those
+    /// of a folder, which are files.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        let files = self.to.all().map_while(|output| match output {
+            Destination::Folder(_) => None,
+            Destination::Standard | Destination::File(_) => Some(output.path()),
+        });
+        files.flatten().try_for_each(check_writable)
+    }
+
     /// Returns an error if records would be appended to others that are compressed in another way.
     fn check_packed(&self, path: &Path) -> Result<()> {
         let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
@@ -191,6 +218,23 @@ impl OutputSpec<'_> {
             format!("is {is}, so {added} data cannot be appended; choose another output{option}");
         Err(Failure::at(path.display(), reason))
     }
+}
+
+/// Returns an error if a file cannot be written. Creates it for a moment if it does not exist.
+fn check_writable(path: &Path) -> Result<()> {
+    let opened = match fs::metadata(path) {
+        // Opening a pipe would wait for its reader.
+        Ok(found) if !found.is_file() && !found.is_dir() => Ok(()),
+        Ok(_) => File::options().write(true).open(path).map(drop),
+        // A link that leads nowhere.
+        Err(_) if path.is_symlink() => Ok(()),
+        Err(_) => File::options()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .and_then(|_| fs::remove_file(path)),
+    };
+    opened.map_err(|error| Failure::io(path.display(), &error))
 }
 
 /// The identity of standard output, if it is a regular file.

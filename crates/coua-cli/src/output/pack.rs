@@ -29,19 +29,30 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// What the name of a file says.
+    /// The compression for the name of a file.
     pub(super) fn of(path: &Path) -> Self {
-        let extension = path.extension().filter(|_| descriptor(path).is_none());
-        extension.and_then(|it| it.to_str()).map_or(Self::None, Self::of_ending)
+        extension(path).map_or(Self::None, |it| Self::of_ending(&it))
     }
 
-    /// What the last part of a name says.
-    pub(super) fn of_ending(ending: &str) -> Self {
+    /// The compression for a file extension.
+    fn of_ending(ending: &str) -> Self {
         match ending {
             "gz" => Self::Gzip(6),
-            "zst" => Self::Zstd(zstd::DEFAULT_COMPRESSION_LEVEL),
+            "zst" | "zstd" => Self::Zstd(zstd::DEFAULT_COMPRESSION_LEVEL),
             _ => Self::None,
         }
+    }
+
+    /// Returns an error if the name of a file promises a compression that is not written.
+    pub(super) fn check_name(path: &Path) -> Result<()> {
+        let Some(ending) = extension(path).filter(|it| UNWRITTEN.contains(&&**it)) else {
+            return Ok(());
+        };
+        let reason = format!(
+            "ends in .{ending}, but coua does not write this format; choose a name that ends in .zst or .gz, or in \
+             no compression"
+        );
+        Err(Failure::at(path.display(), reason))
     }
 
     /// The compression of an input in this format, if outputs can have it.
@@ -116,6 +127,15 @@ impl FromStr for Packing {
         };
         packing.ok_or("is none of zst, zst:1 to zst:22, gz, gz:0 to gz:9, and none")
     }
+}
+
+/// The extensions of compressed files that are not written.
+const UNWRITTEN: [&str; 10] = ["7z", "bgz", "br", "bz2", "lz4", "lzma", "lzo", "tgz", "xz", "zip"];
+
+/// The extension of a file's name, in lower case.
+fn extension(path: &Path) -> Option<String> {
+    let extension = path.extension().filter(|_| descriptor(path).is_none())?;
+    extension.to_str().map(str::to_ascii_lowercase)
 }
 
 /// What comes of a frame.

@@ -48,14 +48,22 @@ impl Unsynced {
 const SYNCED_AT_ONCE: usize = 8;
 
 impl PerInput {
-    /// Opens the first of them. Those that are not there are created; nothing is dropped yet.
-    pub(super) fn open(files: &OutputFolder, spec: OutputSpec<'_>) -> Result<(Self, Output)> {
+    /// Opens the first of the outputs. Creates those that do not exist; none is emptied yet. `places` are the ends of
+    /// those that earlier runs have written.
+    pub(super) fn open(
+        files: &OutputFolder,
+        places: &[Place],
+        spec: OutputSpec<'_>,
+    ) -> Result<(Self, Output)> {
         let start = |path: &PathBuf| {
             let path = std::path::absolute(path);
             let path = path.map_err(|error| Failure::io("--output-dir", &error))?;
             Ok(Place::start(Role::Output, &path))
         };
-        let places = files.paths.iter().map(start).collect::<Result<Vec<_>>>()?;
+        let places = match places {
+            [] => files.paths.iter().map(start).collect::<Result<Vec<_>>>()?,
+            places => places.to_vec(),
+        };
         let mut outputs = Self::of(files, places, spec);
         match outputs.create(spec).and_then(|()| outputs.first(spec)) {
             Ok(first) => Ok((outputs, first)),
@@ -64,18 +72,6 @@ impl PerInput {
                 Err(failure)
             }
         }
-    }
-
-    /// Those of an interrupted run, which ended at `places`.
-    pub(super) fn resume(
-        files: &OutputFolder,
-        places: &[Place],
-        spec: OutputSpec<'_>,
-    ) -> Result<(Self, Output)> {
-        let outputs = Self::of(files, places.to_vec(), spec);
-        let mut first = outputs.first(spec)?;
-        first.truncate(&places[0])?;
-        Ok((outputs, first))
     }
 
     fn of(files: &OutputFolder, places: Vec<Place>, spec: OutputSpec<'_>) -> Self {

@@ -15,8 +15,8 @@ pub(crate) use portable::NoWaker as Waker;
 #[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{
-    closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened, has_less_stack, is_fifo,
-    links, listen, open_fifo, standard_input, standard_output,
+    change_time, closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened,
+    has_less_stack, is_fifo, links, listen, open_fifo, standard_input, standard_output,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;

@@ -91,6 +91,11 @@ pub(crate) fn links(_metadata: &Metadata) -> u64 {
     1
 }
 
+/// Unknown here.
+pub(crate) fn change_time(_metadata: &Metadata) -> (i64, i64) {
+    (0, 0)
+}
+
 pub(crate) fn is_fifo(_metadata: &Metadata) -> bool {
     false
 }

@@ -128,6 +128,11 @@ pub(crate) fn links(metadata: &Metadata) -> u64 {
     metadata.nlink()
 }
 
+/// The time of the last change of a file's content or attributes, in seconds and nanoseconds.
+pub(crate) fn change_time(metadata: &Metadata) -> (i64, i64) {
+    (metadata.ctime(), metadata.ctime_nsec())
+}
+
 pub(crate) fn is_fifo(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }

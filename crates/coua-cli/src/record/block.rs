@@ -2,6 +2,7 @@
 //! threads count blocks, which bounds the memory only if all blocks have the same size.
 
 use crate::record::columns::Places;
+use crate::runs::Checksum;
 use crate::terminal::{Failure, Result};
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -48,8 +49,8 @@ pub(crate) struct Block {
     pub(crate) consumed: u64,
     /// Raw bytes of the inputs before this one.
     pub(crate) consumed_before: u64,
-    /// The checksum of the raw bytes of this input, if it is compressed; otherwise 0.
-    pub(crate) digest: u64,
+    /// The checksum of the raw bytes of this input.
+    pub(crate) sum: Checksum,
     /// The block's share of the budget, if it has grown for a giant record.
     pub(crate) share: Option<Share>,
 }

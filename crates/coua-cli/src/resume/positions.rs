@@ -2,13 +2,9 @@
 //!
 //! In each input the first records are done, so any input may have grown when the run is resumed.
 
-use super::remembered::is_missing;
-use crate::platform::Identity;
 use crate::record::{Block, BlockEnd, RecordFormat};
-use crate::runs::Place;
+use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, counted, grouped};
-use std::io;
-use std::path::PathBuf;
 
 /// The position of a run in an input.
 #[derive(Debug)]
@@ -16,50 +12,11 @@ struct Position {
     /// The first records, which were done by this run or the one that it resumes. The note is 0; if the last
     /// of them had no separator, and so may have been cut off, it is 1 more than the bytes of its content.
     place: Place,
-    /// The raw bytes read for them; [`move_place`](Self::move_place) moves the place there.
-    offset: u64,
-    /// Their checksum, if the input is compressed; otherwise 0.
-    digest: u64,
-    /// The identity of the file, valid in this process only.
-    identity: Option<Identity>,
     /// The number of records that this run has read.
     met: u64,
 }
 
 impl Position {
-    fn at(place: &Place) -> Self {
-        let (identity, offset) = (Identity::at(&place.path), place.offset);
-        Self { place: place.clone(), offset, digest: place.whole, identity, met: 0 }
-    }
-
-    /// Moves the place. Returns the same errors as [`look`](Self::look).
-    fn move_place(&mut self) -> Result<(), PathBuf> {
-        if self.place.offset == self.offset {
-            return Ok(());
-        }
-        let moved = self.place.move_to(self.offset);
-        self.place.whole = self.digest;
-        self.classify(moved)
-    }
-
-    /// Returns an error if the name now leads to another file or to none, as after log rotation: the run cannot be
-    /// resumed.
-    fn look(&self) -> Result<(), PathBuf> {
-        if self.offset == 0 {
-            return Ok(());
-        }
-        self.classify(self.place.path.metadata().map(drop))
-    }
-
-    fn classify(&self, found: io::Result<()>) -> Result<(), PathBuf> {
-        match found {
-            Ok(()) if Identity::at(&self.place.path) == self.identity => Ok(()),
-            // It may still be the same file, which a resumed run will find out.
-            Err(error) if !is_missing(&error) => Ok(()),
-            _ => Err(self.place.path.clone()),
-        }
-    }
-
     /// The number of records that the previous run has done, and this one has not read.
     fn remaining(&self) -> u64 {
         self.place.records.saturating_sub(self.met)
@@ -84,8 +41,8 @@ impl Position {
         let last = last.and_then(|last| block.record(last));
         self.place.note = last.map_or(0, |record| format.content(record).len() as u64 + 1);
         self.place.records = self.met;
-        self.offset = block.consumed - block.consumed_before;
-        self.digest = block.digest;
+        self.place.offset = block.consumed - block.consumed_before;
+        self.place.sum = block.sum;
     }
 }
 
@@ -95,12 +52,18 @@ pub(super) struct Positions {
     inputs: Vec<Position>,
     /// The input that is being read.
     current: usize,
+    /// The number of inputs up to the last one that a previous run has read.
+    read_before: usize,
 }
 
 impl Positions {
     /// The positions of a run that begins at these places, or was interrupted there.
-    pub(super) fn at<'a>(places: impl Iterator<Item = &'a Place>) -> Self {
-        Self { inputs: places.map(Position::at).collect(), current: 0 }
+    pub(super) fn at(places: &[Place]) -> Self {
+        let inputs = places.iter().filter(|place| place.role == Role::Input);
+        let inputs: Vec<_> =
+            inputs.map(|place| Position { place: place.clone(), met: 0 }).collect();
+        let last = inputs.iter().rposition(|input| input.place.records > 0);
+        Self { inputs, current: 0, read_before: last.map_or(0, |last| last + 1) }
     }
 
     /// Enters a block. Returns the number of its records that are already done.
@@ -137,8 +100,7 @@ impl Positions {
                 let found = counted(position.met, "record");
                 let done = grouped(position.place.records);
                 let reason = format!(
-                    "--resume: has {found}, fewer than the {done} already processed; restore it, or start over with \
-                     --restart or --overwrite"
+                    "--resume: has {found}, fewer than the {done} already processed; restore it"
                 );
                 return Err(Failure::at(position.place.path.display(), reason));
             }
@@ -154,8 +116,7 @@ impl Positions {
 
     /// Whether the previous run got farther in the current input, or had read some of a later one.
     pub(super) fn may_repeat(&self) -> bool {
-        let mut left = self.inputs.iter().skip(self.current);
-        left.any(|position| position.remaining() > 0)
+        self.current + 1 < self.read_before || self.is_repeating()
     }
 
     /// The number of records done, over all inputs.
@@ -163,47 +124,8 @@ impl Positions {
         self.inputs.iter().map(|position| position.place.records).sum()
     }
 
-    /// Moves the places to the records done, up to an input that has lost its name. Checks the current input even if
-    /// its place has not moved.
-    pub(super) fn move_places(&mut self) -> Result<(), PathBuf> {
-        self.inputs.iter_mut().try_for_each(Position::move_place)?;
-        self.inputs.get(self.current).map_or(Ok(()), Position::look)
-    }
-
     /// The places, in the order of the inputs.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.inputs.iter().map(|position| position.place.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runs::Role;
-    use std::fs;
-
-    /// The input was not read between the two checks.
-    #[test]
-    fn an_input_that_is_replaced_after_its_place_has_moved_is_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = ["read", "current"].map(|name| folder.path().join(name));
-        for path in &paths {
-            fs::write(path, "a\nb\n").unwrap();
-        }
-        let places = paths.each_ref().map(|path| Place::start(Role::Input, path));
-        let mut positions = Positions::at(places.iter());
-        positions.inputs.iter_mut().for_each(|position| position.offset = 4);
-        positions.current = 1;
-        assert_eq!(positions.move_places(), Ok(()));
-        let replace = |path: &PathBuf| {
-            fs::write(folder.path().join("new"), "c\n").unwrap();
-            fs::rename(folder.path().join("new"), path).unwrap();
-        };
-        replace(&paths[0]);
-        assert_eq!(positions.move_places(), Ok(()), "that one was read to its end");
-        replace(&paths[1]);
-        assert_eq!(positions.move_places(), Err(paths[1].clone()));
-        fs::remove_file(&paths[1]).unwrap();
-        assert_eq!(positions.move_places(), Err(paths[1].clone()));
     }
 }

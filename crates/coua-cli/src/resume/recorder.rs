@@ -1,16 +1,12 @@
 //! Records the progress of a run in the filter, block by block.
 
-use super::counts::Counts;
 use super::positions::Positions;
-use super::remembered::Remembered;
-use super::run_plan::ResumeJob;
-use crate::filter::{RunFilter, Stage};
+use crate::filter::{Counts, RunFilter, Stage};
 use crate::output::Synced;
 use crate::record::{Block, RecordFormat};
-use crate::runs::{Role, Run, Runs};
+use crate::runs::{Place, Run, Runs};
 use crate::terminal::{Result, Verbosity};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How a run ends.
@@ -22,46 +18,59 @@ pub(crate) enum RunEnd {
     Early,
 }
 
-/// The most ended runs that are remembered.
+/// The most ended runs that are remembered: so many with --resume, and so many others.
 const MOST_ENDED: usize = 64;
 
-/// The progress of a resumable run, which is recorded in the filter's notes.
+/// The progress of a run with checkpoints, which is recorded in the filter's notes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// The number of the run.
-    number: u64,
+    /// The number of the run; `None` if it can neither be resumed nor has files as outputs.
+    number: Option<u64>,
+    /// The inputs can be read again.
+    is_resumable: bool,
     positions: Positions,
     /// The format of the inputs' records.
     format: RecordFormat,
     schedule: CheckpointTimer,
     after_end: AfterEnd,
     verbosity: Verbosity,
-    /// An input that has lost its name.
-    lost: Option<PathBuf>,
 }
 
 /// What to do with a run that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum AfterEnd {
+    #[default]
     Forgotten,
-    /// Keep it: it could have been resumed, so the command may be repeated with --resume.
+    /// Keep it: it could have been resumed, so the command may be repeated with --resume; or its outputs hold records
+    /// that the filter remembers.
     Kept,
-    /// Keep it, and print a note if it is forgotten later: it had --resume from the beginning.
+    /// Keep it, and print a note if it is forgotten later: it had --resume.
     Wanted,
 }
 
 /// The stored state of a run, apart from its places.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SavedState {
     /// The counters of the command.
     pub(super) counts: Counts,
-    after_end: AfterEnd,
+    pub(super) after_end: AfterEnd,
 }
 
 impl SavedState {
-    pub(super) fn of(run: &Run) -> Option<Self> {
-        serde_json::from_slice(&run.state).ok()
+    /// The state of a run; the default for one that stored none.
+    pub(super) fn of(run: &Run) -> Self {
+        serde_json::from_slice(&run.state).unwrap_or_default()
+    }
+
+    /// Adds the state of another run of the same job.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.after_end = self.after_end.max(other.after_end);
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
@@ -71,7 +80,7 @@ const SHARE: u32 = 10;
 
 /// Decides when a checkpoint is due.
 #[derive(Debug)]
-pub(crate) struct CheckpointTimer {
+struct CheckpointTimer {
     every: Duration,
     /// When the last checkpoint began.
     began: Instant,
@@ -80,20 +89,20 @@ pub(crate) struct CheckpointTimer {
 }
 
 impl CheckpointTimer {
-    pub(crate) fn new(every: Duration) -> Self {
+    fn new(every: Duration) -> Self {
         let now = Instant::now();
         Self { every, began: now, last: now }
     }
 
     /// Makes a checkpoint.
-    pub(crate) fn keep(&mut self, checkpoint: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn run(&mut self, checkpoint: impl FnOnce() -> Result<()>) -> Result<()> {
         self.began = Instant::now();
         checkpoint()?;
         self.last = Instant::now();
         Ok(())
     }
 
-    pub(crate) fn is_due(&self) -> bool {
+    fn is_due(&self) -> bool {
         let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
         let took = self.last.saturating_duration_since(self.began);
         self.last.elapsed() >= self.every.max(rest * took)
@@ -101,19 +110,18 @@ impl CheckpointTimer {
 }
 
 impl Recorder {
-    /// The recorder of the run with this number.
+    /// The recorder of the run with this number, whose inputs can be read again if there are `files`.
     pub(super) fn new(
-        runs: &Runs,
-        number: u64,
+        number: Option<u64>,
+        files: &[Place],
+        format: RecordFormat,
         every: Duration,
         after_end: AfterEnd,
-        job: &ResumeJob<'_>,
+        verbosity: Verbosity,
     ) -> Self {
-        let places = runs.get(number).map_or(&[][..], |run| &run.places);
-        let positions = Positions::at(places.iter().filter(|place| place.role == Role::Input));
-        let (format, verbosity) = (job.output_spec.format.clone(), job.verbosity);
+        let (is_resumable, positions) = (!files.is_empty(), Positions::at(files));
         let schedule = CheckpointTimer::new(every);
-        Self { number, positions, format, schedule, after_end, verbosity, lost: None }
+        Self { number, is_resumable, positions, format, schedule, after_end, verbosity }
     }
 
     /// Enters a block. Returns the number of its records that are already done.
@@ -126,9 +134,14 @@ impl Recorder {
         self.positions.roll_back(block, place);
     }
 
-    /// Whether the run can still be resumed.
+    /// Whether the run can be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
-        self.lost.is_none()
+        self.is_resumable
+    }
+
+    /// For inputs that may pause, the time after which earlier records are saved.
+    pub(crate) fn pause(&self) -> Option<Duration> {
+        (!self.is_resumable).then_some(self.schedule.every)
     }
 
     /// Whether records that were done before may follow.
@@ -137,7 +150,7 @@ impl Recorder {
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        !self.positions.is_repeating() && self.lost.is_none() && self.schedule.is_due()
+        !self.positions.is_repeating() && self.schedule.is_due()
     }
 
     /// Commits the progress of the run. All answers must be in the outputs, and synced.
@@ -153,92 +166,66 @@ impl Recorder {
         if let Some(runs) = filter.runs() {
             self.record(runs, synced, counts);
         }
-        if self.lost.is_some() {
-            return Ok(());
-        }
-        self.schedule.keep(|| filter.commit(Stage::Checkpoint))
+        self.schedule.run(|| filter.commit(Stage::Checkpoint))
     }
 
-    /// Records the end of a run, for the next commit; or commits its progress, if it can be resumed.
+    /// Records the end of a run, for the next commit. Returns whether the run is left as it is, because it can be
+    /// resumed; its progress is then committed.
     pub(crate) fn end(
         mut self,
         ending: RunEnd,
         filter: &mut dyn RunFilter,
         synced: Synced,
         counts: &Counts,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if ending == RunEnd::Whole {
             self.positions.end()?;
         }
         let name = filter.name();
-        let Some(runs) = filter.runs() else { return Ok(()) };
+        let Some(runs) = filter.runs() else { return Ok(false) };
         self.record(runs, synced, counts);
-        if ending == RunEnd::Early {
-            self.leave(runs);
-            return filter.commit(Stage::Checkpoint);
+        if ending == RunEnd::Early && self.is_resumable {
+            return filter.commit(Stage::Checkpoint).map(|()| true);
         }
         self.record_end(&name, runs);
-        Ok(())
+        Ok(false)
     }
 
     /// Records the progress of the run, for the next commit.
     pub(super) fn record(&mut self, runs: &mut Runs, synced: Synced, counts: &Counts) {
-        let Some(run) = runs.get_mut(self.number) else { return };
-        if self.lost.is_none() {
-            self.lost = self.positions.move_places().err();
-        }
+        let Some(run) = self.number.and_then(|number| runs.get_mut(number)) else { return };
         run.places = self.positions.places().chain(synced).collect();
-        if run.records != self.positions.records() {
-            (run.records, run.has_ended) = (self.positions.records(), false);
+        let records = if self.is_resumable { self.positions.records() } else { counts.answered() };
+        if run.records != records {
+            (run.records, run.has_ended) = (records, !self.is_resumable);
         }
-        let state = SavedState { counts: *counts, after_end: self.after_end };
-        run.state = serde_json::to_vec(&state).unwrap_or_default();
-    }
-
-    /// Leaves the run before its end. If an input is lost, the run stays in the table, so that no run truncates its
-    /// outputs by mistake, but it can never be resumed.
-    fn leave(&self, runs: &mut Runs) {
-        let Some((lost, run)) = self.lost.as_ref().zip(runs.get_mut(self.number)) else { return };
-        for place in run.places.iter_mut().filter(|place| place.path == *lost) {
-            // No file has this checksum.
-            place.head = !place.head;
-        }
-        self.verbosity.say(format_args!(
-            "{}: was removed or replaced while it was read, so this run cannot be resumed",
-            lost.display()
-        ));
+        run.state = SavedState { counts: *counts, after_end: self.after_end }.bytes();
     }
 
     /// Records that the run has ended, and forgets the oldest if there are too many.
     fn record_end(&self, filter: &str, runs: &mut Runs) {
-        if runs.get(self.number).is_none_or(|run| run.has_ended && self.lost.is_none()) {
-            // The run had ended before, and there was nothing more to do.
-            return;
-        }
-        let Some(run) = runs.remove(self.number) else { return };
-        if self.after_end == AfterEnd::Forgotten || self.lost.is_some() {
+        let Some(number) = self.number else { return };
+        // If the run had ended before, there was nothing more to do.
+        let is_done = |run: &Run| self.is_resumable && run.has_ended;
+        let Some(run) = runs.get(number).filter(|run| !is_done(run)).cloned() else { return };
+        runs.remove(number);
+        let holds_records = run.outputs().any(|place| place.offset > 0);
+        if self.after_end == AfterEnd::Forgotten || !self.is_resumable && !holds_records {
             return;
         }
         // Adds it as the newest.
         runs.add(Run { has_ended: true, ..run });
-        let ended = Remembered::all(runs).filter(Remembered::has_ended).skip(MOST_ENDED);
-        let told = ended.inspect(|run| self.report_forgotten(filter, run));
-        let forgotten: Vec<u64> = told.map(|run| run.number).collect();
-        for number in forgotten {
-            runs.remove(number);
-        }
-    }
-
-    /// Reports that a run is forgotten that must not be repeated.
-    fn report_forgotten(&self, filter: &str, run: &Remembered<'_>) {
-        let is_wanted =
-            SavedState::of(run.run).is_none_or(|state| state.after_end == AfterEnd::Wanted);
-        if is_wanted && run.job.counts() {
-            self.verbosity.say(format_args!(
-                "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, because its \
-                 records would count twice: {}",
-                run.name()
-            ));
+        let is_alike = |run: &Run| run.has_ended && SavedState::of(run).after_end == self.after_end;
+        let ended = runs.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
+        let forgotten: Vec<u64> = ended.map(|(number, _)| number).collect();
+        for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
+            if self.after_end == AfterEnd::Wanted && run.job.counts() {
+                self.verbosity.say(format_args!(
+                    "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, \
+                     because its records would count twice: {}",
+                    run.name()
+                ));
+            }
         }
     }
 }

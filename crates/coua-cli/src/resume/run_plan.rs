@@ -1,321 +1,414 @@
-//! The plan for the remembered runs when a run begins: one may be resumed, others replaced.
+//! What to do with the remembered runs when a run begins.
+//!
+//! A job is known by its command, its options, and the names of its outputs. Of each input, the filter remembers under
+//! its name how much was read, and checksums of that. So a job may get more inputs.
 
-use super::job_spec::{JobSpec, StoredJob};
-use super::remembered::{JobFile, Remembered, bytes_after, has_content};
+use super::recorder::SavedState;
+use crate::input::is_compressed;
 use crate::output::OutputSpec;
-use crate::runs::{Place, Role, Runs};
+use crate::platform::Identity;
+use crate::runs::{Checksum, JobSpec, Moved, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// From the start, unless that would damage an interrupted run.
+    /// From the start, unless that would damage what an earlier run has done.
     New,
-    /// Where the same run stopped, if it is remembered.
+    /// Where the same job stopped, if it is remembered.
     Resume,
-    /// From the start, after undoing what the same run has done.
+    /// From the start, after undoing what the same job has done.
     Restart,
-    /// From the start, with emptied outputs, while the filter keeps what the run has done.
-    Overwrite,
 }
 
-/// A run to undo.
-#[derive(Debug)]
+/// The runs to undo.
+#[derive(Debug, Default)]
 pub(crate) struct Undo {
-    /// The number of the run.
-    pub(crate) number: u64,
-    /// The outputs with the records that the run added to the filter, up to these places.
+    /// Their numbers.
+    pub(crate) runs: Vec<u64>,
+    /// The outputs with the records that they added to the filter, up to these places.
     pub(crate) outputs: Vec<Place>,
 }
 
 /// What to do with the remembered runs.
-#[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// The run to resume, by its number.
-    pub(super) resumed: Option<u64>,
-    /// Runs that the new one replaces.
-    pub(super) replaced: Vec<u64>,
-    /// Whether one of them was remembered after its end.
-    pub(super) has_ended: bool,
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// Continue what earlier runs have done.
+    Continue(EarlierWork),
+    /// Start anew, and forget the runs with these numbers.
+    Start { forgotten: Vec<u64> },
 }
 
-/// A new run and its files, for comparison with remembered runs.
+/// What earlier runs of a job have done.
+#[derive(Debug)]
+pub(super) struct EarlierWork {
+    /// The run that continues them.
+    pub(super) run: Run,
+    /// The number of the only one of them, if it has the same files.
+    pub(super) number: Option<u64>,
+    /// Those without other inputs, which the run replaces.
+    pub(super) replaced: Vec<u64>,
+}
+
+/// A run that begins, for comparison with remembered runs.
 #[derive(Debug)]
 pub(crate) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
-    pub(super) spec: &'a JobSpec,
+    /// The run at its start.
+    pub(super) run: Run,
+    /// Why it can never be resumed, if so. It then has no inputs.
+    pub(super) obstacle: Option<&'static str>,
     /// The options of the outputs.
     pub(super) output_spec: OutputSpec<'a>,
     pub(super) verbosity: Verbosity,
-    /// Its inputs and outputs, or why it cannot be resumed.
-    pub(super) files: Result<Vec<JobFile>, &'static str>,
-    outputs: Vec<PathBuf>,
 }
 
 impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn new(
         filter: String,
-        spec: &'a JobSpec,
+        job: JobSpec,
         inputs: Option<Vec<PathBuf>>,
         output_spec: OutputSpec<'a>,
         verbosity: Verbosity,
     ) -> Self {
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let outputs: Vec<_> = output_spec.to.paths().into_iter().map(absolute).collect();
-        let of_role = |role, paths: Vec<_>| paths.into_iter().map(move |path| (role, path));
-        let files = match inputs {
-            None => Err("every input must be a named file, because it is read again"),
-            Some(_) if !output_spec.to.are_files() => {
-                Err("every output must be a named file (-o), because it is truncated")
-            }
-            Some(inputs) => {
-                let outputs = of_role(Role::Output, outputs.clone());
-                Ok(of_role(Role::Input, inputs).chain(outputs).collect())
-            }
+        let obstacle = if inputs.is_none() {
+            Some("every input must be a named file, because it is read again")
+        } else if !output_spec.to.are_files() {
+            Some("every output must be a named file (-o), because it is truncated")
+        } else {
+            None
         };
-        Self { filter, spec, output_spec, verbosity, files, outputs }
+        let inputs = inputs.filter(|_| obstacle.is_none()).unwrap_or_default();
+        let inputs = inputs.iter().map(|path| Place::start(Role::Input, path));
+        let places = inputs.chain(output_spec.to.file_places()).collect();
+        let run = Run { job, places, ..Run::default() };
+        Self { filter, run, obstacle, output_spec, verbosity }
     }
 
     pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
-        let mut plan = match mode {
-            Mode::New => self.plan_new(runs)?,
-            Mode::Restart | Mode::Overwrite => self.plan_to_start_over(runs),
-            Mode::Resume => self.plan_to_resume(runs)?,
-        };
-        if plan.resumed.is_none() {
-            // If they were resumed later, they would cut what this run writes.
-            let begun = Remembered::all(runs).filter(|run| self.begun_place(run).is_some());
-            plan.replaced.extend(begun.map(|run| run.number));
+        match mode {
+            Mode::New => {
+                if let Some(finished) = self.finished(runs) {
+                    return Ok(Plan::Continue(finished));
+                }
+                let obstacle = runs.newest().find_map(|run| self.obstacle_to_start(run));
+                obstacle.map_or(Ok(()), Err)?;
+            }
+            Mode::Resume => {
+                if let Some(reason) = self.obstacle {
+                    return Err(Failure::at("--resume", reason));
+                }
+                if let Some(earlier) = self.earlier_work(runs)? {
+                    return Ok(Plan::Continue(earlier));
+                }
+                runs.newest().try_for_each(|run| self.check_options(run))?;
+                let mut outputs = self.run.outputs();
+                outputs.try_for_each(|output| self.check_unknown(output, runs))?;
+            }
+            Mode::Restart => {}
         }
-        Ok(plan)
+        // If a run that has committed nothing were resumed later, it would cut what this run writes.
+        let is_same = |run: &Run| run.job == self.run.job && run.has_files_of(&self.run);
+        let is_forgotten = |run: &Run| is_same(run) || self.begun_output(run).is_some();
+        let forgotten = runs.iter().filter(|(_, run)| is_forgotten(run));
+        Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| number).collect() })
+    }
+
+    /// What earlier runs have done of this job, if they are known. Returns an error if it cannot be continued.
+    fn earlier_work(&self, runs: &Runs) -> Result<Option<EarlierWork>> {
+        let has_job = |run: &Run| {
+            run.job == self.run.job
+                && paths(shared_outputs(run)).eq(paths(shared_outputs(&self.run)))
+        };
+        let same = runs.iter().rev().filter(|(_, run)| has_job(run) && !has_come_to_nothing(run));
+        let same: Vec<(u64, &Run)> = same.collect();
+        let mut known = HashMap::new();
+        for (age, (_, run)) in same.iter().enumerate() {
+            for (name, step) in steps(run) {
+                known.entry(name).or_insert((age, step));
+            }
+        }
+        let (mut inputs, mut outputs, mut used) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (name, step) in steps(&self.run) {
+            let step = if let Some((age, step)) = known.get(&name) {
+                used.insert(*age);
+                self.check_step(step, same[*age].1)?;
+                *step
+            } else {
+                step.1.map_or(Ok(()), |output| self.check_unknown(output, runs))?;
+                step
+            };
+            inputs.push(step.0.clone());
+            outputs.extend(step.1.cloned());
+        }
+        if used.is_empty() {
+            return Ok(None);
+        }
+        let (_, newest) = same[0];
+        for output in shared_outputs(newest) {
+            self.check_output(output, newest)?;
+            outputs.push(output.clone());
+        }
+        Ok(Some(self.continued(inputs, outputs, &used, &same)))
+    }
+
+    /// The progress to these places, which some of the runs of the same job have made.
+    fn continued(
+        &self,
+        inputs: Vec<Place>,
+        outputs: Vec<Place>,
+        used: &BTreeSet<usize>,
+        same: &[(u64, &Run)],
+    ) -> EarlierWork {
+        let mut state = SavedState::default();
+        for age in used {
+            state.add(&SavedState::of(same[*age].1));
+        }
+        let records = inputs.iter().map(|input| input.records).sum();
+        let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
+        let run = Run {
+            has_ended: !has_more && used.iter().all(|age| same[*age].1.has_ended),
+            records,
+            state: state.bytes(),
+            places: inputs.into_iter().chain(outputs).collect(),
+            ..self.run.clone()
+        };
+        let is_only = used.iter().eq(&[0_usize]) && same[0].1.has_files_of(&run);
+        let ours: HashSet<_> = steps(&run).map(|(name, _)| name).collect();
+        let is_covered = |other: &Run| steps(other).all(|(name, _)| ours.contains(&name));
+        let replaced = same.iter().filter(|(_, other)| is_covered(other));
+        let replaced = replaced.map(|(number, _)| *number).collect();
+        EarlierWork { number: is_only.then_some(same[0].0), replaced, run }
+    }
+
+    /// The progress of the same job, if nothing is left to do, and its outputs hold the results.
+    fn finished(&self, runs: &Runs) -> Option<EarlierWork> {
+        let has_outputs = self.run.outputs().next().is_some();
+        if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
+            return None;
+        }
+        let done = self.earlier_work(runs).ok()??;
+        done.number.filter(|_| done.run.has_ended)?;
+        let again = if self.run.job.is_dedup() { " (--restart does it again)" } else { "" };
+        let name = done.run.name();
+        self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
+        Some(done)
     }
 
     /// The first of the outputs that a run has begun to write without committing anything.
-    fn begun_place<'r>(&self, run: &Remembered<'r>) -> Option<&'r Place> {
-        if run.run.records > 0 || run.has_ended() {
-            return None;
-        }
-        let ours: HashSet<_> = self.outputs.iter().collect();
-        run.places(Role::Output).find(|place| ours.contains(&place.path))
+    fn begun_output<'r>(&self, run: &'r Run) -> Option<&'r Place> {
+        let ours: HashSet<_> = paths(self.run.outputs()).collect();
+        let mut outputs = run.outputs().filter(|_| run.has_only_begun());
+        outputs.find(|place| ours.contains(&*place.path))
     }
 
-    fn plan_new(&self, runs: &Runs) -> Result<Plan> {
-        if let Some(obstacle) = Remembered::all(runs).find_map(|run| self.obstacle(&run)) {
-            return Err(obstacle);
-        }
-        Ok(self.replacing(runs, |run| run.has_job(self.spec)))
-    }
-
-    fn plan_to_start_over(&self, runs: &Runs) -> Plan {
-        let command = |run: &Remembered<'_>| match &run.job {
-            StoredJob::Known(known) => known.has_command_of(self.spec) && !run.has_ended(),
-            // A later version's options are unknown, but the files are the same.
-            StoredJob::Later => true,
+    /// The first output of this run that holds what an earlier one has written, whatever its name.
+    fn held_output(&self, run: &Run) -> Option<&Path> {
+        let written = run.outputs().filter(|place| place.offset > 0 && run.records > 0);
+        let written: HashSet<_> = written.filter_map(|place| Identity::at(&place.path)).collect();
+        let holds = |path: &&Path| {
+            has_content(path) && Identity::at(path).is_some_and(|file| written.contains(&file))
         };
-        let mut plan = self.replacing(runs, |run| run.has_job(self.spec) || command(run));
-        let is_overwritten = |run: &Remembered<'_>| run.written_of(&self.outputs).is_some();
-        let overwritten = Remembered::all(runs).filter(is_overwritten).map(|run| run.number);
-        plan.replaced.extend(overwritten);
-        plan
+        paths(self.run.outputs()).find(holds)
     }
 
-    /// The runs to undo before a run starts over. Returns an error if their effects on the filter are uncertain.
-    pub(super) fn to_undo(&self, runs: &Runs) -> Result<Vec<Undo>> {
-        let replaced = self.plan_to_start_over(runs).replaced;
-        let undo = |run: Remembered<'_>| match self.added_by(&run) {
-            Ok(outputs) => {
-                Ok(Undo { number: run.number, outputs: outputs.into_iter().cloned().collect() })
-            }
-            Err(obstacle) => {
-                let reason = format!(
-                    "--restart: cannot undo {}: {obstacle}; --overwrite starts over, and keeps what the run has done \
-                     to the filter",
-                    run.name()
-                );
-                Err(Failure::at(&self.filter, reason))
-            }
-        };
-        Remembered::all(runs).filter(|run| replaced.contains(&run.number)).map(undo).collect()
-    }
-
-    /// The places up to which outputs hold what the run has added to the filter, or why that is uncertain.
-    fn added_by<'r>(&self, run: &'r Remembered<'_>) -> Result<Vec<&'r Place>, String> {
-        if run.run.records == 0 {
-            return Ok(Vec::new());
-        }
-        match run.job.command() {
-            None => return Err("a later version of coua began it".to_owned()),
-            Some(_) if !run.has_job(self.spec) => return Err("it had other options".to_owned()),
-            // Inserting them again changes nothing.
-            Some("add") if self.spec.has("unique") => return Ok(Vec::new()),
-            Some("dedup") if !self.spec.has("repeats") => {}
-            Some(_) => return Err("no output holds the records that it changed".to_owned()),
-        }
-        // A second output contains repeats.
-        let each = self.spec.has("output-dir");
-        let main = if each { run.places(Role::Input).count() } else { 1 };
-        let places = run.places(Role::Output).take(main).filter(|place| place.offset > 0);
-        let checked = places.map(|place| {
-            let path = place.path.display();
-            place.check().map_err(|moved| format!("{path}: {moved}"))?;
-            let added = if run.has_ended() { bytes_after(&place.path, place) } else { 0 };
-            if added > 0 {
-                return Err(format!(
-                    "{path} has {} more than the run wrote",
-                    counted(added, "byte")
-                ));
-            }
-            Ok(place)
-        });
-        checked.collect()
-    }
-
-    /// The command that starts a run over.
-    fn remedy(&self, run: &Remembered<'_>) -> &'static str {
-        match self.added_by(run) {
-            Ok(_) => "start over with --restart",
-            Err(_) => {
-                "start over with --overwrite, which keeps what the run has done to the filter"
-            }
-        }
-    }
-
-    /// An output that an interrupted run has written.
-    fn overwritten(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
-        run.is_interrupted().then(|| run.written_of(&self.outputs)).flatten()
-    }
-
-    /// An output of the same run, if that run has ended and no input is left.
-    fn done_before(&self, run: &Remembered<'_>) -> Option<&PathBuf> {
-        let files = self.files.as_ref().ok()?;
-        let is_it = run.has_ended() && run.has_job(self.spec) && run.has_files(files);
-        let is_same = is_it && run.places(Role::Input).all(|place| place.check().is_ok());
-        let is_done = is_same && !run.has_more_input();
-        is_done.then(|| run.written_of(&self.outputs)).flatten()
-    }
-
-    /// The data that a new run would damage: an output whose records the filter remembers, or the records that an
-    /// interrupted run of the same job (as far as is known) has counted.
-    fn obstacle(&self, run: &Remembered<'_>) -> Option<Failure> {
-        let (name, records) = (run.name(), counted(run.run.records, "record"));
-        let is_emptied = !self.output_spec.to.appends;
-        if let Some(path) = self.done_before(run).filter(|_| is_emptied) {
-            let other = if self.spec.has("output-dir") {
-                "choose another folder"
-            } else {
-                "choose another output, append to it with --append"
+    /// The harm that a new run would do: it would empty an output whose records the filter remembers, append to one
+    /// whose run can be resumed, or count records twice.
+    fn obstacle_to_start(&self, run: &Run) -> Option<Failure> {
+        let (name, appends) = (run.name(), self.output_spec.to.appends);
+        let is_kept = run.is_interrupted() || run.job.is_dedup() && !appends;
+        let held = self.held_output(run).filter(|_| is_kept);
+        let begun = self.begun_output(run).filter(|it| appends && it.bytes_after() > 0);
+        if let Some(path) = held.or(begun.map(|place| &*place.path)) {
+            let (what, way) = match (run.has_ended, self.is_folder()) {
+                (false, _) => ("an interrupted ", "continue that run with --resume"),
+                (true, false) => ("", "append with --append"),
+                (true, true) => ("", "choose another folder"),
             };
-            let reason = format!(
-                "holds the output of {name}, which the filter remembers, so the same run would print nothing; \
-                 {other}, start over with --restart, or empty it with --overwrite"
-            );
+            let reason =
+                format!("holds the output of {what}{name}; {way}, or {}", self.other_way());
             return Some(Failure::at(path.display(), reason));
         }
-        if let Some(path) = self.overwritten(run) {
-            let remedy = if is_emptied {
-                format!("choose another output, or {}", self.remedy(run))
-            } else {
-                "or choose another output".to_owned()
-            };
+        let is_same = run.job == self.run.job && run.has_files_of(&self.run);
+        let is_again = is_same && run.is_interrupted() && run.job.counts();
+        (is_again && run.inputs().all(|input| check_input(input).is_ok())).then(|| {
+            let records = counted(run.records, "record");
             let reason = format!(
-                "holds the output of an interrupted {name} for {records}, which the filter remembers; \
-                 continue with --resume, {remedy}"
-            );
-            return Some(Failure::at(path.display(), reason));
-        }
-        let begun = self.begun_place(run).filter(|it| !is_emptied && bytes_after(&it.path, it) > 0);
-        if let Some(place) = begun {
-            let reason = format!(
-                "ends with the output of an interrupted {name}, which the filter does not remember; continue that \
-                 run with --resume, truncate the file to {}, or choose another output",
-                counted(place.offset, "byte")
-            );
-            return Some(Failure::at(place.path.display(), reason));
-        }
-        let is_same = self.files.as_ref().is_ok_and(|files| run.has_files(files));
-        let is_other = matches!(&run.job, StoredJob::Known(known) if known != self.spec);
-        (is_same && !is_other && run.is_interrupted() && run.job.counts()).then(|| {
-            let reason = format!(
-                "an interrupted {name} has done {records}, which would count twice; continue with --resume, \
-                 or {}",
-                self.remedy(run)
+                "an interrupted {name} has done {records}, which would count twice; continue with --resume"
             );
             Failure::at(&self.filter, reason)
         })
     }
 
-    /// A plan that replaces the runs with the same files for which `is_replaced` is true.
-    fn replacing(&self, runs: &Runs, is_replaced: impl Fn(&Remembered<'_>) -> bool) -> Plan {
-        let mut plan = Plan::default();
-        let Ok(files) = &self.files else { return plan };
-        for run in Remembered::all(runs).filter(|run| run.has_files(files) && is_replaced(run)) {
-            plan.replaced.push(run.number);
-            plan.has_ended |= run.has_ended();
-        }
-        plan
+    fn is_folder(&self) -> bool {
+        self.run.job.has("output-dir")
     }
 
-    fn plan_to_resume(&self, runs: &Runs) -> Result<Plan> {
-        let files = self.files.as_ref().map_err(|reason| Failure::at("--resume", reason))?;
-        let with_files = || Remembered::all(runs).filter(|run| run.has_files(files));
-        if let Some(failure) = with_files().find_map(|run| run.of_a_later_version()) {
-            return Err(failure);
+    /// How to start the job over.
+    fn other_way(&self) -> &'static str {
+        if self.run.job.is_dedup() && !self.output_spec.to.appends {
+            "start over with --restart"
+        } else if self.run.outputs().next().is_some() {
+            "choose another output"
+        } else {
+            "leave out --resume to process all records"
         }
-        let resumed = |run: &Remembered<'_>| Plan { resumed: Some(run.number), ..Plan::default() };
-        if let Some(run) = with_files().find(|run| run.has_job(self.spec)) {
-            return match run.moved_place() {
-                None => run.check_outputs().map(|()| resumed(&run)),
-                // The run has done nothing, so a new one replaces it.
-                Some(_) if run.run.records == 0 && !run.has_ended() => {
-                    Ok(Plan { replaced: vec![run.number], ..Plan::default() })
-                }
-                Some((path, moved)) => {
-                    let remedy = self.remedy(&run);
-                    let reason = format!("--resume: {moved}; restore it, or {remedy}");
-                    Err(Failure::at(path.display(), reason))
-                }
-            };
+    }
+
+    /// What to undo before the job starts over. Returns an error if the effects on the filter are uncertain.
+    pub(super) fn undo(&self, runs: &Runs) -> Result<Undo> {
+        let (mut undo, mut last) = (Undo::default(), BTreeMap::new());
+        let is_same =
+            |run: &Run| run.job.command == self.run.job.command && run.has_files_of(&self.run);
+        let failed = |run: &Run, obstacle: &str| {
+            let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
+            Failure::at(&self.filter, reason)
+        };
+        for (number, run) in runs.iter() {
+            if !is_same(run) && self.held_output(run).is_none() {
+                continue;
+            }
+            self.check_undoable(run).map_err(|obstacle| failed(run, obstacle))?;
+            undo.runs.push(number);
+            // Of several runs with one output, the last one has it all.
+            let outputs = run.outputs().filter(|place| place.role == Role::Output);
+            for place in outputs.filter(|place| place.offset > 0 && run.records > 0) {
+                last.insert(&place.path, (run, place));
+            }
         }
-        let is_renamed = |run: &Remembered<'_>| run.has_job(self.spec) && run.was_renamed_to(files);
-        if let Some(run) = Remembered::all(runs).find(is_renamed) {
-            return Ok(resumed(&run));
+        for (run, place) in last.into_values() {
+            let path = place.path.display();
+            place.check().map_err(|moved| failed(run, &format!("{path}: {moved}")))?;
+            let added = place.bytes_after();
+            if run.has_ended && added > 0 {
+                let added = counted(added, "byte");
+                let reason = format!("{path} has {added} more than the run wrote");
+                return Err(failed(run, &reason));
+            }
+            undo.outputs.push(place.clone());
         }
-        with_files()
-            .filter(Remembered::is_interrupted)
-            .try_for_each(|run| self.check_options(&run))?;
-        self.check_outputs()?;
-        Ok(Plan::default())
+        Ok(undo)
+    }
+
+    fn check_undoable(&self, run: &Run) -> Result<(), &'static str> {
+        let is_in_output = run.outputs().any(|place| place.role == Role::Output);
+        if run.records == 0 {
+            Ok(())
+        } else if run.job != self.run.job {
+            Err("it had other options; use the same, or choose another output")
+        } else if is_in_output && run.job.is_dedup() && !run.job.has("repeats") {
+            Ok(())
+        } else {
+            Err("no output holds the records that it changed")
+        }
+    }
+
+    /// Returns an error if an input, or its own output, no longer begins with what was processed. Reads compressed
+    /// inputs completely.
+    fn check_step(&self, step: &JobStep<'_>, of: &Run) -> Result<()> {
+        let (input, output) = *step;
+        check_input(input).map_err(|moved| self.moved(input, &moved))?;
+        output.map_or(Ok(()), |output| self.check_output(output, of))
+    }
+
+    /// Returns an error if an output does not hold what was written, or others have added to it.
+    fn check_output(&self, output: &Place, of: &Run) -> Result<()> {
+        output.check().map_err(|moved| self.moved(output, &moved))?;
+        // An interrupted run may have written more, which is written again. An ended run has not.
+        let added = output.bytes_after();
+        if !of.has_ended || added == 0 {
+            return Ok(());
+        }
+        let reason = format!(
+            "--resume: has {} more than the finished run wrote, which would be lost; choose another output",
+            counted(added, "byte")
+        );
+        Err(Failure::at(output.path.display(), reason))
+    }
+
+    fn moved(&self, place: &Place, moved: &Moved) -> Failure {
+        let reason = format!("--resume: {moved}; restore it, or {}", self.other_way());
+        Failure::at(place.path.display(), reason)
     }
 
     /// Returns an error if an interrupted run of the same files had other options: that run is probably meant.
-    fn check_options(&self, run: &Remembered<'_>) -> Result<()> {
-        let StoredJob::Known(known) = &run.job else { return Ok(()) };
-        known.first_difference(self.spec).map_or(Ok(()), |option| {
+    fn check_options(&self, run: &Run) -> Result<()> {
+        if !run.is_interrupted() || !run.has_files_of(&self.run) {
+            return Ok(());
+        }
+        run.job.first_difference(&self.run.job).map_or(Ok(()), |option| {
             let reason = format!(
-                "--{option} differs from the interrupted {}; use the same options, or start over with --overwrite",
+                "--{option} differs from the interrupted {}; use the same options",
                 run.name()
             );
             Err(Failure::at("--resume", reason))
         })
     }
 
-    /// Returns an error if a new run would overwrite a file that may contain records the filter remembers.
-    fn check_outputs(&self) -> Result<()> {
-        self.outputs.iter().find(|path| has_content(path)).map_or(Ok(()), |path| {
-            let remedy = if self.output_spec.to.appends {
-                "or append to it without --resume"
-            } else {
-                "or empty it with --overwrite"
-            };
-            let reason = format!(
-                "--resume: the filter remembers no run with these inputs and options that wrote this file; \
-                 choose another output, {remedy}"
-            );
-            Err(Failure::at(path.display(), reason))
-        })
+    /// Returns an error if an output has content of which no run is known: it may be of this job, but was done with
+    /// another filter.
+    fn check_unknown(&self, output: &Place, runs: &Runs) -> Result<()> {
+        let is_begun = |run: &Run| {
+            run.has_only_begun() && run.outputs().any(|place| place.path == output.path)
+        };
+        if self.output_spec.to.appends || !has_content(&output.path) || runs.newest().any(is_begun)
+        {
+            return Ok(());
+        }
+        let way = if self.is_folder() {
+            "choose another folder"
+        } else {
+            "append with --append, or choose another output"
+        };
+        let reason = format!(
+            "--resume: the filter remembers no run with these inputs and options that wrote this file; {way}"
+        );
+        Err(Failure::at(output.path.display(), reason))
     }
+}
+
+fn check_input(input: &Place) -> Result<(), Moved> {
+    input.check()?;
+    // The text was too short to be recognized as the beginning of compressed data.
+    let was_text = matches!(input.sum, Checksum::Ends(_)) && input.offset > 0;
+    if was_text && is_compressed(&input.path)? { Err(Moved::Changed) } else { Ok(()) }
+}
+
+/// An input, and the output that belongs to it alone, if there is one.
+type JobStep<'r> = (&'r Place, Option<&'r Place>);
+
+/// The names of its files, and how often the same input was named before.
+type JobStepName<'r> = (&'r Path, Option<&'r Path>, usize);
+
+fn steps(run: &Run) -> impl Iterator<Item = (JobStepName<'_>, JobStep<'_>)> {
+    let mut outputs = run.outputs().filter(|_| run.job.has("output-dir"));
+    let mut times = HashMap::new();
+    run.inputs().map(move |input| {
+        let (output, time) = (outputs.next(), times.entry(&*input.path).or_insert(0));
+        *time += 1;
+        ((&*input.path, output.map(|place| &*place.path), *time), (input, output))
+    })
+}
+
+/// The outputs that do not belong to one input.
+fn shared_outputs(run: &Run) -> impl Iterator<Item = &Place> {
+    let own = if run.job.has("output-dir") { run.inputs().count() } else { 0 };
+    run.outputs().skip(own)
+}
+
+fn paths<'r>(places: impl Iterator<Item = &'r Place>) -> impl Iterator<Item = &'r Path> {
+    places.map(|place| &*place.path)
+}
+
+/// Whether a run has committed nothing, and its files have changed since.
+fn has_come_to_nothing(run: &Run) -> bool {
+    run.has_only_begun() && run.places.iter().any(|place| place.check().is_err())
+}
+
+fn has_content(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
 }

@@ -7,9 +7,9 @@ use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
 use crate::resume::{Checkpoints, Mode, ResumeJob, Started, Undo};
-use crate::runs::Place;
 use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,10 +123,9 @@ impl Job {
             return Ok(Started::new(Outputs::open(spec)?));
         };
         let (inputs, verbosity) = (self.reading.inputs.files(), self.running.verbosity);
-        let job = ResumeJob::new(name, &checkpoints.spec, inputs, spec, verbosity);
-        for undo in checkpoints.to_undo(runs, &job)? {
-            self.reading.undo(filter, &undo, &self.to)?;
-        }
+        let job = ResumeJob::new(name, checkpoints.spec.clone(), inputs, spec, verbosity);
+        let undo = checkpoints.to_undo(runs, &job)?;
+        self.reading.undo(filter, &undo, &self.to)?;
         let runs = filter.runs().expect("a filter has its runs as long as it is open");
         let started = checkpoints.begin(runs, &job)?;
         if started.has_records {
@@ -208,7 +207,7 @@ impl Reading {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, self.comment.clone()));
         for (file, coding) in files {
-            let inputs = Inputs::start_of(file, u64::MAX, *coding);
+            let inputs = Inputs::new(&[file.to_path_buf()], *coding);
             let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
             let headers = self.begun.take();
             let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
@@ -237,27 +236,30 @@ impl Reading {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep | OnMissing::Value))
     }
 
-    /// Removes the records that the run has added, and forgets the run, in one commit. Only then may its outputs be
-    /// truncated.
+    /// Removes the records that the runs have added, and forgets the runs, in one commit. Only then may their outputs
+    /// be emptied.
     fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo, to: &Destinations) -> Result<()> {
         for output in &undo.outputs {
-            self.remove(filter, output, to.coding(&output.path))?;
+            // The filter does not remember what an interrupted run has written after its last checkpoint.
+            let failed = |error| Failure::io(output.path.display(), &error);
+            let file = File::options().write(true).open(&output.path).map_err(failed)?;
+            file.set_len(output.offset).map_err(failed)?;
+            self.remove(filter, &output.path, to.coding(&output.path))?;
         }
-        if let Some(runs) = filter.runs() {
-            runs.remove(undo.number);
-        }
+        let Some(runs) = filter.runs().filter(|_| !undo.runs.is_empty()) else { return Ok(()) };
+        undo.runs.iter().for_each(|number| drop(runs.remove(*number)));
         filter.commit(Stage::Begin)
     }
 
-    /// Removes the records of an output up to a place.
-    fn remove(&self, filter: &mut dyn RunFilter, output: &Place, coding: Coding) -> Result<()> {
+    /// Removes the records of an output.
+    fn remove(&self, filter: &mut dyn RunFilter, output: &Path, coding: Coding) -> Result<()> {
         let mut hashing = Hashing {
             hasher: filter.hasher(),
             wanted: filter.wanted(),
             on_missing: Some(OnMissing::Keep),
             ..self.hashing.clone()
         };
-        let inputs = Inputs::start_of(&output.path, output.offset, coding);
+        let inputs = Inputs::new(&[output.to_owned()], coding);
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
         let format = hashing.format.clone();
         let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());

@@ -9,10 +9,10 @@ mod work;
 pub(crate) use job::{Job, Reading, Running, Threads};
 pub(crate) use work::Pass;
 
-use crate::filter::{self, Op, RunFilter, Summary, SummaryRequest};
+use crate::filter::{self, Counts, Op, RunFilter, Summary, SummaryRequest};
 use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, CheckpointTimer, Counts, Recorder, Started};
+use crate::resume::{self, Recorder, Started};
 use crate::terminal::{Exit, Failure, Result, caught_signal};
 use session::Session;
 use work::Outcome;
@@ -55,11 +55,6 @@ impl Pass {
         let Started { recorder, mut outputs, counts, .. } = started;
         // The outputs of an interrupted run are already truncated to its last checkpoint.
         let begun = job.to.begun().iter().map(Option::is_some).collect();
-        // Records written to a pipe must not be printed again, even if this process is killed. Other commands would
-        // count a part twice if they cannot be resumed.
-        let is_stream = job.op == Op::Dedup && recorder.is_none() && filter.runs().is_some();
-        let every = job.recorded.as_ref().map(|recorded| recorded.every);
-        let saves = every.filter(|_| is_stream).map(CheckpointTimer::new);
         let session = match session {
             Some(session) => session,
             None => Session::begin(counts.shown(job.op).0, &job, &used.inputs, 1)?,
@@ -70,11 +65,10 @@ impl Pass {
             _ => job.prefix.map_or(OutputFormat::Selected, OutputFormat::Prefixed),
         };
         let mut pipeline = session.pipeline(&job, &*filter);
-        pipeline.reader.pause = every.filter(|_| is_stream);
+        pipeline.reader.pause = recorder.as_ref().and_then(Recorder::pause);
         pipeline.reader.warn(job.running.verbosity);
         let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
-        let run =
-            Self { job, filter, session, recorder, saves, counts, outcome, printed, begun, synced };
+        let run = Self { job, filter, session, recorder, counts, outcome, printed, begun, synced };
         run.read(pipeline, outputs)
     }
 
@@ -85,9 +79,9 @@ impl Pass {
         let pipeline = session.pipeline(&job, &*filter);
         let mut outputs = Outputs::open(job.output_spec(used))?;
         let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
-        let (recorder, saves, begun) = (None, None, Vec::new());
+        let (recorder, begun) = (None, Vec::new());
         let mut run =
-            Self { job, filter, session, recorder, saves, counts, outcome, printed, begun, synced };
+            Self { job, filter, session, recorder, counts, outcome, printed, begun, synced };
         pipeline.run(&mut run, &mut outputs)?;
         run.session.check_keys(&run.job)?;
         Ok(run)
@@ -185,11 +179,10 @@ fn close(
     counts: &Counts,
     request: SummaryRequest,
 ) -> Result<Summary> {
-    if let Some(recorder) = recorder {
-        recorder.end(ending, &mut *filter, synced, counts)?;
-        if ending == resume::RunEnd::Early {
-            return Ok(filter.summary(request));
-        }
+    if let Some(recorder) = recorder
+        && recorder.end(ending, &mut *filter, synced, counts)?
+    {
+        return Ok(filter.summary(request));
     }
     filter.finish(request)
 }

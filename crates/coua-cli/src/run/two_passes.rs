@@ -12,7 +12,9 @@ use std::sync::Arc;
 impl Job {
     /// Processes records in two passes.
     pub(crate) fn run_twice(mut self, question: Question) -> Result<Exit> {
-        self.to.check_open()?;
+        let used = self.prepare()?;
+        self.output_spec(&used).check_writable()?;
+        self.reading.inputs.others(&self.known).survey(self.reading.until)?;
         let progress = Progress::on_steps(self.running.verbosity);
         self.reading.inputs.make_rereadable(|step| progress.next(step))?;
         drop(progress);

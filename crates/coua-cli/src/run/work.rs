@@ -2,13 +2,13 @@
 
 use super::job::Job;
 use super::session::Session;
-use crate::filter::{NoRoom, Op, RunFilter, Stage, Stop};
+use crate::filter::{Counts, NoRoom, Op, RunFilter, Stop};
 use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::{Destinations, Synced};
 use crate::pipeline::{Batch, BlockHandler, Flow, Unanswered};
 use crate::record::{Block, Header};
-use crate::resume::{CheckpointTimer, Counts, Recorder};
+use crate::resume::Recorder;
 use crate::terminal::{Exit, Failure, Result, counted};
 use std::iter::repeat_n;
 
@@ -20,8 +20,6 @@ pub(crate) struct Pass {
     pub(super) session: Session,
     /// The recorder, if the run can be resumed.
     pub(super) recorder: Option<Recorder>,
-    /// When to save the filter during a run that cannot be resumed.
-    pub(super) saves: Option<CheckpointTimer>,
     pub(super) counts: Counts,
     pub(super) outcome: Outcome,
     /// The number of records printed to the main output.
@@ -128,19 +126,15 @@ impl BlockHandler for Pass {
     }
 
     fn checkpoint_is_due(&mut self) -> bool {
-        let is_due = self.recorder.as_ref().is_some_and(Recorder::is_due)
-            || self.saves.as_ref().is_some_and(CheckpointTimer::is_due)
-            || self.filter.sync_is_due();
+        let is_due =
+            self.recorder.as_ref().is_some_and(Recorder::is_due) || self.filter.sync_is_due();
         is_due && self.filter.can_commit()
     }
 
     fn checkpoint(&mut self, synced: Synced) -> Result<()> {
         self.filter.mark_synced();
-        match (&mut self.recorder, &mut self.saves) {
-            (Some(recorder), _) => recorder.commit(&mut *self.filter, synced, &self.counts),
-            (None, Some(saves)) => saves.keep(|| self.filter.commit(Stage::Checkpoint)),
-            (None, None) => Ok(()),
-        }
+        let recorder = self.recorder.as_mut();
+        recorder.map_or(Ok(()), |it| it.commit(&mut *self.filter, synced, &self.counts))
     }
 
     fn end(&mut self, unanswered: Vec<Unanswered>) {

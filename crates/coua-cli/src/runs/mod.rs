@@ -5,15 +5,17 @@
 //!
 //! | note | its bytes |
 //! |---|---|
-//! | `coua/run/N` | length of the job (4), the job; for each file its role (4; 1: input, 2: output), length of its path (4), the path |
+//! | `coua/run/N` | length of the job (4), the job as JSON; for each file its role (4; see [`Role`]), length of its path (4), the path |
 //! | `coua/run/N/state` | ended (4; 0 or 1), records done (8), and the program's own state |
-//! | `coua/run/N/file/M` | six numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
+//! | `coua/run/N/file/M` | five numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
 
+mod job_spec;
 mod place;
 
-pub(crate) use place::{Moved, Place, Role, path_of};
+pub(crate) use job_spec::JobSpec;
+pub(crate) use place::{Checksum, Ends, Moved, Place, Role, path_of};
 
-use crate::terminal::{Failure, Result};
+use crate::terminal::{Failure, Result, grouped, printable};
 use coua_store::{Notes, Store};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -28,34 +30,65 @@ pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
 /// The program's progress with one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// The program's description of the job; does not change.
-    pub(crate) job: Vec<u8>,
-    /// It has ended.
+    /// The command and its options; do not change.
+    pub(crate) job: JobSpec,
+    /// It has ended, or reads inputs that cannot be read again: it is never resumed.
     pub(crate) has_ended: bool,
     /// Records done.
     pub(crate) records: u64,
     /// Further state that the program needs to continue.
     pub(crate) state: Vec<u8>,
-    /// Positions in inputs and outputs, in the program's own order.
+    /// Positions in inputs, then in outputs.
     pub(crate) places: Vec<Place>,
 }
 
 impl Run {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(|place| place.role == Role::Input)
+    }
+
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(|place| place.role != Role::Input)
+    }
+
+    /// Its name in messages.
+    pub(crate) fn name(&self) -> String {
+        let run = format!("`coua {}`", self.job.command);
+        let mut inputs = self.inputs();
+        match (inputs.next(), inputs.count()) {
+            (None, _) => run,
+            (Some(input), more) => {
+                let input = input.path.display().to_string();
+                let others = format!(" and {} more", grouped(more as u64));
+                let others = if more == 0 { "" } else { &others };
+                format!("{run} of {}{others}", printable(&input))
+            }
+        }
+    }
+
+    /// Whether the run has these files, in this order.
+    pub(crate) fn has_files_of(&self, other: &Self) -> bool {
+        let file = |place: &Place| (place.role, place.path.clone());
+        self.places.iter().map(file).eq(other.places.iter().map(file))
+    }
+
     /// Bytes of the note that does not change.
     pub(crate) fn bytes(&self) -> u64 {
         let paths = self.places.iter().map(|place| 8 + place.path.as_os_str().len() as u64);
-        4 + self.job.len() as u64 + paths.sum::<u64>()
+        4 + self.job_bytes().len() as u64 + paths.sum::<u64>()
+    }
+
+    fn job_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.job).unwrap_or_default()
     }
 
     /// Adds its notes by their names.
     fn encode(&self, number: u64, notes: &mut BTreeMap<String, Vec<u8>>) {
         let name = format!("{PREFIX}{number}");
         let mut fixed = Vec::new();
-        put_sized(&mut fixed, &self.job);
+        put_sized(&mut fixed, &self.job_bytes());
         for (at, place) in self.places.iter().enumerate() {
-            fixed.extend_from_slice(
-                &(if place.role == Role::Input { 1_u32 } else { 2 }).to_le_bytes(),
-            );
+            fixed.extend_from_slice(&(place.role as u32).to_le_bytes());
             put_sized(&mut fixed, place.path.as_os_str().as_encoded_bytes());
             if *place != Place::start(place.role, &place.path) {
                 notes.insert(format!("{name}/file/{at}"), place.position().to_vec());
@@ -69,13 +102,11 @@ impl Run {
     }
 
     fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let mut run = Self { job: take_sized(&mut bytes)?.to_vec(), ..Self::default() };
+        let job = serde_json::from_slice(take_sized(&mut bytes)?).ok()?;
+        let mut run = Self { job, ..Self::default() };
         while !bytes.is_empty() {
-            let role = match take_u32(&mut bytes)? {
-                1 => Role::Input,
-                2 => Role::Output,
-                _ => return None,
-            };
+            let number = take_u32(&mut bytes)?;
+            let role = Role::ALL.into_iter().find(|role| *role as u32 == number)?;
             run.places.push(Place::start(role, &path_of(take_sized(&mut bytes)?)?));
         }
         Some(run)
@@ -94,6 +125,16 @@ impl Run {
         let (records, state) = bytes.split_first_chunk()?;
         (self.records, self.state) = (u64::from_le_bytes(*records), state.to_vec());
         Some(())
+    }
+
+    /// Whether it has done some of its work, but not all.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        !self.has_ended && self.records > 0
+    }
+
+    /// Whether it has begun to write its outputs, but committed nothing.
+    pub(crate) fn has_only_begun(&self) -> bool {
+        !self.has_ended && self.records == 0
     }
 }
 
@@ -126,7 +167,7 @@ impl Runs {
     /// Reads them from the notes of a filter. Returns an error if [`write`](Self::write) did not write them.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Self> {
         let reason =
-            "its remembered runs are unreadable: another program or a later version wrote them";
+            "its remembered runs are unreadable: another program or version of coua wrote them";
         Self::decode(notes).ok_or_else(|| Failure::at(filter, reason))
     }
 
@@ -174,6 +215,11 @@ impl Runs {
         self.runs.iter().map(|(number, run)| (*number, run))
     }
 
+    /// The runs, the newest first.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &Run> {
+        self.runs.values().rev()
+    }
+
     /// The run with this number.
     pub(crate) fn get(&self, number: u64) -> Option<&Run> {
         self.runs.get(&number)
@@ -208,7 +254,7 @@ mod tests {
         (place.offset, place.records, place.note) = (records, 2, 3);
         let state = b"state".to_vec();
         let places = vec![Place::start(Role::Input, Path::new("in")), place];
-        Run { job: b"job".to_vec(), has_ended: records > 5, records, state, places }
+        Run { job: JobSpec::new("job"), has_ended: records > 5, records, state, places }
     }
 
     fn sample() -> Runs {
@@ -233,7 +279,7 @@ mod tests {
         new.remove(12);
         new.get_mut(2).unwrap().places[1].offset = 77;
         new.get_mut(4).unwrap().places.pop();
-        new.get_mut(5).unwrap().job.push(0);
+        new.get_mut(5).unwrap().job.command.push('s');
         new.get_mut(6).unwrap().places[1] = Place::start(Role::Output, Path::new("out"));
         new.add(run(99));
         for runs in [&old, &new, &old, &Runs::default()] {
@@ -267,13 +313,14 @@ mod tests {
     #[test]
     fn what_it_does_not_write_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let wrong: [(&str, &[u8]); 6] = [
+        let wrong: [(&str, &[u8]); 7] = [
             ("coua/run/x", &[0; 4]),
             ("coua/run/7", &[1, 0, 0, 0]),
             ("coua/run/7/state", &[0; 12]),
             ("coua/run/1/state", &[2; 12]),
             ("coua/run/1/file/2", &[0; 40]),
             ("coua/run/1/file/1", &[0; 41]),
+            ("coua/run/1/file/1", &[2; 40]),
         ];
         for (name, note) in wrong {
             let mut store = store(&folder);

@@ -1,4 +1,4 @@
-//! Positions in files, and how to recognize the file by its content.
+//! Positions in files, with checksums of what comes before.
 
 use crate::terminal::message;
 use coua::KeyHasher;
@@ -12,13 +12,19 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 
-/// How the program uses a file.
+/// How the program uses a file. The numbers are part of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It is read, and may grow.
-    Input,
+    Input = 1,
     /// It is written, and truncated to the position when the run is resumed.
-    Output,
+    Output = 2,
+    /// Like an output, with the repeats of another output.
+    Repeats = 3,
+}
+
+impl Role {
+    pub(super) const ALL: [Self; 3] = [Self::Input, Self::Output, Self::Repeats];
 }
 
 /// A position in a file. The file is recognized by its content: device and inode change when it is
@@ -35,13 +41,52 @@ pub(crate) struct Place {
     pub(crate) records: u64,
     /// Whatever else the program notes about the file.
     pub(crate) note: u64,
-    /// Checksum of the first 4096 bytes, or of those before the offset if there are fewer.
-    pub(crate) head: u64,
-    /// Checksum of the last 4096 bytes before the offset, or of all if there are fewer.
-    pub(crate) tail: u64,
-    /// Checksum of all bytes of a compressed input before the offset; otherwise 0. A decoder returns wrong bytes
-    /// before it detects that its input is damaged, so they may have been processed before the offset.
-    pub(crate) whole: u64,
+    /// Of the bytes before the offset.
+    pub(crate) sum: Checksum,
+}
+
+/// A checksum (XXH3-64) of the bytes before a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checksum {
+    /// Of the first and the last 4096 bytes, which overlap if there are fewer.
+    Ends(u64),
+    /// Of all bytes of a compressed input. A decoder returns wrong bytes before it detects that its input is damaged,
+    /// so they may have been processed.
+    Whole(u64),
+}
+
+impl Default for Checksum {
+    /// Of no bytes.
+    fn default() -> Self {
+        Self::of_ends(b"", b"")
+    }
+}
+
+impl Checksum {
+    fn of_ends(first: &[u8], last: &[u8]) -> Self {
+        Self::Ends(KeyHasher::default().hash([first, last].concat()).to_u64())
+    }
+}
+
+/// The first and the last bytes of what was read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl Ends {
+    /// Adds bytes that were read.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        let few = bytes.len().min(BLOCK as usize - self.first.len());
+        self.first.extend_from_slice(&bytes[..few]);
+        self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(BLOCK as usize)..]);
+        self.last.drain(..self.last.len().saturating_sub(BLOCK as usize));
+    }
+
+    pub(crate) fn checksum(&self) -> Checksum {
+        Checksum::of_ends(&self.first, &self.last)
+    }
 }
 
 /// Why a program cannot continue with a file.
@@ -56,15 +101,8 @@ pub(crate) enum Moved {
         /// Bytes at least.
         expected: u64,
     },
-    /// It begins differently.
-    Start,
-    /// Compressed bytes before the position differ.
-    Damaged,
     /// The bytes before the position differ.
-    Changed {
-        /// The position.
-        offset: u64,
-    },
+    Changed,
 }
 
 impl From<io::Error> for Moved {
@@ -80,13 +118,7 @@ impl fmt::Display for Moved {
             Self::Shorter { found, expected } => {
                 write!(f, "is {found} bytes long, but {expected} bytes were already processed")
             }
-            Self::Start => f.write_str("its beginning has changed since the run was interrupted"),
-            Self::Damaged => f.write_str(
-                "its compressed bytes have changed since they were read, so earlier results may be wrong",
-            ),
-            Self::Changed { offset } => {
-                write!(f, "was changed before byte {offset}, where the run would continue")
-            }
+            Self::Changed => f.write_str("no longer begins with what was processed"),
         }
     }
 }
@@ -94,56 +126,50 @@ impl fmt::Display for Moved {
 impl Place {
     /// The beginning of an unread file.
     pub(crate) fn start(role: Role, path: &Path) -> Self {
-        let none = checksum(b"");
-        let path = path.to_owned();
-        Self { role, path, offset: 0, records: 0, note: 0, head: none, tail: none, whole: 0 }
+        let (path, sum) = (path.to_owned(), Checksum::of_ends(b"", b""));
+        Self { role, path, offset: 0, records: 0, note: 0, sum }
     }
 
-    /// Moves to another position, and computes the checksums there.
+    /// Moves to another position, and computes the checksum there.
     pub(crate) fn move_to(&mut self, offset: u64) -> io::Result<()> {
-        let file = File::open(&self.path)?;
-        let head = block(&file, 0, offset)?;
-        self.tail = block(&file, offset.saturating_sub(BLOCK), offset)?;
-        (self.head, self.offset) = (head, offset);
+        self.sum = ends(&File::open(&self.path)?, offset)?;
+        self.offset = offset;
         Ok(())
     }
 
-    /// Checks that the file begins with what was processed, whatever its device and inode.
+    /// The number of bytes in the file after the position.
+    pub(crate) fn bytes_after(&self) -> u64 {
+        let length = self.path.metadata().map_or(0, |metadata| metadata.len());
+        length.saturating_sub(self.offset)
+    }
+
+    /// Checks that the file is long enough.
+    pub(crate) fn check_length(&self) -> Result<(), Moved> {
+        let (found, expected) = (self.path.metadata()?.len(), self.offset);
+        if found < expected { Err(Moved::Shorter { found, expected }) } else { Ok(()) }
+    }
+
+    /// Checks that the file begins with what was processed, whatever its device and inode. Reads all of that if it is
+    /// compressed.
     pub(crate) fn check(&self) -> Result<(), Moved> {
-        self.check_at(&self.path)
-    }
-
-    /// [`check`](Self::check), for a file of another name.
-    pub(crate) fn check_at(&self, path: &Path) -> Result<(), Moved> {
-        let file = File::open(path)?;
-        let (found, expected) = (file.metadata()?.len(), self.offset);
-        if found < expected {
-            return Err(Moved::Shorter { found, expected });
-        }
-        if block(&file, 0, self.offset)? != self.head {
-            return Err(Moved::Start);
-        }
-        if block(&file, self.offset.saturating_sub(BLOCK), self.offset)? != self.tail {
-            return Err(Moved::Changed { offset: self.offset });
-        }
-        Ok(())
-    }
-
-    /// [`check`](Self::check), which also reads all processed bytes of a compressed file.
-    pub(crate) fn check_whole(&self) -> Result<(), Moved> {
-        self.check()?;
-        if self.whole != 0 && digest(&File::open(&self.path)?, self.offset)? != self.whole {
-            return Err(Moved::Damaged);
-        }
-        Ok(())
+        let file = File::open(&self.path)?;
+        self.check_length()?;
+        let found = match self.sum {
+            Checksum::Ends(_) => ends(&file, self.offset)?,
+            Checksum::Whole(_) => whole(&file, self.offset)?,
+        };
+        if found == self.sum { Ok(()) } else { Err(Moved::Changed) }
     }
 
     /// Bytes of a position.
-    pub(super) const POSITION_BYTES: usize = 48;
+    pub(super) const POSITION_BYTES: usize = 40;
 
     pub(super) fn position(&self) -> [u8; Self::POSITION_BYTES] {
-        let Self { offset, records, note, head, tail, whole, .. } = *self;
-        let numbers = [offset, records, note, head, tail, whole];
+        let (kind, sum) = match self.sum {
+            Checksum::Ends(sum) => (0, sum),
+            Checksum::Whole(sum) => (1, sum),
+        };
+        let numbers = [self.offset, self.records, self.note, kind, sum];
         let mut bytes = [0; Self::POSITION_BYTES];
         for (field, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             field.copy_from_slice(&number.to_le_bytes());
@@ -154,35 +180,37 @@ impl Place {
     /// None if [`position`](Self::position) did not write the bytes.
     pub(super) fn set_position(&mut self, bytes: &[u8]) -> Option<()> {
         let (fields, []) = bytes.as_chunks::<8>() else { return None };
-        let fields: [_; 6] = fields.try_into().ok()?;
-        [self.offset, self.records, self.note, self.head, self.tail, self.whole] =
-            fields.map(u64::from_le_bytes);
+        let fields: [_; 5] = fields.try_into().ok()?;
+        let (kind, sum);
+        [self.offset, self.records, self.note, kind, sum] = fields.map(u64::from_le_bytes);
+        self.sum = [Checksum::Ends(sum), Checksum::Whole(sum)].get(kind as usize).copied()?;
         Some(())
     }
 }
 
-/// The checksum of some bytes: XXH3-64.
-fn checksum(bytes: &[u8]) -> u64 {
-    KeyHasher::default().hash(bytes).to_u64()
-}
-
-/// The checksum of at most a block of bytes from `begin` to `end`.
-fn block(mut file: &File, begin: u64, end: u64) -> io::Result<u64> {
+/// The bytes from `begin` to `end`, at most a block.
+fn block(mut file: &File, begin: u64, end: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(begin))?;
     let mut bytes = Vec::new();
     file.take((end - begin).min(BLOCK)).read_to_end(&mut bytes)?;
-    Ok(checksum(&bytes))
+    Ok(bytes)
+}
+
+/// The checksum of the ends of the first bytes of a file.
+fn ends(file: &File, bytes: u64) -> io::Result<Checksum> {
+    let (first, last) = (block(file, 0, bytes)?, block(file, bytes.saturating_sub(BLOCK), bytes)?);
+    Ok(Checksum::of_ends(&first, &last))
 }
 
 /// The checksum of the first bytes of a file.
-fn digest(mut file: &File, bytes: u64) -> io::Result<u64> {
+fn whole(mut file: &File, bytes: u64) -> io::Result<Checksum> {
     file.rewind()?;
     let mut digest = Xxh3::new();
     let mut input = file.take(bytes);
     let mut buffer = vec![0; 1 << 16];
     loop {
         match input.read(&mut buffer)? {
-            0 => return Ok(digest.digest()),
+            0 => return Ok(Checksum::Whole(digest.digest())),
             read => digest.update(&buffer[..read]),
         }
     }
@@ -203,6 +231,24 @@ mod tests {
 
     use super::*;
 
+    /// However it is cut into pieces.
+    #[test]
+    fn the_ends_of_what_was_read_are_those_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let text: Vec<u8> = (0..20_000u32).map(|n| (n * n % 251) as u8).collect();
+        for length in [0, 1, 4_095, 4_096, 4_097, 8_191, 8_192, 20_000] {
+            fs::write(&path, &text).unwrap();
+            let mut place = Place::start(Role::Input, &path);
+            place.move_to(length as u64).unwrap();
+            for piece in [1, 7, 4_095, 4_096, 5_000, 20_000] {
+                let mut ends = Ends::default();
+                text[..length].chunks(piece).for_each(|piece| ends.add(piece));
+                assert_eq!(ends.checksum(), place.sum, "{length} {piece}");
+            }
+        }
+    }
+
     #[test]
     fn files_are_known_by_their_content() {
         let folder = tempfile::tempdir().unwrap();
@@ -221,7 +267,6 @@ mod tests {
         with(&text[..6_000]).unwrap();
         let copy = folder.path().join("copy");
         fs::write(&copy, &text).unwrap();
-        place.check_at(&copy).unwrap();
         fs::rename(&copy, &path).unwrap();
         place.check().unwrap();
         // Truncated, and changed at either end.
@@ -234,8 +279,8 @@ mod tests {
             other[at] ^= 1;
             with(&other)
         };
-        assert!(matches!(changed(0), Err(Moved::Start)));
-        assert!(matches!(changed(5_999), Err(Moved::Changed { offset: 6_000 })));
+        assert!(matches!(changed(0), Err(Moved::Changed)));
+        assert!(matches!(changed(5_999), Err(Moved::Changed)));
         changed(6_000).unwrap();
         fs::remove_file(&path).unwrap();
         assert!(matches!(place.check(), Err(Moved::Io(_))));

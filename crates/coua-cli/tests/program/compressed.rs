@@ -1,14 +1,17 @@
 //! Compressed outputs: any decompressor reads the same text as without compression.
 
+use crate::packed::{gzip, zstd};
 use crate::support::{Folder, Repeats, coua, lines, run, run_in};
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-fn unpacked(packed: &[u8]) -> Vec<u8> {
+/// The text of a file, whether it is compressed or not.
+pub(crate) fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
-    let read = match packed.first() {
-        Some(0x1f) => flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut text),
-        _ => zstd::Decoder::new(packed).unwrap().read_to_end(&mut text),
+    let read = match bytes.first() {
+        Some(0x1f) => flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut text),
+        Some(0x28) => zstd::Decoder::new(bytes).unwrap().read_to_end(&mut text),
+        _ => return bytes.to_vec(),
     };
     read.unwrap();
     text
@@ -88,6 +91,90 @@ fn frames_are_appended() {
         let expected = format!("coua: {name}: {message} cannot be appended; {remedy}\n");
         run.failed(2, &expected);
         assert!(folder.read(name) == before);
+    }
+}
+
+/// What is appended behind other bytes could not be read, not even behind zeros, which pad tapes and blocks.
+#[test]
+fn nothing_is_appended_behind_other_bytes() {
+    let text = lines(5_000, Repeats::Few);
+    let (gzip, zstd) = (gzip(&text), zstd(&text));
+    for (name, whole) in [("all.gz", &gzip), ("all.zst", &zstd)] {
+        let torn = whole[..whole.len() - 5].to_vec();
+        let padded = |rest: &[u8]| [whole, rest].concat();
+        for before in [torn, padded(&[0; 512]), padded(b"\0"), padded(b"other"), padded(b"\n")] {
+            let folder = Folder::new();
+            folder.file("in", "a\na\n");
+            folder.file(name, &before);
+            for outputs in [&["-o", name][..], &["-o", "out", "--tee-dups", name]] {
+                for filter in [&[][..], &["--filter", "f"]] {
+                    let dedup = [&["dedup", "--append", "in"], outputs, filter].concat();
+                    let refused = run_in(&folder, &dedup);
+                    let words = format!("coua: {name}: cannot be appended to: ");
+                    assert_eq!(refused.code, Some(2), "{name} {}", before.len());
+                    assert!(refused.stderr.starts_with(&words), "{}", refused.stderr);
+                    assert!(folder.read(name) == before && !folder.has("out"));
+                    assert!(!folder.has("f"), "{}", refused.stderr);
+                }
+            }
+        }
+    }
+}
+
+/// A name never promises what is not in the file.
+#[test]
+fn names_of_other_compressions_are_refused() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\na\n");
+    run_in(&folder, &["add", "f", "in", "in"]).good();
+    for name in ["out.bz2", "out.xz", "out.lz4", "out.tgz", "out.BZ2", "out.txt.Xz", "out.7z"] {
+        let ending = name.rsplit('.').next().unwrap().to_lowercase();
+        for command in [
+            &["dedup", "-o", name][..],
+            &["dedup", "--append", "-o", name],
+            &["dedup", "-o", "other", "--tee-dups", name],
+            &["dedup", "--keep", "last", "-o", name],
+            &["dedup", "--filter", "new", "-o", name],
+            &["remove", "f", "--report", "found", "-o", name],
+        ] {
+            let refused = run_in(&folder, &[command, &["in"]].concat());
+            let words = format!("coua: {name}: ends in .{ending}, but coua does not write ");
+            assert!(refused.code == Some(2) && refused.stderr.starts_with(&words), "{command:?}");
+            assert!(!folder.has(name) && !folder.has("other") && !folder.has("new"));
+        }
+        run_in(&folder, &["dedup", "-o", name, "--compress", "zst", "in"]).good();
+        assert_eq!(unpacked(&folder.read(name)), b"a\nb\n");
+    }
+    for name in ["out.GZ", "out.gz", "out.Zst", "out.zstd", "out.ZSTD"] {
+        run_in(&folder, &["dedup", "-o", name, "--tee-dups", &format!("2{name}"), "in"]).good();
+        for (name, text) in [(name, &b"a\nb\n"[..]), (&format!("2{name}"), b"a\n")] {
+            assert_eq!((&*unpacked(&folder.read(name)), folder.read(name) == text), (text, false));
+        }
+    }
+}
+
+/// A long output is read once before it is appended to.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_is_read_once_before_it_is_appended_to() {
+    let folder = Folder::new();
+    for (name, packed) in [
+        ("all.gz", gzip(&lines(300_000, Repeats::Few))),
+        ("all.zst", zstd(&lines(300_000, Repeats::Few))),
+    ] {
+        folder.file(name, &packed);
+        let mut command = coua(["dedup", "--append", "-o", name, "--tee-dups", "-"]);
+        command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        input.write_all(b"a\na\n").unwrap();
+        output.read_exact(&mut [0; 2]).unwrap();
+        let figures = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
+        let read = figures.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+        let (read, once) = (read.parse::<usize>().unwrap(), packed.len());
+        assert!(once > 1_000_000 && (once..once + 900_000).contains(&read), "{read} of {once}");
+        drop(input);
+        assert!(child.wait().unwrap().success());
     }
 }
 

@@ -105,9 +105,12 @@ fn a_text_that_was_the_beginning_of_compressed_data() {
     let refused = run_in(&folder, &dedup);
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.stderr.contains("/in: --resume: its beginning has changed"),
+        refused.stderr.contains("/in: --resume: no longer begins with what was processed"),
         "{}",
         refused.stderr
     );
     assert_eq!(folder.read("out"), b"\x1f");
+    let restart = ["dedup", "--filter", "f", "-o", "out", "--restart", "in"];
+    run_in(&folder, &restart).good();
+    assert_eq!(folder.read("out"), b"1\n2\n3\n4\n5\n");
 }

@@ -67,7 +67,7 @@ fn a_copy_of_a_filter_that_is_written_is_whole_or_refused() {
     let filter = folder.join("seen");
     let (mut whole, mut copies) = (0, 0);
     for _ in 0..3 {
-        let args = ["add", "-q", "--overwrite", "--checkpoint-every", "0", "seen", "many"];
+        let args = ["add", "-q", "--checkpoint-every", "0", "seen", "many"];
         let mut writer = coua(args).current_dir(folder.path()).spawn().unwrap();
         until(|| fs::metadata(&filter).is_ok_and(|found| found.len() > 0));
         while writer.try_wait().unwrap().is_none() {

@@ -22,8 +22,8 @@ struct World {
 impl World {
     fn new(seed: u64, random: &mut Random) -> Self {
         let format = Format::random(random);
-        let (copies, normalize, sinks, blocked) = Default::default();
-        let model = Model { format, copies, normalize, sinks };
+        let (copies, normalize, sinks, held, blocked) = Default::default();
+        let model = Model { format, copies, normalize, sinks, held };
         Self { seed, folder: Folder::new(), model, blocked }
     }
 
@@ -58,8 +58,9 @@ impl World {
         };
         let has_output = random.once_in(2);
         dedup.appends = has_output && random.once_in(2);
+        let is_old = dedup.appends || random.once_in(3);
         let named = |name: &str| {
-            let is_old = dedup.appends && !self.blocked.contains(name);
+            let is_old = is_old && !self.blocked.contains(name);
             if is_old { name.to_owned() } else { format!("{name}{nth}") }
         };
         if has_output {
@@ -269,6 +270,12 @@ impl World {
         let story = format!("COUA_TEST_SEED={} {}\n{}", self.seed, step.args.join(" "), run.stderr);
         assert_eq!(run.code, Some(expected.code), "{story}");
         check_messages(&run, &step, &expected, &story);
+        let is_kept = run.stderr.contains(": holds the output of `coua dedup`");
+        if expected.is_held {
+            let has_content =
+                |name: &String| expected.sinks.get(name).is_some_and(|it| !it.bytes.is_empty());
+            self.model.held.extend(step.files().into_iter().filter(has_content));
+        }
         let mut outputs = HashSet::from(["-".to_owned(), step.main()]);
         if let Act::Dedup(Dedup { tee, .. }) = &step.act {
             outputs.extend(tee.clone());
@@ -287,7 +294,7 @@ impl World {
             let found = found.filter(|found| bytes.is_some() || !found.is_empty());
             let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| bytes.escape_ascii().to_string());
             assert_eq!(text(found), text(bytes), "{name}: {story}");
-            if expected.code == 2 {
+            if expected.code == 2 && !is_kept {
                 self.blocked.insert(name.clone());
             }
             self.model.sinks.extend(sink.filter(|_| !is_printed).map(|sink| (name, sink)));
@@ -298,7 +305,28 @@ impl World {
         if expected.code != 2 {
             self.model.copies = expected.copies;
         }
+        if expected.code == 0 && random.once_in(3) {
+            self.repeat(&step, &story);
+        }
         self.model.copies.is_some() == self.folder.has("f")
+    }
+
+    /// The same finished command does nothing, if it has files as inputs and as outputs.
+    fn repeat(&self, step: &Step, story: &str) {
+        let Act::Dedup(Dedup { has_filter: true, appends: false, tee, .. }) = &step.act else {
+            return;
+        };
+        let has_streams = step.main() == "-" || tee.as_deref() == Some("-") || step.reads_stdin;
+        if has_streams || step.inputs.is_empty() {
+            return;
+        }
+        let files = || step.files().iter().map(|name| self.folder.read(name)).collect::<Vec<_>>();
+        let (before, filter) = (files(), self.folder.read("f"));
+        let run = fed(coua(&step.args).current_dir(self.folder.path()), &step.stdin);
+        assert_eq!((run.code, run.stdout), (Some(0), Vec::new()), "{story}{}", run.stderr);
+        let words = ": is finished already; nothing to do (--restart does it again)\n";
+        assert!(run.stderr.contains(words), "{story}{}", run.stderr);
+        assert!((files(), self.folder.read("f")) == (before, filter), "{story}{}", run.stderr);
     }
 }
 

@@ -68,6 +68,8 @@ pub(crate) struct Outcome {
     pub(crate) figures: HashMap<&'static str, u64>,
     /// The content of the filter file afterwards.
     pub(crate) copies: Option<Copies>,
+    /// Whether the filter remembers what is in its files.
+    pub(crate) is_held: bool,
 }
 
 type Copies = HashMap<Key, u64>;
@@ -79,6 +81,8 @@ pub(crate) struct Model {
     pub(crate) copies: Option<Copies>,
     pub(crate) normalize: Normalize,
     pub(crate) sinks: HashMap<String, Sink>,
+    /// Files with records that the filter remembers.
+    pub(crate) held: HashSet<String>,
 }
 
 /// A record that was read.
@@ -104,6 +108,12 @@ impl Step {
             return "-".to_owned();
         };
         output.clone().unwrap_or("-".to_owned())
+    }
+
+    /// The names of its output files.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let tee = if let Act::Dedup(dedup) = &self.act { dedup.tee.clone() } else { None };
+        [Some(self.main()), tee].into_iter().flatten().filter(|name| name != "-").collect()
     }
 
     pub(crate) fn uses_filter(&self) -> bool {
@@ -156,6 +166,9 @@ impl Model {
                 let is_twice = dedup.keep.is_some_and(|keep| keep != "first") || dedup.counts;
                 let fails = dedup.has_filter || items.code == 2;
                 if known.code == 2 || is_twice && fails {
+                    return refused();
+                }
+                if dedup.has_filter && !dedup.appends && self.would_empty(step) {
                     return refused();
                 }
                 let Some(sinks) = self.opened(step, dedup, &items) else { return refused() };
@@ -269,7 +282,14 @@ impl Model {
         };
         let sinks = HashMap::from([(step.main(), Sink { bytes, ..Sink::default() })]);
         let code = i32::from(matches!(step.act, Act::Check { .. }) && printed == 0);
-        Outcome { code, sinks, figures, copies: Some(copies) }
+        Outcome { code, sinks, figures, copies: Some(copies), is_held: false }
+    }
+
+    /// Whether a new output holds records that the filter remembers.
+    fn would_empty(&self, step: &Step) -> bool {
+        let has_content =
+            |name: &String| self.sinks.get(name).is_some_and(|it| !it.bytes.is_empty());
+        step.files().iter().any(|name| self.held.contains(name) && has_content(name))
     }
 
     /// The outputs of `dedup` before anything is printed; `None` if one of them cannot be appended to.
@@ -321,7 +341,17 @@ impl Model {
         }
         let number = |wanted| seen.iter().flatten().filter(|seen| **seen == wanted).count() as u64;
         let figures = HashMap::from([("unique", number(false)), ("repeats", number(true))]);
-        Outcome { code: 0, sinks, figures, copies: Some(copies) }
+        // A run that cannot be resumed remembers no records without a key.
+        let is_resumable = !step.reads_stdin && step.files().len() == sinks.len();
+        let is_any =
+            if is_resumable { !items.all.is_empty() } else { items.keys().next().is_some() };
+        Outcome {
+            code: 0,
+            sinks,
+            figures,
+            copies: Some(copies),
+            is_held: dedup.has_filter && is_any,
+        }
     }
 }
 

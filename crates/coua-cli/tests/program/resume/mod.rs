@@ -3,6 +3,7 @@
 mod counts;
 mod full;
 mod grown;
+mod kept;
 mod kills;
 mod lost;
 mod refused;

@@ -30,7 +30,8 @@ fn an_interrupted_run_is_told() {
     assert!(output["file"].as_str().unwrap().ends_with("/out") && output["size"].is_null());
     assert!(number(&output["offset"]) <= folder.read("out").len() as u64);
     let text = run_in(folder, &["info", "seen.coua"]).text();
-    for words in ["coua dedup, ", " records done", "/many, ", "the same command with --resume"] {
+    for words in ["`coua dedup` of ", "/many, ", " records done", "the same command with --resume"]
+    {
         assert!(text.contains(words), "{words}: {text}");
     }
     // The run's files are checked.

@@ -29,7 +29,7 @@ fn a_damaged_input_is_not_resumed_with_a_good_one() {
             folder.file("in", &whole);
             let second = run(&["--resume"]);
             if second.code != Some(0) {
-                let reason = "its compressed bytes have changed since they were read";
+                let reason = "no longer begins with what was processed";
                 assert!(second.stderr.contains(reason), "{name} {part}: {}", second.stderr);
                 refused += 1;
                 run(&["--restart"]).good();
@@ -67,29 +67,20 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
     // The run has ended, and may still be undone; without the option it is not repeated.
     let twice = with(&folder, &[]);
-    assert!(
-        twice.code == Some(2)
-            && twice.stderr.contains("/out: holds the output of `coua dedup` of "),
-        "{}",
-        twice.stderr
-    );
+    let words = "/in: is finished already; nothing to do (--restart does it again)\n";
+    assert!(twice.code == Some(0) && twice.stderr.ends_with(words), "{}", twice.stderr);
+    assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
     with(&folder, &["--restart"]).good();
     assert_eq!(folder.read("out"), numbers(0..60).as_bytes());
-    with(&folder, &["--overwrite"]).good();
-    assert_eq!(folder.read("out"), b"", "the filter keeps what it has seen");
     // If it is uncertain which records are in the output, none are removed.
     let changed: fn(&Folder) = |folder| fs::write(folder.join("out"), numbers(5..20)).unwrap();
     for (options, spoil, words) in [
         (
             &["--restart", "--null"][..],
             (|_| ()) as fn(&Folder),
-            ": it had other options; --overwrite",
+            ": it had other options; use the same",
         ),
-        (
-            &["--restart"],
-            changed,
-            "/out: is 40 bytes long, but 50 bytes were already processed; --overwrite",
-        ),
+        (&["--restart"], changed, "/out: is 40 bytes long, but 50 bytes were already processed\n"),
     ] {
         let folder = started();
         spoil(&folder);
@@ -113,13 +104,13 @@ fn repeats_are_not_taken_out_of_the_filter() {
     assert_eq!(run_in(&folder, &["count", "f", "in"]).good(), b"2\ta\n1\tb\n2\ta\n");
     // Data that others have appended to the output of an ended run is not truncated either.
     folder.file("in", "c\n");
-    let dedup = ["dedup", "--filter", "f", "-o", "out", "in"];
+    let dedup = ["dedup", "--filter", "f", "-o", "other", "in"];
     run_in(&folder, &dedup).good();
-    folder.file("out", "c\nmine\n");
+    folder.file("other", "c\nmine\n");
     let refused = run_in(&folder, &[&dedup[..], &["--restart"]].concat());
-    let words = "/out has 5 bytes more than the run wrote; --overwrite";
+    let words = "/other has 5 bytes more than the run wrote\n";
     assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
-    assert_eq!(folder.read("out"), b"c\nmine\n");
+    assert_eq!(folder.read("other"), b"c\nmine\n");
     // Only the first occurrences were added, and they are in no output.
     let repeats = ["dedup", "-d", "--filter", "g", "-o", "dups", "in"];
     folder.file("in", "c\nc\n");
@@ -128,7 +119,7 @@ fn repeats_are_not_taken_out_of_the_filter() {
     assert!(refused.stderr.contains("no output holds the records"), "{}", refused.stderr);
 }
 
-/// With the new input the same command is a normal run.
+/// With the new input the same command is another job, which must not empty the output.
 #[test]
 fn the_same_names_with_other_records_are_another_job() {
     let folder = Folder::new();
@@ -136,11 +127,17 @@ fn the_same_names_with_other_records_are_another_job() {
     folder.file("today", "a\nb\n");
     run_in(&folder, &daily).good();
     folder.file("today", "b\nc\n");
-    run_in(&folder, &daily).good();
-    assert_eq!(folder.read("new"), b"c\n");
+    let refused = run_in(&folder, &daily);
+    let words = "; append with --append, or start over with --restart\n";
+    assert!(refused.code == Some(2) && refused.stderr.ends_with(words), "{}", refused.stderr);
+    assert_eq!(folder.read("new"), b"a\nb\n");
+    run_in(&folder, &[&daily[..], &["--append"]].concat()).good();
+    assert_eq!(folder.read("new"), b"a\nb\nc\n");
+    // Whoever takes the output away gets a new one.
+    fs::rename(folder.join("new"), folder.join("taken")).unwrap();
     folder.file("today", "b\nc\nd\n");
     run_in(&folder, &daily).good();
-    assert_eq!(folder.read("new"), b"d\n", "it has grown");
+    assert_eq!(folder.read("new"), b"d\n");
 }
 
 /// The first byte of a compressed file looks like text.

@@ -1,7 +1,8 @@
 //! The counters of a run.
 
 use crate::filter::collisions::Answered;
-use crate::filter::{Op, Summary, SummaryRequest};
+use crate::filter::op::Op;
+use crate::filter::run_filter::{Summary, SummaryRequest};
 use crate::key::{Answers, Expectation, Seen};
 use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,21 @@ impl Counts {
         SummaryRequest { answered, expected, has_report }
     }
 
+    /// Adds the counters of another run.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.added += other.added;
+        self.expected_wrongly_dropped += other.expected_wrongly_dropped;
+        self.found += other.found;
+        self.not_found += other.not_found;
+        self.repeats += other.repeats;
+        self.unique += other.unique;
+    }
+
+    /// Records that `dedup` has looked up.
+    pub(crate) fn answered(&self) -> u64 {
+        self.unique + self.repeats
+    }
+
     /// Records that were new.
     pub(crate) fn unique(&self) -> u64 {
         self.unique
@@ -151,11 +167,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_kept_as_earlier_versions_did() {
-        let earlier = r#"{"expected_wrongly_dropped":0.5,"repeats":2,"unique":3}"#;
-        let counts: Counts = serde_json::from_str(earlier).unwrap();
+    fn only_counts_above_zero_are_stored() {
+        let stored = r#"{"expected_wrongly_dropped":0.5,"repeats":2,"unique":3}"#;
+        let counts: Counts = serde_json::from_str(stored).unwrap();
         assert_eq!((counts.unique, counts.repeats), (3, 2));
-        assert_eq!(serde_json::to_string(&counts).unwrap(), earlier);
+        assert_eq!(serde_json::to_string(&counts).unwrap(), stored);
         let added = Counts { added: 7, ..Counts::default() };
         assert_eq!(serde_json::to_string(&added).unwrap(), r#"{"added":7}"#);
     }

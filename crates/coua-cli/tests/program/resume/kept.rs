@@ -1,0 +1,302 @@
+//! An output that holds records which the filter remembers is never emptied.
+
+use super::rounds;
+use crate::compressed::unpacked as unpack;
+use crate::output_dir::{tree, unpacked};
+use crate::support::{
+    Folder, Repeats, Run, coua, expected, lines, run_in, run_with, shell, until, wait,
+};
+use coua_dev::cases::sample;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+const RESTART: &str = "; append with --append, or start over with --restart\n";
+
+#[track_caller]
+fn refused(run: &Run, words: &str) {
+    assert!(run.code == Some(2) && run.stderr.ends_with(words), "{:?} {}", run.code, run.stderr);
+}
+
+fn items(folder: &Folder, filter: &str) -> u64 {
+    run_in(folder, &["info", "--json", filter]).json()["items"].as_u64().unwrap()
+}
+
+/// A service that is killed, and started again by the same command.
+#[test]
+fn the_output_of_a_stream_is_kept() {
+    for (options, name) in [(&[][..], "out"), (&["--compress", "gz"], "out"), (&[], "out.zst")] {
+        let folder = Folder::new();
+        let dedup = ["dedup", "--filter", "f", "-o", name, "--checkpoint-every", "0.01"];
+        let dedup = [&dedup, options].concat();
+        let mut command = coua(&dedup);
+        let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"a\nb\n").unwrap();
+        until(|| folder.has("f") && fs::metadata(folder.join("f")).unwrap().len() > 0);
+        child.kill().unwrap();
+        wait(&mut child);
+        let before = folder.read(name);
+        assert_eq!(unpack(&before), b"a\nb\n");
+        let feed = |text: &str, more: &str| {
+            let words = [&dedup.join(" "), more].join(" ");
+            shell(folder.path(), &format!("printf '{text}' | $COUA {words}"))
+        };
+        refused(&feed("b\nc\n", ""), RESTART);
+        assert_eq!(folder.read(name), before);
+        feed("b\nc\n", "--append").good();
+        assert_eq!(unpack(&folder.read(name)), b"a\nb\nc\n");
+        refused(&feed("b\nc\n", ""), RESTART);
+        assert_eq!(unpack(&folder.read(name)), b"a\nb\nc\n");
+        let named = ["dedup", "--filter", "f", "-o", name, "in"];
+        folder.file("in", "d\n");
+        refused(&run_in(&folder, &[&named, options].concat()), RESTART);
+        // Standard input is silent now, and all is in order.
+        feed("", "--append").good();
+        assert_eq!(unpack(&folder.read(name)), b"a\nb\nc\n");
+    }
+}
+
+/// Its records are forgotten before they are printed again.
+#[test]
+fn a_stream_starts_over() {
+    for name in ["out", "out.gz", "out.zst"] {
+        let folder = Folder::new();
+        let feed = |text: &str, more: &str| {
+            let dedup = format!("$COUA dedup --filter f -o {name} --tee-dups tee {more}");
+            shell(folder.path(), &format!("printf '{text}' | {dedup}"))
+        };
+        feed("a\nb\na\n", "").good();
+        refused(&feed("a\nc\n", ""), RESTART);
+        feed("a\nc\n", "--restart").good();
+        assert_eq!((&*unpack(&folder.read(name)), items(&folder, "f")), (&b"a\nc\n"[..], 2));
+    }
+}
+
+/// Repeats are remembered too; and records may go to standard output beside the file.
+#[test]
+fn outputs_of_repeats_are_kept() {
+    let folder = Folder::new();
+    folder.file("in", "a\na\n");
+    let script = |more: &str| shell(folder.path(), &format!("$COUA dedup --filter f {more}"));
+    script("--tee-dups tee in").good();
+    assert_eq!(folder.read("tee"), b"a\n");
+    refused(&script("--tee-dups tee in"), RESTART);
+    let never = script("--tee-dups tee --restart in");
+    refused(&never, "cannot undo `coua dedup`: no output holds the records that it changed\n");
+    refused(&script("-d -o tee in"), RESTART);
+    refused(&script("-d -o tee < in"), RESTART);
+    assert_eq!((folder.read("tee"), items(&folder, "f")), (b"a\n".to_vec(), 1));
+    // What was removed may be removed from the report.
+    let remove = ["remove", "f", "--report", "found", "-o", "report"];
+    run_in(&folder, &[&remove[..], &["in"]].concat()).good();
+    folder.file("other", "x\n");
+    assert_eq!(run_in(&folder, &[&remove[..], &["other"]].concat()).code, Some(0));
+    assert_eq!(folder.read("report"), b"");
+    let held = run_in(&folder, &["remove", "f", "--report", "found", "-o", "tee", "other"]);
+    refused(&held, "/tee: holds the output of `coua dedup`; choose another output\n");
+}
+
+/// Whatever its inputs and outputs are.
+#[test]
+fn the_same_finished_command_does_nothing() {
+    let folder = Folder::new();
+    folder.file("a", "1\n2\n");
+    folder.file("b", "2\n3\n");
+    run_in(&folder, &["add", "filled", "a", "b", "b"]).good();
+    for command in [
+        "dedup --filter f1 -o out1 a b",
+        "dedup --filter f2 -o out2.zst --tee-dups tee2.gz a b",
+        "dedup --filter f3 --output-dir out3 --compress gz b a",
+        "dedup --filter f4 -d -o out4 a b",
+        "remove filled --report found -o out5 a b",
+    ] {
+        shell(folder.path(), &format!("$COUA {command}")).good();
+        let before = tree(folder.path());
+        let again = shell(folder.path(), &format!("$COUA {command}"));
+        let words = if command.starts_with("remove") {
+            ": is finished already; nothing to do\n"
+        } else {
+            ": is finished already; nothing to do (--restart does it again)\n"
+        };
+        assert!(again.code == Some(0) && again.stderr.ends_with(words), "{}", again.stderr);
+        shell(folder.path(), &format!("$COUA {command} -q")).good();
+        let figures = shell(folder.path(), &format!("$COUA {command} -q --stats=json"));
+        assert!(figures.stderr.contains("\"records\":4,"), "{}", figures.stderr);
+        assert!(tree(folder.path()) == before, "{command}");
+    }
+}
+
+/// A finished run goes on with further inputs, anywhere in the list, and an interrupted one too.
+#[test]
+fn a_run_goes_on_with_further_inputs() {
+    for to in ["-o out", "-o out.gz --tee-dups tee.zst", "--output-dir out"] {
+        let folder = Folder::new();
+        for (name, text) in [("1", "a\nb"), ("2", "b\nc\n"), ("3", "c\nd\n"), ("4", "a\ne\n")] {
+            folder.file(name, text);
+        }
+        let dedup = format!("$COUA dedup --filter f {to} --resume");
+        let mut printed = Vec::new();
+        for inputs in ["2", "2", "1 2", "1 2 4", "3 1 2 4", "3 1 2 4", "1 2"] {
+            shell(folder.path(), &format!("{dedup} {inputs}")).good();
+            printed.push(printed_records(&folder));
+        }
+        let counts: Vec<_> = printed.iter().map(Vec::len).collect();
+        assert_eq!(counts, [2, 2, 3, 4, 5, 5, 5], "{to}: {printed:?}");
+        assert_eq!(printed.concat().iter().collect::<BTreeSet<_>>().len(), 5);
+        assert_eq!(items(&folder, "f"), 5);
+        // All of it is undone.
+        shell(folder.path(), &format!("{} 4 3", dedup.replace("--resume", "--restart"))).good();
+        let mut last = printed_records(&folder);
+        last.sort();
+        assert!(to.contains("dir") || last == ["a", "c", "d", "e"], "{last:?}");
+    }
+}
+
+/// The lines of all outputs but those of repeats.
+fn printed_records(folder: &Folder) -> Vec<String> {
+    let files = tree(folder.path());
+    let out = files.iter().filter(|(name, _)| name.starts_with("out"));
+    let text: Vec<_> = out.map(|(name, bytes)| unpacked(name, bytes)).collect();
+    let lines = text.iter().flat_map(|text| std::str::from_utf8(text).unwrap().lines());
+    lines.map(str::to_owned).collect()
+}
+
+/// An output without a known input of that run is not taken for a new one.
+#[test]
+fn an_unknown_output_of_a_further_input_is_kept() {
+    let folder = Folder::new();
+    folder.file("1", "a\n");
+    folder.file("2", "b\n");
+    let dedup = ["dedup", "--filter", "f", "--output-dir", "out", "--resume"];
+    run_in(&folder, &[&dedup[..], &["1"]].concat()).good();
+    fs::write(folder.join("out/2"), "mine\n").unwrap();
+    let run = run_in(&folder, &[&dedup[..], &["1", "2"]].concat());
+    refused(&run, "that wrote this file; choose another folder\n");
+    assert_eq!(folder.read("out/2"), b"mine\n");
+}
+
+/// A run that was killed goes on with one more input: nothing is lost or printed twice.
+#[test]
+fn a_killed_run_goes_on_with_a_further_input() {
+    let was_killed = rounds().any(|count| {
+        let (folder, text) = (Folder::new(), lines(count, Repeats::Many));
+        folder.file("many", &text);
+        folder.file("first", "one more\n");
+        let dedup = ["dedup", "--filter", "f", "-o", "out.zst", "--resume"];
+        let every = [&dedup[..], &["--checkpoint-every", "0", "many"]].concat();
+        let mut child = coua(every).current_dir(folder.path()).spawn().unwrap();
+        let has_written = || fs::metadata(folder.join("out.zst")).is_ok_and(|it| it.len() > 9_000);
+        until(|| has_written() || child.try_wait().unwrap().is_some());
+        child.kill().ok();
+        let was_killed = !wait(&mut child).success();
+        for _ in 0..2 {
+            run_in(&folder, &[&dedup[..], &["first", "many"]].concat()).good();
+            let sorted = |text: &[u8]| {
+                let mut lines: Vec<_> = text.split(|it| *it == b'\n').map(<[u8]>::to_vec).collect();
+                lines.sort_unstable();
+                lines
+            };
+            let whole = [b"one more\n", &text[..]].concat();
+            assert!(sorted(&unpack(&folder.read("out.zst"))) == sorted(&expected(&whole)));
+        }
+        was_killed
+    });
+    assert!(was_killed, "no run was caught at work");
+}
+
+/// All that an output holds is removed from the filter, however it is compressed: no line is lost.
+#[test]
+fn a_run_that_starts_over_loses_nothing() {
+    let text = lines(60_000, Repeats::Few);
+    let outputs = [
+        "-o out",
+        "-o out.gz",
+        "-o out.zst",
+        "-o out --compress zst:1",
+        "-o out.gz --tee-dups tee.zst",
+        "--output-dir out",
+        "--output-dir out --compress gz:1",
+        "--output-dir out --compress zst --tee-dups tee",
+    ];
+    for to in sample(outputs, [8, 4]) {
+        let folder = Folder::new();
+        folder.file("in.csv", [b"line\n", &text[..]].concat());
+        folder.file("more.csv", [b"line\n", &lines(5_000, Repeats::Many)[..]].concat());
+        for filter in ["--csv line --filter f", "--csv line --rate 0.0001 --filter g"] {
+            let inputs = if to.contains("dir") { "in.csv more.csv" } else { "in.csv" };
+            let dedup = format!("$COUA dedup -q {to} {filter} {inputs}");
+            shell(folder.path(), &dedup).good();
+            let (whole, name) = (printed_records(&folder), &filter[filter.len() - 1..]);
+            let items = items(&folder, name);
+            for _ in 0..2 {
+                shell(folder.path(), &format!("{dedup} --restart")).good();
+                assert!(printed_records(&folder) == whole, "{to} {filter}");
+            }
+            assert_eq!(self::items(&folder, name), items, "{to} {filter}");
+            for name in ["out", "out.gz", "out.zst", "tee", "tee.zst"] {
+                fs::remove_file(folder.join(name)).ok();
+            }
+            fs::remove_dir_all(folder.join("out")).ok();
+        }
+    }
+}
+
+/// What other runs leave in the notes makes no run with the option be forgotten.
+#[test]
+fn many_other_runs_make_none_be_forgotten() {
+    let folder = Folder::new();
+    folder.file("in", "a\n");
+    let add = || run_in(&folder, &["add", "f", "in", "--resume"]).good();
+    add();
+    for number in 0..70 {
+        let output = folder.join(&format!("out{number}"));
+        let text = format!("{number}\n");
+        run_with(text.as_bytes(), ["dedup", "--filter", &folder.join("f"), "-o", &output]).good();
+    }
+    add();
+    assert_eq!(items(&folder, "f"), 71);
+}
+
+/// An empty list is no error.
+#[test]
+fn no_inputs_have_no_outputs() {
+    let folder = Folder::new();
+    folder.file("list", "");
+    for options in ["", "--filter f", "--filter f --resume", "--filter f --restart", "--keep last"]
+    {
+        let dedup = format!("$COUA dedup --files-from list --output-dir out {options}");
+        shell(folder.path(), &dedup).good();
+        shell(folder.path(), &format!("{dedup} --tee-dups tee")).good();
+    }
+    assert!(!folder.has("out") && folder.read("tee").is_empty());
+}
+
+/// Nothing is copied before all is known to be in order: standard input never ends here.
+#[test]
+fn two_passes_are_refused_before_their_input_is_copied() {
+    let folder = Folder::new();
+    folder.file("file", "");
+    for options in [
+        "-o no/such/folder",
+        "-o .",
+        "-o out --secret missing",
+        "-o out.xz",
+        "-o out --tee-dups no/such/folder",
+        "-o out --known missing",
+    ] {
+        let words = [&["dedup", "--keep", "none"][..], &options.split(' ').collect::<Vec<_>>()];
+        let mut command = coua(words.concat());
+        command.current_dir(folder.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // It may have ended already.
+        input.write_all(b"a\n").ok();
+        assert_eq!(wait(&mut child).code(), Some(2), "{options}");
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        drop(input);
+        assert!(!folder.has("out"), "{options}");
+    }
+}
