@@ -111,9 +111,11 @@ impl<'a> ResumeJob<'a> {
             }
             Mode::Restart => {}
         }
-        // If a run that has committed nothing were resumed later, it would cut what this run writes.
+        // If a run that has committed nothing were resumed later, it would cut what this run writes. The same run is
+        // done anew, unless this one appends to what that one wrote.
         let is_same = |run: &Run| run.job == self.run.job && run.has_files_of(&self.run);
-        let is_forgotten = |run: &Run| is_same(run) || self.begun_output(run).is_some();
+        let is_anew = |run: &Run| is_same(run) && !self.output_spec.to.appends;
+        let is_forgotten = |run: &Run| is_anew(run) || self.begun_output(run).is_some();
         let forgotten = runs.iter().filter(|(_, run)| is_forgotten(run));
         Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| number).collect() })
     }
@@ -224,13 +226,16 @@ impl<'a> ResumeJob<'a> {
         let held = self.held_output(run).filter(|_| is_kept);
         let begun = self.begun_output(run).filter(|it| appends && it.bytes_after() > 0);
         if let Some(path) = held.or(begun.map(|place| &*place.path)) {
-            let (what, way) = match (run.has_ended, self.is_folder()) {
-                (false, _) => ("an interrupted ", "continue that run with --resume"),
-                (true, false) => ("", "append with --append"),
-                (true, true) => ("", "choose another folder"),
+            let (what, way) = if !run.has_ended {
+                ("an interrupted ", "continue that run with --resume, or ")
+            } else if self.is_folder() {
+                ("", "choose another folder, or ")
+            } else if self.run.job.is_dedup() {
+                ("", "append with --append, or ")
+            } else {
+                ("", "")
             };
-            let reason =
-                format!("holds the output of {what}{name}; {way}, or {}", self.other_way());
+            let reason = format!("holds the output of {what}{name}; {way}{}", self.other_way());
             return Some(Failure::at(path.display(), reason));
         }
         let is_same = run.job == self.run.job && run.has_files_of(&self.run);

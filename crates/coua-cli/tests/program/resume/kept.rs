@@ -57,6 +57,31 @@ fn the_output_of_a_stream_is_kept() {
     }
 }
 
+/// What was in the output before is kept, even if nothing was committed of what was appended.
+#[test]
+fn an_output_is_kept_when_a_run_that_appends_is_killed_early() {
+    let lines = (0..200_000).fold(String::new(), |lines, n| lines + &format!("{n:050}\n"));
+    for from in ["in", "<in"] {
+        let folder = Folder::new();
+        folder.file("in", "first\n");
+        folder.file("other", "x\n");
+        let dedup = "$COUA dedup -j1 --filter f --checkpoint-every 1000 -o out";
+        shell(folder.path(), &format!("{dedup} --append {from}")).good();
+        folder.file("in", &lines);
+        let killed = format!("ulimit -c 0; ulimit -f 17000; exec {dedup} --append {from}");
+        assert_eq!(shell(folder.path(), &killed).code, None, "killed");
+        let refused = shell(folder.path(), &format!("{dedup} other"));
+        let words = "/out: holds the output of ";
+        assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
+        assert!(folder.read("out").starts_with(b"first\n"), "{from}");
+        if from == "<in" {
+            shell(folder.path(), &format!("{dedup} --append other")).good();
+            let out = folder.read("out");
+            assert!(out.starts_with(b"first\n") && out.ends_with(b"\nx\n"));
+        }
+    }
+}
+
 /// Its records are forgotten before they are printed again.
 #[test]
 fn a_stream_starts_over() {
@@ -223,7 +248,9 @@ fn a_run_that_starts_over_loses_nothing() {
         let folder = Folder::new();
         folder.file("in.csv", [b"line\n", &text[..]].concat());
         folder.file("more.csv", [b"line\n", &lines(5_000, Repeats::Many)[..]].concat());
-        for filter in ["--csv line --filter f", "--csv line --rate 0.0001 --filter g"] {
+        for filter in
+            ["--csv line --filter f", "--csv line --rate 0.0001 --capacity 99999 --filter g"]
+        {
             let inputs = if to.contains("dir") { "in.csv more.csv" } else { "in.csv" };
             let dedup = format!("$COUA dedup -q {to} {filter} {inputs}");
             shell(folder.path(), &dedup).good();
