@@ -87,13 +87,77 @@ fn use_value(mut value: Value, limits: &Limits) {
     check_copies(&value, limits);
     let items = items();
     let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
+    for item in &items {
+        let _answer = value.insert_one(item, Copies::Add, Some(limits.bytes), || *limits);
+    }
+    check_copies(&value, limits);
     for copies in [Copies::Add, Copies::Keep] {
         let _answer = value.insert(&items, copies, Some(limits.bytes), || *limits);
     }
+    check_copies(&value, limits);
     let _answer = (value.contains(b"copy"), value.contains_all(&items), value.count_all(&items));
+    let _answer = value.remove_one(b"copy");
     if let Ok(removed) = value.remove(&items) {
         assert_eq!(removed.len(), items.len());
     }
     let _answer = value.compact(None);
     check_copies(&value, limits);
+}
+
+#[cfg(test)]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the forgeries of the library's tests; not all are needed here"
+)]
+#[path = "../../coua/tests/snapshot/forge.rs"]
+mod forge;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coua_dev::random::Random;
+
+    const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
+    const HEAD: usize = coua::image::HEAD_BYTES;
+
+    fn put_sum(image: &mut [u8], from: usize, to: usize) {
+        let sum = checksum(&image[from..to]).to_le_bytes();
+        image[to..to + 8].copy_from_slice(&sum);
+    }
+
+    /// Puts the checksums right of the head, and of the list or the filter behind it.
+    fn seal(image: &mut Vec<u8>) {
+        put_sum(image, 0, HEAD - 8);
+        if image[8] == coua::image::Body::Hashes as u8 {
+            let end = image.len() - 8;
+            put_sum(image, HEAD, end);
+        } else {
+            let mut snapshot = forge::Forgery(image.split_off(HEAD));
+            image.extend(snapshot.seal());
+        }
+    }
+
+    #[test]
+    fn what_loads_survives_every_operation_and_can_be_loaded_again() {
+        let mut random = Random::new(1);
+        for words in [
+            &[b"100".as_slice()][..],
+            &[b"100", b"HASHBITS", b"12"],
+            &[b"16", b"EXPANSION", b"0"],
+            &[b"5000", b"HASHBITS", b"20"],
+            &[b"16", b"WINDOWITEMS", b"40", b"GENERATIONS", b"3"],
+        ] {
+            let image = image_of(words);
+            for _ in 0..1_000 {
+                let mut forged = image.clone();
+                for _ in 0..=random.below(2) {
+                    let at = 9 + random.below(forged.len() as u64 - 17) as usize;
+                    forged[at] ^= 1 << random.below(8);
+                }
+                seal(&mut forged);
+                check_value(&forged, Arrival::Stream, &LIMITS);
+            }
+        }
+    }
 }

@@ -46,6 +46,8 @@ mod error;
 mod examples;
 mod filter;
 mod hash;
+#[doc(hidden)]
+pub mod image;
 pub mod inspect;
 mod kernel;
 mod merge;

@@ -17,7 +17,7 @@ const ROWS: [&[&str]; 14] = [
     &["merge", "shards", "snapshot"],
     &["shared"],
     &["window"],
-    &["serde", "inspect", "collect"],
+    &["serde", "inspect", "collect", "image"],
     &["lib"],
 ];
 

@@ -1,6 +1,7 @@
 //! Options for a new cuckoo filter: from the words of a command to the library's builder, and to the words
 //! with which replicas build the same filter.
 
+use coua::image::{Hints, MOST_LISTED};
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 
@@ -22,7 +23,7 @@ const MILLION: f64 = (1 << 20) as f64;
 const LEAST_ROOM: f64 = (1 << 24) as f64;
 /// Filters for at most this many items may begin as a list, so even those of fixed size remember whole bits of
 /// hashes.
-pub(super) const SMALL: u64 = 4096;
+pub(super) const SMALL: u64 = MOST_LISTED as u64;
 
 const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
 const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]" };
@@ -176,17 +177,6 @@ fn precision_for(
 
 /// The initial capacity of a generation, which then grows.
 const GENERATION: u64 = 64;
-
-/// Options that are only reported: the geometry follows from capacity and rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hints {
-    /// BUCKETSIZE.
-    pub(crate) bucket_size: u16,
-    /// MAXITERATIONS.
-    pub(crate) max_iterations: u16,
-    /// EXPANSION. Only 0 has a meaning: the filter does not grow.
-    pub(crate) expansion: u16,
-}
 
 /// The precision of a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,17 +4,16 @@
 //! A filter becomes a table when the list is full, by inserting the hashes in their order: so the same commands lead
 //! to the same bytes on every server.
 
+use coua::image::{Hints, MOST_LISTED};
 use coua::{CuckooFilter, KeyHash, KeyHasher};
 
 use super::changes::first_change;
-use super::cuckoo_request::{CuckooSpec, Hints, Precision, SMALL};
+use super::cuckoo_request::{CuckooSpec, Precision, SMALL};
 use super::sorted_hashes::SortedHashes;
 use super::table::{Copies, Figures};
 use crate::error::CommandError;
 
-/// The most hashes in a list. Adding one more takes about as long as a command.
-pub(super) const MOST: usize = SMALL as usize;
-/// With this many hash bits or more, a table can hold [`MOST`] items.
+/// With this many hash bits or more, a table can hold [`MOST_LISTED`] items.
 const LEAST_HASH_BITS: u32 = 24;
 
 /// A filter with few items.
@@ -47,7 +46,7 @@ impl HashList {
     pub(super) fn suits(spec: &CuckooSpec) -> bool {
         let Precision::HashBits(bits) = spec.precision else { return false };
         let is_small = spec.capacity <= SMALL && spec.window.is_none();
-        is_small && (bits >= LEAST_HASH_BITS || table_for(spec, MOST).has_plan())
+        is_small && (bits >= LEAST_HASH_BITS || table_for(spec, MOST_LISTED).has_plan())
     }
 
     /// A filter that [suits](Self::suits), with these hashes.
@@ -129,7 +128,7 @@ impl HashList {
         if is_full && self.distinct > self.capacity / 2 {
             return Err(ListFull::Items);
         }
-        if is_full || self.len() == MOST {
+        if is_full || self.len() == MOST_LISTED {
             return Err(ListFull::Table);
         }
         if self.bytes_with(1) > most_bytes {
@@ -151,7 +150,7 @@ impl HashList {
         /// With this many, rewriting the whole list pays off.
         const MANY: usize = 32;
         let is_fixed = self.hints.expansion == 0;
-        let most = if is_fixed { self.capacity() } else { MOST };
+        let most = if is_fixed { self.capacity() } else { MOST_LISTED };
         let fits = self.len() + hashes.len() <= most && self.bytes_with(hashes.len()) <= most_bytes;
         if !fits || hashes.len() * MANY < self.len() {
             return None;
@@ -173,8 +172,7 @@ impl HashList {
         let kept = if is_fixed { self.capacity() } else { self.len().saturating_sub(1) };
         let removed = self.hashes.remove(hash.to_u64(), kept);
         if removed && is_fixed && self.count_hash(hash) == 0 {
-            // A dump may state hashes that are not sorted.
-            self.distinct = self.distinct.saturating_sub(1);
+            self.distinct -= 1;
         }
         removed
     }
@@ -218,7 +216,7 @@ impl HashList {
     pub(super) fn merge(&mut self, other: &Self) -> Result<bool, CommandError> {
         let is_alike = (self.hash_key, self.hashes.bits()) == (other.hash_key, other.hashes.bits());
         let len = self.len() + other.len();
-        if !is_alike || len > MOST || self.hints.expansion == 0 {
+        if !is_alike || len > MOST_LISTED || self.hints.expansion == 0 {
             return Ok(false);
         }
         let hashes: Vec<_> = other.hashes.hashes().map(KeyHash::from_u64).collect();
@@ -269,10 +267,10 @@ mod tests {
             "4096 EXPANSION 2 ERROR 1e-9",
         ] {
             let mut list = list(words);
-            let step = (u64::MAX / MOST as u64) | 1;
-            push_all(&mut list, (0..MOST as u64).map(|number| number * step)).unwrap();
+            let step = (u64::MAX / MOST_LISTED as u64) | 1;
+            push_all(&mut list, (0..MOST_LISTED as u64).map(|number| number * step)).unwrap();
             assert_eq!(list.push(KeyHash::from_u64(7), u64::MAX), Err(ListFull::Table), "{words}");
-            assert_eq!(list.to_table().unwrap().len(), MOST as u64, "{words}");
+            assert_eq!(list.to_table().unwrap().len(), MOST_LISTED as u64, "{words}");
         }
     }
 

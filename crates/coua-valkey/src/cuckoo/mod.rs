@@ -9,8 +9,6 @@ mod memory;
 mod native_cuckoo;
 mod notes;
 mod outcome;
-#[cfg(test)]
-mod replicas;
 mod sorted_hashes;
 mod table;
 #[cfg(test)]
@@ -20,9 +18,10 @@ mod windowed;
 pub(crate) use compaction::{Compaction, CompactionPosition};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use cuckoo_image::checksum;
-pub(crate) use cuckoo_image::{FRONT, MOST_PARTS, PART, begins_image};
+pub(crate) use cuckoo_image::{begins_image, is_begun};
 pub(crate) use cuckoo_request::{CuckooRequest, Defaults};
 pub(crate) use memory::{MemoryCharge, release};
 pub(crate) use native_cuckoo::NativeCuckoo;
 pub(crate) use outcome::{Outcome, Outcomes};
 pub(crate) use table::{Copies, Figures};
+pub(crate) use windowed::milliseconds;

@@ -3,11 +3,12 @@
 
 use std::mem::size_of;
 
+use coua::image::Hints;
 use coua::window::{Generations, Window};
 use coua::{CuckooFilter, KeyHash, KeyHasher};
 
 use super::compaction::{Compaction, CompactionPosition};
-use super::cuckoo_request::{CuckooSpec, Hints};
+use super::cuckoo_request::CuckooSpec;
 use super::hash_list::{HashList, ListFull};
 use super::notes::Notes;
 use super::outcome::{Outcome, Outcomes};
@@ -197,7 +198,7 @@ impl NativeCuckoo {
         }
     }
 
-    fn hasher(&self) -> KeyHasher {
+    pub(super) fn hasher(&self) -> KeyHasher {
         match &self.form {
             Form::List(list) => list.hasher(),
             Form::Table(table) => table.filter.hasher(),

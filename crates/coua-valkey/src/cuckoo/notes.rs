@@ -1,12 +1,9 @@
 //! Named values that a filter stores for programs without interpreting them.
 
+use coua::image::{MOST_NOTES, NOTE_LENGTHS, encode_note, split_note};
+
 use crate::error::CommandError;
 use crate::server::block_bytes;
-
-/// The most bytes of all notes, including their lengths. The first chunk of a dump holds them.
-pub(super) const MOST: usize = 4096;
-/// Bytes of the lengths before a name and a value.
-const LENGTHS: usize = 4;
 
 /// The notes as in an image, in the order in which they were set. Few filters have any, so this is one pointer.
 #[derive(Clone, Default)]
@@ -18,7 +15,9 @@ impl Notes {
     pub(super) fn decode(bytes: Vec<u8>) -> Option<Self> {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            rest = split(rest).filter(|(name, value, _)| !name.is_empty() && !value.is_empty())?.2;
+            rest = split_note(rest)
+                .filter(|(name, value, _)| !name.is_empty() && !value.is_empty())?
+                .2;
         }
         Some(Self::of(bytes))
     }
@@ -43,7 +42,7 @@ impl Notes {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = self.bytes();
         std::iter::from_fn(move || {
-            let (name, value, behind) = split(rest)?;
+            let (name, value, behind) = split_note(rest)?;
             rest = behind;
             Some((name, value))
         })
@@ -62,26 +61,14 @@ impl Notes {
         let new = Some((name, value)).filter(|_| !value.is_empty());
         let mut bytes = Vec::new();
         for (name, value) in self.iter().filter(|(other, _)| *other != name).chain(new) {
-            if bytes.len() + LENGTHS + name.len() + value.len() > MOST {
+            if bytes.len() + NOTE_LENGTHS + name.len() + value.len() > MOST_NOTES {
                 return Err(CommandError::NotesTooLarge);
             }
-            bytes.extend([name, value].iter().flat_map(|part| (part.len() as u16).to_le_bytes()));
-            bytes.extend_from_slice(name);
-            bytes.extend_from_slice(value);
+            bytes.extend(encode_note(name, value));
         }
         bytes.shrink_to_fit();
         Ok(Self::of(bytes))
     }
-}
-
-/// The first note's name and value, and the rest.
-fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let (lengths, rest) = bytes.split_first_chunk::<LENGTHS>()?;
-    let [name, value] =
-        [0, 2].map(|at| usize::from(lengths[at]) | usize::from(lengths[at + 1]) << 8);
-    let (name, rest) = rest.split_at_checked(name)?;
-    let (value, rest) = rest.split_at_checked(value)?;
-    Some((name, value, rest))
 }
 
 #[cfg(test)]
@@ -107,8 +94,9 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_many_bytes() {
-        let full = notes(&[("a", &"x".repeat(4000)), ("b", &"y".repeat(MOST - 4000 - 2 * 5))]);
-        assert_eq!(full.bytes().len(), MOST);
+        let full =
+            notes(&[("a", &"x".repeat(4000)), ("b", &"y".repeat(MOST_NOTES - 4000 - 2 * 5))]);
+        assert_eq!(full.bytes().len(), MOST_NOTES);
         assert_eq!(full.with(b"c", b"1").err(), Some(CommandError::NotesTooLarge));
         assert!(full.with(b"a", b"1").unwrap().with(b"c", b"1").is_ok());
         // Lengths of two bytes do not wrap.

@@ -1,12 +1,10 @@
-//! A compact sorted list of hashes, with as many bits of each as a table would keep.
-//!
-//! Elias 1974, Fano 1971: n hashes are divided into about n ranges. First come the lowest bits of each hash; then, for
-//! each range, a one for each of its hashes, and a zero. For hashes of h bits this takes about h - log2(n) + 2 bits
-//! each.
+//! A compact sorted list of hashes, with as many bits of each as a table would keep, in memory as in
+//! [images](coua::image).
 //!
 //! The words depend only on the hashes, not on the order of insertions and removals.
 
 use coua::KeyHash;
+use coua::image::{HashLayout, ListedHashes, bits_at};
 
 use crate::error::CommandError;
 
@@ -17,32 +15,6 @@ pub(super) struct SortedHashes {
     len: u16,
     /// The number of highest bits kept of each hash: 8 to 64.
     bits: u8,
-}
-
-/// The layout of a list's bits.
-#[derive(Clone, Copy, PartialEq)]
-struct Split {
-    len: usize,
-    /// The number of low bits of a hash, and of those that select the range.
-    low: usize,
-    high: usize,
-}
-
-impl Split {
-    fn of(bits: u8, len: usize) -> Self {
-        let high = len.next_power_of_two().ilog2().max(1) as usize;
-        let high = high.min(bits.into());
-        Self { len, low: usize::from(bits) - high, high }
-    }
-
-    /// Where the ranges begin.
-    fn ranges_at(self) -> usize {
-        self.len * self.low
-    }
-
-    fn total(self) -> usize {
-        self.ranges_at() + self.len + (1 << self.high)
-    }
 }
 
 /// Where a hash is, or would be: its index, and its place among the ones and zeros.
@@ -58,24 +30,9 @@ impl SortedHashes {
         Self { words: vec![0; Self::words_for(bits, 0)], len: 0, bits }
     }
 
-    /// The list with these words, if they can be those of `len` hashes. It is not checked that the hashes of a range are
-    /// sorted, which would take longer than all else: if they are not, the list only gives wrong answers.
-    pub(super) fn from_words(bits: u8, len: usize, words: Vec<u64>) -> Option<Self> {
-        let list = Self { words, len: u16::try_from(len).ok()?, bits };
-        let (split, total) = (list.split(), list.split().total());
-        let is_whole = list.words.len() == total.div_ceil(64);
-        // Each range ends with a zero, and so do the words.
-        let ends = |at: usize| bits_at(&list.words, at, 64) == 0;
-        let ones = || -> u32 {
-            let section = (split.ranges_at()..total).step_by(64);
-            section.map(|at| bits_at(&list.words, at, 64).count_ones()).sum()
-        };
-        (is_whole && ends(total - 1) && ones() as usize == len).then_some(list)
-    }
-
     /// Words that `len` hashes take.
     pub(super) fn words_for(bits: u8, len: usize) -> usize {
-        Split::of(bits, len).total().div_ceil(64)
+        HashLayout::of(bits, len).words()
     }
 
     pub(super) fn words(&self) -> &[u64] {
@@ -97,11 +54,11 @@ impl SortedHashes {
 
     /// Counts the hashes that begin with the bits of this one.
     pub(super) fn count(&self, hash: u64) -> usize {
-        let (value, split) = (self.value_of(hash), self.split());
+        let (value, layout) = (self.value_of(hash), self.layout());
         let HashPlace { number, at } = self.place(value);
         let is_equal = |step: &usize| {
-            self.has_hash_at(split, at + step)
-                && self.low_of(split, number + step) == low(split, value)
+            self.has_hash_at(layout, at + step)
+                && layout.low_of(&self.words, number + step) == low(layout, value)
         };
         (0..self.len()).take_while(is_equal).count()
     }
@@ -115,17 +72,17 @@ impl SortedHashes {
     /// Adds a hash, and returns whether no other has the same bits.
     pub(super) fn insert(&mut self, hash: u64) -> Result<bool, CommandError> {
         let value = self.value_of(hash);
-        let (before, after) = (self.split(), Split::of(self.bits, self.len() + 1));
+        let (before, after) = (self.layout(), HashLayout::of(self.bits, self.len() + 1));
         self.reserve(after.len)?;
         let HashPlace { number, at } = self.place(value);
-        let is_new =
-            !(self.has_hash_at(before, at) && self.low_of(before, number) == low(before, value));
+        let is_new = !(self.has_hash_at(before, at)
+            && before.low_of(&self.words, number) == low(before, value));
         if (before.low, before.high) != (after.low, after.high) {
             let mut values = self.values_with(1)?;
             values.insert(number, value);
             return self.write(&values).map(|()| is_new);
         }
-        self.words.resize(after.total().div_ceil(64), 0);
+        self.words.resize(after.words(), 0);
         insert_bits(&mut self.words, number * after.low, after.low, low(after, value));
         insert_bits(&mut self.words, after.ranges_at() + at, 1, 1);
         self.len += 1;
@@ -165,12 +122,12 @@ impl SortedHashes {
             return false;
         }
         let value = self.value_of(hash);
-        let (before, after) = (self.split(), Split::of(self.bits, self.len() - 1));
+        let (before, after) = (self.layout(), HashLayout::of(self.bits, self.len() - 1));
         let HashPlace { number, at } = self.place(value);
         if (before.low, before.high) == (after.low, after.high) {
             remove_bits(&mut self.words, before.ranges_at() + at, 1);
             remove_bits(&mut self.words, number * before.low, before.low);
-            self.words.truncate(after.total().div_ceil(64));
+            self.words.truncate(after.words());
             self.len -= 1;
         } else {
             let mut values: Vec<_> = self.values().collect();
@@ -182,43 +139,39 @@ impl SortedHashes {
         true
     }
 
-    fn split(&self) -> Split {
-        Split::of(self.bits, self.len())
+    fn layout(&self) -> HashLayout {
+        HashLayout::of(self.bits, self.len())
     }
 
     fn value_of(&self, hash: u64) -> u64 {
         hash >> (64 - self.bits)
     }
 
-    fn low_of(&self, split: Split, number: usize) -> u64 {
-        bits_at(&self.words, number * split.low, split.low)
-    }
-
     /// The place of the first value that is not smaller.
     fn place(&self, value: u64) -> HashPlace {
-        let split = self.split();
-        let (range, wanted) = ((value >> split.low) as usize, low(split, value));
-        let mut at = self.start_of(split, range);
+        let layout = self.layout();
+        let (range, wanted) = ((value >> layout.low) as usize, low(layout, value));
+        let mut at = self.start_of(layout, range);
         let mut number = at - range;
-        while self.has_hash_at(split, at) && self.low_of(split, number) < wanted {
+        while self.has_hash_at(layout, at) && layout.low_of(&self.words, number) < wanted {
             (at, number) = (at + 1, number + 1);
         }
         HashPlace { number, at }
     }
 
     /// Whether there is a one, and not the zero that ends a range.
-    fn has_hash_at(&self, split: Split, at: usize) -> bool {
-        bits_at(&self.words, split.ranges_at() + at, 1) == 1
+    fn has_hash_at(&self, layout: HashLayout, at: usize) -> bool {
+        bits_at(&self.words, layout.ranges_at() + at, 1) == 1
     }
 
     /// Where a range begins: range n after n zeros.
-    fn start_of(&self, split: Split, range: usize) -> usize {
+    fn start_of(&self, layout: HashLayout, range: usize) -> usize {
         let (mut at, mut left) = (0, range);
         if left == 0 {
             return 0;
         }
         loop {
-            let mut zeros = !bits_at(&self.words, split.ranges_at() + at, 64);
+            let mut zeros = !bits_at(&self.words, layout.ranges_at() + at, 64);
             let found = zeros.count_ones() as usize;
             if found >= left {
                 for _ in 1..left {
@@ -231,20 +184,7 @@ impl SortedHashes {
     }
 
     fn values(&self) -> impl Iterator<Item = u64> + '_ {
-        let split = self.split();
-        let (mut at, mut ones) = (0, bits_at(&self.words, split.ranges_at(), 64));
-        (0..self.len()).map_while(move |number| {
-            while ones == 0 {
-                at += 64;
-                if split.ranges_at() + at >= split.total() {
-                    return None;
-                }
-                ones = bits_at(&self.words, split.ranges_at() + at, 64);
-            }
-            let range = (at + ones.trailing_zeros() as usize).checked_sub(number)?;
-            ones &= ones - 1;
-            Some((range as u64).unbounded_shl(split.low as u32) | self.low_of(split, number))
-        })
+        self.layout().values(&self.words)
     }
 
     fn values_with(&self, more: usize) -> Result<Vec<u64>, CommandError> {
@@ -257,29 +197,27 @@ impl SortedHashes {
     /// Replaces the list by these sorted values.
     fn write(&mut self, values: &[u64]) -> Result<(), CommandError> {
         self.reserve(values.len())?;
-        let split = Split::of(self.bits, values.len());
+        let layout = HashLayout::of(self.bits, values.len());
         self.words.clear();
-        self.words.resize(split.total().div_ceil(64), 0);
+        self.words.resize(layout.words(), 0);
         self.len = values.len() as u16;
         for (number, &value) in values.iter().enumerate() {
-            set_bits(&mut self.words, number * split.low, low(split, value));
-            let range = value.unbounded_shr(split.low as u32) as usize;
-            set_bits(&mut self.words, split.ranges_at() + range + number, 1);
+            set_bits(&mut self.words, number * layout.low, low(layout, value));
+            let range = value.unbounded_shr(layout.low as u32) as usize;
+            set_bits(&mut self.words, layout.ranges_at() + range + number, 1);
         }
         Ok(())
     }
 }
 
-fn low(split: Split, value: u64) -> u64 {
-    value & !u64::MAX.unbounded_shl(split.low as u32)
+impl From<ListedHashes> for SortedHashes {
+    fn from(listed: ListedHashes) -> Self {
+        Self { words: listed.words, len: listed.len as u16, bits: listed.bits }
+    }
 }
 
-/// `width` bits; those beyond the end are 0.
-fn bits_at(words: &[u64], at: usize, width: usize) -> u64 {
-    let (word, shift) = (at / 64, (at % 64) as u32);
-    let here = words.get(word).map_or(0, |bits| bits >> shift);
-    let next = words.get(word + 1).map_or(0, |bits| bits.unbounded_shl(64 - shift));
-    (here | next) & !u64::MAX.unbounded_shl(width as u32)
+fn low(layout: HashLayout, value: u64) -> u64 {
+    value & !u64::MAX.unbounded_shl(layout.low as u32)
 }
 
 /// Sets bits where all are 0.
@@ -332,8 +270,11 @@ mod tests {
         assert_eq!(list.values().collect::<Vec<_>>(), values);
         let words = SortedHashes::words_for(list.bits(), values.len());
         assert_eq!((list.words().len(), list.len()), (words, values.len()));
-        let again = SortedHashes::from_words(list.bits(), list.len(), list.words().to_vec());
-        assert_eq!(again.as_ref(), Some(list));
+        let bytes = ListedHashes::encode(4_096, list.bits(), list.len(), list.words());
+        let again = ListedHashes::read(&bytes[..]).unwrap();
+        let hashes: Vec<_> = again.hashes().map(KeyHash::to_u64).collect();
+        assert_eq!(list.hashes().collect::<Vec<_>>(), hashes);
+        assert_eq!(SortedHashes::from(again), *list);
     }
 
     #[test]
@@ -411,22 +352,6 @@ mod tests {
             let bits = SortedHashes::words_for(23, len) as f64 * 64.0 / len as f64;
             let own = 23.0 - (len as f64).log2();
             assert!(bits < own + 2.2 + 64.0 / len as f64, "{len}: {bits}, {own}");
-        }
-    }
-
-    #[test]
-    fn words_that_no_list_has_are_refused() {
-        let mut list = SortedHashes::new(20);
-        for hash in 0..50_u64 {
-            list.insert(hash << 50).unwrap();
-        }
-        let words = list.words().to_vec();
-        assert!(SortedHashes::from_words(20, 50, words.clone()).is_some());
-        assert!(SortedHashes::from_words(20, 49, words.clone()).is_none());
-        for bit in 50 * 14..words.len() * 64 {
-            let mut forged = words.clone();
-            forged[bit / 64] ^= 1 << (bit % 64);
-            assert!(SortedHashes::from_words(20, 50, forged).is_none(), "{bit}");
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::iter;
 use std::mem::size_of;
 
+use coua::image::Hints;
 use coua::window::{Generations, Window};
 use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError};
 
 use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickly_rebuilt};
-use super::cuckoo_request::Hints;
 use super::memory::MemoryCharge;
 use super::outcome::{Outcome, Outcomes};
 use crate::error::CommandError;

@@ -8,12 +8,12 @@
 use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use coua::image::Hints;
 use coua::window::{Change, ChangeLog, Clock, Generation, Generations, When, Window};
 use coua::{CuckooFilter, Full, Insertion, KeyHash, KeyHasher, MergeError};
 
 use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact};
-use super::cuckoo_request::Hints;
 use super::memory::{MemoryCharge, release};
 use super::table::{
     Copies, Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for,
@@ -175,7 +175,7 @@ impl WindowedFilter {
 }
 
 /// The system's time, in milliseconds since 1970.
-pub(super) fn milliseconds() -> u64 {
+pub(crate) fn milliseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

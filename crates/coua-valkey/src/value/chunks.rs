@@ -7,7 +7,9 @@
 
 use std::io::{self, Read, Write};
 
-use crate::cuckoo::{FRONT, NativeCuckoo, PART};
+use coua::image;
+
+use crate::cuckoo::NativeCuckoo;
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{Chunk, ChunkError, PeerCuckoo};
 use crate::server::Pieces;
@@ -90,7 +92,7 @@ struct ChunkBuffer {
 impl ChunkBuffer {
     /// A buffer with room for a chunk, or for a whole small filter.
     fn of(native: &NativeCuckoo) -> Result<Self, CommandError> {
-        let front = FRONT + PART * native.pieces() as u64;
+        let front = image::overhead_of(native.pieces() as u32);
         let room = native.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(room).map_err(|_| CommandError::NoMemory)?;
@@ -197,7 +199,7 @@ impl Incomplete {
         let appended = self.append(chunk);
         let taken = appended.and_then(|()| match limit.filter(|&limit| self.exceeds(limit)) {
             Some(limit) => Err(CommandError::KeyMemory { limit }),
-            None => match NativeCuckoo::image_length(self.head()) {
+            None => match image::length(self.head()) {
                 Some(length) if length <= end => self.complete(limit).map(Some),
                 _ => Ok(None),
             },
@@ -215,7 +217,7 @@ impl Incomplete {
 
     /// Whether the image is too large for any filter within this memory limit.
     pub(super) fn exceeds(&self, limit: u64) -> bool {
-        self.len() > limit.saturating_add(NativeCuckoo::front(self.head()))
+        self.len() > limit.saturating_add(image::overhead(self.head()))
     }
 
     fn complete(&self, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {

@@ -2,7 +2,7 @@
 
 use super::Value;
 use super::chunks::{DumpPosition, Incomplete, chunk_behind, piece_of};
-use crate::cuckoo::{NativeCuckoo, begins_image};
+use crate::cuckoo::{begins_image, is_begun};
 use crate::error::CommandError;
 use crate::redisbloom::{LoadError, PeerCuckoo};
 use crate::settings::limits;
@@ -40,7 +40,7 @@ impl Value {
         limit: Option<u64>,
         memory_left: impl FnOnce() -> Option<u64>,
     ) -> Result<Self, CommandError> {
-        if NativeCuckoo::is_begun(chunk) {
+        if is_begun(chunk) {
             let position = DumpPosition::decode(position).ok_or(CommandError::Position)?;
             let mut incomplete = Incomplete::default();
             return Ok(match incomplete.take(position, chunk, limit)? {

@@ -8,9 +8,10 @@ use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
 
+use coua::image;
+
 use crate::cuckoo::{
-    Compaction, CompactionPosition, Copies, FRONT, MOST_PARTS, NativeCuckoo, Outcome, Outcomes,
-    PART, release,
+    Compaction, CompactionPosition, Copies, NativeCuckoo, Outcome, Outcomes, release,
 };
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
@@ -250,7 +251,7 @@ impl ValueType for Value {
             return Ok(Self::Imported(PeerCuckoo::read(input, known, &limits(limit))?));
         }
         // The limit is for memory; the limit for reading only prevents endless growth.
-        let most = |limit: u64| limit.saturating_add(FRONT + PART * MOST_PARTS);
+        let most = |limit: u64| limit.saturating_add(image::overhead_of(image::MOST_GENERATIONS));
         let left = limit.map_or(u64::MAX, most);
         let mut limited = LimitedReader { input, left, exceeded: false };
         let value = Self::read(&mut limited, &limits(limit));

@@ -1,15 +1,14 @@
 //! Whole filters to and from a server: `coua pull` and `coua push`, and the module's representation of a filter.
 //!
-//! CF.SCANDUMP returns an image, and CF.LOADCHUNK loads one. `cuckoo_image.rs` of the module describes the layout. A
-//! head gives the hash function and its key. Then follows the filter as in a file (docs/format.md), or, while it has
-//! few items, a list of their hashes.
+//! CF.SCANDUMP returns an [image](coua::image), and CF.LOADCHUNK loads one.
 
 use super::address::Address;
 use super::remote_filter::{RemoteFilter, request};
 use crate::key::KeySpec;
 use crate::terminal::{Failure, Result, Verbosity};
+use coua::image::{self, Body, Head, Hints, ListedHashes};
 use coua::window::{AgeFrom, Generations};
-use coua::{CuckooFilter, HashAlgorithm, KeyHash, KeyHasher, Load, WhenFull};
+use coua::{CuckooFilter, Load, WhenFull};
 use redis::Value;
 use std::{fmt, io};
 
@@ -150,26 +149,9 @@ impl RemoteFilter {
     }
 }
 
-const MAGIC: &[u8; 8] = b"CouaKey1";
-/// Bytes before the filter.
-const HEAD: usize = 64;
-/// What follows the head.
-const FILTER: u32 = 1;
-const FEW: u32 = 3;
-const WINDOW: u32 = 4;
-/// The hash function.
-const XXH3: u32 = 1;
-const SIPHASH_1_3: u32 = 2;
-/// The defaults of BUCKETSIZE and MAXITERATIONS.
-const HINTS: [u32; 2] = [2, 20];
-/// The position of EXPANSION in the head: 0 if the filter does not grow.
-const EXPANSION_AT: usize = 40;
-/// The position of the length of the notes in the head.
-const NOTES_AT: usize = 44;
-/// The most bytes of all notes.
-const MOST_NOTES: usize = 4096;
-/// Bytes before the list of hashes.
-const FEW_FRONT: usize = 16;
+/// The defaults of the server's options that only concern RedisBloom.
+const BUCKET_SIZE: u16 = 2;
+const MAX_ITERATIONS: u16 = 20;
 
 const OF_REDISBLOOM: &str = "the filter has RedisBloom's layout, which does not store whole hashes; only filters \
                              created by Coua's module can be pulled";
@@ -177,127 +159,60 @@ const NO_IMAGE: &str = "the server sent a filter in a format that this version d
 
 /// Decodes the filter in an image.
 fn decode(bytes: &[u8]) -> Result<Generations, String> {
-    if bytes.len() < HEAD || &bytes[..8] != MAGIC {
+    let unknown = |error| format!("{NO_IMAGE}: {error}");
+    if !bytes.starts_with(&image::MAGIC) {
         return Err(OF_REDISBLOOM.to_owned());
     }
-    let (head, rest) = bytes.split_at(HEAD);
-    let (covered, sum) = head.split_at(HEAD - 8);
-    if checksum(covered).to_le_bytes() != sum {
-        return Err(NO_IMAGE.to_owned());
-    }
-    let notes = u32_at(head, NOTES_AT) as usize;
-    let notes = if notes > 0 { notes + size_of::<u64>() } else { 0 };
-    let body = rest.get(notes..).ok_or(NO_IMAGE)?;
-    let key = head[16..32].first_chunk().copied();
-    let key = key.filter(|_| u32_at(head, 12) == SIPHASH_1_3);
-    match u32_at(head, 8) {
-        FILTER | WINDOW => {
-            Load::new().key(key).bytes(body).map_err(|error| format!("{NO_IMAGE}: {error}"))
+    let (head, mut rest) = bytes.split_first_chunk().ok_or(NO_IMAGE)?;
+    let head = Head::decode(head).map_err(unknown)?;
+    head.read_notes(&mut rest).map_err(unknown)?;
+    match head.body {
+        Body::Filter | Body::Windowed => {
+            Load::new().key(head.secret()).bytes(rest).map_err(unknown)
         }
-        FEW => {
-            let grows = u32_at(head, EXPANSION_AT) > 0;
-            let when_full = if grows { WhenFull::Grow } else { WhenFull::Refuse };
-            few(body, key.ok_or(NO_IMAGE)?, when_full).ok_or_else(|| NO_IMAGE.to_owned())
+        Body::Hashes => {
+            let list = ListedHashes::read(rest).map_err(unknown)?;
+            filter_of(&list, &head).ok_or_else(|| NO_IMAGE.to_owned())
         }
-        _ => Err(NO_IMAGE.to_owned()),
     }
 }
 
-/// Decodes a filter stored as a list of hashes.
-fn few(body: &[u8], key: [u8; 16], when_full: WhenFull) -> Option<Generations> {
-    let end = body.len().checked_sub(size_of::<u64>())?;
-    if end < FEW_FRONT || checksum(&body[..end]).to_le_bytes() != body[end..] {
-        return None;
-    }
-    let (capacity, bits) = (u64_at(body, 0), u32_at(body, 8));
-    let hashes = sorted_hashes(&body[FEW_FRONT..end], bits, u64::from(u32_at(body, 12)))?;
-    let capacity = capacity.max(hashes.len() as u64);
-    let builder = CuckooFilter::builder().capacity(capacity).hash_bits(bits);
-    let builder = builder.hasher(KeyHasher::siphash13(key)).when_full(when_full);
-    let mut filter = builder.build().ok()?;
+/// The filter of a list of hashes.
+fn filter_of(list: &ListedHashes, head: &Head) -> Option<Generations> {
+    let when_full = if head.hints.expansion > 0 { WhenFull::Grow } else { WhenFull::Refuse };
+    let builder = CuckooFilter::builder().hasher(head.hasher).when_full(when_full);
+    let capacity = list.capacity.max(list.len as u64);
+    let mut filter = builder.capacity(capacity).hash_bits(list.bits.into()).build().ok()?;
+    let hashes: Vec<_> = list.hashes().collect();
     filter.insert_batch(&hashes).ok()?;
     Some(filter.into())
 }
 
-/// The smallest hash with the same first bits, for each of `count` hashes; the module's `sorted_hashes.rs` describes
-/// their encoding.
-fn sorted_hashes(words: &[u8], bits: u32, count: u64) -> Option<Vec<KeyHash>> {
-    let high = count.next_power_of_two().ilog2().max(1).min(bits);
-    let low = Some(bits - high).filter(|_| (8..=u64::BITS).contains(&bits))?;
-    let bit = |at: u64| words.get((at / 8) as usize).map(|byte| u64::from(byte >> (at % 8) & 1));
-    let ends_at = count * u64::from(low);
-    let (mut hashes, mut range, mut at) = (Vec::new(), 0_u64, ends_at);
-    while (hashes.len() as u64) < count {
-        if bit(at)? == 0 {
-            range += 1;
-        } else {
-            let first = hashes.len() as u64 * u64::from(low);
-            let own = (0..u64::from(low))
-                .try_fold(0, |own, place| Some(own | bit(first + place)? << place))?;
-            let value = range.checked_shl(low)? | own;
-            hashes.push(KeyHash::from_u64(value << (u64::BITS - bits)));
-        }
-        at += 1;
-    }
-    Some(hashes)
-}
-
 /// Encodes a filter as an image.
 fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
-    let notes = keys.map_or_else(Vec::new, |keys| note(KeySpec::NOTE.as_bytes(), &keys.to_note()));
-    if notes.len() > MOST_NOTES {
+    let note = |keys: &KeySpec| image::encode_note(KeySpec::NOTE.as_bytes(), &keys.to_note());
+    let notes = keys.map_or_else(Vec::new, note);
+    if notes.len() > image::MOST_NOTES {
         let reason = "the options that select its keys are too long for a server";
         return Err(io::Error::other(reason));
     }
-    let kind = if filter.window().is_some() { WINDOW } else { FILTER };
-    let mut key = [0; 16];
-    let algorithm = match filter.hasher().algorithm() {
-        HashAlgorithm::SipHash13 { key: secret } => {
-            key = secret;
-            SIPHASH_1_3
-        }
-        HashAlgorithm::Xxh3 { seed } => {
-            key[..8].copy_from_slice(&seed.to_le_bytes());
-            XXH3
-        }
-        // A kind of a later version.
-        _ => return Err(io::ErrorKind::Unsupported.into()),
-    };
+    let is_windowed = filter.window().is_some();
     // Generations grow.
-    let expansion = u32::from(kind == WINDOW || filter.template().when_full() != WhenFull::Refuse);
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend([kind, algorithm].iter().flat_map(|field| field.to_le_bytes()));
-    bytes.extend(key);
-    let [bucket_size, max_iterations] = HINTS;
-    let options = [bucket_size, max_iterations, expansion, notes.len() as u32];
-    bytes.extend(options.iter().flat_map(|field| field.to_le_bytes()));
-    // No item was removed since then.
-    bytes.extend(0_u64.to_le_bytes());
-    bytes.extend(checksum(&bytes).to_le_bytes());
-    if !notes.is_empty() {
-        bytes.extend_from_slice(&notes);
-        bytes.extend(checksum(&notes).to_le_bytes());
-    }
+    let grows = is_windowed || filter.template().when_full() != WhenFull::Refuse;
+    let head = Head {
+        body: if is_windowed { Body::Windowed } else { Body::Filter },
+        hasher: filter.hasher(),
+        hints: Hints {
+            bucket_size: BUCKET_SIZE,
+            max_iterations: MAX_ITERATIONS,
+            expansion: u16::from(grows),
+        },
+        // No item was removed since then.
+        removed: 0,
+        note_bytes: notes.len(),
+    };
+    let mut bytes = head.encode();
+    bytes.extend(image::encode_notes(&notes));
     filter.write_to(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Encodes a note for an image.
-fn note(name: &[u8], note: &[u8]) -> Vec<u8> {
-    let lengths = [name, note].map(|part| (part.len().min(MOST_NOTES) as u16).to_le_bytes());
-    [lengths.as_flattened(), name, note].concat()
-}
-
-/// XXH3-64 with seed 0.
-fn checksum(bytes: &[u8]) -> u64 {
-    KeyHasher::xxh3(0).hash(bytes).to_u64()
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
-    field.map_or(0, |field| u32::from_le_bytes(*field))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }

@@ -1,12 +1,9 @@
 //! Filters on a primary and on a replica that receives its commands, each reloaded now and then: both always have the
 //! same bytes.
 
-use super::compaction::CompactionPosition;
-use super::native_cuckoo::NativeCuckoo;
-use super::table::Copies;
-use crate::cuckoo::Outcome;
-use crate::cuckoo::cuckoo_request::CuckooRequest;
 use coua_dev::random::Random;
+
+use crate::cuckoo::{CompactionPosition, Copies, CuckooRequest, NativeCuckoo, Outcome};
 
 fn image(native: &NativeCuckoo) -> Vec<u8> {
     let mut image = Vec::new();

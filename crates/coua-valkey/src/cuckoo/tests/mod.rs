@@ -1,14 +1,12 @@
 //! Tests of cuckoo filters as values.
 
+mod replicas;
+
 use std::cell::Cell;
 
 use coua::KeyHasher;
 
-use super::compaction::CompactionPosition;
-use super::native_cuckoo::NativeCuckoo;
-use super::table::Copies;
-use crate::cuckoo::Outcome;
-use crate::cuckoo::cuckoo_request::CuckooRequest;
+use crate::cuckoo::{CompactionPosition, Copies, CuckooRequest, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 
 fn filter(words: &[&[u8]]) -> NativeCuckoo {
