@@ -90,27 +90,11 @@ pub struct OutOfMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InsertError {
     /// There is no room, and the filter does not grow.
-    #[error("the filter is full with {items} items and does not grow; create a larger one")]
-    Full {
-        /// Items in it.
-        items: u64,
-    },
-    /// The filter has grown as often as it may.
-    #[error(
-        "the filter has {sub_filters} sub-filters, and the limit is {limit}; raise it, or create a larger filter"
-    )]
-    GrowthLimit {
-        /// Sub-filters it has.
-        sub_filters: u32,
-        /// Sub-filters it may have.
-        limit: u32,
-    },
-    /// The next sub-filter cannot be described in the peer's layout.
-    #[error("sub-filter {} would exceed RedisBloom's layout; create a new filter", sub_filters + 1)]
-    CannotGrow {
-        /// Sub-filters it has.
-        sub_filters: u32,
-    },
+    #[error("the filter is full and does not grow")]
+    Full,
+    /// The filter has grown as often as it may, or as RedisBloom's layout permits.
+    #[error("the filter has grown as often as it may")]
+    GrowthLimit,
     /// The filter would be larger than a key may be.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),

@@ -111,20 +111,16 @@ impl PeerCuckoo {
 
     /// At the limit the peer refuses everything, even if there is room.
     fn check_growth(&self, limits: &Limits) -> Result<(), InsertError> {
-        let (sub_filters, limit) = (self.sub_filters(), limits.sub_filters);
-        if sub_filters < limit {
-            return Ok(());
-        }
-        Err(InsertError::GrowthLimit { sub_filters, limit })
+        if self.sub_filters() < limits.sub_filters { Ok(()) } else { Err(InsertError::GrowthLimit) }
     }
 
     fn grow(&mut self, limits: &Limits) -> Result<(), InsertError> {
         if self.shape.expansion == 0 {
-            return Err(InsertError::Full { items: self.items() });
+            return Err(InsertError::Full);
         }
         let index = self.sub_filters();
         let size = self.shape.size_of(index).filter(|_| index < MAX_SUB_FILTERS);
-        let size = size.ok_or(InsertError::CannotGrow { sub_filters: index })?;
+        let size = size.ok_or(InsertError::GrowthLimit)?;
         limits.check(self.slots().saturating_add(size.bytes))?;
         reserve(&mut self.sub_filters, 1)?;
         self.sub_filters.push(SubFilter::over(&self.shape, size, zeroed(size.bytes)?));

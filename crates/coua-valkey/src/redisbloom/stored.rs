@@ -7,8 +7,6 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
-use thiserror::Error;
-
 use super::bytes::{Fields, copied, zeroed};
 use super::errors::{Limits, LoadError, Unreadable, number};
 use super::peer_cuckoo::PeerCuckoo;
@@ -144,36 +142,9 @@ pub struct Chunk<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A chunk was refused, and the filter is unchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ChunkError {
-    /// Not a position, or smaller than the chunk.
-    #[error(
-        "position {found} cannot be the end of a chunk of {bytes} bytes; pass each chunk with the iterator it came with"
-    )]
-    Position {
-        /// The position.
-        found: i64,
-        /// Bytes of the piece.
-        bytes: usize,
-    },
-    /// A chunk without bytes.
-    #[error("the chunk is empty; skip it")]
-    Empty,
-    /// The chunk is not inside one array.
-    #[error(
-        "a chunk of {bytes} bytes that ends at position {found} is not inside one sub-filter (the last one ends at \
-         {last}); pass each chunk with the iterator it came with"
-    )]
-    Outside {
-        /// The position.
-        found: i64,
-        /// Bytes of the piece.
-        bytes: usize,
-        /// The last position of the filter.
-        last: u64,
-    },
-}
+/// A position has no chunk, or a chunk no place inside one sub-filter. The filter is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkError;
 
 /// The chunk of `arrays` at `position`; `None` after the last one.
 fn piece<'a>(
@@ -202,7 +173,7 @@ fn place(
     bytes: usize,
 ) -> Result<(usize, Range<usize>), ChunkError> {
     if bytes == 0 {
-        return Err(ChunkError::Empty);
+        return Err(ChunkError);
     }
     let begin = offset(position, bytes)?;
     let mut end = 0_u64;
@@ -214,14 +185,13 @@ fn place(
             return Ok((number, start..start + bytes));
         }
     }
-    Err(ChunkError::Outside { found: position, bytes, last: end + 1 })
+    Err(ChunkError)
 }
 
 /// The start of a chunk of `bytes` bytes that ends at `position`.
 fn offset(position: i64, bytes: usize) -> Result<u64, ChunkError> {
-    let refused = ChunkError::Position { found: position, bytes };
-    let end = u64::try_from(position).ok().and_then(|end| end.checked_sub(1)).ok_or(refused)?;
-    end.checked_sub(bytes as u64).ok_or(refused)
+    let end = u64::try_from(position).ok().and_then(|end| end.checked_sub(1));
+    end.and_then(|end| end.checked_sub(bytes as u64)).ok_or(ChunkError)
 }
 
 /// Reads the dump of a filter.
