@@ -186,10 +186,10 @@ def removals(creation: Command, n: int) -> Iterator[Command]:
 
 
 def generations(n: int) -> Iterator[Command]:
-    """Inserts the same number of items into each generation; four of them expire."""
+    """Inserts the same number of items into each generation; the first expires."""
     yield "CF.RESERVE f 1024 WINDOW 2h GENERATIONS 2"
     now = int(time.time() * 1000)
-    for number in range(7):
+    for number in range(4):
         yield f"CF.ADVANCE f {now + number * 3_600_000}"
         yield from batches("CF.INSERTNX f ITEMS", number * n, (number + 1) * n)
 

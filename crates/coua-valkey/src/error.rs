@@ -46,7 +46,7 @@ pub(crate) enum CommandError {
     OtherWindow,
     #[error("ERR the filter has no WINDOW")]
     NotTimed,
-    #[error("ERR the time must be in milliseconds since 1970, before the year 10000")]
+    #[error("ERR the time must be in milliseconds since 1970, and at most a window ahead")]
     TimeRange,
     #[error("ERR {0} and {1} exclude each other; use one")]
     Contradiction(&'static str, &'static str),
@@ -102,10 +102,8 @@ impl CommandError {
     /// A refused insert, in RedisBloom's words.
     pub(crate) fn of_insert(error: &InsertError) -> Self {
         match error {
-            InsertError::Full { .. } => Self::Full,
-            InsertError::GrowthLimit { .. } | InsertError::CannotGrow { .. } => {
-                Self::MaximumExpansions
-            }
+            InsertError::Full => Self::Full,
+            InsertError::GrowthLimit => Self::MaximumExpansions,
             InsertError::TooLarge(large) => Self::KeyMemory { limit: large.limit },
             InsertError::OutOfMemory(_) => Self::NoMemory,
         }
@@ -131,8 +129,6 @@ impl CommandError {
 pub(crate) enum RdbError {
     #[error("unknown encoding {0}")]
     Encoding(i32),
-    #[error("unknown kind {0}: written by a later version")]
-    Kind(u32),
     #[error("invalid {0}: the value is damaged")]
     Field(&'static str),
     #[error("its window counts from when items were last seen, which servers do not support")]

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use coua::window::Clock;
 
+use crate::cuckoo::milliseconds;
 use crate::error::CommandError;
 use crate::parse::integer;
 use crate::server::{Call, Key, Reply, Word};
@@ -32,23 +33,19 @@ fn advance_to_present(call: &Call<'_>, key: &mut Key<'_, Value>) {
     }
 }
 
-/// In milliseconds since 1970.
-const YEAR_10000: u64 = 253_402_300_800_000;
-
 /// CF.ADVANCE
 pub(super) fn advance(call: &Call<'_>) -> Result<Reply, CommandError> {
     let &[_, _, time] = call.argv() else { return Err(CommandError::Arity) };
     let time = integer(time).and_then(|time| u64::try_from(time).ok());
     let time = time.ok_or(CommandError::NotANumber("milliseconds"))?;
-    // A time in another unit would empty the filter, and stop its clock for thousands of
-    // years.
-    if time >= YEAR_10000 && !call.is_replicated() {
-        return Err(CommandError::TimeRange);
-    }
     let mut key = call.key_to_change::<Value>(1)?;
     let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
-    if native.window().is_none_or(|window| window.clock() == Clock::Count) {
-        return Err(CommandError::NotTimed);
+    let window = native.window().filter(|window| window.clock() != Clock::Count);
+    let window = window.ok_or(CommandError::NotTimed)?;
+    // Until then the filter would forget nothing, and no command sets its clock back.
+    let latest = milliseconds().saturating_add(window.length()).saturating_add(window.step());
+    if time > latest && !call.is_replicated() {
+        return Err(CommandError::TimeRange);
     }
     let has_moved = native.advance(time).is_some();
     if has_moved {

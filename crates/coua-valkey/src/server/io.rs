@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
+use super::call::{bytes_of, log};
 use super::{raw, server_function};
 use crate::redisbloom::{Source, Unreadable};
 
@@ -128,6 +129,19 @@ impl RdbReader {
             server_function!(RedisModule_GetContextFlags)(context)
         };
         flags & bound == 0
+    }
+
+    /// Writes a line about the key to the server's log.
+    pub(super) fn log(&self, level: &CStr, line: &str) {
+        // SAFETY: valid as promised to `new`; the name of the key may be missing.
+        let (context, name, database) = unsafe {
+            let name = server_function!(RedisModule_GetKeyNameFromIO)(self.io);
+            let name = if name.is_null() { b"?".as_slice() } else { bytes_of(name) };
+            let database = server_function!(RedisModule_GetDbIdFromIO)(self.io);
+            (server_function!(RedisModule_GetContextFromIO)(self.io), name, database)
+        };
+        let name = name.escape_ascii();
+        log(context, level, &format!("key {name} in database {database} {line}"));
     }
 
     fn check(&self) -> io::Result<()> {

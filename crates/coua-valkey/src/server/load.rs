@@ -9,7 +9,7 @@ use super::call::{bytes_of, log};
 use super::command::Command;
 use super::configuration::{Setting, register_settings};
 use super::value_type::TypeEntry;
-use super::{FAILED, OK, catch_panic, raw, server_function, timer};
+use super::{FAILED, OK, catch_panic, raw, server_function};
 
 /// Adds a category of access control, where the server has those of modules.
 fn add_category(context: *mut raw::RedisModuleCtx, name: &CStr) {
@@ -111,9 +111,6 @@ fn load(
     }
     avoid_huge_pages();
     register_commands(spec, context)?;
-    if !timer::follow_keys(context) {
-        return Err("the server does not report renamed keys".to_owned());
-    }
     register_settings(spec.settings, context, arguments)?;
     if register_info(context, spec.info) {
         Ok(())

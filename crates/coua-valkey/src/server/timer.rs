@@ -12,7 +12,7 @@ const PAUSE: c_longlong = 5;
 
 /// Commands that are scheduled and have not run yet.
 static SCHEDULED: Mutex<Schedule> =
-    Mutex::new(Schedule { commands: Vec::new(), number: 0, moved: None });
+    Mutex::new(Schedule { commands: Vec::new(), number: 0, moved: None, follows: false });
 
 struct Schedule {
     commands: Vec<ScheduledCommand>,
@@ -20,6 +20,8 @@ struct Schedule {
     number: usize,
     /// The key that the server is renaming, or moving to another database.
     moved: Option<KeyPlace>,
+    /// Whether the server reports renamed and moved keys.
+    follows: bool,
 }
 
 /// A command on a key, with two more words.
@@ -69,6 +71,9 @@ impl Call<'_> {
         // SAFETY: the context and a word of the call, which is being run.
         let place = unsafe { KeyPlace::of(self.context, self.string(1)) };
         let mut schedule = schedule();
+        if !schedule.follows {
+            schedule.follows = follow_keys(self.context);
+        }
         schedule.number = schedule.number.wrapping_add(1);
         let number = schedule.number;
         schedule.commands.push(ScheduledCommand { number, command, place, words });
@@ -120,10 +125,11 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void)
     });
 }
 
-/// Subscribes to renamed and moved keys, so that scheduled commands follow them.
-pub(super) fn follow_keys(context: *mut raw::RedisModuleCtx) -> bool {
+/// Subscribes to renamed and moved keys, so that scheduled commands follow them. Only a server with such commands does so:
+/// in Valkey 8.1, `COPY` and `MOVE` leave a client in the other database once any module has subscribed.
+fn follow_keys(context: *mut raw::RedisModuleCtx) -> bool {
     let subscribe = server_function!(RedisModule_SubscribeToKeyspaceEvents);
-    // SAFETY: the context is valid while the module is loaded, and the function stays.
+    // SAFETY: the context is valid while the command runs, and the function stays.
     unsafe { subscribe(context, raw::REDISMODULE_NOTIFY_GENERIC, Some(follow)) == OK }
 }
 

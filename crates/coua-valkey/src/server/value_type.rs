@@ -196,22 +196,17 @@ unsafe extern "C" fn load<T: ValueType>(
     io: *mut raw::RedisModuleIO,
     encoding: c_int,
 ) -> *mut c_void {
-    let loaded = catch_panic(Err(RdbError::Defect), || {
-        // SAFETY: the server's own, valid during this call.
-        let mut input = unsafe { RdbReader::new(io) };
-        T::load(&mut input, encoding)
-    });
+    // SAFETY: the server's own, valid during this call.
+    let mut input = unsafe { RdbReader::new(io) };
+    let loaded = catch_panic(Err(RdbError::Defect), || T::load(&mut input, encoding));
     match loaded {
         Ok(value) => T::slot().give_to_server(value).cast(),
         Err(refusal) => {
-            // SAFETY: the server gives the context of what it reads from.
-            let context = unsafe { server_function!(RedisModule_GetContextFromIO)(io) };
-            let name = T::NAME.to_string_lossy();
-            log(
-                context,
-                c"warning",
-                &format!("a value of type {name} cannot be loaded: {refusal}"),
-            );
+            catch_panic((), || {
+                // A client may send any number of damaged values.
+                let level = if input.is_request() { c"verbose" } else { c"warning" };
+                input.log(level, &format!("cannot be loaded: {refusal}"));
+            });
             std::ptr::null_mut()
         }
     }

@@ -14,6 +14,7 @@ on_both!(
     changed_dumps,
     changed_windows_with_right_checksums,
     changed_lists_with_right_checksums,
+    a_list_that_is_not_sorted,
     damaged_dump_files,
     positions_out_of_range,
     a_million_items_at_once,
@@ -143,7 +144,35 @@ fn changed_lists_with_right_checksums(kind: Kind) {
     assert!(taken < 32 << 20, "{taken} bytes");
 }
 
-/// Puts the checksums of a list right: `cuckoo/cuckoo_image.rs`.
+/// A server could write such a list after one more item, but not read it.
+fn a_list_that_is_not_sorted(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE two 1000 HASHBITS 24");
+    client.good("CF.MADD two a b");
+    let chunk = crate::chunks::scan(&mut client, "two").remove(0);
+    let mut image = chunk.1;
+    // Two hashes of 23 low bits, and their ranges: 1, 0, 1, 0 if each has one, 1, 1, 0, 0 if the first has both.
+    let [first, second] = [0x70_0000_u64, 0x10_0000];
+    let words = first | second << 23 | 0b11 << 46;
+    image[80..88].copy_from_slice(&words.to_le_bytes());
+    seal_list(&mut image);
+    client.good("CONFIG SET loglevel notice");
+    let reply = crate::chunks::load(&mut client, "forged", &(chunk.0, image.clone())).to_string();
+    assert_eq!(reply, "-Couldn't load chunk!");
+    assert!(restore_all(&mut client, &[payload_of(&image)])[0].is_error());
+    assert!(!server.log().contains("cannot be loaded"), "clients could fill the log");
+    client.good("CONFIG SET loglevel verbose");
+    restore_all(&mut client, &[payload_of(&image)]);
+    assert!(server.log().contains("key f in database 0 cannot be loaded"), "{}", server.log());
+    // The other way round it is a list.
+    let words = second | first << 23 | 0b11 << 46;
+    image[80..88].copy_from_slice(&words.to_le_bytes());
+    seal_list(&mut image);
+    assert_eq!(restore_all(&mut client, &[payload_of(&image)])[0].to_string(), "+OK");
+}
+
+/// Puts the checksums of a list right: `image` of the library.
 fn seal_list(image: &mut [u8]) {
     let notes = u64_at(image, 40) >> 32;
     let notes_end = usize::try_from(notes).map_or(usize::MAX, |notes| notes.saturating_add(64));

@@ -4,7 +4,7 @@
 use crate::chunks::{load, scan};
 use crate::hostile::{changed, restore_all, small_dumps};
 use crate::payload::sealed;
-use crate::replication::COMMANDS;
+use crate::replication::commands;
 use crate::server::{REDIS, Server};
 use crate::zoo;
 
@@ -13,8 +13,8 @@ fn needs_redis_server_needs_valgrind_commands() {
     let server = Server::start(REDIS.checked());
     let mut client = server.client();
     zoo::fill(&mut client);
-    for command in COMMANDS {
-        client.good(command);
+    for command in commands() {
+        client.good(&command);
     }
     zoo::insert(&mut client, "made", 0..30_000);
     client.good(&zoo::with_items("CF.MDEL made", 0..30_000));

@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::keeping::rewrite;
 use crate::pair::{Pair, follow};
 use crate::server::{Kind, Server};
+use crate::windows::now;
 use crate::zoo::{self, digest, with_items};
 use coua_dev::random::Random;
 
@@ -50,7 +51,7 @@ fn some_command(random: &mut Random) -> String {
         14 => format!("CF.MERGE {key} {other}"),
         15 => format!("COPY {key} {other} REPLACE"),
         16 => format!("CF.RESERVE {key} {capacity} {SEED} EXPANSION {}", random.below(3)),
-        17 => format!("CF.ADVANCE window {}", 4_102_444_800_000 + random.below(100) * 1_000),
+        17 => format!("CF.ADVANCE window {}", now() + random.below(12_000)),
         _ => format!("DEL {}", if random.below(8) == 0 { key } else { "none" }),
     }
 }

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::keeping::{rewrite, rewritten_at_last};
 use crate::pair::{Pair, caught_up, follow, told};
 use crate::server::{Kind, Server};
+use crate::windows::now;
 use crate::zoo;
 
 on_both!(
@@ -22,7 +23,7 @@ on_both!(
 );
 
 /// One after the other, on filters of all kinds.
-pub(crate) const COMMANDS: &[&str] = &[
+const COMMANDS: &[&str] = &[
     "CF.RESERVE made 1000",
     "CF.RESERVE made2 1000 BUCKETSIZE 4 MAXITERATIONS 30 EXPANSION 0 ERROR 0.0001",
     "CF.ADD made a",
@@ -60,8 +61,8 @@ pub(crate) const COMMANDS: &[&str] = &[
     "CF.INSERTNX made4 ITEMS a b c d e f g h a i j k l m n o p a b c",
     "CF.MDEL made4 n o p",
     "CF.INSERTNX aging ITEMS a b 1 2",
-    "CF.ADVANCE aging 9999999999999",
-    "CF.ADVANCE aging 9999999999999",
+    "CF.ADVANCE made3 LATER",
+    "CF.ADVANCE made3 LATER",
     "CF.DEL counting 49999",
     "CF.NOTE counting name value",
     "CF.NOTE counting name other NX",
@@ -74,14 +75,20 @@ pub(crate) const COMMANDS: &[&str] = &[
     "CF.MERGE made5 aging",
 ];
 
+/// [`COMMANDS`], with a time.
+pub(crate) fn commands() -> impl Iterator<Item = String> {
+    let later = (now() + 86_400_000).to_string();
+    COMMANDS.iter().map(move |command| command.replace("LATER", &later))
+}
+
 fn every_command(kind: Kind) {
     let pair = Pair::start(kind, &[]);
     let mut client = pair.primary.client();
     zoo::fill(&mut client);
     pair.same("the filters were made");
-    for command in COMMANDS {
-        client.good(command);
-        pair.same(command);
+    for command in commands() {
+        client.good(&command);
+        pair.same(&command);
     }
     zoo::insert(&mut client, "made", 0..30_000);
     pair.same("growth");
@@ -126,8 +133,8 @@ fn failover(kind: Kind) {
     caught_up(&primary, &replica);
     replica.client().good("REPLICAOF NO ONE");
     let mut client = replica.client();
-    for command in COMMANDS {
-        client.good(command);
+    for command in commands() {
+        client.good(&command);
     }
     zoo::insert(&mut client, "grown", 20_000..30_000);
     follow(&primary, &replica);

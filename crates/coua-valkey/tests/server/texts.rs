@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::resp::Value;
 use crate::script::is_like;
 use crate::server::{Kind, Server};
+use crate::windows::now;
 
 on_both!(the_page_of_texts_is_true);
 
@@ -31,7 +32,7 @@ const EXAMPLES: &str = "
     CF.MERGE all seen
     CF.COMPACT seen
     CF.RESERVE week 1000 WINDOW 7d
-    CF.ADVANCE week 4102444800000
+    CF.ADVANCE week LATER
     CF.NOTE seen owner me
     CF.NOTE seen owner you NX
     CF.INFO seen FULL
@@ -71,7 +72,7 @@ const REFUSED: &str = "
     CF.MERGE seen new
     CF.ADVANCE seen 4102444800000
     CF.ADVANCE week x
-    CF.ADVANCE week 4102444800000000
+    CF.ADVANCE week 4102444800000
     CF.NOTE none owner me
     CF.NOTE seen owner me XX
     CF.NOTE seen \"\" me
@@ -130,6 +131,9 @@ fn replied(client: &mut Client, line: &str) -> String {
         let reply = client.call(&parts).to_string();
         client.good("CONFIG SET maxmemory 0");
         return reply;
+    }
+    if let Some(begin) = line.strip_suffix("LATER") {
+        return client.run(&format!("{begin}{}", now() + 86_400_000)).to_string();
     }
     if let Some(begin) = line.strip_suffix("LONG") {
         return client.run(&(begin.to_owned() + &"x".repeat(4096))).to_string();

@@ -8,7 +8,7 @@
 
 mod constants;
 #[cfg(test)]
-mod header;
+mod tests;
 mod types;
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_uchar, c_uint, c_ulonglong, c_void};
@@ -37,7 +37,7 @@ impl<F: Copy> Function<F> {
     pub(super) fn get(&self) -> Option<F> {
         let address = NonNull::new(self.address.load(Ordering::Relaxed))?;
         // SAFETY: the server's function of this name, which has type `F`: `functions!` declares it
-        // so, and the tests of `header` compare that with the server's header.
+        // so, and `tests` compare that with the server's header.
         Some(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
 
@@ -124,11 +124,6 @@ functions! {
         RedisModuleConfigGetNumericFunc, RedisModuleConfigSetNumericFunc,
         RedisModuleConfigApplyFunc, *mut c_void
     ) -> c_int;
-    RedisModule_RegisterStringConfig: fn(
-        *mut RedisModuleCtx, *const c_char, *const c_char, c_uint,
-        RedisModuleConfigGetStringFunc, RedisModuleConfigSetStringFunc,
-        RedisModuleConfigApplyFunc, *mut c_void
-    ) -> c_int;
     RedisModule_LoadConfigs: fn(*mut RedisModuleCtx) -> c_int;
     RedisModule_RegisterInfoFunc: fn(*mut RedisModuleCtx, RedisModuleInfoFunc) -> c_int;
     RedisModule_InfoAddSection: fn(*mut RedisModuleInfoCtx, *const c_char) -> c_int;
@@ -186,9 +181,10 @@ functions! {
     RedisModule_SaveStringBuffer: fn(*mut RedisModuleIO, *const c_char, usize);
     RedisModule_LoadStringBuffer: fn(*mut RedisModuleIO, *mut usize) -> *mut c_char;
     RedisModule_LoadUnsigned: fn(*mut RedisModuleIO) -> u64;
-    RedisModule_LoadDouble: fn(*mut RedisModuleIO) -> f64;
     RedisModule_IsIOError: fn(*mut RedisModuleIO) -> c_int;
     RedisModule_GetContextFromIO: fn(*mut RedisModuleIO) -> *mut RedisModuleCtx;
+    RedisModule_GetKeyNameFromIO: fn(*mut RedisModuleIO) -> *const RedisModuleString;
+    RedisModule_GetDbIdFromIO: fn(*mut RedisModuleIO) -> c_int;
     RedisModule_EmitAOF: fn(*mut RedisModuleIO, *const c_char, *const c_char, ...);
     RedisModule_DigestAddStringBuffer: fn(*mut RedisModuleDigest, *const c_char, usize);
     RedisModule_DigestEndSequence: fn(*mut RedisModuleDigest);

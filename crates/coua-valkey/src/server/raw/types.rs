@@ -48,10 +48,6 @@ callbacks! {
     RedisModuleConfigSetNumericFunc: fn(
         *const c_char, c_longlong, *mut c_void, *mut *mut RedisModuleString
     ) -> c_int;
-    RedisModuleConfigGetStringFunc: fn(*const c_char, *mut c_void) -> *mut RedisModuleString;
-    RedisModuleConfigSetStringFunc: fn(
-        *const c_char, *mut RedisModuleString, *mut c_void, *mut *mut RedisModuleString
-    ) -> c_int;
     RedisModuleConfigApplyFunc: fn(
         *mut RedisModuleCtx, *mut c_void, *mut *mut RedisModuleString
     ) -> c_int;
