@@ -21,7 +21,9 @@ mod slots;
 mod write;
 
 pub use error::{LoadError, Part};
-pub(crate) use fields::{bad_field, named, number_of};
+pub(crate) use fields::{
+    Reader, bad_field, checksum_of, intact, named, number_of, put_u32, put_u64,
+};
 pub(crate) use header::{Header, StoredWindow};
 pub use load::Load;
 #[cfg(feature = "file")]
