@@ -31,8 +31,8 @@ pub(super) trait Inserts {
     /// The most bytes that it takes after it has grown once more.
     fn bytes_after_growth(&self) -> u64;
 
-    /// Whether its memory is planned for more items than it holds.
-    fn has_room(&self) -> bool;
+    /// The most bytes that one more copy of an item takes; `None` if the filter grows for it.
+    fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64>;
 
     /// Whether an item is present.
     fn has(&self, hash: KeyHash) -> bool;
@@ -68,11 +68,8 @@ impl Inserts for CuckooFilter {
         bytes + of_slots + segments * IN_LISTS
     }
 
-    fn has_room(&self) -> bool {
-        // While some segments have split and the others have not, these others hold what a filter without the splits
-        // would.
-        let whole = (1_u64 << self.segments().ilog2()) as f64 / self.segments() as f64;
-        self.load_factor() * (self.slots() as f64) < self.capacity() as f64 * whole
+    fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64> {
+        self.bytes_to_insert(hash)
     }
 
     fn has(&self, hash: KeyHash) -> bool {
@@ -129,15 +126,14 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         inserted.map_or_else(|full| Outcome::Refused(self.refusal_of(full)), outcome_of)
     }
 
-    /// Why an item is refused for lack of memory: the filter may grow beyond its limit, or an item that is present
-    /// may need an entry of its own.
+    /// Why an item is refused for lack of memory.
     fn refusal(&self, hash: KeyHash, copies: Copies) -> Option<CommandError> {
-        let limit = self.limit.filter(|limit| self.filter.bytes_after_growth() > limit.filter)?;
-        let is_free = match copies {
-            Copies::Add => self.filter.has_room() && !self.filter.has(hash),
-            Copies::Keep => self.filter.has_room() || self.filter.has(hash),
-        };
-        (!is_free).then_some(CommandError::KeyMemory { limit: limit.key })
+        let most = self.filter.bytes_after_growth();
+        let limit = self.limit.filter(|limit| most > limit.filter)?;
+        let more = self.filter.bytes_to_insert(hash);
+        let bytes = more.map_or(most, |more| if more > 0 { self.filter.bytes() + more } else { 0 });
+        let is_refused = bytes > limit.filter && !(copies == Copies::Keep && self.filter.has(hash));
+        is_refused.then_some(CommandError::KeyMemory { limit: limit.key })
     }
 
     /// Refuses a merge of two filters that together take more than the limit.

@@ -207,10 +207,10 @@ impl Inserts for Generations {
     }
 
     /// A new generation takes the memory of the template even beyond a limit.
-    fn has_room(&self) -> bool {
+    fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64> {
         let present = self.window().map_or(0, |window| self.clock() / window.step());
         let newest = self.generations().last().filter(|newest| newest.number == present);
-        newest.is_none_or(|newest| newest.filter.has_room())
+        newest.map_or(Some(0), |newest| newest.filter.bytes_to_insert(hash))
     }
 
     fn has(&self, hash: KeyHash) -> bool {

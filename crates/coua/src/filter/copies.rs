@@ -17,6 +17,8 @@ const MOST_IMBALANCE: u32 = 6;
 const NEAR: usize = 4;
 /// The fewest entries that a page is counted as: a table keeps its pages after removals.
 const LEAST_COUNTED: usize = PAGE / 16;
+/// The most bytes that one more entry is counted as.
+pub(super) const MOST_BYTES_TO_INSERT: usize = LEAST_COUNTED * ENTRY_BYTES;
 
 /// The further copies of a key. Three half words, so that there is no padding between entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,7 +296,7 @@ mod tests {
         for number in 1..=200_000 {
             let before = table.memory_bytes();
             assert!(table.insert(mix(number), 1));
-            assert!(table.memory_bytes() <= before + LEAST_COUNTED * ENTRY_BYTES);
+            assert!(table.memory_bytes() <= before + MOST_BYTES_TO_INSERT);
             if number % 1000 == 0 {
                 let counted = table.memory_bytes();
                 assert_eq!(counted, ENTRY_BYTES * table.len());

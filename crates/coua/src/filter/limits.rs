@@ -1,8 +1,10 @@
 //! What an insert needs to know when both its buckets are full.
 
 use super::CuckooFilter;
+use super::copies::MOST_BYTES_TO_INSERT;
 use super::growth::{Decision, GrowthInputs, MOST_ENTRIES_BY_CHANCE, SegmentLoad, decide};
 use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
+use crate::hash::KeyHash;
 use crate::kernel::{Geometry, LevelGeometry};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
 
@@ -12,6 +14,28 @@ impl CuckooFilter {
     pub(crate) fn when_blocked(&self, index: u32) -> Decision {
         let fill = self.fill_of(index);
         decide(&self.thresholds, &fill, || self.surroundings(index))
+    }
+
+    /// The most bytes that one more copy of this key takes in the overflow table; `None` if the filter grows for it.
+    #[doc(hidden)]
+    pub fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64> {
+        let place = &self.segments.locate(hash);
+        let slots = Self::slots_for_copies(self.segments.level_of(place.segment));
+        let is_extra = self.segments.copies(place) >= slots;
+        let takes_entry = if is_extra {
+            self.overflow_copies(place) == 0
+        } else if self.segments.has_free_slot(place) {
+            false
+        } else {
+            match self.when_blocked(place.segment) {
+                Decision::Split | Decision::Rebuild => return None,
+                Decision::Overflow => true,
+                Decision::Refuse => false,
+                // An eviction may fail. In a filter that holds what it was planned for, that is planned too.
+                Decision::Evict => self.stored >= self.capacity(),
+            }
+        };
+        Some(if takes_entry { MOST_BYTES_TO_INSERT as u64 } else { 0 })
     }
 
     #[inline(always)]

@@ -51,6 +51,12 @@ impl Pair {
         LookupResult { found: u8::from(here | there != 0), doubtful: 0, in_alternate, marks }
     }
 
+    /// Whether one of the buckets has a free slot.
+    pub(crate) fn has_free_slot(&self) -> bool {
+        let buckets = [&self.primary, &self.alternate];
+        buckets.into_iter().any(|bucket| self.level.free_slots(bucket).number() != 0)
+    }
+
     /// One of the buckets, and the key's value there.
     #[inline(always)]
     fn bucket(&self, in_alternate: Mask) -> (Buckets<Word>, Word) {

@@ -232,6 +232,11 @@ impl Segments {
         self.pair(AnyLevel, place).count(self.table.segment(place.segment))
     }
 
+    /// Whether a bucket of the key has a free slot.
+    pub(crate) fn has_free_slot(&self, place: &Place) -> bool {
+        self.pair(AnyLevel, place).has_free_slot()
+    }
+
     /// Puts a key that is in no slot into a free slot of the emptier of its buckets; not where items of its segment are in
     /// no slot.
     #[inline(always)]
