@@ -8,7 +8,7 @@ use std::io::Read;
 
 use crate::hash::KeyHash;
 use crate::image::SUM_BYTES;
-use crate::snapshot::{LoadError, Part, Reader, checksum_of, intact, put_u32, put_u64, wrong};
+use crate::snapshot::{LoadError, Part, Reader, bad_field, checksum_of, intact, put_u32, put_u64};
 
 /// The most hashes of a list.
 pub const MOST_LISTED: usize = 4096;
@@ -126,7 +126,7 @@ impl ListedHashes {
         let (words, _) = covered[FRONT..].as_chunks();
         let words: Vec<_> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         if !holds(layout, &words) {
-            return wrong("order of hashes", len as u64);
+            return bad_field("order of hashes", len as u64);
         }
         Ok(Self { capacity: Reader(covered).u64(), bits, len, words })
     }
@@ -149,11 +149,11 @@ fn front(bytes: &[u8]) -> Result<(u8, usize), LoadError> {
     let mut fields = Reader(&bytes[8..]);
     let bits = fields.u32();
     let Some(bits) = u8::try_from(bits).ok().filter(|bits| (8..=64).contains(bits)) else {
-        return wrong("hash bits", bits);
+        return bad_field("hash bits", bits);
     };
     let len = fields.u32();
     if len as usize > MOST_LISTED {
-        wrong("number of hashes", len)
+        bad_field("number of hashes", len)
     } else {
         Ok((bits, len as usize))
     }

@@ -29,7 +29,7 @@ mod hashes;
 use std::io::Read;
 
 use crate::hash::{HashAlgorithm, KeyHasher};
-use crate::snapshot::{LoadError, Part, Reader, checksum_of, intact, put_u32, put_u64, wrong};
+use crate::snapshot::{LoadError, Part, Reader, bad_field, checksum_of, intact, put_u32, put_u64};
 
 pub use hashes::{HashLayout, ListedHashes, MOST_LISTED, bits_at};
 
@@ -132,7 +132,7 @@ impl Head {
         let hasher = match algorithm {
             SIPHASH13 => KeyHasher::siphash13(key),
             XXH3 if body != Body::Hashes => KeyHasher::xxh3(Reader(&key).u64()),
-            found => return wrong("hash algorithm", found),
+            found => return bad_field("hash algorithm", found),
         };
         fields.0 = &fields.0[key.len()..];
         let hints = Hints {
@@ -178,7 +178,7 @@ fn within(
     most: u32,
 ) -> Result<u16, LoadError> {
     let found = fields.u32();
-    if (least..=most).contains(&found) { Ok(found as u16) } else { wrong(name, found) }
+    if (least..=most).contains(&found) { Ok(found as u16) } else { bad_field(name, found) }
 }
 
 /// Encodes notes for an image: those bytes, and their checksum.
