@@ -8,7 +8,9 @@ use std::io::Read;
 
 use crate::hash::KeyHash;
 use crate::image::SUM_BYTES;
-use crate::snapshot::{LoadError, Part, Reader, bad_field, checksum_of, intact, put_u32, put_u64};
+use crate::snapshot::{
+    LoadError, Part, Reader, bad_field, checksum_of, put_u32, put_u64, require_checksum,
+};
 
 /// The most hashes of a list.
 pub const MOST_LISTED: usize = 4096;
@@ -122,7 +124,7 @@ impl ListedHashes {
         bytes.resize(end + SUM_BYTES, 0);
         input.read_exact(&mut bytes[FRONT..])?;
         let (covered, sum) = bytes.split_at(end);
-        intact(&checksum_of(covered), &Reader(sum).u64(), Part::Header)?;
+        require_checksum(&checksum_of(covered), &Reader(sum).u64(), Part::Header)?;
         let (words, _) = covered[FRONT..].as_chunks();
         let words: Vec<_> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         if !holds(layout, &words) {

@@ -29,7 +29,9 @@ mod hashes;
 use std::io::Read;
 
 use crate::hash::{HashAlgorithm, KeyHasher};
-use crate::snapshot::{LoadError, Part, Reader, bad_field, checksum_of, intact, put_u32, put_u64};
+use crate::snapshot::{
+    LoadError, Part, Reader, bad_field, checksum_of, put_u32, put_u64, require_checksum,
+};
 
 pub use hashes::{HashLayout, ListedHashes, MOST_LISTED, bits_at};
 
@@ -119,7 +121,7 @@ impl Head {
         if covered[..BODY_AT] != MAGIC {
             return Err(LoadError::NotAFilter);
         }
-        intact(&checksum_of(covered), &Reader(sum).u64(), Part::Header)?;
+        require_checksum(&checksum_of(covered), &Reader(sum).u64(), Part::Header)?;
         let mut fields = Reader(&covered[BODY_AT..]);
         let body = match fields.u32() {
             1 => Body::Filter,
@@ -166,7 +168,7 @@ impl Head {
         let sum = Reader(&bytes[self.note_bytes..]).u64();
         bytes.truncate(self.note_bytes);
         bytes.shrink_to_fit();
-        intact(&checksum_of(&bytes), &sum, Part::Header)?;
+        require_checksum(&checksum_of(&bytes), &sum, Part::Header)?;
         Ok(bytes)
     }
 }

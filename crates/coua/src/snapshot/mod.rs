@@ -22,7 +22,7 @@ mod write;
 
 pub use error::{LoadError, Part};
 pub(crate) use fields::{
-    Reader, bad_field, checksum_of, intact, named, number_of, put_u32, put_u64,
+    Reader, bad_field, checksum_of, named, number_of, put_u32, put_u64, require_checksum,
 };
 pub(crate) use header::{Header, StoredWindow};
 pub use load::Load;
