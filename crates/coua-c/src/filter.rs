@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use coua::window::Generations;
 use coua::{KeyHasher, SharedCuckooFilter};
+use coua_store::View;
 
 use crate::failure::{Failure, Outcome, caught, report};
 use crate::pointer;
-use crate::state::{Asked, Changed, Held, State, no_file};
+use crate::state::{Asked, Changed, State, key_note, no_file};
 use crate::status::coua_status::{self, COUA_PANIC, COUA_POISONED};
 use crate::verbs::Union;
 
@@ -29,21 +31,41 @@ enum Place {
     Locked(RwLock<State>),
 }
 
+impl From<SharedCuckooFilter> for coua_filter {
+    fn from(filter: SharedCuckooFilter) -> Self {
+        Self {
+            is_poisoned: AtomicBool::new(false),
+            hasher: filter.hasher(),
+            is_timed: false,
+            place: Place::Shared(filter),
+            key_note: None,
+        }
+    }
+}
+
+impl From<State> for coua_filter {
+    fn from(state: State) -> Self {
+        Self {
+            is_poisoned: AtomicBool::new(false),
+            hasher: state.hasher(),
+            is_timed: state.is_timed(),
+            key_note: state.key_note(),
+            place: Place::Locked(RwLock::new(state)),
+        }
+    }
+}
+
+impl From<Generations> for coua_filter {
+    fn from(filter: Generations) -> Self {
+        State::Memory(filter).into()
+    }
+}
+
 impl coua_filter {
-    fn holding(held: Held) -> Self {
-        let key_note = held.key_note();
-        let state = match held {
-            Held::Shared(filter) => {
-                let (hasher, place) = (filter.hasher(), Place::Shared(filter));
-                let is_poisoned = AtomicBool::new(false);
-                return Self { is_poisoned, hasher, is_timed: false, place, key_note };
-            }
-            Held::Alone(state) => state,
-            Held::Loaded(view) => State::Memory(view.filter),
-        };
-        let (hasher, is_timed) = (state.hasher(), state.is_timed());
-        let place = Place::Locked(RwLock::new(state));
-        Self { is_poisoned: AtomicBool::new(false), hasher, is_timed, place, key_note }
+    /// A filter that was read from a file into memory.
+    pub(crate) fn loaded(view: View) -> Self {
+        let key_note = key_note(&view);
+        Self { key_note, ..view.filter.into() }
     }
 
     /// The target of a handle.
@@ -158,28 +180,25 @@ pub(crate) unsafe fn with(
 /// As [`pointer::results`].
 pub(crate) unsafe fn make(
     handle: *mut *mut coua_filter,
-    work: impl FnOnce() -> Outcome<Held>,
+    work: impl FnOnce() -> Outcome<coua_filter>,
 ) -> coua_status {
     // SAFETY: the caller's promise.
     let place = unsafe { pointer::result(handle, "created") };
     report(place.and_then(|place| {
         place.write(std::ptr::null_mut());
-        let made = coua_filter::holding(caught(work)?);
-        place.write(Box::into_raw(Box::new(made)));
+        place.write(Box::into_raw(Box::new(caught(work)?)));
         Ok(())
     }))
 }
 
 #[cfg(test)]
 mod tests {
-    use coua::window::Generations;
-
     use super::*;
     use crate::status::coua_status::COUA_OK;
 
     #[test]
     fn a_panic_poisons_the_filter_and_is_a_status() {
-        let filter = coua_filter::holding(Generations::default().into());
+        let filter = coua_filter::from(Generations::default());
         // SAFETY: it is a filter that lives.
         let call = |work: fn(&coua_filter) -> Outcome| unsafe { with(&raw const filter, work) };
         assert_eq!(call(|_| Ok(())), COUA_OK);

@@ -49,8 +49,8 @@ pub(crate) struct Keys<'a> {
 #[derive(Debug)]
 enum Form<'a> {
     Slices(Vec<&'a [u8]>),
-    Offsets32(&'a [u8], &'a [i32]),
-    Offsets64(&'a [u8], &'a [i64]),
+    Offsets32(Joined<'a, i32>),
+    Offsets64(Joined<'a, i64>),
     Integers(&'a [u64]),
     Hashes(&'a [KeyHash]),
 }
@@ -85,16 +85,8 @@ impl Keys<'_> {
                     extents.push(Extent::of(sizes.cast::<usize>(), count, "keys.sizes")?);
                     Form::Slices(slices(pointers, lengths)?)
                 }
-                OFFSETS_32 => {
-                    let offsets = pointer::values(sizes.cast::<i32>(), ends, "keys.sizes")?;
-                    extents.push(Extent::of(sizes.cast::<i32>(), ends, "keys.sizes")?);
-                    Form::Offsets32(joined(data, offsets, &mut extents)?, offsets)
-                }
-                OFFSETS_64 => {
-                    let offsets = pointer::values(sizes.cast::<i64>(), ends, "keys.sizes")?;
-                    extents.push(Extent::of(sizes.cast::<i64>(), ends, "keys.sizes")?);
-                    Form::Offsets64(joined(data, offsets, &mut extents)?, offsets)
-                }
+                OFFSETS_32 => Form::Offsets32(joined(data, sizes.cast(), ends, &mut extents)?),
+                OFFSETS_64 => Form::Offsets64(joined(data, sizes.cast(), ends, &mut extents)?),
                 INTEGERS | HASHES => {
                     extents.push(Extent::of(data.cast::<u64>(), count, "keys.data")?);
                     if kind == INTEGERS {
@@ -117,8 +109,8 @@ impl Keys<'_> {
     pub(crate) fn len(&self) -> usize {
         match &self.form {
             Form::Slices(keys) => keys.len(),
-            Form::Offsets32(_, ends) => ends.len() - 1,
-            Form::Offsets64(_, ends) => ends.len() - 1,
+            Form::Offsets32(keys) => keys.offsets.len() - 1,
+            Form::Offsets64(keys) => keys.offsets.len() - 1,
             Form::Integers(keys) => keys.len(),
             Form::Hashes(hashes) => hashes.len(),
         }
@@ -145,19 +137,8 @@ impl Keys<'_> {
         space.clear();
         match &self.form {
             Form::Slices(all) => space.extend(all[keys].iter().map(|key| hasher.hash(*key))),
-            Form::Offsets32(bytes, ends) => {
-                // The offsets were checked: none is negative.
-                let key = |ends: &[i32]| &bytes[ends[0] as usize..ends[1] as usize];
-                space.extend(
-                    ends[keys.start..=keys.end].windows(2).map(|ends| hasher.hash(key(ends))),
-                );
-            }
-            Form::Offsets64(bytes, ends) => {
-                let key = |ends: &[i64]| &bytes[ends[0] as usize..ends[1] as usize];
-                space.extend(
-                    ends[keys.start..=keys.end].windows(2).map(|ends| hasher.hash(key(ends))),
-                );
-            }
+            Form::Offsets32(all) => space.extend(all.slices(keys).map(|key| hasher.hash(key))),
+            Form::Offsets64(all) => space.extend(all.slices(keys).map(|key| hasher.hash(key))),
             Form::Integers(all) => space.extend(all[keys].iter().map(|key| hasher.hash(*key))),
             Form::Hashes(all) => return &all[keys],
         }
@@ -180,16 +161,34 @@ unsafe fn slices<'a>(pointers: &[*const u8], lengths: &[usize]) -> Outcome<Vec<&
     Ok(keys)
 }
 
-/// The bytes that the offsets are in.
-///
+/// Keys one after the other, and where each begins; the last offset is the end.
+#[derive(Debug)]
+struct Joined<'a, T> {
+    bytes: &'a [u8],
+    /// None is negative, and none is smaller than the one before it.
+    offsets: &'a [T],
+}
+
+impl<'a, T: Copy + Into<i64>> Joined<'a, T> {
+    fn slices(&self, keys: Range<usize>) -> impl Iterator<Item = &'a [u8]> {
+        let at = |offset: T| offset.into() as usize;
+        let (bytes, bounds) = (self.bytes, self.offsets[keys.start..=keys.end].windows(2));
+        bounds.map(move |bounds| &bytes[at(bounds[0])..at(bounds[1])])
+    }
+}
+
 /// # Safety
 ///
 /// As [`Keys::of`].
 unsafe fn joined<'a, T: Copy + Into<i64>>(
     data: *const c_void,
-    offsets: &[T],
+    sizes: *const T,
+    ends: usize,
     extents: &mut Vec<Extent>,
-) -> Outcome<&'a [u8]> {
+) -> Outcome<Joined<'a, T>> {
+    // SAFETY: the caller's promise.
+    let offsets = unsafe { pointer::values(sizes, ends, "keys.sizes") }?;
+    extents.push(Extent::of(sizes, ends, "keys.sizes")?);
     let mut last: i64 = 0;
     for (place, &offset) in offsets.iter().enumerate() {
         let offset: i64 = offset.into();
@@ -207,5 +206,6 @@ unsafe fn joined<'a, T: Copy + Into<i64>>(
     })?;
     extents.push(Extent::of(data.cast::<u8>(), length, "keys.data")?);
     // SAFETY: the caller's promise: the last offset is the number of bytes.
-    unsafe { pointer::values(data.cast(), length, "keys.data") }
+    let bytes = unsafe { pointer::values(data.cast(), length, "keys.data") }?;
+    Ok(Joined { bytes, offsets })
 }

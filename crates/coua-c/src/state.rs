@@ -7,41 +7,12 @@ use coua_store::{Store, View};
 use crate::failure::{Failure, Outcome};
 use crate::open::OpenStore;
 
-/// A filter that no lock guards yet.
-pub(crate) enum Held {
-    /// Its parts have locks of their own.
-    Shared(SharedCuckooFilter),
-    Alone(State),
-    /// Read into memory from a file.
-    Loaded(View),
-}
-
 /// The note of a file about how the program makes keys: JSON.
 const KEY_NOTE: &str = "coua/keys";
 
-impl Held {
-    /// How the program makes the keys of its file, if the file says so.
-    pub(crate) fn key_note(&self) -> Option<Vec<u8>> {
-        let note = match self {
-            Self::Loaded(view) => view.note(KEY_NOTE),
-            Self::Alone(State::Read(view)) => view.note(KEY_NOTE),
-            Self::Alone(State::Written(open)) => open.store.note(KEY_NOTE),
-            Self::Shared(_) | Self::Alone(_) => None,
-        };
-        note.map(<[u8]>::to_vec)
-    }
-}
-
-impl From<SharedCuckooFilter> for Held {
-    fn from(filter: SharedCuckooFilter) -> Self {
-        Self::Shared(filter)
-    }
-}
-
-impl From<Generations> for Held {
-    fn from(filter: Generations) -> Self {
-        Self::Alone(State::Memory(filter))
-    }
+/// A copy of that note, if the file has it.
+pub(crate) fn key_note(view: &View) -> Option<Vec<u8>> {
+    view.note(KEY_NOTE).map(<[u8]>::to_vec)
 }
 
 /// Where the filter is.
@@ -70,6 +41,15 @@ pub(crate) enum Changed<'a> {
 }
 
 impl State {
+    /// How the program makes the keys of its file, if the file says so.
+    pub(crate) fn key_note(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Written(open) => open.store.note(KEY_NOTE).map(<[u8]>::to_vec),
+            Self::Read(view) => key_note(view),
+            Self::Memory(_) | Self::Closed => None,
+        }
+    }
+
     fn items(&self) -> Option<&Generations> {
         match self {
             Self::Memory(filter) => Some(filter),

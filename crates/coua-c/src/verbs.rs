@@ -7,7 +7,8 @@ use coua::window::{Clock, Generations, When};
 use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter};
 
 use crate::failure::{Failure, Outcome};
-use crate::state::{Asked, Changed, Held, no_file};
+use crate::filter::coua_filter;
+use crate::state::{Asked, Changed, no_file};
 
 /// One answer for each key of a batch, and why it stopped if it did.
 pub(crate) struct Answers<A> {
@@ -85,7 +86,7 @@ impl Asked<'_> {
     }
 
     /// A copy in memory.
-    pub(crate) fn copied(&self) -> Outcome<Held> {
+    pub(crate) fn copied(&self) -> Outcome<coua_filter> {
         Ok(match self {
             Self::Items(filter) => filter.try_clone()?.into(),
             Self::Shared(filter) => SharedCuckooFilter::from_filter(&filter.snapshot()?)?.into(),
@@ -93,7 +94,7 @@ impl Asked<'_> {
     }
 
     /// A copy in memory, for many threads.
-    pub(crate) fn shared(&self) -> Outcome<Held> {
+    pub(crate) fn shared(&self) -> Outcome<coua_filter> {
         match self {
             Self::Items(filter) => {
                 let plain = filter.unbounded().ok_or_else(|| {

@@ -9,7 +9,7 @@ use crate::filter::{coua_filter, make, with};
 use crate::open::{OpenStore, lock};
 use crate::options::coua_options;
 use crate::pointer;
-use crate::state::{Held, State};
+use crate::state::State;
 use crate::status::coua_status;
 
 /// Writes the filter to a file in one step. An existing file must be a filter or empty. Every coua program and package
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn coua_load(
     make(created, || {
         // Read, not mapped: what happens to the file later must not end this process.
         let options = keyed(Options::new().access(Access::Load), pointer::secret(key)?);
-        Ok(Held::Loaded(options.read(pointer::path(path, "path")?)?))
+        Ok(coua_filter::loaded(options.read(pointer::path(path, "path")?)?))
     })
 }
 
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn coua_from_bytes(
 ) -> coua_status {
     make(created, || {
         let bytes = pointer::values(bytes.cast::<u8>(), length, "bytes")?;
-        Ok(Held::Loaded(View::of_bytes(bytes, pointer::secret(key)?)?))
+        Ok(coua_filter::loaded(View::of_bytes(bytes, pointer::secret(key)?)?))
     })
 }
 
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn coua_store_open(
         let new = if lock.is_new() { Some(wanted.build()?) } else { None };
         let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
         wanted.check(store.filter())?;
-        Ok(Held::Alone(State::Written(Box::new(OpenStore::new(store)))))
+        Ok(State::Written(Box::new(OpenStore::new(store))).into())
     })
 }
 
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn coua_store_read(
     make(created, || {
         let options = keyed(Options::new(), pointer::secret(key)?);
         let view: View = options.read(pointer::path(path, "path")?)?;
-        Ok(Held::Alone(State::Read(Box::new(view))))
+        Ok(State::Read(Box::new(view)).into())
     })
 }
 
