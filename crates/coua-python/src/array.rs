@@ -191,20 +191,14 @@ pub(crate) fn add_arrow<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<
         DataType::FixedSizeBinary(_) => {
             add_values(batch, array.as_fixed_size_binary().iter(), |key| key)
         }
-        DataType::UInt64 => add_numbers::<UInt64Type>(batch, array, |key| key),
-        DataType::UInt32 => add_numbers::<UInt32Type>(batch, array, u64::from),
-        DataType::UInt16 => add_numbers::<UInt16Type>(batch, array, u64::from),
-        DataType::UInt8 => add_numbers::<UInt8Type>(batch, array, u64::from),
-        DataType::Int64 => add_numbers::<Int64Type>(batch, array, i64::cast_unsigned),
-        DataType::Int32 => {
-            add_numbers::<Int32Type>(batch, array, |key| i64::from(key).cast_unsigned())
-        }
-        DataType::Int16 => {
-            add_numbers::<Int16Type>(batch, array, |key| i64::from(key).cast_unsigned())
-        }
-        DataType::Int8 => {
-            add_numbers::<Int8Type>(batch, array, |key| i64::from(key).cast_unsigned())
-        }
+        DataType::UInt64 => add_numbers::<UInt64Type>(batch, array),
+        DataType::UInt32 => add_numbers::<UInt32Type>(batch, array),
+        DataType::UInt16 => add_numbers::<UInt16Type>(batch, array),
+        DataType::UInt8 => add_numbers::<UInt8Type>(batch, array),
+        DataType::Int64 => add_numbers::<Int64Type>(batch, array),
+        DataType::Int32 => add_numbers::<Int32Type>(batch, array),
+        DataType::Int16 => add_numbers::<Int16Type>(batch, array),
+        DataType::Int8 => add_numbers::<Int8Type>(batch, array),
         DataType::Dictionary(..) => add_dictionary(batch, array),
         DataType::Null => (0..array.len()).try_for_each(|_| batch.add_null()),
         DataType::Struct(columns) if columns.len() > 1 => batch.add_rows(array.as_struct()),
@@ -247,11 +241,12 @@ fn add_values<'a, T: ?Sized + 'a>(
     Ok(())
 }
 
-fn add_numbers<T: ArrowPrimitiveType>(
+/// Integers of any width; a negative one is its two's complement of 64 bits.
+fn add_numbers<T: ArrowPrimitiveType<Native: Into<i128>>>(
     batch: &mut impl Column,
     array: &ArrayRef,
-    bits: impl Fn(T::Native) -> u64,
 ) -> PyResult<()> {
+    let bits = |key: T::Native| -> u64 { key.into() as u64 };
     let array = array.as_primitive::<T>();
     if array.null_count() == 0 {
         batch.add_integers(array.values().iter().map(|key| bits(*key)));
