@@ -95,7 +95,8 @@ impl<'a> ResumeJob<'a> {
                 if let Some(finished) = self.finished(runs) {
                     return Ok(Plan::Continue(finished));
                 }
-                let obstacle = runs.newest().find_map(|run| self.obstacle_to_start(run));
+                let filled = self.filled_outputs();
+                let obstacle = runs.newest().find_map(|run| self.obstacle_to_start(run, &filled));
                 obstacle.map_or(Ok(()), Err)?;
             }
             Mode::Resume => {
@@ -203,27 +204,24 @@ impl<'a> ResumeJob<'a> {
 
     /// The first of the outputs that a run has begun to write without committing anything.
     fn begun_output<'r>(&self, run: &'r Run) -> Option<&'r Place> {
+        let mut outputs = run.outputs().filter(|_| run.has_only_begun()).peekable();
+        outputs.peek()?;
         let ours: HashSet<_> = paths(self.run.outputs()).collect();
-        let mut outputs = run.outputs().filter(|_| run.has_only_begun());
         outputs.find(|place| ours.contains(&*place.path))
     }
 
-    /// The first output of this run that holds what an earlier one has written, whatever its name.
-    fn held_output(&self, run: &Run) -> Option<&Path> {
-        let written = run.outputs().filter(|place| place.offset > 0 && run.records > 0);
-        let written: HashSet<_> = written.filter_map(|place| Identity::at(&place.path)).collect();
-        let holds = |path: &&Path| {
-            has_content(path) && Identity::at(path).is_some_and(|file| written.contains(&file))
-        };
-        paths(self.run.outputs()).find(holds)
+    /// The outputs with content.
+    fn filled_outputs(&self) -> Filled<'_> {
+        let filled = paths(self.run.outputs()).filter(|path| has_content(path));
+        filled.filter_map(|path| Some((Identity::at(path)?, path))).collect()
     }
 
     /// The harm that a new run would do: it would empty an output whose records the filter remembers, append to one
     /// whose run can be resumed, or count records twice.
-    fn obstacle_to_start(&self, run: &Run) -> Option<Failure> {
+    fn obstacle_to_start(&self, run: &Run, filled: &Filled<'_>) -> Option<Failure> {
         let (name, appends) = (run.name(), self.output_spec.to.appends);
         let is_kept = run.is_interrupted() || run.job.is_dedup() && !appends;
-        let held = self.held_output(run).filter(|_| is_kept);
+        let held = held_output(run, filled).filter(|_| is_kept);
         let begun = self.begun_output(run).filter(|it| appends && it.bytes_after() > 0);
         if let Some(path) = held.or(begun.map(|place| &*place.path)) {
             let (what, way) = if !run.has_ended {
@@ -273,8 +271,9 @@ impl<'a> ResumeJob<'a> {
             let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
             Failure::at(&self.filter, reason)
         };
+        let filled = self.filled_outputs();
         for (number, run) in runs.iter() {
-            if !is_same(run) && self.held_output(run).is_none() {
+            if !is_same(run) && held_output(run, &filled).is_none() {
                 continue;
             }
             self.check_undoable(run).map_err(|obstacle| failed(run, obstacle))?;
@@ -374,6 +373,16 @@ impl<'a> ResumeJob<'a> {
         );
         Err(Failure::at(output.path.display(), reason))
     }
+}
+
+/// Outputs with content.
+type Filled<'p> = HashMap<Identity, &'p Path>;
+
+/// The first of these outputs that holds what a run has written, whatever its name.
+fn held_output<'p>(run: &Run, filled: &Filled<'p>) -> Option<&'p Path> {
+    let written = run.outputs().filter(|place| place.offset > 0 && run.records > 0);
+    let mut files = written.filter(|_| !filled.is_empty()).filter_map(|it| Identity::at(&it.path));
+    files.find_map(|file| filled.get(&file).copied())
 }
 
 fn check_input(input: &Place) -> Result<(), Moved> {

@@ -68,8 +68,7 @@ impl Run {
 
     /// Whether the run has these files, in this order.
     pub(crate) fn has_files_of(&self, other: &Self) -> bool {
-        let file = |place: &Place| (place.role, place.path.clone());
-        self.places.iter().map(file).eq(other.places.iter().map(file))
+        self.places.iter().map(Place::file).eq(other.places.iter().map(Place::file))
     }
 
     /// Bytes of the note that does not change.

@@ -130,6 +130,11 @@ impl Place {
         Self { role, path, offset: 0, records: 0, note: 0, sum }
     }
 
+    /// Its use and its name.
+    pub(super) fn file(&self) -> (Role, &Path) {
+        (self.role, &self.path)
+    }
+
     /// Moves to another position, and computes the checksum there.
     pub(crate) fn move_to(&mut self, offset: u64) -> io::Result<()> {
         self.sum = ends(&File::open(&self.path)?, offset)?;

@@ -77,9 +77,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
 fn what_only_files_have_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
-    for option in
-        ["--time-field=2", "--checkpoint-every=1", "--secret=none", "--seed=1", "--no-wait"]
-    {
+    for option in ["--time-field=2", "--checkpoint-every=1", "--secret=none", "--seed=1"] {
         let run = run(["add", &at, option]);
         let name = option.split('=').next().unwrap();
         run.failed(
@@ -95,9 +93,12 @@ fn what_only_files_have_is_told(kind: Kind) {
     }
     let folder = Folder::new();
     let out = folder.join("out");
-    let resumed = run(["dedup", "--filter", &at, "--resume", "-o", &out]);
-    resumed
-        .failed(2, "coua: --resume: works only with filter files, not with a filter on a server\n");
+    for option in ["--resume", "--restart"] {
+        let message = format!(
+            "coua: {option}: works only with filter files, not with a filter on a server\n"
+        );
+        run(["dedup", "--filter", &at, option, "-o", &out]).failed(2, &message);
+    }
     assert!(!folder.has("out"));
     for args in [
         &["verify"][..],
