@@ -148,7 +148,7 @@ impl Task {
         check_stopped()?;
         let logged = until.at - base.bytes;
         let (mut filter, residence) =
-            self.loading.load(file, base.bytes, logged).map_err(unreadable)?;
+            self.loading.load(file, base.bytes, logged, 0).map_err(unreadable)?;
         if residence.mapped().is_some() {
             // Checks it, because damage must not get a new checksum; also reads it in order, which is faster than by page.
             Generations::verify(file, base.bytes).map_err(unreadable)?;

@@ -4,8 +4,6 @@ mod background;
 mod write;
 
 #[cfg(test)]
-pub(crate) mod held;
-#[cfg(test)]
 mod tests;
 
 use std::io;

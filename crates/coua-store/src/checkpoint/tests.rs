@@ -9,8 +9,8 @@ use std::sync::mpsc::channel;
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, LoadError, OutOfMemory};
 
-use super::held::Held;
 use crate::checkpoint::{Signals, Spawn, Work};
+use crate::faults::held::Held;
 use crate::{Access, Options, Reason, Store, StoreError};
 
 /// Hashes of a round: the log reaches its limit in the third.

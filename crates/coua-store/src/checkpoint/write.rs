@@ -127,11 +127,11 @@ pub(crate) fn write_snapshot(
     pace: Pace<'_>,
 ) -> Result<Base, StoreError> {
     let failed = |doing| move |source| StoreError::io(to.path, doing, source);
-    let length = filter.snapshot_len();
-    let share = pace.share(length);
+    let writer = filter.writer().map_err(failed("write"))?;
+    let (length, share) = (writer.length(), pace.share(writer.length()));
     let write = |start: u64| {
-        let (end, piece) = (length.min(start + share), Vec::new());
-        Steps { to, pace, at: start, end, synced: 0, piece }.write(filter)
+        let mut steps = Steps { to, pace, at: start, synced: start, piece: Vec::new() };
+        writer.write(start..start + share, &mut steps)
     };
     thread::scope(|scope| {
         let starts = (0..length).step_by(share as usize).skip(1);
@@ -163,29 +163,28 @@ struct Steps<'a> {
     to: Target<'a>,
     pace: Pace<'a>,
     at: u64,
-    /// The end of the part.
-    end: u64,
     /// The position of the last sync.
     synced: u64,
     /// Bytes not written yet.
     piece: Vec<u8>,
 }
 
-impl Steps<'_> {
-    fn write(mut self, filter: &Generations) -> io::Result<()> {
-        match filter.write_from(self.at, &mut self) {
-            // Other threads write the rest.
-            Err(_) if self.is_done() => Ok(()),
-            written => written,
+impl Write for Steps<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = &bytes[..bytes.len().min(PIECE - self.piece.len())];
+        self.piece.try_reserve(taken.len())?;
+        self.piece.extend_from_slice(taken);
+        if self.piece.len() == PIECE {
+            self.flush()?;
         }
-    }
-
-    fn is_done(&self) -> bool {
-        self.at == self.end
+        Ok(taken.len())
     }
 
     /// Writes the buffered bytes.
-    fn write_piece(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
         if (self.pace.is_canceled)() {
             return Err(io::Error::other("canceled"));
         }
@@ -196,25 +195,6 @@ impl Steps<'_> {
         self.to.disk.write(self.to.file, &self.piece, self.at)?;
         self.at += self.piece.len() as u64;
         self.piece.clear();
-        Ok(())
-    }
-}
-
-impl Write for Steps<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let left = (self.end - self.at) as usize;
-        let room = left.min(PIECE) - self.piece.len();
-        let taken = &bytes[..bytes.len().min(room)];
-        self.piece.try_reserve(taken.len())?;
-        self.piece.extend_from_slice(taken);
-        if !taken.is_empty() && taken.len() == room {
-            self.write_piece()?;
-        }
-        Ok(taken.len())
-    }
-
-    /// Does nothing, because only the last piece of the file may be incomplete.
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 
 mod copies;
 mod ends;
+pub(crate) mod held;
 mod pieces;
 mod power;
 mod replacement;
@@ -19,9 +20,9 @@ use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash};
 use coua_dev::cases::few_usual_or_all;
 
-use crate::checkpoint::held::Held;
 use crate::fs::{Disk, FileSystem, Folder};
 use crate::{Notes, Options, Reason, Store, StoreError};
+use held::Held;
 
 /// How a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use super::held::Held;
 use super::{AGING, BACKGROUND, SCRIPT, Script, bytes_of, change, commit, in_memory, options};
-use crate::checkpoint::held::Held;
 use crate::fs::{Disk, FileSystem, Folder, inode_of};
 use crate::{Options, Reason, StoreError};
 

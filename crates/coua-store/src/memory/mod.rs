@@ -15,14 +15,16 @@ use coua::{KeyHash, Load, LoadError};
 pub use available::available;
 
 /// Bytes that the work on a key touches in a generation: a page for each of its two buckets.
-const KEY_BYTES: u64 = 2 * 4096;
+pub(crate) const KEY_BYTES: u64 = 2 * 4096;
+/// Bytes that are read and checked in the time that a lookup takes longer in small pages than in large ones.
+pub(crate) const LOOKUP_BYTES: u64 = 32;
 /// Smaller files are read and checked in a few milliseconds.
 const LEAST_MAPPED: u64 = 4 << 20;
 
 /// How to load a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Map a large file if the work touches fewer bytes than it has; otherwise read it.
+    /// Map a large file, unless reading it costs less than the work on a mapped one.
     #[default]
     BySize,
     /// Map the file.
@@ -61,19 +63,19 @@ impl Residence {
         Self { mapped: None, bytes: 0, most_touched: 0, touched: AtomicU64::new(0) }
     }
 
-    /// Loads the filter in the first `bytes` bytes of a file, for work on this number of keys.
+    /// Loads the filter in the first `bytes` bytes of a file, for work that costs `work` bytes in a generation.
     pub(crate) fn load(
         access: Access,
         file: &File,
         bytes: u64,
         key: Option<[u8; 16]>,
-        keys: u64,
+        work: u64,
     ) -> Result<(Generations, Self), LoadError> {
         let load = || Load::new().part(..bytes).key(key);
         let most_touched = access.most_touched(bytes);
         if most_touched > 0 {
             let filter = load().map_file::<Generations>(file)?;
-            if touched_by(&filter, keys) < most_touched {
+            if in_generations(&filter, work) < most_touched {
                 let (mapped, touched) = (Some(file.try_clone()?), AtomicU64::new(0));
                 return Ok((filter, Self { mapped, bytes, most_touched, touched }));
             }
@@ -93,7 +95,8 @@ impl Residence {
         if self.is_much_touched() {
             return;
         }
-        self.touched.fetch_add(touched_by(filter, hashes.len() as u64), Ordering::Relaxed);
+        let touched = in_generations(filter, hashes.len() as u64 * KEY_BYTES);
+        self.touched.fetch_add(touched, Ordering::Relaxed);
         if self.is_much_touched() {
             pages::fetch_all(file, self.bytes);
         } else {
@@ -119,10 +122,9 @@ impl Residence {
     }
 }
 
-/// Bytes that work on this number of keys touches.
-fn touched_by(filter: &Generations, keys: u64) -> u64 {
-    let generations = filter.generations().count().max(1) as u64;
-    keys.saturating_mul(generations * KEY_BYTES)
+/// The bytes of the work in all generations.
+fn in_generations(filter: &Generations, work: u64) -> u64 {
+    work.saturating_mul(filter.generations().count().max(1) as u64)
 }
 
 #[cfg(test)]
@@ -131,24 +133,23 @@ mod tests {
 
     use super::*;
 
-    fn loaded(access: Access, keys: u64) -> (Generations, Residence, u64) {
+    fn loaded(access: Access, work: u64) -> (Generations, Residence, u64) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen.coua");
         let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001);
         builder.build().unwrap().save_atomically(&path).unwrap();
         let file = File::open(&path).unwrap();
         let bytes = file.metadata().unwrap().len();
-        let (filter, residence) = Residence::load(access, &file, bytes, None, keys).unwrap();
+        let (filter, residence) = Residence::load(access, &file, bytes, None, work).unwrap();
         (filter, residence, bytes)
     }
 
     #[test]
     fn a_large_file_is_mapped_for_little_work() {
-        let is_mapped = |access, keys| loaded(access, keys).1.mapped().is_some();
-        let by_size = |keys| is_mapped(Access::BySize, keys);
+        let is_mapped = |access, work| loaded(access, work).1.mapped().is_some();
+        let by_size = |work| is_mapped(Access::BySize, work);
         let (.., bytes) = loaded(Access::Map, 0);
-        let line = bytes.div_ceil(KEY_BYTES);
-        assert!(by_size(0) && by_size(line - 1) && !by_size(line) && !by_size(u64::MAX));
+        assert!(by_size(0) && by_size(bytes - 1) && !by_size(bytes) && !by_size(u64::MAX));
         assert!(is_mapped(Access::Map, 1 << 40) && !is_mapped(Access::Load, 0));
         assert_eq!(Access::BySize.most_touched(LEAST_MAPPED - 1), 0);
     }

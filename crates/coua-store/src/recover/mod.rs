@@ -14,7 +14,7 @@ use crate::fs::is_at;
 use crate::log::{
     Base, Frame, Kind, Log, Scan, Source, TransactionDigest, Unrepeatable, replay_changes,
 };
-use crate::memory::{Access, Residence};
+use crate::memory::{Access, KEY_BYTES, LOOKUP_BYTES, Residence};
 use crate::notes::Notes;
 use view::Origin;
 
@@ -31,16 +31,18 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Loads the filter in a snapshot of `bytes` bytes. `logged` bytes of log follow.
+    /// Loads the filter in a snapshot of `bytes` bytes, to replay the `logged` bytes of log that follow, and for work
+    /// that costs `expected` bytes.
     pub(crate) fn load(
         self,
         file: &File,
         bytes: u64,
         logged: u64,
+        expected: u64,
     ) -> Result<(Generations, Residence), LoadError> {
         // A logged change takes eight bytes.
-        let keys = self.expected.unwrap_or(0).saturating_add(logged / 8);
-        Residence::load(self.access, file, bytes, self.key, keys)
+        let work = expected.saturating_add((logged / 8).saturating_mul(KEY_BYTES));
+        Residence::load(self.access, file, bytes, self.key, work)
     }
 }
 
@@ -57,12 +59,19 @@ pub(crate) struct State {
 impl State {
     /// Reads a file that a writer may be changing.
     pub(crate) fn while_written(loading: Loading, path: &Path) -> Result<Self, StoreError> {
-        read_while_written(path, |file| Self::of(loading, file, path))
+        read_while_written(path, |file| Self::of(loading, LOOKUP_BYTES, file, path))
     }
 
-    pub(crate) fn of(loading: Loading, file: &File, path: &Path) -> Result<Self, StoreError> {
+    /// Reads a file for work that costs `key_bytes` bytes for a key.
+    pub(crate) fn of(
+        loading: Loading,
+        key_bytes: u64,
+        file: &File,
+        path: &Path,
+    ) -> Result<Self, StoreError> {
         let base = base_of(file, path)?;
-        let load = |logged| loading.load(file, base.bytes, logged);
+        let expected = loading.expected.unwrap_or(0).saturating_mul(key_bytes);
+        let load = |logged| loading.load(file, base.bytes, logged, expected);
         let mut state = Self::replayed(file, path, base, load)?;
         state.view.origin = Some(Origin { path: path.to_owned(), base });
         Ok(state)

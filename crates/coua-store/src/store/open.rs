@@ -7,6 +7,7 @@ use coua::window::Generations;
 use super::{Options, Store};
 use crate::error::StoreError;
 use crate::fs::{Lock, clear_temporary, resolved};
+use crate::memory::KEY_BYTES;
 use crate::notes::Notes;
 use crate::recover::{State, View};
 use crate::verify::{Verified, verify};
@@ -114,7 +115,7 @@ impl Options {
         match build {
             Some(build) if lock.is_new() => Store::begin(self, lock, build().into()),
             _ => {
-                let state = State::of(self.loading, lock.file(), lock.target())?;
+                let state = State::of(self.loading, KEY_BYTES, lock.file(), lock.target())?;
                 Store::resume(self, lock, state)
             }
         }

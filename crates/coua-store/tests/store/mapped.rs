@@ -20,6 +20,8 @@ const GENERATIONS: u64 = 5;
 const EACH: u64 = 200_000;
 /// Bytes that the work on a key touches in a generation: two pages.
 const KEY_BYTES: u64 = 2 * 4096;
+/// What a lookup counts for.
+const LOOKUP_BYTES: u64 = 32;
 
 /// The window is four generations long, and a fifth is being filled.
 fn large() -> Generations {
@@ -91,10 +93,9 @@ fn work_for_all_generations_is_counted() {
     let bytes = damaged(&path);
     let writes = |keys: u64| Options::new().expecting(keys).write(&path).is_ok();
     let reads = |keys: u64| Options::new().expecting(keys).read(&path).is_ok();
-    let most = (bytes - 1) / KEY_BYTES / GENERATIONS;
-    for opens in [&writes as &dyn Fn(u64) -> bool, &reads] {
-        assert!(opens(0) && opens(most) && !opens(most + 1));
-    }
+    let most = |key_bytes: u64| (bytes - 1) / key_bytes / GENERATIONS;
+    assert!(writes(0) && writes(most(KEY_BYTES)) && !writes(most(KEY_BYTES) + 1));
+    assert!(reads(most(LOOKUP_BYTES)) && !reads(most(LOOKUP_BYTES) + 1));
 }
 
 /// Even a reader applies the log's changes first.

@@ -113,5 +113,5 @@ pub(super) fn compact(
 /// A checksum of the whole filter.
 fn contents(filter: &CuckooFilter) -> Option<u64> {
     let mut sum = Xxh3::new();
-    filter.write_from(0, &mut sum).ok().map(|()| sum.digest())
+    filter.write_to(&mut sum).ok().map(|()| sum.digest())
 }

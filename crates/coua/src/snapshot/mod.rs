@@ -35,4 +35,4 @@ pub(crate) use read::verify;
 pub(crate) use read::{Loaded, entries};
 #[cfg(feature = "file")]
 pub use save::{Folder, follow_links};
-pub(crate) use write::Writer;
+pub use write::SnapshotWriter;

@@ -1,7 +1,8 @@
 //! Writes filters as a snapshot.
 
-use std::cell::LazyCell;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -14,16 +15,32 @@ use crate::snapshot::preamble::trailer;
 /// Bytes of the overflow table that are written at a time: whole entries.
 const OVERFLOW_PIECE: usize = 4096 * ENTRY_BYTES as usize;
 
-/// Filters to be written as one snapshot.
-pub(crate) struct Writer<'a> {
+/// Writes a snapshot in parts, in any order, by one or more threads.
+///
+/// ```
+/// use coua::CuckooFilter;
+/// let filter = CuckooFilter::new();
+/// let writer = filter.writer();
+/// let mut parts = [Vec::new(), Vec::new()];
+/// writer.write(0..100, &mut parts[0])?;
+/// writer.write(100..writer.length(), &mut parts[1])?;
+/// let mut whole = Vec::new();
+/// filter.write_to(&mut whole)?;
+/// assert_eq!(parts.concat(), whole);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct SnapshotWriter<'a> {
     header: Header,
     rows: Vec<PartRow>,
     filters: Vec<&'a CuckooFilter>,
+    /// The header and the tables, once they are needed: they take a checksum of every segment.
+    tables: OnceLock<Vec<u8>>,
 }
 
-impl<'a> Writer<'a> {
-    /// A writer of these filters with their numbers, at least one. All have the same hash, layout, slots per bucket,
-    /// kind of resolution and policy.
+impl<'a> SnapshotWriter<'a> {
+    /// A writer of these filters with their numbers, at least one. All have the same hash, kind of
+    /// resolution and policy.
     pub(crate) fn new(
         window: Option<StoredWindow>,
         parts: impl Iterator<Item = (u64, &'a CuckooFilter)>,
@@ -32,32 +49,44 @@ impl<'a> Writer<'a> {
             parts.map(|(number, filter)| (PartRow::of(number, filter), filter)).unzip();
         let segments = filters.iter().flat_map(|filter| packed_segments(filter));
         let data = segments.map(|segment| segment.len() as u64).sum();
-        Self { header: Header::of(filters[0], window, &rows, data), rows, filters }
+        let header = Header::of(filters[0], window, &rows, data);
+        Self { header, rows, filters, tables: OnceLock::new() }
     }
 
-    /// The length of the snapshot. O(1).
-    pub(crate) fn length(&self) -> u64 {
+    /// The length of the snapshot in bytes. O(1).
+    pub fn length(&self) -> u64 {
         self.header.length()
     }
 
-    /// Writes the snapshot without its first `start` bytes.
-    pub(crate) fn write_from(&self, start: u64, out: impl Write) -> io::Result<()> {
-        let tables = LazyCell::new(|| self.header_and_tables());
-        let mut rest = SkipWriter { out, skip: start };
-        if !rest.skips(self.header.first_segment()) {
-            rest.write_all(&tables)?;
-            let padding = self.header.first_segment() - self.header.tables_end();
-            rest.write_all(&vec![0; padding as usize])?;
-        }
-        for segment in self.filters.iter().flat_map(|filter| packed_segments(filter)) {
-            rest.write_all(segment)?;
-        }
-        let overflow_sum = self.write_overflow(&mut rest)?;
-        rest.write_all(&trailer(&tables, overflow_sum))?;
-        if rest.skip > 0 {
+    /// Writes the bytes of the snapshot in a range, which may end after the snapshot. O(bytes); for the first and the
+    /// last bytes all segments are read, once for all calls.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`; `InvalidInput` if the range begins after the end of the snapshot.
+    pub fn write<W: Write>(&self, range: Range<u64>, out: W) -> io::Result<()> {
+        if range.start > self.length() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        rest.flush()
+        let left = range.end.saturating_sub(range.start);
+        let mut part = PartWriter { out, skip: range.start, left };
+        if !part.skips(self.header.first_segment()) {
+            part.write_all(self.tables())?;
+            let padding = self.header.first_segment() - self.header.tables_end();
+            part.write_all(&vec![0; padding as usize])?;
+        }
+        for segment in self.filters.iter().flat_map(|filter| packed_segments(filter)) {
+            part.write_all(segment)?;
+        }
+        if part.left > 0 {
+            let overflow_sum = self.write_overflow(&mut part)?;
+            part.write_all(&trailer(self.tables(), overflow_sum))?;
+        }
+        part.flush()
+    }
+
+    fn tables(&self) -> &[u8] {
+        self.tables.get_or_init(|| self.header_and_tables())
     }
 
     /// The header and the part table, which do not depend on slots.
@@ -119,22 +148,12 @@ impl CuckooFilter {
     ///
     /// Those of `out`.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        self.write_from(0, out)
+        self.writer().write(0..u64::MAX, out)
     }
 
-    /// Writes the bytes of [`write_to`](Self::write_to) without the first `start` bytes, for callers that
-    /// send a snapshot in pieces, with an `out` that ends after each. A piece within the segments takes time
-    /// in proportion to its length; for the first and the last bytes, all segments are read.
-    ///
-    /// # Errors
-    ///
-    /// Those of `out`; `InvalidInput` if the snapshot is shorter than `start`.
-    pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
-        self.writer().write_from(start, out)
-    }
-
-    fn writer(&self) -> Writer<'_> {
-        Writer::new(None, std::iter::once((0, self)))
+    /// A writer of parts of the snapshot.
+    pub fn writer(&self) -> SnapshotWriter<'_> {
+        SnapshotWriter::new(None, std::iter::once((0, self)))
     }
 }
 
@@ -156,14 +175,16 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// An output that skips the first bytes.
-struct SkipWriter<W> {
+/// An output that takes some bytes of a stream.
+struct PartWriter<W> {
     out: W,
     /// Bytes still to skip.
     skip: u64,
+    /// Bytes that it still takes.
+    left: u64,
 }
 
-impl<W> SkipWriter<W> {
+impl<W> PartWriter<W> {
     /// Skips the next `length` bytes if all of them must be skipped. Returns whether it did.
     fn skips(&mut self, length: u64) -> bool {
         let is_left_out = self.skip >= length;
@@ -174,11 +195,20 @@ impl<W> SkipWriter<W> {
     }
 }
 
-impl<W: Write> Write for SkipWriter<W> {
+impl<W: Write> Write for PartWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let skipped = self.skip.min(bytes.len() as u64);
         self.skip -= skipped;
-        if skipped > 0 { Ok(skipped as usize) } else { self.out.write(bytes) }
+        if skipped > 0 {
+            return Ok(skipped as usize);
+        }
+        if self.left == 0 {
+            return Ok(bytes.len());
+        }
+        let taken = self.left.min(bytes.len() as u64);
+        let written = self.out.write(&bytes[..taken as usize])?;
+        self.left -= written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

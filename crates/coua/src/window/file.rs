@@ -11,7 +11,7 @@ use crate::filter::CuckooFilter;
 #[cfg(feature = "file")]
 use crate::snapshot::{InputLength, read_header, verify};
 use crate::snapshot::{
-    LoadError, Loaded, Snapshot, StoredWindow, Writer, bad_field, named, number_of,
+    LoadError, Loaded, Snapshot, SnapshotWriter, StoredWindow, bad_field, named, number_of,
 };
 use crate::window::generations::Live;
 use crate::window::{AgeFrom, Clock, Generations, Window};
@@ -29,25 +29,24 @@ impl Generations {
     ///
     /// Those of `out`; `InvalidInput` if a generation was replaced by a filter unlike the template.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        self.write_from(0, out)
+        self.writer()?.write(0..u64::MAX, out)
     }
 
-    /// Writes the bytes of [`write_to`](Self::write_to) without the first `start` bytes, for callers that send a
-    /// snapshot in pieces, like [`CuckooFilter::write_from`].
+    /// A writer of parts of the snapshot.
     ///
     /// # Errors
     ///
-    /// As [`write_to`](Self::write_to); also `InvalidInput` if the snapshot is shorter than `start`.
-    pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
-        if !self.filters().all(|filter| self.is_like_template(filter)) {
-            return Err(io::ErrorKind::InvalidInput.into());
+    /// `InvalidInput` if a generation was replaced by a filter unlike the template.
+    pub fn writer(&self) -> io::Result<SnapshotWriter<'_>> {
+        if self.filters().all(|filter| self.is_like_template(filter)) {
+            return Ok(self.unchecked_writer());
         }
-        self.writer().write_from(start, out)
+        Err(io::ErrorKind::InvalidInput.into())
     }
 
     /// Bytes that [`write_to`](Self::write_to) writes. O(segments).
     pub fn snapshot_len(&self) -> u64 {
-        self.writer().length()
+        self.unchecked_writer().length()
     }
 
     /// Bytes of the snapshot at the beginning of a regular file; a log may follow it (docs/format.md,
@@ -74,7 +73,7 @@ impl Generations {
         verify(file, InputLength { bytes, is_whole: true })
     }
 
-    fn writer(&self) -> Writer<'_> {
+    fn unchecked_writer(&self) -> SnapshotWriter<'_> {
         let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
         let live = self.live.iter().map(|live| (live.number, &live.filter));
         let window = self.window().map(|window| StoredWindow {
@@ -84,7 +83,7 @@ impl Generations {
             time: self.clock(),
             age_from: number_of(window.age_from(), &AGES),
         });
-        Writer::new(window, template.chain(live))
+        SnapshotWriter::new(window, template.chain(live))
     }
 
     /// Whether a filter remembers the same bits as the template.

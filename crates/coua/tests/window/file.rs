@@ -50,17 +50,23 @@ fn a_file_has_the_bytes_of_the_text() {
 }
 
 #[test]
-fn a_file_can_be_written_from_any_byte_on() {
+fn any_part_of_a_file_can_be_written() {
     let made = made();
     let bytes = bytes_of(&made);
     assert_eq!(made.snapshot_len(), bytes.len() as u64);
+    let writer = made.writer().unwrap();
+    assert_eq!(writer.length(), bytes.len() as u64);
     let pages = (0..=bytes.len()).step_by(1024).flat_map(|page| [page, page + 1, page + 77]);
     for start in pages.chain(bytes.len() - 200..=bytes.len()).filter(|at| *at <= bytes.len()) {
         let mut rest = Vec::new();
-        made.write_from(start as u64, &mut rest).unwrap();
+        writer.write(start as u64..u64::MAX, &mut rest).unwrap();
         assert!(rest == bytes[start..], "from {start}");
+        let (mut part, end) = (Vec::new(), bytes.len().min(start + 1000));
+        writer.write(start as u64..end as u64, &mut part).unwrap();
+        assert!(part == bytes[start..end], "from {start} to {end}");
     }
-    let beyond = made.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
+    let beyond = bytes.len() as u64 + 1..u64::MAX;
+    let beyond = writer.write(beyond, &mut Vec::new()).unwrap_err();
     assert_eq!(beyond.kind(), std::io::ErrorKind::InvalidInput);
 }
 
