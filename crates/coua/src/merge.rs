@@ -1,8 +1,9 @@
 //! Union and intersection of filters.
 
-use crate::error::{FullReason, MergeError};
+use crate::error::{FullReason, MergeError, with_room};
 use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::KeyHash;
+use crate::table::Segment;
 
 impl CuckooFilter {
     /// Adds all items of `other`, copies included: afterwards a key has the copies of both
@@ -37,18 +38,28 @@ impl CuckooFilter {
         self.union_with(other, IfPresent::Skip).map(|union| *self = union)
     }
 
-    /// Removes the items that are not in `other`, with all their copies: the intersection of two sets. O(slots), and
-    /// 9 bytes of temporary memory per item.
+    /// Removes the items that are not in `other`, with all their copies: the intersection of two sets. O(slots).
     ///
     /// # Errors
     ///
-    /// [`MergeError`] if the hashers differ, or this filter remembers fewer bits of its keys than `other`.
+    /// [`MergeError`] if the hashers differ, this filter remembers fewer bits of its keys than `other`, or there is no
+    /// memory for a list of the hashes of one segment, or of the keys with copies in no slot.
     pub fn intersect(&mut self, other: &Self) -> Result<(), MergeError> {
         self.check_resolves(other)?;
-        let hashes: Vec<KeyHash> = self.iter_hashes().collect();
-        let present = other.contains_batch(&hashes);
-        let absent = hashes.iter().zip(present).filter(|(_, present)| !present);
-        self.remove_batch(&absent.map(|(hash, _)| *hash).collect::<Vec<_>>());
+        let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
+        let fullest = self.as_segments().iter().map(Segment::occupied).max().unwrap_or(0);
+        let mut hashes = with_room::<KeyHash>(fullest as usize).map_err(no_memory)?;
+        let mut absent = with_room(self.overflow().len()).map_err(no_memory)?;
+        absent.extend(self.overflow().iter().filter(|(hash, _)| !other.contains(*hash)));
+        // Copies in no slot come first: removing a key takes them before those in slots.
+        absent.iter().for_each(|(hash, entry)| self.remove_overflow(*hash, *entry));
+        for index in 0..self.segments() as u32 {
+            hashes.clear();
+            hashes.extend(self.as_segments().representatives(index));
+            let mut present = other.contains_batch(&hashes).into_iter();
+            hashes.retain(|_| present.next() == Some(false));
+            self.remove_batch(&hashes);
+        }
         Ok(())
     }
 

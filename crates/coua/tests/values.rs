@@ -108,6 +108,38 @@ fn an_intersection_is_the_set_of_what_both_have() {
     assert_eq!(left.intersect(&other), Err(MergeError::Hasher));
 }
 
+/// Copies are counted, not listed: a list of 2^40 hashes would take 8 TiB.
+#[test]
+fn an_intersection_takes_no_memory_for_copies() {
+    let mut many = CuckooFilter::from_iter(["a", "b"]);
+    for _ in 0..40 {
+        many.merge(&many.clone()).unwrap();
+    }
+    many.intersect(&CuckooFilter::from_iter(["b", "c"])).unwrap();
+    assert_eq!(["a", "b", "c"].map(|key| many.count(key)), [0, 1 << 40, 0]);
+    assert_eq!(many.len(), 1 << 40);
+    many.intersect(&CuckooFilter::new()).unwrap();
+    assert!(many.is_empty() && !many.contains("b"));
+}
+
+/// Items without a slot, and those in slots beside them.
+#[test]
+fn an_intersection_of_keys_that_share_a_prefix() {
+    let hash = |n: u64| KeyHash::from_u64(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30);
+    let hashes: Vec<_> = (1..=20_000).map(hash).collect();
+    let mut all = CuckooFilter::new();
+    all.insert_batch(&hashes).unwrap();
+    all.insert_batch(&hashes[..10]).unwrap();
+    // More items than slots, so some have none.
+    assert!(all.slots() < 20_000, "{}", all.slots());
+    let kept = CuckooFilter::from_iter(hashes[..7_000].iter().copied());
+    all.intersect(&kept).unwrap();
+    let counts = all.count_batch(&hashes);
+    let expected = |n: usize| if n < 10 { 2 } else { u64::from(n < 7_000) };
+    assert!(counts.iter().enumerate().all(|(n, count)| *count == expected(n)));
+    assert_eq!(all.len(), 7_010);
+}
+
 /// A program that meets full filters can be tested without one.
 #[test]
 fn refusals_can_be_made() {

@@ -69,16 +69,18 @@ impl Forecast {
         })
     }
 
-    /// Makes room in the filter for later items if a forecast is due, after `consumed` raw bytes in all and `records`
-    /// more records.
-    pub(crate) fn make_room(&mut self, consumed: u64, records: usize, filter: &mut CuckooFilter) {
+    /// How many more items the filter should reserve room for, if a forecast is due after `consumed` raw bytes in all and
+    /// `records` more records.
+    pub(crate) fn more_items(
+        &mut self,
+        consumed: u64,
+        records: usize,
+        filter: &CuckooFilter,
+    ) -> Option<u64> {
         self.records += records as u64;
         let (records, items, capacity) = (self.records, filter.len(), filter.capacity());
-        if let Some(more) = self.advise(Moment { consumed, records, items, capacity }) {
-            let limit = filter.max_items().saturating_sub(items);
-            // Without memory for all of it, the filter still grows in steps.
-            filter.reserve(more.min(limit)).ok();
-        }
+        let more = self.advise(Moment { consumed, records, items, capacity })?;
+        Some(more.min(filter.max_items().saturating_sub(items)))
     }
 
     /// How many more items to make room for, if a forecast is due.

@@ -62,8 +62,11 @@ impl RunFilter for MemoryFilter {
         }
         let filter = &self.filter;
         record_outcomes(&self.outcomes, result, before, filter, answers);
-        if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut()) {
-            forecast.make_room(block.consumed, keys.hashes.len(), filter);
+        if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut())
+            && let Some(more) = forecast.more_items(block.consumed, keys.hashes.len(), filter)
+        {
+            // Without memory for all of it, the filter still grows in steps.
+            filter.reserve(more).ok();
         }
         result.map_err(Stop::full)
     }

@@ -112,8 +112,11 @@ impl Prefetch for ShardedMemory {
         self.load.set(&filter);
         // Only the thread that holds the shard uses its forecast, so this never waits.
         let mut forecast = self.forecasts[shard].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(forecast) = &mut *forecast {
-            forecast.make_room(consumed, group.hashes.len(), &mut filter);
+        if let Some(forecast) = &mut *forecast
+            && let Some(more) = forecast.more_items(consumed, group.hashes.len(), &filter)
+        {
+            // Without memory for all of it, the filter still grows in steps.
+            filter.reserve(more).ok();
         }
     }
 }

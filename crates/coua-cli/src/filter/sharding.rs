@@ -6,8 +6,8 @@
 use crate::filter::collisions;
 use crate::filter::op::{Op, Stop};
 use crate::key::{Answers, BlockKeys, Group, Seen};
-use coua::shards::Division;
-use coua::{CuckooFilter, Insertion, KeyHash};
+use coua::shards::{Division, ShardGuard};
+use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
 use std::iter::zip;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,24 +80,30 @@ pub(super) fn merge_totals(division: Division, keys: &BlockKeys, answers: &mut A
 }
 
 /// Applies `op` to the keys of a shard, up to the first for which it has no room.
-pub(super) fn ask(shard: &mut CuckooFilter, op: Op, group: &mut Group) {
+pub(super) fn ask(shard: &mut ShardGuard<'_>, op: Op, group: &mut Group) {
     let Group { hashes, outcomes: answers, .. } = group;
     group.items_before = shard.len();
-    group.stopped = match op {
+    let result = match op {
         Op::Remove => {
             answers.clear();
             answers.extend(outcomes(shard.remove_batch(hashes)));
-            None
+            Ok(())
         }
         Op::Add => {
             let result = shard.insert_batch(hashes);
             answers.resize(hashes.len(), Insertion::Inserted);
-            result.err()
+            result
         }
-        _ => shard.insert_unique_batch_into(hashes, answers).err(),
+        _ => shard.insert_unique_batch_into(hashes, answers),
     };
+    stop_at_refusal(group, result);
+}
+
+/// Drops the outcomes from the first key for which there was no room.
+pub(super) fn stop_at_refusal(group: &mut Group, result: Result<(), BatchFull>) {
+    group.stopped = result.err();
     if let Some(stopped) = group.stopped {
-        answers.truncate(stopped.done);
+        group.outcomes.truncate(stopped.done);
     }
 }
 
@@ -110,7 +116,7 @@ pub(super) fn outcomes(
 }
 
 /// Removes the keys that a shard has inserted.
-pub(super) fn undo(shard: &mut CuckooFilter, group: &Group) {
+pub(super) fn undo(shard: &mut ShardGuard<'_>, group: &Group) {
     let inserted =
         zip(&group.hashes, &group.outcomes).filter(|(_, it)| **it == Insertion::Inserted);
     shard.remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());

@@ -62,7 +62,7 @@ impl CuckooFilter {
     /// segment is deeper than allowed for the remaining number of segments.
     fn may_join(&self, pair: [u32; 2]) -> bool {
         let entries = |index| self.keys_without_room(index, MOST_OVERFLOW_ENTRIES + 1);
-        let can_join = self.is_resizable() && !self.shard.is_part();
+        let can_join = self.is_resizable() && !self.shard.is_part;
         can_join
             && self.segments.depth() <= deepest(self.segments.len() - 1)
             && self.segments.has_level_above(pair[0])

@@ -74,7 +74,7 @@ impl CuckooFilter {
             capacity: self.capacity(),
             slots: self.slots(),
             is_resizable: self.is_resizable(),
-            is_part: self.shard.is_part(),
+            is_part: self.shard.is_part,
             splits: level + self.shard.levels_above,
             entries: self.keys_without_room(index, MOST_ENTRIES_BY_CHANCE + 1),
             depth: self.segments.depth_of(index) + self.shard.bits,
@@ -110,7 +110,7 @@ impl CuckooFilter {
     /// Whether growth in some segment may rebuild the whole filter. O(1): every batch asks.
     fn may_rebuild_to_grow(&self) -> bool {
         let is_small = self.slots() <= GROWING_SEGMENT_SLOTS;
-        let can_rebuild = self.is_resizable() && !self.shard.is_part();
+        let can_rebuild = self.is_resizable() && !self.shard.is_part;
         can_rebuild && (is_small || self.segments.are_some_at_last_level())
     }
 

@@ -303,6 +303,14 @@ impl CuckooFilter {
         is_taken
     }
 
+    /// Removes all copies of a key that are in no slot.
+    pub(crate) fn remove_overflow(&mut self, hash: KeyHash, entry: OverflowEntry) {
+        self.overflow.subtract(hash, entry);
+        let segment = self.segments.segment_of(hash);
+        self.segments.get_mut(segment).subtract_overflow(entry.overflowed);
+        self.count_removed(entry.overflowed);
+    }
+
     /// Recounts the entries of the overflow table for the keys of a segment.
     pub(super) fn count_overflow(&mut self, index: u32) {
         self.segments.get_mut(index).clear_overflow();

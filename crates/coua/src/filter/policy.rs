@@ -58,14 +58,10 @@ pub(crate) fn deepest(segments: usize) -> u32 {
 /// The part of a larger filter that a filter is. The default is a whole filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shard {
+    /// Whether it is a part: then it keeps its geometry, because the parts are joined again.
+    pub(crate) is_part: bool,
     /// Bits of the hash that choose the shard; the shard does not see them.
     pub(crate) bits: u32,
     /// How much deeper than the filter's base its least deep segments may be.
     pub(crate) levels_above: u8,
-}
-
-impl Shard {
-    pub(crate) fn is_part(self) -> bool {
-        self.bits > 0
-    }
 }

@@ -54,7 +54,7 @@ impl CuckooFilter {
     /// Allocates the memory for `additional` items at once, and no more than they need. O(slots).
     ///
     /// Does nothing if the filter can grow, and its keys cover only a part of all hashes (because they arrived in the
-    /// order of their hashes).
+    /// order of their hashes), or if it is a copy of a [shard](crate::shards) of a divided filter.
     ///
     /// For a filter of fixed size, which has its memory unless it was [compacted](Self::compact), this only checks the
     /// limits.
@@ -74,7 +74,8 @@ impl CuckooFilter {
             return Err(self.full(FullReason::NoRoom));
         }
         let geometry = self.geometry_for(items);
-        if geometry.slots() <= self.slots() || !self.is_even_in(&geometry) {
+        let keeps_geometry = self.shard.is_part || !self.is_even_in(&geometry);
+        if geometry.slots() <= self.slots() || keeps_geometry {
             return Ok(());
         }
         self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
@@ -84,9 +85,12 @@ impl CuckooFilter {
     ///
     /// O(slots); the old and the new table exist at the same time for a while. A filter of fixed size shrinks by
     /// halves, others to the size they need. Nothing changes if there is no memory for the smaller table, if it would
-    /// take more bytes, or if the hashes are too uneven to fit. Copies of a key have only two buckets, so if
-    /// most keys have several copies, the filter stays larger.
+    /// take more bytes, if the hashes are too uneven to fit, or in a copy of a [shard](crate::shards) of a divided
+    /// filter. Copies of a key have only two buckets, so if most keys have several copies, the filter stays larger.
     pub fn compact(&mut self) {
+        if self.shard.is_part {
+            return;
+        }
         let mut last = None;
         // Tries 4/4 to 8/4 of the items, because copies need more slots.
         for quarters in 4..=8 {
@@ -190,6 +194,7 @@ impl CuckooFilter {
         let fullest = self.segments.iter().map(Segment::occupied).max();
         let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
         target.stored = self.stored;
+        target.shard = self.shard;
         target.overflow = std::mem::take(&mut self.overflow);
         for index in 0..target.segments.len() as u32 {
             target.count_overflow(index);

@@ -80,7 +80,7 @@ impl CuckooFilter {
 
     /// Subtracts removed items. A mapped file may have stated a smaller count.
     #[inline(always)]
-    fn count_removed(&mut self, items: u64) {
+    pub(super) fn count_removed(&mut self, items: u64) {
         self.stored = self.stored.saturating_sub(items);
     }
 

@@ -84,7 +84,7 @@ impl DividedFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::bytes_of;
+    use super::super::tests::{bytes_of, mix};
     use super::*;
     use crate::hash::KeyHash;
 
@@ -133,6 +133,42 @@ mod tests {
             let most = bytes[1] / 10.0 + f64::from(2 << 20);
             assert!((bytes[0] - bytes[1]).abs() < most, "{bytes:?}");
         }
+    }
+
+    /// A part keeps the geometry of the whole: otherwise the joined filter would look for keys in wrong places.
+    #[test]
+    fn a_part_cannot_be_rebuilt() {
+        let hashes: Vec<_> = (1..20_000).map(|n| KeyHash::from_u64(mix(n))).collect();
+        for bits in 0..=2 {
+            let mut filter = CuckooFilter::builder().capacity(100_000).build().unwrap();
+            filter.insert_batch(&hashes).unwrap();
+            let divided = divide(filter, bits).unwrap();
+            let division = Division::new(bits);
+            let own: Vec<_> = hashes.iter().filter(|it| division.shard_of(**it) == 0).collect();
+            let mut copy = divided.shards().shard(0).clone();
+            copy.compact();
+            copy.merge(&divided.shards().shard(0).clone()).unwrap();
+            assert!(own.iter().all(|it| copy.count(division.within(**it)) == 2));
+            let mut part = divided.shards().shard(0);
+            let slots = part.slots();
+            part.reserve(1_000_000).unwrap();
+            assert_eq!(part.slots(), slots);
+            drop(part);
+            let joined = divided.join();
+            assert!(joined.contains_batch(&hashes).into_iter().all(|found| found));
+            assert_eq!(joined.len(), hashes.len() as u64);
+        }
+    }
+
+    /// Also a filter that is one part, with more keys than it was divided for.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn a_part_that_grows_keeps_its_geometry() {
+        let hashes: Vec<_> = (1..200_000).map(|n| KeyHash::from_u64(mix(n))).collect();
+        let divided = divide(CuckooFilter::new(), 0).unwrap();
+        divided.shards().shard(0).insert_batch(&hashes).unwrap();
+        let joined = divided.join();
+        assert!(joined.contains_batch(&hashes).into_iter().all(|found| found));
     }
 
     /// Deeper segments are smaller, but a shard cannot see the segments of another.

@@ -15,7 +15,7 @@ mod shard;
 pub use divide::DividedFilter;
 pub use division::Division;
 pub(crate) use shard::Busy;
-pub use shard::Shards;
+pub use shard::{ShardGuard, Shards};
 
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, Policy, Shard};
@@ -73,7 +73,7 @@ impl ShardPlan {
         // Levels of the filter whose segments are larger than a shard.
         let bits = self.division.bits();
         let levels_above = bits.saturating_sub(self.geometry.base_depth) as u8;
-        Shard { bits, levels_above }
+        Shard { is_part: true, bits, levels_above }
     }
 
     /// Whether each segment of a filter belongs to one shard.
@@ -88,7 +88,7 @@ impl ShardPlan {
     pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
         let mut overflows = Vec::with_capacity(shards.len());
         let mut tables = Vec::with_capacity(shards.len());
-        let Shard { bits, levels_above: above } = self.shard();
+        let Shard { bits, levels_above: above, .. } = self.shard();
         for (number, shard) in (0_u64..).zip(shards) {
             // The smallest hash of the shard.
             let first = (number << 1) << (63 - bits);

@@ -1,11 +1,13 @@
 //! Filters for concurrent changes, each behind a lock.
 
+use std::ops::Deref;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Division;
 use crate::builder::CuckooFilterBuilder;
-use crate::error::BuildError;
+use crate::error::{BatchFull, BuildError, Full, Insertion};
 use crate::filter::CuckooFilter;
+use crate::hash::KeyHash;
 
 /// Filters that threads change independently: one for each shard of a [`Division`].
 ///
@@ -32,6 +34,13 @@ pub struct Shards {
 #[derive(Debug)]
 #[repr(align(128))]
 struct LockedShard(RwLock<CuckooFilter>);
+
+/// A shard that its holder may change. It dereferences to the filter for reading. The filter itself stays in its place,
+/// and keeps the geometry that all shards share, so that the shards can be joined again.
+///
+/// The shard sees hashes without the bits that selected it: see [`Division::within`].
+#[derive(Debug)]
+pub struct ShardGuard<'a>(RwLockWriteGuard<'a, CuckooFilter>);
 
 /// Whether to wait for a lock that another thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +76,8 @@ impl Shards {
     }
 
     /// Locks a shard for changes. Waits while another thread holds it.
-    pub fn shard(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
-        self.all[number].write()
+    pub fn shard(&self, number: usize) -> ShardGuard<'_> {
+        ShardGuard(self.write(number))
     }
 
     /// Locks each shard in turn for reading. Waits for each.
@@ -84,6 +93,10 @@ impl Shards {
 
     pub(crate) fn read(&self, number: usize) -> RwLockReadGuard<'_, CuckooFilter> {
         self.all[number].read()
+    }
+
+    pub(crate) fn write(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
+        self.all[number].write()
     }
 
     pub(crate) fn read_unless(
@@ -104,13 +117,83 @@ impl Shards {
     ) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
         match busy {
             Busy::Skip => self.all[number].0.try_write().ok(),
-            Busy::Wait => Some(self.shard(number)),
+            Busy::Wait => Some(self.write(number)),
         }
     }
 
     /// The filters, in the order of the shards.
     pub fn into_filters(self) -> Vec<CuckooFilter> {
         self.all.into_iter().map(LockedShard::into_filter).collect()
+    }
+}
+
+impl ShardGuard<'_> {
+    /// As [`CuckooFilter::insert`].
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilter::insert`].
+    pub fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.0.insert(hash)
+    }
+
+    /// As [`CuckooFilter::insert_unique`].
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilter::insert_unique`].
+    pub fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
+        self.0.insert_unique(hash)
+    }
+
+    /// As [`CuckooFilter::remove`].
+    pub fn remove(&mut self, hash: KeyHash) -> bool {
+        self.0.remove(hash)
+    }
+
+    /// As [`CuckooFilter::insert_batch`].
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilter::insert_batch`].
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
+        self.0.insert_batch(hashes)
+    }
+
+    /// As [`CuckooFilter::insert_unique_batch_into`].
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilter::insert_unique_batch_into`].
+    pub fn insert_unique_batch_into(
+        &mut self,
+        hashes: &[KeyHash],
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        self.0.insert_unique_batch_into(hashes, outcomes)
+    }
+
+    /// As [`CuckooFilter::remove_batch`].
+    pub fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
+        self.0.remove_batch(hashes)
+    }
+
+    /// As [`CuckooFilter::reserve`]. For a part of a [`DividedFilter`](super::DividedFilter), this only checks the
+    /// limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilter::reserve`].
+    pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
+        self.0.reserve(additional)
+    }
+}
+
+impl Deref for ShardGuard<'_> {
+    type Target = CuckooFilter;
+
+    fn deref(&self) -> &CuckooFilter {
+        &self.0
     }
 }
 

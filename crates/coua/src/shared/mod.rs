@@ -149,7 +149,7 @@ impl SharedCuckooFilter {
     /// remove only what was inserted by [`insert`](Self::insert).
     pub fn remove<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        let mut shard = self.shards.shard(shard);
+        let mut shard = self.shards.write(shard);
         let before = shard.stored();
         let removed = shard.remove(hash);
         self.allowance.give_back(before - shard.stored());
@@ -159,7 +159,7 @@ impl SharedCuckooFilter {
     /// Removes all items, shard by shard: items that other threads insert meanwhile may stay. O(bytes).
     pub fn clear(&self) {
         for number in 0..self.shards() {
-            let mut shard = self.shards.shard(number);
+            let mut shard = self.shards.write(number);
             self.allowance.give_back(shard.stored());
             shard.clear();
         }
@@ -204,7 +204,7 @@ impl SharedCuckooFilter {
         insert: impl FnOnce(&mut CuckooFilter) -> Result<T, Full>,
     ) -> Result<T, Full> {
         let mut permit = self.allowance.permit(1);
-        let mut shard = self.shards.shard(index);
+        let mut shard = self.shards.write(index);
         let done = self.with_permit(&mut shard, &mut permit, insert);
         drop(shard);
         drop(permit);

@@ -3,8 +3,8 @@
 use super::hash_spool::{HashSpool, nothing_printed};
 use super::tally::Tally;
 use crate::filter::estimate::Forecast;
-use crate::filter::op::{NoRoom, Op};
-use crate::filter::sharding::{ask, outcomes};
+use crate::filter::op::NoRoom;
+use crate::filter::sharding::{outcomes, stop_at_refusal};
 use crate::key::Group;
 use crate::terminal::{Result, caught_signal};
 use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
@@ -133,7 +133,9 @@ impl CopiesShard {
     /// Inserts the keys of a block in the first pass.
     pub(super) fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
         let Self { first, more, forecast, again, .. } = self;
-        ask(first, Op::Dedup, group);
+        group.items_before = first.len();
+        let result = first.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        stop_at_refusal(group, result);
         again.clear();
         let all = zip(&group.hashes, &group.outcomes);
         again
@@ -148,8 +150,11 @@ impl CopiesShard {
         if group.stopped.is_some() {
             group.outcomes.clear();
         }
-        if let Some(forecast) = forecast {
-            forecast.make_room(consumed, group.hashes.len(), first);
+        if let Some(forecast) = forecast
+            && let Some(more) = forecast.more_items(consumed, group.hashes.len(), first)
+        {
+            // Without memory for all of it, the filter still grows in steps.
+            first.reserve(more).ok();
         }
     }
 
