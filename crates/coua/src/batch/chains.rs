@@ -7,7 +7,7 @@
 use std::mem::take;
 
 use super::deferred::Deferred;
-use crate::error::{Full, Insertion};
+use crate::error::{Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, Decision, IfPresent, Repeat};
 use crate::hash::KeyHash;
 use crate::kernel::{GROUP, GroupMoves, Levels, Place};
@@ -73,6 +73,15 @@ impl Chains {
     }
 }
 
+/// The keys that a batch refused.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// Their numbers in the batch, ascending.
+    pub(crate) keys: Vec<usize>,
+    /// Why the last one was refused.
+    pub(crate) reason: Option<FullReason>,
+}
+
 /// A batch of keys that is being inserted.
 pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
@@ -81,6 +90,8 @@ pub(super) struct InsertBatch<'a> {
     pub(super) if_present: IfPresent,
     /// One per key, or empty if outcomes are not wanted.
     pub(super) outcomes: &'a mut [Insertion],
+    /// Where refused keys are recorded. If absent, the batch stops at the first.
+    pub(super) refusals: Option<&'a mut Refusals>,
     pub(super) deferred: Deferred,
     /// Copies that take no slot.
     pub(super) repeats: Vec<Repeat>,

@@ -8,7 +8,7 @@
 //! Keys that make a segment split come last, in the order of the keys. Near a limit of the whole filter all keys are
 //! inserted in order, one by one. In a filter that may not grow, so is a key that its segment may refuse.
 
-use super::chains::{Chains, InsertBatch, MOST_CHAINS};
+use super::chains::{Chains, InsertBatch, MOST_CHAINS, Refusals};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, IfPresent, WhenFull};
@@ -32,6 +32,12 @@ const KEYS_PER_CHAIN: usize = 4;
 /// The second pass ends when at most 1 / `FEW` of the chains is active. These continue after the next first
 /// pass; at the end of a chunk all are finished.
 const FEW: usize = 2;
+
+#[cfg(test)]
+thread_local! {
+    /// Keys that batches of this thread have looked up before inserting them in order.
+    pub(crate) static LOOKUPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 impl CuckooFilter {
     /// [`insert`](Self::insert) for many keys, repeats included. O(keys) expected, growth included.
@@ -88,16 +94,38 @@ impl CuckooFilter {
         result
     }
 
-    /// Inserts keys and records which of them were inserted, unless `outcomes` is empty.
+    /// Inserts keys up to the first that is refused, and records which were inserted, unless `outcomes` is empty.
     pub(crate) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
         if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
-        if hashes.len() < SHORTEST_BATCH {
-            return self.insert_one_by_one(hashes, if_present, outcomes);
-        }
+        self.run_batch(hashes, if_present, outcomes, None)
+    }
+
+    /// Inserts all keys that are not refused, and records which were inserted, unless `outcomes` is empty. Returns the
+    /// refused keys.
+    pub(crate) fn insert_accepted(
+        &mut self,
+        hashes: &[KeyHash],
+        if_present: IfPresent,
+        outcomes: &mut [Insertion],
+    ) -> Refusals {
+        let mut refusals = Refusals::default();
+        let result = self.run_batch(hashes, if_present, outcomes, Some(&mut refusals));
+        debug_assert!(result.is_ok(), "a batch that records refusals goes on");
+        refusals
+    }
+
+    /// Inserts keys. Stops at the first that is refused, unless refusals are recorded.
+    fn run_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        if_present: IfPresent,
+        outcomes: &mut [Insertion],
+        refusals: Option<&mut Refusals>,
+    ) -> Result<(), BatchFull> {
         let mut batch = InsertBatch {
             can_refuse: self.when_full() == WhenFull::Refuse,
             filter: self,
@@ -105,11 +133,15 @@ impl CuckooFilter {
             done: 0,
             if_present,
             outcomes,
+            refusals,
             deferred: Deferred::default(),
             repeats: Vec::new(),
             chains: Chains::default(),
             present: Vec::new(),
         };
+        if hashes.len() < SHORTEST_BATCH {
+            return hashes.iter().try_for_each(|_| batch.insert_next());
+        }
         while batch.done < hashes.len() {
             let left = hashes.len() - batch.done;
             let mut chunks = [CHUNK, SHORT_CHUNK].into_iter().map(|chunk| left.min(chunk));
@@ -125,37 +157,38 @@ impl CuckooFilter {
         }
         Ok(())
     }
-
-    fn insert_one_by_one(
-        &mut self,
-        hashes: &[KeyHash],
-        if_present: IfPresent,
-        outcomes: &mut [Insertion],
-    ) -> Result<(), BatchFull> {
-        for (done, hash) in hashes.iter().enumerate() {
-            let insertion = self.insert_one(*hash, if_present);
-            let insertion = insertion.map_err(|full| BatchFull { done, full })?;
-            if let Some(outcome) = outcomes.get_mut(done) {
-                *outcome = insertion;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl InsertBatch<'_> {
+    /// Inserts the next key, which may be refused.
+    fn insert_next(&mut self) -> Result<(), BatchFull> {
+        let number = self.done;
+        match (self.filter.insert_one(self.hashes[number], self.if_present), &mut self.refusals) {
+            (Ok(insertion), _) => self.note(number, insertion),
+            (Err(full), None) => return Err(BatchFull { done: number, full }),
+            (Err(full), Some(refusals)) => {
+                refusals.keys.push(number);
+                refusals.reason = Some(full.reason);
+            }
+        }
+        self.done += 1;
+        Ok(())
+    }
+
     /// Inserts the next `keys` keys one after the other; each may be refused.
     fn insert_in_order(&mut self, keys: usize) -> Result<(), BatchFull> {
         // Inserts remove no key, so these answers stay valid. Keys to be added are looked up too, which fetches their
         // buckets.
-        self.filter.contains_hashes(&self.hashes[self.done..self.done + keys], &mut self.present);
+        let hashes = &self.hashes[self.done..self.done + keys];
+        self.filter.contains_hashes(hashes, &mut self.present);
+        #[cfg(test)]
+        LOOKUPS.with(|lookups| lookups.set(lookups.get() + keys));
         for place in 0..keys {
-            let number = self.done;
             if self.if_present == IfPresent::AddCopy || !self.present[place] {
-                let insertion = self.filter.insert_one(self.hashes[number], self.if_present);
-                self.note(number, insertion.map_err(|full| BatchFull { done: number, full })?);
+                self.insert_next()?;
+            } else {
+                self.done += 1;
             }
-            self.done += 1;
         }
         Ok(())
     }
@@ -165,14 +198,14 @@ impl InsertBatch<'_> {
     fn insert_in_passes(&mut self, end: usize) {
         self.deferred.begin_chunk(self.done, self.filter.segments());
         for number in with_bit_instructions(Passes { batch: self, end }) {
-            let insertion = self.insert_accepted(self.hashes[number]);
+            let insertion = self.insert_certainly(self.hashes[number]);
             self.note(number, insertion);
         }
     }
 
     /// Inserts a key after later ones, so that it can no longer be refused: without
     /// memory to grow, it is inserted by eviction.
-    fn insert_accepted(&mut self, hash: KeyHash) -> Insertion {
+    fn insert_certainly(&mut self, hash: KeyHash) -> Insertion {
         if let Ok(insertion) = self.filter.insert_one(hash, self.if_present) {
             return insertion;
         }

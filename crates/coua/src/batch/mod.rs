@@ -9,3 +9,7 @@ mod deferred;
 mod insert;
 mod lookup;
 mod remove;
+
+pub(crate) use chains::Refusals;
+#[cfg(test)]
+pub(crate) use insert::LOOKUPS;

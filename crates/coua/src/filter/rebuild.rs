@@ -187,8 +187,11 @@ impl CuckooFilter {
             && self.slots() + self.segments.geometry().segment_slots() <= cap.slots
     }
 
-    /// Moves all items to a table of another geometry that distinguishes the same hashes. Allocates all
-    /// memory before it begins, and then cannot fail; frees the old memory as segments are moved.
+    /// Moves all items to a table of another geometry that distinguishes the same hashes. Returns an error, and changes
+    /// nothing, if there is no memory for the new table or for the hashes of the fullest segment. After that it returns
+    /// none: segments that get no memory for a split stay whole. As everywhere in the standard library, the process
+    /// aborts if there is no memory for small lists or entries of the overflow table. Frees the old memory as segments
+    /// are moved.
     pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let fullest = self.segments.iter().map(Segment::occupied).max();

@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
-use crate::error::{BatchFull, Full, Insertion};
-use crate::filter::CuckooFilter;
+use crate::batch::Refusals;
+use crate::error::{Full, Insertion};
+use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::{Key, KeyHash};
 use crate::shards::{Busy, Division};
 use crate::shared::SharedCuckooFilter;
@@ -74,9 +75,9 @@ impl Block {
 }
 
 impl Group<'_> {
-    /// Writes the answers for the group's keys from number `from` on to their places in the batch.
-    fn scatter<T: Copy>(&self, from: usize, answers: &[T], out: &mut [T]) {
-        for (index, &answer) in (from..).zip(answers) {
+    /// Writes the answers for the group's keys to their places in the batch.
+    fn scatter<T: Copy>(&self, answers: &[T], out: &mut [T]) {
+        for (index, &answer) in answers.iter().enumerate() {
             out[self.position(index)] = answer;
         }
     }
@@ -151,7 +152,7 @@ impl SharedCuckooFilter {
         let mut answers = vec![T::default(); keys.len()];
         self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
             work(group, busy, &mut part)?;
-            group.scatter(0, &part, &mut answers);
+            group.scatter(&part, &mut answers);
             Some(())
         });
         answers
@@ -164,7 +165,9 @@ impl SharedCuckooFilter {
     ///
     /// [`BatchRefused`] lists the refused keys; all others were inserted.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
-        self.insert_groups(keys, |shard, group, from| shard.insert_batch(&group.hashes[from..]))
+        self.insert_groups(keys, |shard, group| {
+            shard.insert_accepted(group.hashes, IfPresent::AddCopy, &mut [])
+        })
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. If a key occurs several
@@ -202,35 +205,64 @@ impl SharedCuckooFilter {
         outcomes.clear();
         outcomes.resize(keys.len(), Insertion::Refused);
         let mut part = Vec::new();
-        self.insert_groups(keys, |shard, group, from| {
-            let done = shard.insert_unique_batch_into(&group.hashes[from..], &mut part);
-            group.scatter(from, &part, outcomes);
-            done
+        self.insert_groups(keys, |shard, group| {
+            part.clear();
+            part.resize(group.hashes.len(), Insertion::AlreadyPresent);
+            let refusals = shard.insert_accepted(group.hashes, IfPresent::Skip, &mut part);
+            refusals.keys.iter().for_each(|&key| part[key] = Insertion::Refused);
+            group.scatter(&part, outcomes);
+            refusals
         })
     }
 
-    /// Calls `insert` for each group, with the number of the key at which to begin.
+    /// Calls `insert` for each group.
     fn insert_groups<K: Key>(
         &self,
         keys: &[K],
-        mut insert: impl FnMut(&mut CuckooFilter, Group<'_>, usize) -> Result<(), BatchFull>,
+        mut insert: impl FnMut(&mut CuckooFilter, Group<'_>) -> Refusals,
     ) -> Result<(), BatchRefused> {
         let (mut space, mut refused, mut last) = (Vec::new(), Vec::new(), None);
         self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
             let mut shard = self.shards.write_unless(busy, group.shard)?;
-            self.with_permit(&mut shard, &mut permit, |shard| {
-                let mut next = 0;
-                while let Err(stopped) = insert(shard, group, next) {
-                    next += stopped.done;
-                    refused.push(group.position(next));
-                    last = Some(stopped.full.reason);
-                    next += 1;
-                }
-            });
+            let refusals = self.with_permit(&mut shard, &mut permit, |shard| insert(shard, group));
+            refused.extend(refusals.keys.into_iter().map(|key| group.position(key)));
+            last = refusals.reason.or(last);
             Some(())
         });
         refused.sort_unstable();
         last.map_or(Ok(()), |reason| Err(BatchRefused { refused, full: self.full(reason) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::LOOKUPS;
+    use crate::filter::WhenFull;
+    use crate::shards::tests::mix;
+    use std::ops::Range;
+
+    fn hashes(keys: Range<u64>) -> Vec<KeyHash> {
+        keys.map(|n| KeyHash::from_u64(mix(mix(n)))).collect()
+    }
+
+    /// A batch goes on after a refusal: each key is looked up at most once, even if nearly all are refused.
+    #[test]
+    fn refused_keys_are_looked_up_once() {
+        let limited = CuckooFilter::builder().max_items(3_000);
+        let fixed = CuckooFilter::builder().capacity(3_000).when_full(WhenFull::Refuse);
+        for builder in [limited, fixed] {
+            let shared: SharedCuckooFilter = builder.build_shared().unwrap();
+            let refused = shared.insert_batch(&hashes(0..8_000)).unwrap_err().refused;
+            assert_eq!(refused.len() as u64, 8_000 - shared.len());
+            let (keys, mut outcomes) = (hashes(10_000..20_000), Vec::new());
+            LOOKUPS.set(0);
+            let result = shared.insert_unique_batch_into(&keys, &mut outcomes);
+            let refused = result.unwrap_err().refused;
+            assert!(refused.len() > 9_000, "{}", refused.len());
+            assert!(refused.iter().all(|&key| outcomes[key] == Insertion::Refused));
+            assert!(LOOKUPS.get() <= keys.len(), "{} lookups", LOOKUPS.get());
+        }
     }
 }

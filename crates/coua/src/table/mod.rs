@@ -154,6 +154,7 @@ impl Table {
     /// Removes a segment, whose index the last one gets, and gives its memory back.
     pub(crate) fn remove_segment(&mut self, index: u32) {
         let segment = self.segments.swap_remove(index as usize);
+        self.spacing = None;
         // Vectors may read as far in every segment.
         self.least_bytes = least_of(&self.segments);
         self.memory.give_back(&segment, &self.segments);
@@ -172,7 +173,7 @@ impl Table {
         self.spacing = is_even.then_some(Spacing { first, step });
     }
 
-    /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added.
+    /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added or removed.
     pub(crate) fn spacing(&self) -> Option<Spacing> {
         self.spacing
     }

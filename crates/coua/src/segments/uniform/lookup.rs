@@ -172,7 +172,8 @@ impl<I: Isa> Source<I::Vector> for Addresses<I> {
 }
 
 impl<I: Isa> Uniform<'_, I> {
-    /// Panics if a bucket that begins at one of these bits of a segment does not end in it.
+    /// Panics if a bucket that begins at one of these bits of a segment does not end in it. The bits are below 2^63, as
+    /// `is_below` needs: each is the product of two numbers below 2^32, a bucket and the bits of a bucket (at most 256).
     #[inline(always)]
     fn check(&self, first_bit: I::Vector) {
         let within = first_bit.is_below(self.splat(self.end_of_buckets));

@@ -170,7 +170,9 @@ impl<I: Isa> Source<I::Vector> for SegmentsOf<I> {
         assert!(I::Vector::bits(within) == I::Vector::ALL, "no such bucket");
         let mut addresses = [0; MOST_LANES];
         (self.base + at).store(&mut addresses);
-        // SAFETY: the eight bytes starting there are in a segment of the table, which is borrowed.
+        // SAFETY: the eight bytes starting there are in a segment of the table, which is borrowed. `is_below` compares
+        // signed numbers in AVX2, which is right here: `at` is a sum of at most two numbers of bits, each divided by 8,
+        // so it is below 2^62.
         unsafe { self.isa.gather(&addresses) }
     }
 }
