@@ -125,7 +125,7 @@ pub enum BuildError {
     /// The false-positive rate is not a probability between 0 and 1.
     #[error("false-positive rate {rate} is not between 0 and 1 (such as 0.001)")]
     Rate {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
     },
     /// The rate needs more than the 64 bits of the hash.
@@ -135,7 +135,7 @@ pub enum BuildError {
         rounded_up(*smallest)
     )]
     RateTooSmall {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
         /// The smallest rate possible for these items, which is accepted.
         smallest: f64,
@@ -145,7 +145,7 @@ pub enum BuildError {
         "false-positive rate {rate} needs a number of items: set max_items (or the capacity) as well"
     )]
     RateWithoutItems {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
     },
     /// Both a rate and hash bits were given; each determines the other.
@@ -154,7 +154,7 @@ pub enum BuildError {
     /// Hash bits outside 8..=64.
     #[error("hash bits {bits} are not between 8 and 64")]
     HashBits {
-        /// The bits asked for.
+        /// The requested bits.
         bits: u32,
     },
     /// The capacity exceeds `max_items`.
@@ -223,7 +223,7 @@ pub enum ConvertError {
          possible"
     )]
     Finer {
-        /// Hash bits asked for.
+        /// The requested hash bits.
         wanted: f64,
         /// Hash bits remembered.
         remembered: f64,
@@ -235,7 +235,7 @@ pub enum ConvertError {
         rounded_up(*smallest)
     )]
     FinerRate {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
         /// The lowest possible rate.
         smallest: f64,

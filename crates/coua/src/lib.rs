@@ -30,9 +30,8 @@
 //! At a rate, `insert_unique` stores nothing for a false positive, a key that looks like another one. When the
 //! other one is removed, both are absent.
 //!
-//! Keys are bytes, integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take a slice of keys
-//! ([`KeyHasher::hash_each`] makes one from an iterator), return an answer for each in order, and are several times
-//! faster.
+//! Keys are bytes, integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take a slice of keys,
+//! return an answer for each in order, and are several times faster.
 //!
 //! A key passes each layer once, downwards: bytes -> [`KeyHash`] -> segment, buckets and fingerprint -> words
 //! in memory -> answer. `ARCHITECTURE.md` has the map.

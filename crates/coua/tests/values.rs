@@ -41,19 +41,6 @@ fn filters_are_equal_if_their_snapshots_are() {
 }
 
 #[test]
-fn hashes_of_all_items_make_the_same_filter() {
-    for (filter, keys) in filters() {
-        let hashes: Vec<_> = filter.iter_hashes().collect();
-        assert_eq!(hashes.len() as u64, filter.len());
-        let mut again = CuckooFilter::builder().hash_bits(40).build().unwrap();
-        again.insert_batch(&hashes).unwrap();
-        assert_eq!(again.len(), filter.len());
-        assert!(keys.iter().all(|&key| again.count(key) == filter.count(key)));
-        assert!(keys.iter().all(|&key| again.remove(key)) && again.is_empty());
-    }
-}
-
-#[test]
 #[should_panic(expected = "filter is full: it holds 1 items")]
 fn extending_a_full_filter_panics() {
     CuckooFilter::with_capacity(1, 0.01).unwrap().extend(["a", "b"]);

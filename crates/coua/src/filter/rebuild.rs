@@ -25,17 +25,6 @@ impl CuckooFilter {
         Ok(hashes)
     }
 
-    /// The representative of every item, once for each copy: the smallest hash that the filter cannot distinguish from
-    /// the key's. A filter with the same hash bits into which they are inserted gives the same answers.
-    pub fn iter_hashes(&self) -> impl Iterator<Item = KeyHash> + '_ {
-        let order = self.segments.in_hash_order();
-        let in_slots = order.flat_map(|index| self.segments.representatives(index));
-        let in_overflow = self.overflow.iter().flat_map(|(hash, entry)| {
-            (0..entry.extra).chain(0..entry.overflowed).map(move |_| hash)
-        });
-        in_slots.chain(in_overflow)
-    }
-
     /// The geometry that fits `items` and distinguishes the same hashes as this filter.
     fn geometry_for(&self, items: u64) -> Geometry {
         let geometry = *self.segments.geometry();

@@ -210,19 +210,6 @@ impl KeyHasher {
     pub fn hash<K: Key>(self, key: K) -> KeyHash {
         key.hash_with(self)
     }
-
-    /// Hashes keys from an iterator, for a batch.
-    ///
-    /// ```
-    /// let mut seen = coua::CuckooFilter::new();
-    /// let squares = seen.hasher().hash_each((0..1000_u64).map(|number| number * number));
-    /// seen.insert_unique_batch(&squares)?;
-    /// assert!(seen.contains(49_u64));
-    /// # Ok::<(), coua::BatchFull>(())
-    /// ```
-    pub fn hash_each<K: Key>(self, keys: impl IntoIterator<Item = K>) -> Vec<KeyHash> {
-        keys.into_iter().map(|key| key.hash_with(self)).collect()
-    }
 }
 
 #[cfg(test)]
@@ -319,7 +306,6 @@ mod tests {
             }
             #[cfg(unix)]
             is(hasher.hash(std::ffi::OsString::from("a/b")), b"a/b");
-            assert_eq!(hasher.hash_each(["a", "b"]), [hasher.hash("a"), hasher.hash("b")]);
         }
     }
 }

@@ -188,7 +188,7 @@ impl SegmentMut<'_> {
         self.0.has_overflow = true;
     }
 
-    /// So many copies without a slot are gone.
+    /// Subtracts removed copies that had no slot.
     pub(crate) fn subtract_overflow(&mut self, overflowed: u64) {
         let fewer = u32::try_from(overflowed).unwrap_or(u32::MAX);
         self.0.overflowed = self.0.overflowed.saturating_sub(fewer);

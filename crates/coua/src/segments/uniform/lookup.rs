@@ -7,7 +7,7 @@ use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
 /// Groups of keys that are prefetched: 64 keys.
 const PREFETCH_DISTANCE: usize = 4;
-/// One lane in so many gets its second cache line prefetched without counting: usually no more of a vector's buckets
+/// One lane in this number gets its second cache line prefetched without a check. Usually no more of a vector's buckets
 /// span two lines.
 const USUALLY_APART: usize = 2;
 const LINE_BYTES: u64 = 64;
