@@ -52,7 +52,9 @@ impl CuckooFilter {
         let mut absent = with_room(self.overflow().len()).map_err(no_memory)?;
         absent.extend(self.overflow().iter().filter(|(hash, _)| !other.contains(*hash)));
         // Copies in no slot come first: removing a key takes them before those in slots.
-        absent.iter().for_each(|(hash, entry)| self.remove_overflow(*hash, *entry));
+        for (hash, entry) in absent {
+            self.remove_overflow(hash, entry);
+        }
         for index in 0..self.segments() as u32 {
             hashes.clear();
             hashes.extend(self.as_segments().representatives(index));

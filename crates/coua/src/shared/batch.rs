@@ -209,7 +209,9 @@ impl SharedCuckooFilter {
             part.clear();
             part.resize(group.hashes.len(), Insertion::AlreadyPresent);
             let refusals = shard.insert_accepted(group.hashes, IfPresent::Skip, &mut part);
-            refusals.keys.iter().for_each(|&key| part[key] = Insertion::Refused);
+            for &key in &refusals.keys {
+                part[key] = Insertion::Refused;
+            }
             group.scatter(&part, outcomes);
             refusals
         })
