@@ -68,7 +68,8 @@ pub(crate) fn run() -> Exit {
 
 impl Command {
     fn run(self) -> Result<Exit> {
-        let done = |()| Exit::Success;
+        // A signal may have arrived too late to stop the work.
+        let done = |()| Exit::Success.or_signal();
         match self {
             Command::Dedup(args) => args.run(),
             Command::Add(args) => args.run(),

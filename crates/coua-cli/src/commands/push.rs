@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// Copy a filter file to a server
 ///
 /// The server then gives the same answers as the file. The filter is a single key without shards, and must not exist
-/// yet. While it is being sent, the server returns errors for it.
+/// yet. It appears when all of it has arrived; until then a key {NAME}.coua-push-RANDOM holds what was sent. If the
+/// program is killed outright, that key is left: delete it (DEL).
 ///
 /// A filter without a secret key (--secret) has none on the server either: an attacker who chooses its items can
 /// choose ones that collide.

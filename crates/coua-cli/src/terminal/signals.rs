@@ -75,6 +75,11 @@ pub(crate) fn listen(stop: &Arc<CancelToken>, counters: Arc<Counters>) -> Result
         }
         return Ok(());
     }
+    delay()
+}
+
+/// Handles signals in a separate thread from now on. Without work, the first one only lets [`caught_signal`] return it.
+pub(crate) fn delay() -> Result<()> {
     let end = |signal| {
         // This is the second signal: the user does not want to wait.
         if caught_signal().is_some() {

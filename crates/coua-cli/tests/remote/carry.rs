@@ -278,7 +278,7 @@ fn the_rights_to_the_key_are_enough(kind: Kind) {
     let server = Server::start(kind);
     let folder = Folder::new();
     let mut client = server.client();
-    let rights = "~copy +cf.info +cf.loadchunk +del +eval_ro +cf.scandump +command|info +hello";
+    let rights = "~copy ~{copy}* +cf.info +cf.loadchunk +renamenx +del +eval_ro +cf.scandump +command|info +hello";
     client.good(&format!("ACL SETUSER me on >secret {rights}"));
     let [file, back] = ["seen", "back"].map(|name| folder.join(name));
     run_with(b"a\n", ["add", &file]).good();
@@ -288,6 +288,9 @@ fn the_rights_to_the_key_are_enough(kind: Kind) {
     assert_eq!(run_with(b"a\n", ["check", &back]).good(), b"a\n");
     let said = refusal(&["push", &file, &mine("other")]);
     assert!(said.contains("NOPERM") && said.contains("(key other)"), "{said}");
+    client.good("ACL SETUSER me resetkeys ~more");
+    let said = refusal(&["push", &file, &mine("more")]);
+    assert!(said.contains("NOPERM") && said.contains("(key {more}.coua-push-"), "{said}");
     let rights =
         "~only +cf.reserve +cf.info +cf.insert +cf.insertnx +cf.mexists +cf.mcount +cf.mdel";
     client.good(&format!("ACL SETUSER me resetkeys {rights}"));

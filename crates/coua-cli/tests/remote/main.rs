@@ -28,6 +28,7 @@ mod commands;
 mod encrypted;
 mod fake;
 mod hostile;
+mod interrupted;
 mod losses;
 mod overtaken;
 mod proxy;

@@ -179,10 +179,11 @@ pub(super) fn key(name: &str, number: u32) -> String {
     format!("{{{name}:{number}}}")
 }
 
-/// The slot of a key in a cluster: that of its hash tag, if it has one.
+/// The slot of a key in a cluster: that of its hash tag, if it begins with one.
 pub(super) fn slot(key: &str) -> u16 {
-    let tag = key.strip_prefix('{').and_then(|key| key.strip_suffix('}'));
-    crc16::State::<crc16::XMODEM>::calculate(tag.unwrap_or(key).as_bytes()) % SLOTS
+    let tag = key.strip_prefix('{').and_then(|key| key.split_once('}'));
+    let tag = tag.map_or(key, |(tag, _)| tag);
+    crc16::State::<crc16::XMODEM>::calculate(tag.as_bytes()) % SLOTS
 }
 
 #[cfg(test)]
@@ -232,8 +233,8 @@ mod tests {
         assert_eq!(shards.keys(), ["{seen:0}", "{seen:1}"]);
         // The same as CLUSTER KEYSLOT replies.
         assert_eq!(
-            ["123456789", "{seen:0}", "seen:0", "seen"].map(slot),
-            [12739, 2055, 2055, 4229]
+            ["123456789", "{seen:0}", "seen:0", "seen", "{seen}.push"].map(slot),
+            [12739, 2055, 2055, 4229, 4229]
         );
     }
 }

@@ -3,14 +3,15 @@
 //! CF.SCANDUMP returns an [image](coua::image), and CF.LOADCHUNK loads one.
 
 use super::address::Address;
+use super::connection::Request;
 use super::remote_filter::{RemoteFilter, request};
 use crate::key::KeySpec;
-use crate::terminal::{Failure, Result, Verbosity};
+use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::image::{self, Body, Head, Hints, ListedHashes};
 use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, Load, WhenFull};
 use redis::Value;
-use std::{fmt, io};
+use std::io;
 
 /// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are
 /// written out because Lua's are not integers.
@@ -77,7 +78,8 @@ const LAST_SEEN: &str = "cannot hold a filter with --window-by last: on a server
 const NO_SHARDS: &str = "a filter file cannot be spread over shards, because it holds hashes, not items; drop \
                          ?shards=N";
 
-/// Creates the key. Other clients get errors about it until it is complete.
+/// Creates the key, which must not exist. The chunks go to a temporary key, which takes the name when it is complete:
+/// another client's key of that name is neither changed nor removed, and no client sees an incomplete filter.
 pub(crate) fn push(
     pushed: &Generations,
     keys: Option<&KeySpec>,
@@ -95,57 +97,100 @@ pub(crate) fn push(
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
     }
-    let mut end = 0;
-    for chunk in bytes.chunks(CHUNK) {
-        let is_first = end == 0;
-        end += chunk.len();
-        // A position is the end of a chunk, plus one.
-        if let Err(refused) = filter.load(end + 1, chunk)? {
-            let is_ours = !is_first && refused.reason != "not found";
-            if is_ours {
-                filter.remove_begun()?;
-            }
-            return Err(filter.failure(&refused.to_string()));
-        }
-    }
-    Ok(())
+    let temporary = filter.temporary_key()?;
+    signals::delay()?;
+    let created = filter.load(&temporary, &bytes).and_then(|()| filter.give_name(&temporary));
+    drop(filter);
+    created.map_err(|failure| clean_up(&temporary, &failure, address, verbosity))
 }
 
-const PERHAPS: &str = "the connection was lost at the first chunk, which may exist; delete the key (DEL), and push \
-                       again";
+/// Removes the temporary key of a push that failed. Returns the failure to report.
+fn clean_up(
+    temporary: &str,
+    failure: &Failure,
+    address: &Address,
+    verbosity: Verbosity,
+) -> Failure {
+    // A new connection: the old one may have been given up.
+    let removed =
+        RemoteFilter::connect(address, verbosity).and_then(|mut filter| filter.remove(temporary));
+    let mut reason = failure.reason().to_owned();
+    if removed.is_err() {
+        let left = format!("; the server may still have the key {temporary}: delete it (DEL)");
+        reason.push_str(&left);
+    }
+    Failure::ending(Exit::Error.or_signal(), address, reason)
+}
+
 const THERE: &str = "the key exists already; use another name, or delete it (DEL)";
-
-/// Why a chunk was refused.
-struct ChunkError {
-    reason: String,
-    in_doubt: bool,
-}
-
-impl fmt::Display for ChunkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.reason.as_str() {
-            "item exists" if self.in_doubt => f.write_str(PERHAPS),
-            "item exists" => f.write_str(THERE),
-            reason => write!(f, "the server refused the filter: {reason}"),
-        }
-    }
-}
+const LOST: &str =
+    "the server lost what was sent: it was deleted, or the server restarted without it; push again";
+const STOPPED: &str = "the program was told to stop; the filter was not created";
+const PERHAPS: &str =
+    "the connection was lost while the filter got its name; look whether it is there (`coua info`)";
 
 impl RemoteFilter {
-    fn load(&mut self, position: usize, chunk: &[u8]) -> Result<Result<(), ChunkError>> {
-        let key = self.keys().remove(0);
-        let command = redis::cmd("CF.LOADCHUNK").arg(&key).arg(position).arg(chunk).to_owned();
-        let mut done = self.run(vec![request(&key, &command)])?;
-        Ok(match done.pop().map(|request| (request.reply, request.in_doubt)) {
-            Some((Some(Err(reason)), in_doubt)) => Err(ChunkError { reason, in_doubt }),
-            _ => Ok(()),
-        })
+    /// A new key in the slot of the filter's key: its hash tag is the filter's name.
+    fn temporary_key(&self) -> Result<String> {
+        let [name] = self.keys().try_into().map_err(|_| self.failure(NO_SHARDS))?;
+        Ok(format!("{{{name}}}.coua-push-{}", self.seed()?))
     }
 
-    /// Removes an incomplete key of this run.
-    fn remove_begun(&mut self) -> Result<()> {
-        let key = self.keys().remove(0);
-        self.run(vec![request(&key, redis::cmd("DEL").arg(&key))]).map(drop)
+    /// Sends an image to a key that only this process uses.
+    fn load(&mut self, key: &str, image: &[u8]) -> Result<()> {
+        let mut end = 0;
+        for chunk in image.chunks(CHUNK) {
+            if caught_signal().is_some() {
+                return Err(self.failure(STOPPED));
+            }
+            end += chunk.len();
+            // A position is the end of a chunk, plus one.
+            let command = redis::cmd("CF.LOADCHUNK").arg(key).arg(end + 1).arg(chunk).to_owned();
+            let request = self.run(vec![request(key, &command)])?.pop();
+            let Some(Request { reply: Some(Err(reason)), in_doubt, .. }) = request else {
+                continue;
+            };
+            // Sent again after it was stored. If it was not, the next chunk is refused too.
+            let is_stored = match reason.as_str() {
+                "item exists" => in_doubt,
+                "Invalid position" => in_doubt && end < image.len(),
+                _ => false,
+            };
+            if !is_stored {
+                return Err(self.refused(&reason, key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
+    fn give_name(&mut self, temporary: &str) -> Result<()> {
+        let name = self.keys().remove(0);
+        let command = redis::cmd("RENAMENX").arg(temporary).arg(&name).to_owned();
+        let request = self.run(vec![request(&name, &command)])?.pop();
+        match request.map(|request| (request.reply, request.in_doubt)) {
+            Some((Some(Ok(Value::Int(1))), _)) => Ok(()),
+            Some((Some(Err(reason)), true)) if reason == "no such key" => {
+                Err(self.failure(PERHAPS))
+            }
+            Some((Some(Err(reason)), _)) => Err(self.refused(&reason, temporary)),
+            _ => Err(self.failure(THERE)),
+        }
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        let removed = self.run(vec![request(key, redis::cmd("DEL").arg(key))])?.pop();
+        match removed.and_then(|request| request.reply) {
+            Some(Err(reason)) => Err(self.failure(&reason)),
+            _ => Ok(()),
+        }
+    }
+
+    fn refused(&self, reason: &str, key: &str) -> Failure {
+        match reason {
+            "not found" | "no such key" => self.failure(LOST),
+            reason => self.failure(&format!("the server refused the filter: {reason} (key {key})")),
+        }
     }
 }
 

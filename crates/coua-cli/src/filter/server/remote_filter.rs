@@ -328,8 +328,8 @@ impl RemoteFilter {
         Ok(false)
     }
 
-    /// A random secret key in the form that CF.RESERVE accepts.
-    fn seed(&self) -> Result<String> {
+    /// 128 random bits in the form of a secret key that CF.RESERVE accepts.
+    pub(super) fn seed(&self) -> Result<String> {
         let mut key = [0; 16];
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
         filled.map_err(|_| {
