@@ -3,15 +3,15 @@
 use crate::args::Quiet;
 use crate::filter::server::{self, Address};
 use crate::filter::spec::read_key;
-use crate::filter::{FilterFile, Location};
+use crate::filter::{Location, NewFile};
 use crate::key::KeySpec;
 use crate::platform;
-use crate::terminal::{Failure, Progress, Result, hexadecimal};
+use crate::terminal::{Failure, Progress, Result, hexadecimal, signals};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 
 /// Copy a filter from a server to a file
 ///
@@ -51,22 +51,28 @@ impl PullArgs {
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
             return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
-        let output = FilterFile::lock(&self.output, verbosity)?;
-        output.check_new()?;
+        let output = NewFile::at(&self.output)?;
         progress.next(format_args!("reading {address}"));
         let (filter, keys) = server::pull(&address, verbosity)?;
         keep_key(&filter, key, &address)?;
         progress.next(format_args!("writing {to}"));
-        save(output, filter, keys.as_ref())
+        // So that no temporary file is left.
+        signals::delay()?;
+        save(output, filter, keys.as_ref(), to)
     }
 }
 
 /// Writes a filter from a server to a file, with the note of how its keys are made.
-fn save(file: FilterFile, filter: Generations, keys: Option<&KeySpec>) -> Result<()> {
+fn save(
+    file: NewFile,
+    filter: Generations,
+    keys: Option<&KeySpec>,
+    name: Display<'_>,
+) -> Result<()> {
     let mut notes = FilterNotes::default();
     if let Some(keys) = keys {
         let set = notes.set(KeySpec::NOTE, &keys.to_note());
-        set.map_err(|reason| Failure::at(file.name(), reason))?;
+        set.map_err(|reason| Failure::at(name, reason))?;
     }
     file.save(filter, notes)
 }

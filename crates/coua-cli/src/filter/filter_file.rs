@@ -110,7 +110,7 @@ fn check_there(path: &Path) -> Result<()> {
 }
 
 /// Returns an error if `path` cannot contain a filter, and the system's error as a value if nothing is there.
-fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
+pub(super) fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     refuse_address(path)?;
     let name = path.display();
     match fs::metadata(path) {
@@ -249,13 +249,6 @@ impl FilterFile {
             }
             _ => failed(self.name.clone(), &error),
         })
-    }
-
-    /// Returns an error if the file exists.
-    #[cfg(feature = "server")]
-    pub(crate) fn check_new(&self) -> Result<()> {
-        let reason = "already exists; choose another file, or delete it";
-        if self.lock.is_new() { Ok(()) } else { Err(Failure::at(self.name(), reason)) }
     }
 
     /// Whether `path` is the path of this file.

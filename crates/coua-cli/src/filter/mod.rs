@@ -8,6 +8,8 @@ mod file_filter;
 pub(crate) mod filter_file;
 mod jumps;
 mod memory_filter;
+#[cfg(feature = "server")]
+mod new_file;
 mod op;
 mod read_only_file;
 mod run_filter;
@@ -20,6 +22,8 @@ pub(crate) mod spec;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
+#[cfg(feature = "server")]
+pub(crate) use new_file::NewFile;
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
 pub(crate) use spec::{FilterSpec, Location, Secret, WindowLength, WindowSpec};

@@ -1,6 +1,7 @@
-//! A `push` that other clients, signals and lost connections interrupt: nothing incomplete is left, and nobody
+//! `push` and `pull` that other clients, signals and lost connections interrupt: nothing incomplete is left, and nobody
 //! else's data are changed.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 
@@ -15,6 +16,8 @@ on_both!(
     a_push_leaves_the_key_of_another_client,
     a_push_that_is_stopped_leaves_no_key,
     a_push_survives_lost_connections,
+    a_pull_that_is_killed_leaves_no_file,
+    a_pull_leaves_a_file_that_somebody_else_made,
 );
 
 /// A filter with a few items that takes hundreds of chunks.
@@ -94,4 +97,53 @@ fn a_push_survives_lost_connections(kind: Kind) {
         }
     }
     assert!(successes > 2, "{successes}");
+}
+
+/// A running pull that waits for the filter from a server that is stopped.
+fn begun_pull(server: &Server, file: &str) -> Child {
+    let mut client = server.client();
+    client.good("CF.RESERVE seen 1024 SEED 000102030405060708090a0b0c0d0e0f");
+    client.good("CF.ADD seen a");
+    client.good("CLIENT PAUSE 2000 ALL");
+    let key = format!("{file}.key");
+    let words = ["pull", &address(server, "seen"), file, "--secret", &key];
+    coua(words).stdin(Stdio::null()).spawn().unwrap()
+}
+
+fn a_pull_that_is_killed_leaves_no_file(kind: Kind) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let (server, folder) = (Server::start(kind), Folder::new());
+        let mut child = begun_pull(&server, &folder.join("new"));
+        until(|| is_connected(&server));
+        send(&child, signal);
+        assert_eq!(wait(&mut child).signal(), Some(signal.as_raw()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+fn a_pull_leaves_a_file_that_somebody_else_made(kind: Kind) {
+    let (server, folder) = (Server::start(kind), Folder::new());
+    let mut child = begun_pull(&server, &folder.join("new"));
+    until(|| is_connected(&server));
+    folder.file("new", "precious");
+    let (status, said) = (wait(&mut child), messages(&mut child));
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("new: already exists"), "{said}");
+    assert_eq!(folder.read("new"), b"precious");
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["new", "new.key"]);
+}
+
+/// Whether the server has a client.
+fn is_connected(server: &Server) -> bool {
+    let port = format!(":{:04X}", server.port());
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let clients = sockets.lines().filter(|socket| {
+        // The fields: number, local and remote address, state.
+        let fields: Vec<_> = socket.split_whitespace().collect();
+        fields[1].ends_with(&port) && fields[3] == "01"
+    });
+    clients.count() > 0
 }
