@@ -6,6 +6,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
+use coua::snapshot::MAGIC;
 use tempfile::{Builder, NamedTempFile};
 
 use super::Folder;
@@ -15,8 +16,6 @@ const RANDOM: usize = 8;
 const END: &str = ".tmp";
 /// The most bytes used of the filter's name: file systems allow 255 in total.
 const MOST_NAME: usize = 200;
-/// The beginning of a snapshot, which a power cut may leave.
-const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 const SECTOR: u64 = 512;
 
 /// Creates a file with the owner and the permissions of the filter that it will replace.

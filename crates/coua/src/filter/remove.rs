@@ -34,7 +34,7 @@ impl CuckooFilter {
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn remove_in_words(&mut self, hash: KeyHash) -> bool {
         let level = *self.segments.level_for(hash);
         with_levels!(Some(level), |levels| self.remove_in(levels, hash))

@@ -5,7 +5,8 @@ use std::io::Read;
 use crate::hash::KeyHasher;
 use crate::snapshot::error::{LoadError, Part};
 
-pub(crate) const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
+/// The first bytes of a snapshot.
+pub const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
 /// The last bytes of a snapshot.
 pub(super) const END_MAGIC: [u8; 8] = *b"COUA-END";
 

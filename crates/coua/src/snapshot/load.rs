@@ -168,8 +168,8 @@ impl Load {
     /// [`save_atomically`](crate::CuckooFilter::save_atomically) does, is safe: this filter keeps
     /// the old one.
     ///
-    /// If mapping is not possible (a pipe, a file system or platform without it, overlapping
-    /// buckets), the file is read.
+    /// If mapping is not possible (a pipe, a file system or platform without it), the file is
+    /// read.
     ///
     /// # Errors
     ///

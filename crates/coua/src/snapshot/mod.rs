@@ -21,6 +21,7 @@ mod slots;
 mod write;
 
 pub use error::{LoadError, Part};
+pub use fields::MAGIC;
 pub(crate) use fields::{
     Reader, bad_field, checksum_of, named, number_of, put_u32, put_u64, require_checksum,
 };

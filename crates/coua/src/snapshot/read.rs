@@ -7,9 +7,8 @@
 //! A snapshot used *in place* opens at once, and only what is touched is read. Everything except the segments is read
 //! and checked as always, so that places, counts and the overflow table agree with each other. The segments are not
 //! read, so no operation may rely on the value of a slot. The bounds hold by geometry:
-//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a disjoint
-//! bucket are in the segment. In overlapping buckets a value's position bit could point out of the segment, so
-//! snapshots with them are read instead.
+//! [`LevelGeometry::locate`](crate::kernel::LevelGeometry) and the alternate bucket of any value in a bucket are
+//! in the segment.
 
 use std::io::Read;
 use std::ops::Range;
