@@ -76,7 +76,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchFull`] at the first absent key without room: from there on all answers are
+    /// [`BatchFull`] at the first absent key without room. The answers of that key and of all later ones are
     /// [`Insertion::Refused`].
     pub fn insert_unique_batch_into<K: Key>(
         &mut self,

@@ -56,7 +56,7 @@ impl Levels for &KnownAvx2 {
 }
 
 /// Compiles a loop for each encoding of `uniform`, the level of all segments that it touches, and for segments of
-/// several levels (`None`). In the loop, `levels` are what is known of them.
+/// several levels (`None`). In the loop, `levels` is what the compiler knows of the levels.
 macro_rules! with_levels {
     ($uniform:expr, |$levels:ident| $work:expr) => {
         match $uniform {

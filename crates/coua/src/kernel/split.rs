@@ -27,7 +27,7 @@ pub(crate) struct MovedItems {
     pub(super) value: [u64; BUFFER],
 }
 
-/// One of them, with its place in the children.
+/// A moved item, with its place in the children.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovedItem {
     pub(crate) primary: u64,
@@ -77,7 +77,7 @@ impl Parent<'_> {
     }
 }
 
-/// The slots of one segment, a vector of them at a time.
+/// The slots of one segment, read a vector at a time.
 struct SegmentSlots<'a, I> {
     level: LevelVectors<I>,
     segment: &'a Segment,

@@ -156,7 +156,7 @@ impl Segments {
         self.uniform.as_ref().map(|level| (level, level.codec.encoding, level.codec.avx2))
     }
 
-    /// That level, where single keys are compared with whole buckets.
+    /// The level of all segments, in whose buckets single keys are compared with all slots at once.
     #[inline(always)]
     pub(crate) fn known_avx2(&self) -> KnownAvx2 {
         let level = *self.uniform.as_ref().expect("a uniform table");

@@ -12,8 +12,8 @@ use crate::table::prefetch;
 /// cache.
 const PREFETCH_DISTANCE: usize = 4;
 
-/// The keys of a batch starting at one of them, in order, with their places; their buckets are being prefetched. Valid
-/// until a segment splits: a place found before may name the wrong half.
+/// The next keys of a batch, in order, with their places; their buckets are being prefetched. Valid until a segment
+/// splits: a place found before may name the wrong half.
 pub(crate) struct Prefetcher<'a> {
     hashes: &'a [KeyHash],
     ring: [KeyGroup; PREFETCH_DISTANCE],
@@ -59,8 +59,8 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// The places of the group that the next key belongs to, and which of them are left: from that key
-    /// to the end of the group or the batch.
+    /// The places of the next key's group, and the numbers of its remaining keys, up to the end of the group or the
+    /// batch.
     #[inline(always)]
     pub(crate) fn group(&self) -> (&KeyGroup, Range<usize>) {
         let first = self.taken % WIDTH;

@@ -59,9 +59,9 @@ impl DividedFilter {
         &self.shards
     }
 
-    /// The number of keys, from the division on, that cannot exceed a limit of the whole filter, whatever their shards:
-    /// none of them is refused while there is memory, and the order among shards does not matter. 0 for a filter that
-    /// may not grow.
+    /// The number of keys, counted since the division, that cannot exceed a limit of the whole filter, whatever their
+    /// shards: no such key is refused while there is memory, and the order among shards does not matter. 0 for a filter
+    /// that may not grow.
     pub fn accepted_keys(&self) -> u64 {
         self.accepted_keys
     }

@@ -123,7 +123,7 @@ fn is_unknown(kind: ErrorKind) -> bool {
 ///
 /// # Errors
 ///
-/// There are too many of them.
+/// There are too many links.
 pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {

@@ -16,15 +16,15 @@ use memmap2::{MmapMut, MmapOptions, MmapRaw};
 
 use crate::error::OutOfMemory;
 
-/// A huge page. Arenas from this size on are mapped, smaller ones come from the heap.
+/// A huge page. Arenas of at least this size are mapped, smaller ones come from the heap.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 /// Arenas from the heap have this many bytes, or a multiple.
 const CACHE_LINE: usize = 64;
 /// Memory before a segment is freed in pieces of this size.
 const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 
-/// Files are mapped from a multiple of this on: the largest page size in use, and the mapping unit of Windows.
-/// So a mapping begins with a page, and advice about it affects nothing else.
+/// A mapping of a file starts at a multiple of this: the largest page size in use, and the mapping unit of Windows.
+/// So a mapping starts with a page, and advice about it affects nothing else.
 #[cfg(feature = "mmap")]
 const FILE_STEP: u64 = 64 << 10;
 
@@ -98,7 +98,7 @@ impl Arena {
         Ok(Self::of_mapping(map, begin, bytes))
     }
 
-    /// `len` bytes of a mapping from `begin` on. It ends with a whole page.
+    /// `len` bytes of a mapping, starting at `begin`. The mapping ends with a whole page.
     #[cfg(feature = "mmap")]
     fn of_mapping(map: MmapRaw, begin: usize, len: usize) -> Self {
         assert!(begin + len <= map.len());
@@ -192,8 +192,8 @@ impl Arena {
     }
 }
 
-/// A new mapping, and where in it as many bytes as wanted begin with a huge page. Linux lets mappings of
-/// whole huge pages begin with one from 6.7 on; before, they need room to begin later.
+/// A new mapping, and the offset of its first huge page, which `bytes` bytes follow. Since Linux 6.7, mappings of whole
+/// huge pages start with one; older versions need room for a later start.
 #[cfg(feature = "mmap")]
 fn map_aligned(bytes: usize) -> Option<(MmapRaw, usize)> {
     let map = MmapRaw::from(MmapMut::map_anon(bytes).ok()?);

@@ -38,7 +38,7 @@ struct Hole {
 }
 
 impl Pool {
-    /// Adds an arena, from which segments are taken from now on.
+    /// Adds an arena. All later segments are taken from it.
     pub(super) fn add(&mut self, arena: Arena) {
         self.free = arena.len();
         self.total += arena.len();
@@ -60,7 +60,7 @@ impl Pool {
         }
         let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
         let step = if self.total < SMALL {
-            // So many segments, and not a part of one.
+            // A whole number of segments.
             self.total / SMALL_GROWTH_FRACTION / bytes.max(1) * bytes
         } else {
             pages * HUGE_PAGE

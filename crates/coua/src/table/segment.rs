@@ -181,7 +181,7 @@ impl SegmentMut<'_> {
         self.0.occupied = slots;
     }
 
-    /// Keys have copies outside of the slots, `overflowed` of them more without any slot.
+    /// Records that keys have copies in the overflow table, and adds `overflowed` copies whose eviction failed.
     pub(crate) fn add_overflow(&mut self, overflowed: u64) {
         let more = u32::try_from(overflowed).unwrap_or(u32::MAX);
         self.0.overflowed = self.0.overflowed.saturating_add(more);

@@ -105,7 +105,7 @@ impl Generations {
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room, or at the first repeat without room to move, which stays
-    /// in its generation: from there on all answers are [`Insertion::Refused`].
+    /// in its generation. The answers of that key and of all later ones are [`Insertion::Refused`].
     ///
     /// # Panics
     ///

@@ -181,7 +181,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
     #[inline(always)]
     fn new(isa: I, table: UniformTable<'a>) -> Self {
         let UniformTable { table, directory, level } = table;
-        // What is read of a bucket ends with a word that begins in it.
+        // The last word that is read of a bucket begins in the bucket.
         let bits = 8 * table.least_bytes() + 1;
         let end_of_buckets = bits.saturating_sub(level.codec.bucket_bits + 64);
         Self { table, directory, level: LevelVectors::new(isa, level), end_of_buckets }

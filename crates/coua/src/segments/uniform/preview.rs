@@ -116,8 +116,8 @@ impl<const FREE: bool> LookAhead for PreviewGroup<'_, FREE> {
 }
 
 impl<I: Isa> Uniform<'_, I> {
-    /// Previews the `first` key of a group and those after it. Masks of them: held, absent, and with both buckets full (if
-    /// free slots are wanted).
+    /// Previews a vector of keys of a group, starting at key `first`. Returns three masks of keys: held, absent, and with
+    /// both buckets full (if free slots are wanted).
     #[inline(always)]
     fn preview<const FREE: bool>(
         &self,
