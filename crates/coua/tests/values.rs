@@ -120,7 +120,7 @@ fn an_intersection_of_keys_that_share_a_prefix() {
     // All keys are in one segment, because none is as deep as their prefix of 30 bits. It has fewer slots than items.
     let slots = all.slots() / all.segments() as u64;
     assert!(slots < 20_000, "{slots}");
-    let kept = CuckooFilter::from_iter(hashes[..7_000].iter().copied());
+    let kept: CuckooFilter = hashes[..7_000].iter().copied().collect();
     all.intersect(&kept).unwrap();
     let counts = all.count_batch(&hashes);
     let expected = |n: usize| if n < 10 { 2 } else { u64::from(n < 7_000) };
