@@ -7,7 +7,7 @@
 use std::mem::take;
 
 use super::deferred::Deferred;
-use crate::error::{Full, FullReason, Insertion};
+use crate::error::{BatchFull, Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, Decision, IfPresent, Repeat};
 use crate::hash::KeyHash;
 use crate::kernel::{GROUP, GroupMoves, Levels, Place};
@@ -80,6 +80,21 @@ pub(crate) struct Refusals {
     pub(crate) keys: Vec<usize>,
     /// Why the last one was refused.
     pub(crate) reason: Option<FullReason>,
+}
+
+impl Refusals {
+    /// Records that key `number` was refused, or returns the error that ends the batch.
+    #[cold]
+    pub(super) fn record(
+        refusals: Option<&mut Self>,
+        number: usize,
+        full: Full,
+    ) -> Result<(), BatchFull> {
+        let Some(refusals) = refusals else { return Err(BatchFull { done: number, full }) };
+        refusals.keys.push(number);
+        refusals.reason = Some(full.reason);
+        Ok(())
+    }
 }
 
 /// A batch of keys that is being inserted.

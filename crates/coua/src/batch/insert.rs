@@ -126,6 +126,9 @@ impl CuckooFilter {
         outcomes: &mut [Insertion],
         refusals: Option<&mut Refusals>,
     ) -> Result<(), BatchFull> {
+        if hashes.len() < SHORTEST_BATCH {
+            return self.insert_one_by_one(hashes, if_present, outcomes, refusals);
+        }
         let mut batch = InsertBatch {
             can_refuse: self.when_full() == WhenFull::Refuse,
             filter: self,
@@ -139,9 +142,6 @@ impl CuckooFilter {
             chains: Chains::default(),
             present: Vec::new(),
         };
-        if hashes.len() < SHORTEST_BATCH {
-            return hashes.iter().try_for_each(|_| batch.insert_next());
-        }
         while batch.done < hashes.len() {
             let left = hashes.len() - batch.done;
             let mut chunks = [CHUNK, SHORT_CHUNK].into_iter().map(|chunk| left.min(chunk));
@@ -157,19 +157,35 @@ impl CuckooFilter {
         }
         Ok(())
     }
+
+    fn insert_one_by_one(
+        &mut self,
+        hashes: &[KeyHash],
+        if_present: IfPresent,
+        outcomes: &mut [Insertion],
+        mut refusals: Option<&mut Refusals>,
+    ) -> Result<(), BatchFull> {
+        for (number, hash) in hashes.iter().enumerate() {
+            match self.insert_one(*hash, if_present) {
+                Err(full) => Refusals::record(refusals.as_deref_mut(), number, full)?,
+                Ok(insertion) => {
+                    if let Some(outcome) = outcomes.get_mut(number) {
+                        *outcome = insertion;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl InsertBatch<'_> {
     /// Inserts the next key, which may be refused.
     fn insert_next(&mut self) -> Result<(), BatchFull> {
         let number = self.done;
-        match (self.filter.insert_one(self.hashes[number], self.if_present), &mut self.refusals) {
-            (Ok(insertion), _) => self.note(number, insertion),
-            (Err(full), None) => return Err(BatchFull { done: number, full }),
-            (Err(full), Some(refusals)) => {
-                refusals.keys.push(number);
-                refusals.reason = Some(full.reason);
-            }
+        match self.filter.insert_one(self.hashes[number], self.if_present) {
+            Ok(insertion) => self.note(number, insertion),
+            Err(full) => Refusals::record(self.refusals.as_deref_mut(), number, full)?,
         }
         self.done += 1;
         Ok(())
