@@ -94,7 +94,7 @@ impl Command {
 
 /// Options that work only with filter files.
 const OF_FILES: [&str; 6] =
-    ["secret", "resume", "checkpoint_every", "restart", "time_field", "seed"];
+    ["secret", "resume", "checkpoint_every", "restart", "overwrite", "time_field"];
 
 /// Returns an error if an option for filter files is given with a filter on a server.
 fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {

@@ -104,9 +104,15 @@ def test_the_same_keys_in_python_and_the_program(tmp_path: Path, program: Progra
     ("arguments", "options"),
     [
         ({}, []),
-        ({"capacity": 1000, "rate": 0.001}, ["--capacity", 1000, "--rate", 0.001]),
-        ({"seed": 7}, ["--seed", 7]),
-        ({"hash_bits": 40, "capacity": 10}, ["--hash-bits", 40, "--capacity", 10]),
+        ({"capacity": 10}, ["--capacity", 10]),
+        (
+            {"capacity": 1000, "rate": 0.001},
+            ["--capacity", 1000, "--rate", 0.001, "--when-full", "stop"],
+        ),
+        (
+            {"capacity": 1000, "rate": 0.001, "when_full": "exceed"},
+            ["--capacity", 1000, "--rate", 0.001],
+        ),
     ],
 )
 def test_files_of_python_and_the_program_are_equal(

@@ -4,55 +4,35 @@ use super::key_args::TimeSource;
 use super::value::{self, Word, word};
 use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
 use crate::filter::spec::age_name;
-use crate::filter::{FilterSpec, Secret, WindowLength, WindowSpec};
-use crate::runs::JobSpec;
+use crate::filter::{FilterSpec, OnFull, Secret, WindowLength, WindowSpec};
+use crate::resume::JobSpec;
 use clap::Args;
-use coua::WhenFull;
 use coua::window::AgeFrom;
-use coua_store::Requirements;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
-
-/// Where the help of commands that create filters mentions rarely used options.
-pub(crate) const HIDDEN: &str = "A new filter also takes --hash-bits, which `coua help convert` describes, and \
-    --seed, a number for its hash (XXH3).";
 
 /// The parameters of a new filter. With a window, numbers of items count all generations together. Whatever is given
 /// must agree with a filter file that exists.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Memory")]
 pub(crate) struct FilterArgs {
-    /// False-positive rate at --max-items, such as 0.001 or 0.1%
+    /// Items that the filter is made for [default: few; it grows]
     ///
-    /// With fewer items the rate is lower. Without this option (and without --hash-bits) the filter remembers
-    /// all 64 bits of every key's hash.
-    #[arg(long, value_name = "RATE", value_parser = value::rate, conflicts_with = "hash_bits")]
-    rate: Option<f64>,
-
-    /// Items to make room for at once [default: few; the filter grows]
-    ///
-    /// With a window, each generation begins with its share of this room.
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::count)]
+    /// The filter has room for them at once; with a window, each generation has its share. A filter with a --rate that
+    /// holds more grows, and each run then says what the rate is.
+    #[arg(long, value_name = "N", value_parser = value::items)]
     capacity: Option<u64>,
 
-    /// Items up to which the rate must hold [default: no limit]
+    /// False-positive rate at --capacity, such as 0.001 or 0.1%
     ///
-    /// With --rate the default is --capacity, if that is given. With a window this counts the items of all
-    /// generations together; with a window of items the default is what they can hold.
-    #[arg(long, value_name = "N", value_parser = value::count)]
-    max_items: Option<u64>,
+    /// With fewer items the rate is lower. Without this option the filter remembers all 64 bits of every key's hash. With
+    /// a window of items the default of --capacity is what it can hold.
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    rate: Option<f64>,
 
-    /// Bits of every key's 64-bit hash to remember, 8 to 64: the rate is items / 2^BITS
-    #[arg(long, hide = true, value_name = "BITS", value_parser = value::between(8_u32, 64))]
-    hash_bits: Option<u32>,
-
-    /// What to do when the filter is full
+    /// What to do with more items than --capacity [default: grow]
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
-    when_full: Option<WhenFull>,
-
-    /// Seed of the hash (XXH3) [default: 0]
-    #[arg(long, hide = true, value_name = "SEED", value_parser = value::seed, conflicts_with = "secret")]
-    seed: Option<u64>,
+    when_full: Option<OnFull>,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -61,25 +41,17 @@ pub(crate) struct FilterArgs {
     pub(crate) window: WindowArgs,
 }
 
-const POLICIES: [Word<WhenFull>; 3] = [
-    ("grow", WhenFull::Grow, "Use more memory, up to --max-items; then stop with exit code 3"),
-    ("error", WhenFull::Refuse, "Never use more memory: stop with exit code 3"),
-    ("exceed", WhenFull::ExceedRate, "Grow beyond --max-items too: the false-positive rate rises"),
+const POLICIES: [Word<OnFull>; 2] = [
+    (OnFull::Grow.name(), OnFull::Grow, "Use more memory; the false-positive rate rises"),
+    (OnFull::Stop.name(), OnFull::Stop, "Stop with exit code 3"),
 ];
 
 impl FilterArgs {
     /// The options in plain form.
     pub(crate) fn spec(&self) -> FilterSpec {
-        let wanted = Requirements {
-            rate: self.rate,
-            capacity: self.capacity,
-            max_items: self.max_items,
-            hash_bits: self.hash_bits,
-            when_full: self.when_full,
-            hasher: None,
-        };
+        let Self { capacity, rate, when_full: on_full, .. } = *self;
         let (secret, window) = (self.secret.secret(), self.window.spec());
-        FilterSpec { wanted, seed: self.seed, secret, window }
+        FilterSpec { capacity, rate, on_full, secret, window }
     }
 }
 
@@ -113,8 +85,8 @@ impl SecretArgs {
 pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///
-    /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most one
-    /// generation (LENGTH / --generations) more. Then it is new again. Repeats do not extend this time, unless
+    /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most an
+    /// eighth, a generation, more. Then it is new again. Repeats do not extend this time, unless
     /// --window-by is last. A record's time is its arrival, unless --time-field is given. Old records are forgotten
     /// during the run and when a filter file is opened.
     ///
@@ -130,13 +102,6 @@ pub(crate) struct WindowArgs {
     #[arg(long = "window-by", hide_short_help = true, value_name = "WHEN", value_parser = word(&AGES))]
     age_from: Option<AgeFrom>,
 
-    /// Generations of the window; each is forgotten as a whole [default: 8]
-    ///
-    /// More generations forget records at a more exact time, but runs take longer: a new record is looked up in up to
-    /// N + 1 generations.
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::between(1_u32, 1000))]
-    pub(crate) generations: Option<u32>,
-
     /// Field that holds the time of a record
     ///
     /// A list of fields as with -k, a column as with --csv, or a JSON pointer.
@@ -144,7 +109,7 @@ pub(crate) struct WindowArgs {
     /// The latest time read so far is the present, so old files can be replayed, and records may be out of
     /// order. A record that is older than the window counts as new unless it is known, and is not remembered. A
     /// record whose time cannot be read, or is more than one generation ahead of the system's clock, counts as a
-    /// record without a key (--on-missing), and does not move the present.
+    /// record without a key (--missing), and does not move the present.
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(crate) time_field: Option<String>,
 
@@ -182,7 +147,6 @@ impl WindowArgs {
     pub(crate) fn spec(&self) -> WindowSpec {
         WindowSpec {
             length: self.window,
-            generations: self.generations,
             age_from: self.age_from,
             has_times: self.time_field.is_some(),
         }

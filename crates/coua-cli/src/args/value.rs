@@ -17,6 +17,12 @@ pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
     count.ok_or("expected a whole number below 2^64, such as 1000, 20_000, 14M or 1e9")
 }
 
+/// A number of items, at least one.
+pub(crate) fn items(text: &str) -> Result<u64, &'static str> {
+    let items = count(text)?;
+    if items == 0 { Err("expected at least one item") } else { Ok(items) }
+}
+
 /// How much a window remembers: a length of time such as `7d`, or a number such as `1M-items`.
 pub(crate) fn window(text: &str) -> Result<WindowLength, String> {
     if let Some(number) = text.strip_suffix("items") {
@@ -65,15 +71,6 @@ where
         let number = text.parse().ok().filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
     }
-}
-
-/// A seed: decimal or `0x` and hexadecimal digits.
-pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => text.parse(),
-    }
-    .map_err(|_| "expected a number from 0 to 2^64 - 1, such as 7 or 0x1f")
 }
 
 /// The name of a value, the value, and its help.
@@ -224,15 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_seeds() {
+    fn rates() {
         assert_eq!(rate("0.1%"), Ok(0.001));
         assert_eq!(rate("1e-6"), Ok(1e-6));
         for text in ["0", "1", "-0.1", "nan", "x", "100%"] {
             assert!(rate(text).is_err(), "{text}");
         }
-        assert_eq!(seed("0xff"), Ok(255));
-        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
-        assert!(seed("-1").is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `coua add`.
 
-use crate::args::{FilterArgs, HIDDEN, TargetArgs, WorkArgs};
+use crate::args::{FilterArgs, TargetArgs, WorkArgs};
 use crate::filter::{Location, Op};
 use crate::output::Destinations;
 use crate::run::Job;
@@ -23,7 +23,6 @@ use crate::terminal::{Exit, Result};
 /// refused (see --filter in `coua dedup --help`). If the connection is lost, records without a reply are added again,
 /// and may then have one copy too many (not with --unique).
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = HIDDEN)]
 pub(crate) struct AddArgs {
     #[command(flatten)]
     target: TargetArgs,

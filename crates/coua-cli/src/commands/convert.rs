@@ -3,7 +3,6 @@
 use crate::args::{Quiet, SecretArgs, value};
 use crate::filter::{FilterFile, check_files, filter_file};
 use crate::terminal::{Failure, Progress, Result};
-use clap::ArgGroup;
 use coua::Conversion;
 use std::path::PathBuf;
 
@@ -11,7 +10,6 @@ use std::path::PathBuf;
 ///
 /// The copy remembers the same runs as the filter.
 #[derive(clap::Args, Debug)]
-#[command(group = ArgGroup::new("target").args(["rate", "hash_bits"]).required(true))]
 pub(crate) struct ConvertArgs {
     /// The filter file
     #[arg(value_name = "FILTER")]
@@ -25,13 +23,7 @@ pub(crate) struct ConvertArgs {
 
     /// Highest false-positive rate of the copy with its present items
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
-    rate: Option<f64>,
-
-    /// Bits of every key's hash that the copy remembers, 8 to 64
-    ///
-    /// Only for a filter that can grow.
-    #[arg(long, value_name = "BITS", value_parser = value::between(8_u32, 64))]
-    hash_bits: Option<u32>,
+    rate: f64,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -41,11 +33,6 @@ pub(crate) struct ConvertArgs {
 }
 
 impl ConvertArgs {
-    fn conversion(&self) -> Conversion {
-        let by_rate = self.rate.map(Conversion::Rate);
-        by_rate.or(self.hash_bits.map(Conversion::HashBits)).expect("clap demands one")
-    }
-
     /// Writes a converted copy of the filter.
     pub(crate) fn run(&self) -> Result<()> {
         let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
@@ -61,7 +48,7 @@ impl ConvertArgs {
             Failure::at(&from, reason)
         })?;
         progress.next(format_args!("converting {from}"));
-        let converted = filter.convert(self.conversion());
+        let converted = filter.convert(Conversion::Rate(self.rate));
         let converted = converted.map_err(|error| Failure::at(&from, error))?;
         progress.next(format_args!("writing {to}"));
         output.save(converted.into(), view.notes)

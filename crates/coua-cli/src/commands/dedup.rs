@@ -1,7 +1,7 @@
 //! `coua dedup`.
 
 use crate::args::value::{Word, word};
-use crate::args::{FilterArgs, HIDDEN, InputArgs, WorkArgs};
+use crate::args::{FilterArgs, InputArgs, WorkArgs};
 use crate::filter::copies::{Keep, Question};
 use crate::filter::{Location, Op, filter_file};
 use crate::input::Inputs;
@@ -43,7 +43,7 @@ Examples:
 /// crash. The same command with --resume continues it: output and filter are then the same as without the
 /// interruption. If the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = format!("{EXAMPLES}\n{HIDDEN}"))]
+#[command(after_long_help = EXAMPLES)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
 #[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
@@ -126,9 +126,8 @@ pub(crate) struct DedupArgs {
     /// lost, coua tries again (for &retry=SECONDS, default 60). Records whose replies were lost, at most 1 MiB of them or
     /// one longer record, are printed whether they were seen before or not, so that none is lost. A record is
     /// added before it is printed, and removed again if it cannot be printed, unless the process is killed.
-    /// Options for filter files (--time-field, seeds and secret keys, layouts, --resume and checkpoints) are refused.
-    /// A new filter takes --capacity, --rate with --max-items, --hash-bits, --when-full, --window and --generations,
-    /// which apply to all shards together.
+    /// Options for filter files (--time-field, secret keys, --resume and checkpoints) are refused. A new filter takes
+    /// --capacity, --rate, --when-full and --window, which apply to all shards together.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Memory")]
     filter_file: Option<PathBuf>,
 
@@ -181,8 +180,7 @@ impl DedupArgs {
             return Err(Failure::at(option, reason));
         }
         if !self.filter.spec().leaves_all_open() {
-            let reason = "reads the inputs twice, and remembers all hash bits; drop the options for rates, numbers of \
-                          items and windows";
+            let reason = "reads the inputs twice, and remembers all hash bits; drop --capacity, --rate and --window";
             return Err(Failure::at(option, reason));
         }
         Ok(Some(Question { keep, counts }))

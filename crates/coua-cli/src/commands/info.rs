@@ -4,8 +4,8 @@ use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
 #[cfg(feature = "server")]
 use crate::filter::server;
-use crate::filter::spec::{age_name, when_full_name};
-use crate::filter::{FilterSpec, Location, check_files, filter_file};
+use crate::filter::spec::age_name;
+use crate::filter::{FilterSpec, Location, OnFull, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::Runs;
@@ -90,13 +90,13 @@ fn write_file(state: &View, path: &Path, report: &mut Report) -> Result<()> {
 fn write_filter(filter: &Generations, report: &mut Report) {
     let template = filter.template();
     report.number("items", "items", filter.len());
-    report.number("capacity", "capacity", filter.capacity());
+    report.number("room", "room for items", filter.capacity());
     write_limit(filter, Some("no limit"), report);
     FilterFigures::from(filter).write_measures(report);
     report.number("slots", "slots", filter.slots());
     report.number("slot_bits", "bits per slot", filter.slot_bits().into());
     report.number("segments", "segments", filter.segments());
-    report.text("when_full", "when full", when_full_name(template.when_full()));
+    report.text("when_full", "when full", OnFull::of(template).name());
     // Prints the algorithm and its seed, never its key.
     let (hash, seed, with) = match filter.hasher().algorithm() {
         HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed), format!(" with seed {seed}")),

@@ -71,7 +71,7 @@ fn not_merged(error: MergeError, first: &Path, other: &Path) -> Failure {
             let (why, other) = (NoRoom::of(&full).why, other.display());
             let reason = format!(
                 "{why}; nothing was written: make room in it with `coua remove`, or add the records of {other} to a \
-                 filter with a higher --max-items"
+                 filter with a higher --capacity"
             );
             Failure::at(first.display(), reason)
         }

@@ -129,7 +129,7 @@ impl Counts {
             let made = if is_known { "build it with" } else { "use" };
             format!(
                 "about {dropped} of {repeats} were probably new records, because {filter} of every hash; {made} a \
-                 lower --rate or more --hash-bits"
+                 lower --rate or a higher --capacity"
             )
         })
     }

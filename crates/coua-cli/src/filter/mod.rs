@@ -26,7 +26,7 @@ pub(crate) use filter_file::{FilterFile, check_files};
 pub(crate) use new_file::NewFile;
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
-pub(crate) use spec::{FilterSpec, Location, Secret, WindowLength, WindowSpec};
+pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
 
 use crate::input::Survey;
 use crate::terminal::{Result, Verbosity};

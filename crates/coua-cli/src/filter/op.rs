@@ -55,12 +55,15 @@ pub(crate) struct NoRoom {
     pub(crate) remedy: &'static str,
 }
 
+/// How to create a filter that holds more items.
+const LARGER: &str = "raise --capacity, or use --when-full grow";
+
 impl NoRoom {
     /// There is no memory for more items.
     pub(crate) fn memory(items: u64) -> Self {
         Self {
             why: format!("cannot hold more than {}: out of memory", counted(items, "item")),
-            remedy: "use --rate with --max-items, which needs less memory",
+            remedy: "use --rate with --capacity, which needs less memory",
         }
     }
 
@@ -70,12 +73,11 @@ impl NoRoom {
         match reason {
             FullReason::MaxItems => Self {
                 why: format!("is full: it holds {items}, and its limit is {limit}"),
-                remedy: "raise --max-items or --capacity, or use --when-full exceed",
+                remedy: LARGER,
             },
-            FullReason::NoRoom => Self {
-                why: format!("is full: it holds {items}, and may not grow"),
-                remedy: "raise --capacity, or use --when-full grow",
-            },
+            FullReason::NoRoom => {
+                Self { why: format!("is full: it holds {items}, and may not grow"), remedy: LARGER }
+            }
             _ => Self::memory(full.items),
         }
     }

@@ -55,6 +55,7 @@ impl ShardedMemory {
         let items = sum(CuckooFilter::len);
         FilterFigures {
             items,
+            capacity: None,
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
             memory_bytes: self.shards.memory_bytes() as u64,
             hash_bits: Some(HASH_BITS),

@@ -6,8 +6,7 @@ use crate::filter::server::address::{Address, FORM};
 use crate::terminal::{Failure, Result, counted};
 use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
-use coua::{BuildError, KeyHasher, WhenFull};
-use coua_store::{Difference, Requirements};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -151,7 +150,7 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
     u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
 }
 
-/// The default number of generations of a window: ages are accurate to 12.5 %.
+/// The number of generations of a window: ages are accurate to 12.5 %.
 const GENERATIONS: u32 = 8;
 
 /// The length of a window.
@@ -166,7 +165,6 @@ pub(crate) enum WindowLength {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowSpec {
     pub(crate) length: Option<WindowLength>,
-    pub(crate) generations: Option<u32>,
     pub(crate) age_from: Option<AgeFrom>,
     /// The filter uses the records' own times; otherwise their arrival.
     pub(crate) has_times: bool,
@@ -185,7 +183,7 @@ impl WindowSpec {
             Some(WindowLength::Time(millis)) => (Clock::Arrival, millis),
             None => return self.no_window().map(|()| None),
         };
-        let window = Window::new(clock, length, self.generations.unwrap_or(GENERATIONS));
+        let window = Window::new(clock, length, GENERATIONS);
         let age_from = self.age_from.unwrap_or_default();
         window.map(|window| Some(window.counted_from(age_from))).map_err(|error| match error {
             WindowError::Length { found, generations } if found < generations.into() => {
@@ -195,7 +193,7 @@ impl WindowSpec {
                     duration_text(found)
                 };
                 let reason = format!(
-                    "{length} cannot be divided into {generations} generations; use a longer window, or fewer --generations"
+                    "{length} cannot be divided into {generations} generations; use a longer window"
                 );
                 Failure::at("--window", reason)
             }
@@ -205,11 +203,7 @@ impl WindowSpec {
 
     /// Returns an error for options that need a window.
     fn no_window(&self) -> Result<()> {
-        let options = [
-            ("--time-field", self.has_times),
-            ("--generations", self.generations.is_some()),
-            ("--window-by", self.age_from.is_some()),
-        ];
+        let options = [("--time-field", self.has_times), ("--window-by", self.age_from.is_some())];
         let needs_one = options.into_iter().find(|(_, is_given)| *is_given);
         needs_one.map_or(Ok(()), |(option, _)| Err(Failure::at(option, "needs --window")))
     }
@@ -236,8 +230,7 @@ impl WindowSpec {
             Clock::Count => WindowLength::Items(window.length()),
             Clock::Arrival | Clock::Given => WindowLength::Time(window.length()),
         };
-        let has_length = self.length.is_none_or(|length| length == found);
-        if !has_length || self.generations.is_some_and(|wanted| wanted != window.generations()) {
+        if self.length.is_some_and(|length| length != found) {
             let found = window_text(window);
             let reason = format!(
                 "the existing filter has the window {found}, not that of the options; drop them, or \
@@ -246,10 +239,8 @@ impl WindowSpec {
             return Err(Failure::at(name, reason));
         }
         if let Some(wanted) = self.age_from.filter(|wanted| *wanted != window.age_from()) {
-            let option = "--window-by";
-            let [found, wanted] = [window.age_from(), wanted].map(|it| age_name(it).to_owned());
-            let difference = Difference { option, found, wanted };
-            return Err(Failure::at(name, difference.explain(option)));
+            let [found, wanted] = [window.age_from(), wanted].map(age_name);
+            return Err(differs(name, "--window-by", found, wanted));
         }
         Ok(())
     }
@@ -263,13 +254,55 @@ pub(crate) const fn age_name(age_from: AgeFrom) -> &'static str {
     }
 }
 
+/// The failure to report if the existing filter `name` was made with another value of an option.
+pub(super) fn differs(
+    name: impl fmt::Display,
+    option: &str,
+    found: impl fmt::Display,
+    wanted: impl fmt::Display,
+) -> Failure {
+    let reason = format!(
+        "the existing filter has {option} {found}, not {wanted}; drop {option}, or use another filter"
+    );
+    Failure::at(name, reason)
+}
+
+/// What to do with more items than the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnFull {
+    /// Use more memory. The false-positive rate rises.
+    Grow,
+    Stop,
+}
+
+impl OnFull {
+    /// What a filter does.
+    pub(crate) fn of(filter: &CuckooFilter) -> Self {
+        let has_limit = filter.max_items() != u64::MAX;
+        match filter.when_full() {
+            WhenFull::Refuse => Self::Stop,
+            WhenFull::Grow if has_limit => Self::Stop,
+            _ => Self::Grow,
+        }
+    }
+
+    /// The name on the command line and in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Grow => "grow",
+            Self::Stop => "stop",
+        }
+    }
+}
+
 /// The requested properties of a new filter. With a window, item numbers are for all generations together. An existing
 /// filter must agree with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilterSpec {
-    /// All but the hasher, which follows from the other fields.
-    pub(crate) wanted: Requirements,
-    pub(crate) seed: Option<u64>,
+    /// The items that the filter is made for, and up to which the rate holds.
+    pub(crate) capacity: Option<u64>,
+    pub(crate) rate: Option<f64>,
+    pub(crate) on_full: Option<OnFull>,
     pub(crate) secret: Secret,
     pub(crate) window: WindowSpec,
 }
@@ -277,25 +310,24 @@ pub(crate) struct FilterSpec {
 impl FilterSpec {
     /// Whether the program may choose the initial capacity.
     pub(crate) fn leaves_capacity_open(&self) -> bool {
-        self.wanted.capacity.is_none() && self.wanted.when_full != Some(WhenFull::Refuse)
+        self.capacity.is_none()
     }
 
     /// Whether items, rates and windows are all left open: then a run may use any number of filters.
     pub(crate) fn leaves_all_open(&self) -> bool {
-        let Requirements { max_items, rate, hash_bits, .. } = self.wanted;
-        let limits = max_items.is_some() || rate.is_some() || hash_bits.is_some();
-        self.leaves_capacity_open() && !limits && matches!(self.window.window(), Ok(None))
+        let has_window = !matches!(self.window.window(), Ok(None));
+        self.leaves_capacity_open() && self.rate.is_none() && !has_window
     }
 
     /// Builds an empty filter for each shard.
     pub(super) fn build_shards(&self, division: Division) -> Result<Shards> {
-        let shards = Shards::build(self.all_wanted()?.builder(), division);
+        let shards = Shards::build(self.builder()?, division);
         shards.map_err(|error| Failure::at("new filter", error))
     }
 
     /// Builds a new filter.
     pub(crate) fn build(&self) -> Result<Generations> {
-        let builder = self.all_wanted()?.builder();
+        let builder = self.builder()?;
         let filter = match self.window.window()? {
             Some(window) => builder.build_window(window),
             None => builder.build().map(Generations::from),
@@ -306,36 +338,58 @@ impl FilterSpec {
         })
     }
 
-    /// Returns an error if the existing `filter` does not have these properties.
-    pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
-        self.window.agree_with(filter, name)?;
-        let difference = self.all_wanted()?.difference(filter.template());
-        difference.map_or(Ok(()), |difference| {
-            let option = format!("--{}", difference.option.replace('_', "-"));
-            Err(Failure::at(name, difference.explain(option)))
+    fn builder(&self) -> Result<CuckooFilterBuilder> {
+        let hasher = self.secret.key()?.map_or_else(KeyHasher::default, KeyHasher::siphash13);
+        let mut builder = CuckooFilter::builder().hasher(hasher);
+        let stops = self.on_full == Some(OnFull::Stop);
+        if stops && self.capacity.is_none() {
+            return Err(Failure::at("--when-full stop", "needs --capacity"));
+        }
+        if let Some(items) = self.capacity {
+            builder = builder.capacity(items);
+            builder = if stops { builder.max_items(items) } else { builder };
+        }
+        let counts = matches!(self.window.length, Some(WindowLength::Items(_)));
+        if !stops && (self.rate.is_some() || counts) {
+            builder = builder.when_full(WhenFull::ExceedRate);
+        }
+        Ok(match self.rate {
+            Some(rate) => builder.rate(rate),
+            None => builder,
         })
     }
 
-    fn all_wanted(&self) -> Result<Requirements> {
-        let by_key = self.secret.key()?.map(KeyHasher::siphash13);
-        let hasher = by_key.or_else(|| self.seed.map(KeyHasher::xxh3));
-        Ok(Requirements { hasher, ..self.wanted.clone() })
+    /// Returns an error if the existing `filter` does not have these properties.
+    pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
+        self.window.agree_with(filter, name)?;
+        let template = filter.template();
+        let found = OnFull::of(template);
+        if let Some(wanted) = self.on_full.filter(|wanted| *wanted != found) {
+            return Err(differs(name, "--when-full", found.name(), wanted.name()));
+        }
+        let limit = Some(template.max_items()).filter(|items| *items != u64::MAX);
+        // A window of items has its own limit.
+        let counts = filter.window().is_some_and(|window| window.clock() == Clock::Count);
+        if let (Some(wanted), Some(found), false) = (self.capacity, limit, counts)
+            && wanted != found
+        {
+            return Err(differs(name, "--capacity", found, wanted));
+        }
+        let Some(wanted) = self.rate else { return Ok(()) };
+        let Some(items) = limit.or(self.capacity) else {
+            return Err(differs(name, "--rate", "unbounded (no limit of items)", wanted));
+        };
+        let found = items as f64 / template.hash_bits().exp2();
+        if found > wanted * 1.001 {
+            return Err(differs(name, "--rate", format_args!("{found:.2e}"), wanted));
+        }
+        Ok(())
     }
 }
 
 /// The failure to report for a rate without a number of items up to which it holds.
 pub(super) fn rate_without_items() -> Failure {
-    let reason = "needs a number of items; add --max-items (or --capacity)";
-    Failure::at("--rate", reason)
-}
-
-/// The name of a policy on the command line and in JSON.
-pub(crate) fn when_full_name(when_full: WhenFull) -> &'static str {
-    match when_full {
-        WhenFull::Refuse => "error",
-        WhenFull::ExceedRate => "exceed",
-        _ => "grow",
-    }
+    Failure::at("--rate", "needs a number of items; add --capacity")
 }
 
 #[cfg(test)]

@@ -147,6 +147,11 @@ impl Pass {
             (closed, _) => closed?,
         };
         summary.expected = summary.expected.map(|expected| expected + known);
+        if let Ok(figures) = &summary.figures
+            && let Some(beyond) = figures.beyond_capacity().filter(|_| op.inserts())
+        {
+            verbosity.say(format_args!("{name}: {beyond}"));
+        }
         let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
         if let Some(nothing) = nothing {
             let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
@@ -156,7 +161,7 @@ impl Pass {
             let write_answers = |report: &mut _| counts.write_report(op, summary.expected, report);
             summary.figures.and_then(|it| session.print_figures(format, write_answers, it))
         } else {
-            if let Some(warning) = counts.warning(&summary, job.filter.wanted.rate, known) {
+            if let Some(warning) = counts.warning(&summary, job.filter.rate, known) {
                 verbosity.say(format_args!("{name}: {warning}"));
             }
             Ok(())

@@ -106,6 +106,8 @@ impl Serialize for Report {
 #[derive(Debug, Default)]
 pub(crate) struct FilterFigures {
     pub(crate) items: u64,
+    /// The items up to which its rate holds, if there is a limit.
+    pub(crate) capacity: Option<u64>,
     /// None if a server does not state it, like the other options.
     pub(crate) load: Option<f64>,
     pub(crate) memory_bytes: u64,
@@ -119,6 +121,7 @@ impl From<&Generations> for FilterFigures {
     fn from(filter: &Generations) -> Self {
         Self {
             items: filter.len(),
+            capacity: limit(filter),
             load: Some(filter.load_factor()),
             memory_bytes: filter.memory_bytes() as u64,
             hash_bits: Some(filter.hash_bits()),
@@ -129,6 +132,16 @@ impl From<&Generations> for FilterFigures {
 }
 
 impl FilterFigures {
+    /// The warning if the filter holds more items than its capacity.
+    pub(crate) fn beyond_capacity(&self) -> Option<String> {
+        let capacity = self.capacity.filter(|capacity| self.items > *capacity)?;
+        let rate = known(self.false_positive_rate, significant);
+        let [items, capacity] = [self.items, capacity].map(grouped);
+        Some(format!(
+            "holds {items} items, more than its --capacity of {capacity}; its false-positive rate is now {rate}"
+        ))
+    }
+
     /// Memory in bits per item.
     pub(crate) fn bits_per_item(&self) -> f64 {
         8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
@@ -167,14 +180,19 @@ fn of_window(filter: &Generations) -> Report {
     report
 }
 
+/// The items up to which the rate of a filter holds, if there is a limit.
+fn limit(filter: &Generations) -> Option<u64> {
+    Some(filter.max_items()).filter(|items| *items != u64::MAX)
+}
+
 /// Adds the limit of items, and the false-positive rate there; for people, `no_limit` if there is none.
 pub(crate) fn write_limit(filter: &Generations, no_limit: Option<&str>, report: &mut Report) {
-    let items = Some(filter.max_items()).filter(|items| *items != u64::MAX);
+    let items = limit(filter);
     let rate = items.map(|items| items as f64 / filter.hash_bits().exp2());
-    report.field("max_items", items);
-    report.row_if_any("max items", items.map(grouped).or(no_limit.map(str::to_owned)));
-    report.field("rate_at_max_items", rate);
-    report.row_if_any("false-positive rate at max items", rate.map(significant));
+    report.field("capacity", items);
+    report.row_if_any("capacity", items.map(grouped).or(no_limit.map(str::to_owned)));
+    report.field("rate_at_capacity", rate);
+    report.row_if_any("false-positive rate at capacity", rate.map(significant));
 }
 
 #[cfg(test)]

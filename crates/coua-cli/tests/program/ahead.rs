@@ -12,7 +12,7 @@ use std::process::Stdio;
 const THREADS: [&str; 6] = ["1", "2", "3", "4", "8", "16"];
 
 /// With these, a new filter is shared from its first block on.
-const SHARED: [&str; 4] = ["--hash-bits", "64", "--capacity", "400000"];
+const SHARED: [&str; 2] = ["--capacity", "400000"];
 
 fn numbers(range: std::ops::Range<u32>) -> String {
     let numbers = range.map(|number| format!("{}\n", number.wrapping_mul(0x9e37_79b9)));
@@ -48,7 +48,7 @@ fn files_and_answers_depend_on_no_threads() {
     let base = folder.join("base");
     folder.file("many", numbers(100_000..600_000));
     run_in(&folder, &["add", &base, "many"]).good();
-    let limited = ["--rate", "0.0001", "--max-items", "170000"];
+    let limited = ["--rate", "0.0001", "--capacity", "170000", "--when-full", "stop"];
     let dedup = ["dedup", "--filter", "seen", "-o", "out"];
     let cases = [
         (Some(&base), [&dedup[..], &["more", "mixed", "tiny"]].concat()),

@@ -3,7 +3,7 @@
 use crate::support::{
     Folder, Repeats, expected, filter_of, json, lines, run, run_in, run_with, shell,
 };
-use coua::{CuckooFilter, KeyHasher};
+use coua::{CuckooFilter, KeyHasher, WhenFull};
 use coua_dev::cases::sample;
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ fn a_stream_is_no_filter() {
     for command in [
         &["merge", "-o", "-", "f"][..],
         &["merge", "-o", "g", "-"],
-        &["convert", "--hash-bits=40", "-o", "-", "f"],
+        &["convert", "--rate=0.01", "-o", "-", "f"],
         &["compact", "-"],
         &["add", "-", "lines"],
         &["check", "-", "lines"],
@@ -180,16 +180,17 @@ fn info_describes() {
     let folder = Folder::new();
     let f = folder.join("f.coua");
     let builder = CuckooFilter::builder().rate(0.001).max_items(1_000_000);
+    let builder = builder.when_full(WhenFull::ExceedRate);
     filter_of(builder.hasher(KeyHasher::xxh3(5)), &f);
     run_with(b"a\nb\n", ["add", &f]).good();
     let info = run(["info", "--json", &f]).json();
     assert_eq!(info["file"].as_str(), Some(f.as_str()));
     assert_eq!(info["items"].as_u64(), Some(2));
-    assert_eq!(info["max_items"].as_u64(), Some(1_000_000));
+    assert_eq!(info["capacity"].as_u64(), Some(1_000_000));
     assert_eq!(info["seed"].as_u64(), Some(5));
     assert_eq!(info["hash"].as_str(), Some("xxh3"));
     assert_eq!(info["when_full"].as_str(), Some("grow"));
-    assert!(info["rate_at_max_items"].as_f64().unwrap() <= 0.001);
+    assert!(info["rate_at_capacity"].as_f64().unwrap() <= 0.001);
     let table = run(["info", &f]).text();
     assert!(table.contains("xxh3 with seed 5") && table.contains("1,000,000"), "{table}");
 }
@@ -283,27 +284,22 @@ fn convert_makes_a_coarser_copy() {
     let (f, small) = (folder.join("f"), folder.join("small"));
     let text = expected(&lines(50_000, Repeats::Few));
     run_with(&text, ["add", &f]).good();
-    for target in [["--rate", "0.001"], ["--hash-bits", "30"]] {
-        run(["convert", &f, "-o", &small, target[0], target[1]]).good();
-        assert!(run_with(&text, ["check", &small]).good() == text, "{target:?}: all still there");
-        assert!(folder.read("small").len() < folder.read("f").len(), "{target:?}");
+    for rate in ["1e-9", "0.001"] {
+        run(["convert", &f, "-o", &small, "--rate", rate]).good();
+        assert!(run_with(&text, ["check", &small]).good() == text, "{rate}: all still there");
+        assert!(folder.read("small").len() < folder.read("f").len(), "{rate}");
     }
-    run(["convert", &f, "-o", &small, "--hash-bits", "30"]).good();
-    let finer = run(["convert", &small, "-o", &f, "--hash-bits", "40"]);
+    let finer = run(["convert", &small, "-o", &f, "--rate", "1e-9"]);
     assert_eq!(finer.code, Some(2));
     assert!(finer.stderr.starts_with(&format!("coua: {small}: ")), "{}", finer.stderr);
-    let none = run(["convert", &f, "-o", &small, "--hash-bits", "80"]);
-    assert_eq!(none.code, Some(2));
-    let message = "'80' for '--hash-bits <BITS>': expected a whole number from 8 to 64";
-    assert!(none.stderr.contains(message), "{}", none.stderr);
-    assert_eq!(run(["convert", &f, "-o", &small]).code, Some(2), "one of them is needed");
+    assert_eq!(run(["convert", &f, "-o", &small]).code, Some(2), "a rate is needed");
 }
 
 #[test]
 fn plan_tells_the_memory() {
     let plan = run(["plan", "--items=1M", "--rate=0.1%", "--json"]).json();
     let bits = plan["bits_per_item"].as_f64().unwrap();
-    assert!((13.0..13.8).contains(&bits), "{bits}");
+    assert!((13.8..14.6).contains(&bits), "{bits}");
     assert!(plan["rate"].as_f64().unwrap() <= 0.001);
     let bloom = &plan["compared"][1];
     assert_eq!(bloom["name"].as_str(), Some("Bloom"));
@@ -322,11 +318,8 @@ fn plan_tells_the_memory() {
 
     // The filter is as large as planned.
     let folder = Folder::new();
-    for (name, options, plan) in [
-        ("fixed", &["--rate=0.001", "--when-full=error"][..], &plan),
-        ("whole", &["--hash-bits=64"], &whole),
-        ("default", &[], &whole),
-    ] {
+    for (name, options, plan) in [("rate", &["--rate=0.001"][..], &plan), ("default", &[], &whole)]
+    {
         let f = folder.join(name);
         run_with(b"a\n", ["add", "--capacity=1M", &f].iter().chain(options)).good();
         let info = run(["info", "--json", &f]).json();
@@ -475,15 +468,9 @@ fn the_help_of_each_command_is_its_own() {
         let help = run(["help", command]).text();
         help.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let (dedup, add, convert) = (words("dedup"), words("add"), words("convert"));
+    let (dedup, add) = (words("dedup"), words("add"));
     let room = "their sizes and first records determine the initial capacity";
     assert!(dedup.contains(room) && !add.contains("initial capacity"), "add has a filter always");
-    assert!(convert.contains(", 8 to 64"), "{convert}");
-    // A rarely used option is shown only where filters are converted.
-    assert!(convert.contains("--hash-bits <"), "{convert}");
-    for help in [&dedup, &add] {
-        assert!(help.contains("--hash-bits") && !help.contains("--hash-bits <"), "{help}");
-    }
 }
 
 /// The message names the full filter, and options that help.
@@ -491,13 +478,17 @@ fn the_help_of_each_command_is_its_own() {
 fn a_full_filter_says_what_to_do() {
     let folder = Folder::new();
     let forgotten = |options: &[&str]| run_with(b"1\n2\n3\n4\n", [&["dedup"], options].concat());
-    forgotten(&["--max-items", "3", "--rate", "0.01"]).failed(
+    forgotten(&["--capacity", "3", "--when-full", "stop", "--rate", "0.01"]).failed(
         3,
         "coua: filter: is full: it holds 3 items, and its limit is 3; stopped at standard input: \
-         record 4 (earlier records are printed; this and later ones are not); raise --max-items \
-         or --capacity, or use --when-full exceed\n",
+         record 4 (earlier records are printed; this and later ones are not); raise \
+         --capacity, or use --when-full grow\n",
     );
-    run_with(b"1\n2\n3\n", ["add", &folder.join("small"), "--max-items=3", "--rate=0.01"]).good();
+    run_with(
+        b"1\n2\n3\n",
+        ["add", &folder.join("small"), "--capacity=3", "--rate=0.01", "--when-full=stop"],
+    )
+    .good();
     run_with(b"4\n", ["add", &folder.join("open")]).good();
     let kept = run_with(b"4\n", ["dedup", "--filter", &folder.join("small")]);
     assert!(
@@ -509,6 +500,6 @@ fn a_full_filter_says_what_to_do() {
         2,
         "coua: small: is full: it holds 3 items, and its limit is 3; nothing was written: make \
          room in it with `coua remove`, or add the records of open to a filter with a higher \
-         --max-items\n",
+         --capacity\n",
     );
 }

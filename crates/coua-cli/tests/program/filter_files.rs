@@ -174,7 +174,7 @@ fn a_filter_that_cannot_be_saved_is_as_it_was() {
 fn options_must_agree_with_an_existing_filter() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
-    let made = ["--rate", "0.001", "--max-items", "1M", "--seed", "7"];
+    let made = ["--rate", "0.001", "--capacity", "1M"];
     let again = |extra: &[&str]| {
         let args = ["dedup", "--filter", &filter].into_iter().chain(extra.iter().copied());
         run_with(b"a\n", args)
@@ -182,13 +182,7 @@ fn options_must_agree_with_an_existing_filter() {
     assert_eq!(again(&made).good(), b"a\n");
     assert_eq!(again(&made).good(), b"");
     assert_eq!(again(&["--rate", "0.01"]).good(), b"", "better than asked for is good enough");
-    for (option, value) in [
-        ("--seed", "8"),
-        ("--rate", "0.00001"),
-        ("--hash-bits", "60"),
-        ("--when-full", "exceed"),
-        ("--max-items", "2M"),
-    ] {
+    for (option, value) in [("--rate", "0.00001"), ("--when-full", "stop"), ("--capacity", "2M")] {
         let run = again(&[option, value]);
         assert_eq!(run.code, Some(2), "{option}");
         let begin = format!("coua: {filter}: the existing filter has {option} ");
@@ -212,17 +206,19 @@ fn a_filter_without_a_limit_has_no_rate_to_agree_with() {
 }
 
 #[test]
-fn a_filter_without_a_limit_is_said_to_have_none() {
+fn a_filter_without_a_limit_agrees_with_any_capacity() {
     let folder = Folder::new();
     let filter = folder.join("seen.coua");
     run_with(b"a\n", ["add", &filter]).good();
+    run_with(b"a\n", ["add", "--capacity", "1", "--rate", "0.1", &filter]).good();
     let path = fs::canonicalize(&filter).unwrap();
     let message = format!(
-        "coua: {}: the existing filter has --max-items unlimited, not 5; drop --max-items, or use \
+        "coua: {}: the existing filter has --when-full grow, not stop; drop --when-full, or use \
          another filter\n",
         path.display()
     );
-    run_with(b"a\n", ["add", "--max-items", "5", &filter]).failed(2, &message);
+    let stop = ["add", "--capacity", "5", "--when-full", "stop", &filter];
+    run_with(b"a\n", stop).failed(2, &message);
 }
 
 #[test]
@@ -230,19 +226,17 @@ fn descriptions_that_make_no_filter() {
     let run = run_with(b"a\n", ["dedup", "--rate", "1e-30", "--capacity", "1000"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
-    let vast = run_with(b"a\n", ["dedup", "--rate", "0.1", "--capacity", "1e19"]);
+    let vast = run_with(b"a\n", ["dedup", "--rate", "0.9", "--capacity", "1e19"]);
     let message = "coua: new filter: out of memory: requested more bytes than can exist\n";
     vast.failed(2, message);
-    let message = "coua: --rate: needs a number of items; add --max-items (or --capacity)\n";
+    let message = "coua: --rate: needs a number of items; add --capacity\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);
     for args in [
         ["--rate", "2"],
         ["--rate", "x"],
         ["--capacity", "-1"],
-        ["--seed", "x"],
-        ["--hash-bits", "65"],
-        ["--hash-bits", "5"],
-        ["--generations", "0"],
+        ["--capacity", "0"],
+        ["--when-full", "stop"],
         ["--threads", "0"],
     ] {
         let run = run_with(b"a\n", ["dedup"].iter().chain(&args));
@@ -259,13 +253,13 @@ fn a_full_filter_stops_with_code_3_and_loses_nothing() {
     let folder = Folder::new();
     let text = lines(20_000, Repeats::Few);
     let file = folder.file("lines", &text);
-    for (name, options) in [
-        ("error", ["--rate", "0.0001", "--capacity", "5000", "--when-full", "error"]),
-        ("grow", ["--rate", "0.0001", "--max-items", "5000", "--when-full", "grow"]),
-    ] {
+    let stop = ["--capacity", "5000", "--when-full", "stop"];
+    for (name, options) in
+        [("exact", &stop[..]), ("rate", &[&stop[..], &["--rate", "0.0001"]].concat())]
+    {
         let filter = folder.join(name);
         let args = ["dedup", "--filter", &filter, "--stats=json"];
-        let full = run(args.iter().chain(&options).chain(&[file.as_str()]));
+        let full = run(args.iter().chain(options).chain(&[file.as_str()]));
         assert_eq!(full.code, Some(3));
         let (figures, message) = full.stderr.trim_end().split_once('\n').unwrap();
         let figures = json(figures);
@@ -297,7 +291,10 @@ fn records_after_the_end_of_a_full_filter_are_not_told() {
     let folder = Folder::new();
     let filter = folder.join("f");
     for args in [&["dedup"][..], &["dedup", "--filter", &filter], &["add", &filter]] {
-        let run = run_with(b"a 1\nb 2\nc\n", [args, &["-k2", "--max-items=1"]].concat());
+        let run = run_with(
+            b"a 1\nb 2\nc\n",
+            [args, &["-k2", "--capacity=1", "--when-full=stop"]].concat(),
+        );
         assert_eq!((run.code, run.stderr.lines().count()), (Some(3), 1), "{}", run.stderr);
         fs::remove_file(&filter).ok();
     }
@@ -308,11 +305,15 @@ fn a_filter_may_exceed_its_rate() {
     let folder = Folder::new();
     let filter = folder.join("f");
     let text = lines(20_000, Repeats::Few);
-    let options = ["--rate", "0.000001", "--max-items", "5000", "--when-full", "exceed"];
+    let options = ["--rate", "0.000001", "--capacity", "5000"];
     let args = ["dedup", "--filter", &filter];
     let run = run_with(&text, args.iter().chain(&options));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.len() > expected(&text).len() * 99 / 100);
+    let words = "items, more than its --capacity of 5,000; its false-positive rate is now ";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    assert_eq!(run_with(b"x\n", [&args[..], &["-q"]].concat()).good(), b"x\n");
+    assert!(run_with(b"x\n", args).stderr.contains(words), "in each run");
 }
 
 /// The user would believe that the key protects something.

@@ -41,7 +41,7 @@ fn figures_have_the_documented_names() {
         fields(&json(&run_with(b"a\nb\na\n", arguments).stderr))
     };
     let mut printed = figures(&["dedup"]);
-    let rate = ["--rate", "0.01", "--max-items", "100", "--window", "7d"];
+    let rate = ["--rate", "0.01", "--capacity", "100", "--window", "7d"];
     printed.extend(figures(&[&["dedup", "--filter", &*aging][..], &rate].concat()));
     for command in ["add", "check", "count", "remove"] {
         printed.extend(figures(&[command, &filter]));

@@ -51,7 +51,17 @@ fn wrongly_known_records_are_expected() {
     let lines = |from: u32, to: u32| {
         (from..to).fold(String::new(), |lines, number| lines + &format!("{number:06}\n"))
     };
-    let add = ["add", "-q", "--rate", "0.1", "--capacity", "10000", &folder.join("known")];
+    let add = [
+        "add",
+        "-q",
+        "--rate",
+        "0.1",
+        "--capacity",
+        "10000",
+        "--when-full",
+        "stop",
+        &folder.join("known"),
+    ];
     run_with(lines(0, 10_000).as_bytes(), add).good();
     folder.file("in", lines(10_000, 110_000));
     for options in [&[][..], &["-c"], &["--keep", "none"]] {

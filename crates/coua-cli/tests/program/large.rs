@@ -92,7 +92,7 @@ fn verify_takes_little_memory() {
     let folder = Folder::new();
     let growing = ["add", "--capacity", "20M", &folder.join("grow")];
     run_with(&lines(1_000, Repeats::Few), growing).good();
-    let fixed = ["add", "--capacity", "40M", "--rate", "0.001", "--when-full=error"];
+    let fixed = ["add", "--capacity", "40M", "--rate", "0.001", "--when-full=stop"];
     let name = folder.join("fixed");
     let fixed = [&fixed[..], &[&name]].concat();
     run_with(&lines(1_000, Repeats::Few), fixed).good();

@@ -24,7 +24,7 @@ fn folder() -> Folder {
     folder.file("out", "kept\n");
     folder.file("key", [7; 16]);
     shell(folder.path(), "seq 10 | $COUA add there").good();
-    shell(folder.path(), "seq 10 | $COUA add coarse --hash-bits 24").good();
+    shell(folder.path(), "seq 10 | $COUA add coarse --rate 0.01 --capacity 1000").good();
     shell(folder.path(), "seq 10 | $COUA add aging --window 7d").good();
     folder
 }
@@ -80,8 +80,8 @@ const ASK: &[&str] = &[
 const WHOLE: &[&str] = &[
     "merge -o new there",
     "merge -o there there coarse",
-    "convert -o new --hash-bits 20 there",
-    "convert -o there --hash-bits 20 there",
+    "convert -o new --rate 0.01 there",
+    "convert -o there --rate 0.01 there",
     "compact there",
     "compact aging",
 ];
@@ -141,19 +141,20 @@ fn of_keys() {
 #[test]
 fn of_options_about_the_filter() {
     let troubles = [
-        "--hash-bits 99 in",
+        "--capacity 0 in",
+        "--capacity x in",
+        "--when-full stop in",
         "--rate 2 in",
         "--rate 0.1 in",
         "--window 7d --time-field 1 --window 5-items in",
-        "--generations 0 in",
-        "--generations 3 in",
         "--time-field x in",
     ];
     let without_window =
         |command: &&&str| !command.contains("aging") && !command.contains("window");
     let windowless: Vec<&str> = MAKE.iter().filter(without_window).copied().collect();
     refused(&windowless, &troubles);
-    let others = ["--window 7d", "--window 5-items", "--seed 4", "--hash-bits 20", "--secret key"];
+    let stop = "--capacity 9 --when-full stop";
+    let others = ["--window 7d", "--window 50-items", stop, "--rate 0.1", "--secret key"];
     refused(&["dedup --filter there -o made in", "add there in"], &others);
     refused(ASK, &["--secret key in", "--window 7d in", "--no-such-option in"]);
 }
@@ -182,18 +183,15 @@ fn of_filters() {
     refused(&["remove", "check", "check -c", "count"], &["missing in"]);
     refused(&["add", "remove", "dedup -o made --filter"], &["there there", "in in"]);
     refused(
-        &["verify", "info", "compact", "merge -o new", "convert -o new --hash-bits 20"],
+        &["verify", "info", "compact", "merge -o new", "convert -o new --rate 0.01"],
         &["missing", ".", "in", "no/such/filter", "/dev/null"],
     );
     refused(WHOLE, &["--secret missing", "--secret out", "--secret key", "--no-such-option"]);
     for output in [".", "in", "no/such/filter", "-", "/dev/null"] {
-        refused(&["merge there", "convert --hash-bits 20 there"], &[&format!("-o {output}")]);
+        refused(&["merge there", "convert --rate 0.01 there"], &[&format!("-o {output}")]);
     }
     refused(&["merge -o new there"], &["missing", "in", "coarse", "aging", "."]);
     refused(&["merge -o there there"], &["missing", "in", "coarse", "aging", "."]);
-    refused(
-        &["convert -o new"],
-        &["--hash-bits 99 there", "--hash-bits 20 aging", "--rate 9 there"],
-    );
+    refused(&["convert -o new"], &["there", "--rate 0.01 aging", "--rate 9 there"]);
     refused(&["compact", "compact -q"], &["missing"]);
 }

@@ -130,7 +130,7 @@ fn a_folder_that_does_not_exist() {
             &["dedup", "--filter", name, "input"][..],
             &["add", name, "input"],
             &["merge", "-o", name, "other"],
-            &["convert", "--hash-bits=40", "-o", name, "other"],
+            &["convert", "--rate=0.01", "-o", name, "other"],
         ] {
             let message = format!("coua: {told}: its folder does not exist\n");
             run_in(&folder, args).failed(2, &message);
@@ -156,7 +156,7 @@ fn only_filters_and_empty_files_are_replaced() {
         folder.file(name, content);
         for args in [
             &["merge", "-o", name, "other"][..],
-            &["convert", "--hash-bits=40", "-o", name, "other"],
+            &["convert", "--rate=0.01", "-o", name, "other"],
             &["add", name, "input"],
         ] {
             let reason = if args[0] == "add" { taken } else { lost };

@@ -259,7 +259,7 @@ fn the_key_is_not_written_over() {
         ("remove f --secret k --report found -o k lines", "k"),
         ("check f --secret k lines >> k", "standard output"),
         ("merge -o k --secret k f", "k"),
-        ("convert f -o k --secret k --hash-bits 40", "k"),
+        ("convert f -o k --secret k --rate 0.5", "k"),
     ] {
         let message = format!("coua: {name}: is also the secret key file; choose another output\n");
         script(&format!("$COUA {command}")).failed(2, &message);

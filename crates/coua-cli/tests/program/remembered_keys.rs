@@ -133,7 +133,7 @@ fn whole_files() {
     with(&folder, "x B\n", &["add", &folder.join("g"), "-k2", "-i"]).good();
     with(&folder, "c\n", &["add", &folder.join("h")]).good();
     run_in(&folder, &["compact", "-q", "f"]).good();
-    run_in(&folder, &["convert", "f", "-o", "small", "--hash-bits", "40"]).good();
+    run_in(&folder, &["convert", "f", "-o", "small", "--rate", "1e-6"]).good();
     let keys =
         |name: &str| run_in(&folder, &["info", "--json", name]).json()["key_options"].clone();
     assert_eq!(keys("small"), json!({"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}));

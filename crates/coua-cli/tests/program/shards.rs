@@ -80,7 +80,7 @@ fn a_full_filter_counts_the_shards_own_records_before_it() {
     let text = (0..2000).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
     let file = folder.file("lines", text);
     for shard in ["1/3", "2/3", "3/3"] {
-        let size = ["--capacity", "100", "--rate", "0.001", "--when-full=error"];
+        let size = ["--capacity", "100", "--rate", "0.001", "--when-full=stop"];
         let args = ["dedup", "--stats=json", "--shard", shard, &file];
         let run = run(args.into_iter().chain(size));
         assert_eq!(run.code, Some(3), "{}", run.stderr);

@@ -109,8 +109,8 @@ fn what_cannot_be_is_refused() {
             "--keep none: reads the inputs twice, and remembers all hash bits",
         ),
         (
-            &["--keep", "none", "--rate", "0.1", "--max-items", "9"],
-            "drop the options for rates, numbers of items and windows",
+            &["--keep", "none", "--rate", "0.1", "--capacity", "9"],
+            "drop --capacity, --rate and --window",
         ),
         (&["--keep", "third"], "invalid value 'third'"),
     ] {

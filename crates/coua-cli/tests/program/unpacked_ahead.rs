@@ -277,7 +277,7 @@ fn an_early_end_leaves_nothing_hanging() {
         let any = [&["check", "--any", "-j", threads, "seen", "other"], &inputs[..]].concat();
         run_in(&folder, &any).good();
         // There is no room.
-        let full = ["--filter", "full", "--max-items", "1000"];
+        let full = ["--filter", "full", "--capacity", "1000", "--when-full", "stop"];
         let run = run_in(&folder, &[&dedup[..], &full, &inputs].concat());
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         fs::remove_file(folder.join("full")).unwrap();

@@ -106,7 +106,7 @@ fn small_filters_are_pulled(kind: Kind) {
         let asked = ["check", &file, "--secret", &key];
         assert_eq!(run_with(&text, asked).good(), text, "{name}");
         let info = run(["info", "--json", &file, "--secret", &key]).json();
-        let when_full = if name == "fixed" { "error" } else { "grow" };
+        let when_full = if name == "fixed" { "stop" } else { "grow" };
         assert_eq!(info["when_full"], when_full, "{name}");
     }
 }
@@ -335,20 +335,20 @@ fn windows_are_made_and_carried(kind: Kind) {
     let mut client = server.client();
     let at = address(&server, "seen?shards=2");
     let text = different(1_000);
-    let dedup = ["dedup", "--filter", &at, "--window", "4h", "--generations", "4"];
+    let dedup = ["dedup", "--filter", &at, "--window", "4h"];
     assert_eq!(run_with(&text, dedup).good(), text);
     assert_eq!(run_with(&text, dedup).good(), b"");
     let info = run(["info", "--json", &at]).json();
     let window = &info["window"];
     assert_eq!((&window["length"], &window["clock"]), (&14_400_000.into(), &"arrival".into()));
     let said = refusal(&["add", &at, "--window", "5h"]);
-    assert!(said.contains("has the window 4h in 4 generations"), "{said}");
+    assert!(said.contains("has the window 4h in 8 generations"), "{said}");
     let [file, key] = ["seen.coua", "key"].map(|name| folder.join(name));
     run(["pull", &at, &file, "--secret", &key]).good();
     let asked = ["check", &file, "--secret", &key];
     assert_eq!(run_with(&text, asked).good(), text);
     let day = ["info", "--json", &file, "--secret", &key];
-    assert_eq!(run(day).json()["window"]["generations"], 4);
+    assert_eq!(run(day).json()["window"]["generations"], 8);
     run(["push", &file, &address(&server, "copy"), "--secret", &key]).good();
     assert_eq!(run_with(&text, ["check", &address(&server, "copy")]).good(), text);
     // Five hours later.
@@ -364,7 +364,7 @@ fn windows_are_made_and_carried(kind: Kind) {
     let [file, key] = ["items.coua", "key2"].map(|name| folder.join(name));
     let said = refusal(&["pull", &at, &file, "--secret", &key]);
     assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
-    let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=error"]);
+    let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=stop"]);
     assert!(said.contains("is not available with a window"), "{said}");
     let file = folder.join("last.coua");
     run(["add", &file, "--window", "4h", "--window-by", "last"]).good();

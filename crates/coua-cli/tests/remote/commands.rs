@@ -49,8 +49,7 @@ fn all_commands_work_on_one_filter(kind: Kind) {
     assert_eq!(with("x\na\nb\n", &["remove", at, "--report", "not-found"]).text(), "x\nb\n");
     assert_eq!(with("a\nb\nc\nd\n", &["count", at]).text(), "0\ta\n0\tb\n1\tc\n1\td\n");
     let info = run(["info", "--json", at]).text();
-    for part in
-        ["\"items\": 2", "\"shards\": 4", "\"hash_bits\": 64.0", "\"when_full\": \"exceed\""]
+    for part in ["\"items\": 2", "\"shards\": 4", "\"hash_bits\": 64.0", "\"when_full\": \"grow\""]
     {
         assert!(info.contains(part), "{part}: {info}");
     }
@@ -87,10 +86,9 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     let mut client = server.client();
     for (name, options, bits, expansion) in [
         ("a", &[][..], "64", ":1"),
-        ("b", &["--hash-bits", "20"], "20", ":1"),
         ("c", &["--rate", "0.001", "--capacity", "1M"], "30", ":1"),
-        ("d", &["--rate", "1%", "--max-items", "1000", "--capacity", "10"], "17", ":1"),
-        ("e", &["--when-full", "error", "--capacity", "1000", "--hash-bits", "30"], "30", ":0"),
+        ("d", &["--rate", "1%", "--capacity", "1000", "--when-full", "grow"], "17", ":1"),
+        ("e", &["--when-full", "stop", "--capacity", "1000"], "64", ":0"),
     ] {
         let at = address(&server, name);
         let args = [&["add", &at][..], options].concat();
@@ -100,18 +98,18 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
         let found = found.trim_matches(|c: char| !c.is_ascii_digit());
         assert_eq!(found, bits, "{name}");
         assert_eq!(field("Expansion rate"), expansion, "{name}");
-        let fixed = run(["info", "--json", &at]).text().contains("\"when_full\": \"error\"");
+        let fixed = run(["info", "--json", &at]).text().contains("\"when_full\": \"stop\"");
         assert_eq!(fixed, expansion == ":0", "{name}");
         // The same options agree with the existing filter.
         run_with(b"x\n", &args).good();
     }
     let at = address(&server, "a");
-    let differs = run(["add", &at, "--hash-bits", "20"]);
+    let differs = run(["add", &at, "--when-full", "stop"]);
     differs.failed(
         2,
         &format!(
-            "coua: {at}: the existing filter has --hash-bits 64.00, not 20; drop --hash-bits, or \
-             use another filter\n"
+            "coua: {at}: the existing filter has --when-full grow, not stop; drop --when-full, \
+             or use another filter\n"
         ),
     );
 }

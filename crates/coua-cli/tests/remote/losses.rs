@@ -150,7 +150,7 @@ fn a_full_filter_tells_of_lost_answers(kind: Kind) {
     let text = lines(60_000, Repeats::Few);
     for command in [&["dedup", "--filter"][..], &["add"]] {
         let at = format!("valkey://127.0.0.1:{}/{}", proxy.port, command[0]);
-        run_with(b"", ["add", &at, "--when-full=error", "--capacity=5000"]).good();
+        run_with(b"", ["add", &at, "--when-full=stop", "--capacity=5000"]).good();
         proxy.cut_after(8_000);
         let run = run_with(&text, [command, &[at.as_str()]].concat());
         assert!(proxy.was_cut(), "the wire was cut");

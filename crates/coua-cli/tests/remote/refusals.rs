@@ -77,7 +77,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
 fn what_only_files_have_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
-    for option in ["--time-field=2", "--checkpoint-every=1", "--secret=none", "--seed=1"] {
+    for option in ["--time-field=2", "--checkpoint-every=1", "--secret=none", "--restart"] {
         let run = run(["add", &at, option]);
         let name = option.split('=').next().unwrap();
         run.failed(
@@ -104,10 +104,14 @@ fn what_only_files_have_is_told(kind: Kind) {
         &["verify"][..],
         &["compact"],
         &["merge", "-o", "x"],
-        &["convert", "--hash-bits=9", "-o", "x"],
+        &["convert", "--rate=0.1", "-o", "x"],
     ] {
         let run = run([args, &[&at]].concat());
-        assert!(run.code == Some(2) && run.stderr.contains("needs a file"), "{}", run.stderr);
+        assert!(
+            run.code == Some(2) && run.stderr.contains("only a file is possible here"),
+            "{}",
+            run.stderr
+        );
     }
     assert_eq!(server.client().run("DBSIZE").to_string(), ":0");
 }
@@ -116,11 +120,9 @@ fn what_a_server_cannot_do_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
     for (args, words) in [
-        (&["--max-items=9"][..], "--max-items: needs --rate on a server"),
-        (&["--rate=0.1"], "--rate: needs a number of items"),
-        (&["--when-full=grow", "--capacity=9"], "--when-full=grow: is not available on a server"),
+        (&["--rate=0.1"][..], "--rate: needs a number of items"),
         (&["--window=1h", "--window-by=last"], "--window-by=last: is not available on a server"),
-        (&["--when-full=error"], "--when-full=error: needs --capacity on a server"),
+        (&["--when-full=stop"], "--when-full=stop: needs --capacity"),
     ] {
         let run = run([&["add", &at], args].concat());
         assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
@@ -131,16 +133,13 @@ fn what_a_server_cannot_do_is_told(kind: Kind) {
 fn a_filter_that_is_otherwise_is_told(kind: Kind) {
     let server = Server::start(kind);
     let (grows, fixed) = (address(&server, "grows?shards=2"), address(&server, "fixed?shards=2"));
-    run(["add", &grows, "--hash-bits=30"]).good();
-    run(["add", &fixed, "--when-full=error", "--capacity=1000"]).good();
-    run(["add", &fixed, "--when-full=error"]).good();
-    run(["add", &grows, "--when-full=exceed", "--capacity=9", "--rate=0.1"]).good();
-    for (at, option, is) in [
-        (&grows, "--when-full=error", "exceed"),
-        (&fixed, "--when-full=exceed", "error"),
-        (&fixed, "--when-full=grow", "error"),
-        (&grows, "--hash-bits=20", "30.00"),
-    ] {
+    run(["add", &grows, "--rate=0.1", "--capacity=9"]).good();
+    run(["add", &fixed, "--when-full=stop", "--capacity=1000"]).good();
+    run(["add", &fixed, "--when-full=stop"]).good();
+    run(["add", &grows, "--when-full=grow", "--capacity=9", "--rate=0.1"]).good();
+    for (at, option, is) in
+        [(&grows, "--when-full=stop", "grow"), (&fixed, "--when-full=grow", "stop")]
+    {
         let run = run(["dedup", "--filter", at, option]);
         let words =
             format!("the existing filter has {} {is}, not ", option.split('=').next().unwrap());
@@ -163,7 +162,7 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
     let file = folder.file("in", &text);
     for (name, command) in [("dedup", &["dedup", "--filter"][..]), ("add", &["add"])] {
         let at = address(&server, &format!("{name}?shards=2"));
-        let options = ["--when-full", "error", "--capacity", "5000"];
+        let options = ["--when-full", "stop", "--capacity", "5000"];
         let full = run([command, &[at.as_str(), file.as_str()], &options].concat());
         assert_eq!(full.code, Some(3), "{}", full.stderr);
         let words = format!("is full; stopped at {file}: record ");

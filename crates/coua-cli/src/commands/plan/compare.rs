@@ -1,8 +1,8 @@
 //! The memory of other structures for the same number of items at the same rate.
 
 use crate::terminal::size;
-use coua::CuckooFilter;
 use coua::sizing::peers::{binary_fuse, blocked_bloom, bloom, hash_set, quotient};
+use coua::{CuckooFilter, WhenFull};
 use serde::Serialize;
 
 /// Another structure. The field names are part of the interface.
@@ -25,11 +25,8 @@ const NEITHER: [bool; 2] = [false, false];
 
 /// The structures to compare with.
 pub(super) fn peers(items: u64, rate: f64, record_bytes: u64) -> Vec<Peer> {
-    // With nearly all bits of the hash, only a filter that can grow reaches the rate.
-    let hash_bits = (items.max(1) as f64 / rate).log2().ceil() as u32;
-    let builder = CuckooFilter::builder().capacity(items);
-    let plan = builder.clone().rate(rate).plan();
-    let cuckoo = plan.or_else(|_| builder.hash_bits(hash_bits).plan());
+    let builder = CuckooFilter::builder().capacity(items).rate(rate);
+    let cuckoo = builder.when_full(WhenFull::ExceedRate).plan();
     // A block of 256 bits reaches low rates only by being almost empty.
     let sane = |bytes: &u64| *bytes < items.saturating_mul(125).max(1 << 20);
     let filter = |name, bytes: Option<u64>, [removes, grows]: [bool; 2]| {

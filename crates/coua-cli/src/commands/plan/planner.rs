@@ -3,7 +3,7 @@
 use crate::terminal::{Failure, Result, counted, grouped, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
-use coua::{BuildError, CuckooFilter, CuckooFilterBuilder};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, WhenFull};
 
 /// What is wanted of a filter, besides its items and memory.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Planner {
     fn of(self, items: u64) -> Result<Planned, BuildError> {
         let builder = CuckooFilter::builder();
         let builder = match self.rate {
-            Some(rate) => builder.rate(rate),
+            Some(rate) => builder.rate(rate).when_full(WhenFull::ExceedRate),
             None => builder,
         };
         match self.window {

@@ -135,6 +135,7 @@ impl Copies {
         let hash_bits = HASH_BITS;
         FilterFigures {
             items,
+            capacity: None,
             load: Some(items as f64 / slots as f64),
             memory_bytes,
             hash_bits: Some(hash_bits),

@@ -1,6 +1,7 @@
 //! The module's commands: operations on keys, in batches per shard; and CF.INFO.
 
 use super::cluster::Shards;
+use crate::filter::OnFull;
 use crate::key::{BlockKeys, KeySpec};
 use crate::terminal::{FilterFigures, Result};
 use coua::window::{Clock, Window};
@@ -192,9 +193,8 @@ impl Description {
         self.key_note.as_deref().map(|note| KeySpec::of_note(note, filter)).transpose()
     }
 
-    /// The value of `--when-full`.
-    pub(super) fn when_full(&self) -> &'static str {
-        if self.is_fixed { "error" } else { "exceed" }
+    pub(super) fn on_full(&self) -> OnFull {
+        if self.is_fixed { OnFull::Stop } else { OnFull::Grow }
     }
 }
 
@@ -236,6 +236,7 @@ impl From<&Description> for FilterFigures {
     fn from(found: &Description) -> Self {
         Self {
             items: found.items,
+            capacity: None,
             load: found.load,
             memory_bytes: found.memory_bytes,
             hash_bits: found.hash_bits,

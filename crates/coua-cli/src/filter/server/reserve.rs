@@ -3,11 +3,9 @@
 use super::address::Address;
 use super::module_commands::Description;
 use crate::clock::window_text;
-use crate::filter::spec::{FilterSpec, rate_without_items};
+use crate::filter::spec::{FilterSpec, OnFull, differs, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};
-use coua::WhenFull;
 use coua::window::{AgeFrom, Clock, Window};
-use coua_store::{Difference, Requirements};
 
 /// The initial capacity of a shard if none is given; it grows.
 const FEW: u64 = 1024;
@@ -19,61 +17,48 @@ const MOST_BITS: f64 = 64.0;
 
 /// The options of the filter, if it does not exist yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReserveOptions<'a> {
-    wanted: &'a Requirements,
+pub(super) struct ReserveOptions {
+    capacity: Option<u64>,
+    rate: Option<f64>,
+    on_full: Option<OnFull>,
     window: Option<Window>,
 }
 
-impl<'a> ReserveOptions<'a> {
+impl ReserveOptions {
     /// Returns an error for options that a server does not support.
-    pub(super) fn of(spec: &'a FilterSpec) -> Result<Self> {
-        let wanted = &spec.wanted;
-        let Requirements { capacity, rate, max_items, when_full, .. } = *wanted;
-        let has_items = max_items.or(capacity).is_some();
-        if rate.is_some() && !has_items {
+    pub(super) fn of(spec: &FilterSpec) -> Result<Self> {
+        let FilterSpec { capacity, rate, on_full, .. } = *spec;
+        if rate.is_some() && capacity.is_none() {
             return Err(rate_without_items());
-        }
-        if when_full == Some(WhenFull::Grow) && has_items {
-            let reason = "is not available on a server, where filters do not stop at --max-items; use exceed \
-                          (the default there) or error";
-            return Err(Failure::at("--when-full=grow", reason));
         }
         if spec.window.age_from == Some(AgeFrom::LastSeen) {
             let reason = "is not available on a server: there a record's age counts from when it was first seen";
             return Err(Failure::at("--window-by=last", reason));
         }
         let window = spec.window.window()?;
-        if window.is_some() && when_full == Some(WhenFull::Refuse) {
+        if window.is_some() && on_full == Some(OnFull::Stop) {
             let reason =
                 "is not available with a window on a server, where such a filter always grows";
-            return Err(Failure::at("--when-full=error", reason));
+            return Err(Failure::at("--when-full=stop", reason));
         }
-        if max_items.is_some() && rate.is_none() {
-            let reason = "needs --rate on a server";
-            return Err(Failure::at("--max-items", reason));
-        }
-        Ok(Self { wanted, window })
+        Ok(Self { capacity, rate, on_full, window })
     }
 
-    /// Whether the filter never grows; `None` if not given.
-    fn is_fixed(&self) -> Option<bool> {
-        self.wanted.when_full.map(|when_full| when_full == WhenFull::Refuse)
+    /// Whether the filter never grows.
+    fn is_fixed(&self) -> bool {
+        self.on_full == Some(OnFull::Stop)
     }
 
     /// The number of items up to which a rate must hold.
     fn items(&self) -> u64 {
-        self.wanted.max_items.or(self.wanted.capacity).unwrap_or(0)
+        self.capacity.unwrap_or(0)
     }
 
     /// The arguments of CF.RESERVE after the key, for each of `shards` shards.
     pub(super) fn arguments(&self, shards: u64) -> Result<Vec<String>> {
-        let Requirements { capacity, rate, hash_bits, .. } = *self.wanted;
-        let is_fixed = self.is_fixed() == Some(true);
-        let capacity = match capacity {
-            None if is_fixed => {
-                let reason = "needs --capacity on a server";
-                return Err(Failure::at("--when-full=error", reason));
-            }
+        let is_fixed = self.is_fixed();
+        let capacity = match self.capacity {
+            None if is_fixed => return Err(Failure::at("--when-full=stop", "needs --capacity")),
             None => FEW,
             Some(all) => self.share(all, shards),
         };
@@ -86,11 +71,11 @@ impl<'a> ReserveOptions<'a> {
         if is_fixed {
             arguments.extend(["EXPANSION".to_owned(), "0".to_owned()]);
         }
-        let (name, value) = match rate {
+        let (name, value) = match self.rate {
             // For a filter of fixed size, the server chooses the bits.
             Some(rate) if is_fixed => ("ERROR", rate.to_string()),
             Some(rate) => ("HASHBITS", self.bits_for(rate, shards)?.to_string()),
-            None => ("HASHBITS", hash_bits.map_or(MOST_BITS, f64::from).to_string()),
+            None => ("HASHBITS", MOST_BITS.to_string()),
         };
         arguments.extend([name.to_owned(), value]);
         arguments.extend(
@@ -115,7 +100,7 @@ impl<'a> ReserveOptions<'a> {
     /// The items of a shard. If it cannot grow, four standard deviations are added to its share.
     fn share(&self, all: u64, shards: u64) -> u64 {
         let share = all.div_ceil(shards);
-        if self.is_fixed() == Some(true) && shards > 1 {
+        if self.is_fixed() && shards > 1 {
             share + (4.0 * (share as f64).sqrt()).ceil() as u64
         } else {
             share
@@ -140,30 +125,19 @@ impl<'a> ReserveOptions<'a> {
 
     /// Returns an error if the existing filter does not have the requested options.
     pub(super) fn agree_with(&self, found: &Description, name: &Address) -> Result<()> {
-        let differs = |option: &'static str, found: String, wanted: String| {
-            let difference = Difference { option, found, wanted };
-            Err(Failure::at(name, difference.explain(option)))
-        };
-        if let Some(is_fixed) = self.is_fixed().filter(|is_fixed| *is_fixed != found.is_fixed) {
-            let wanted = if is_fixed { "error" } else { "exceed" };
-            return differs("--when-full", found.when_full().to_owned(), wanted.to_owned());
+        let on_full = found.on_full();
+        if let Some(wanted) = self.on_full.filter(|wanted| *wanted != on_full) {
+            return Err(differs(name, "--when-full", on_full.name(), wanted.name()));
         }
         self.agree_with_window(found, name)?;
-        let bits = found.hash_bits.unwrap_or_default();
-        match (self.wanted.rate, self.wanted.hash_bits) {
-            (Some(rate), _) => {
-                let holds = self.items() as f64 / found.shards.max(1) as f64 / bits.exp2();
-                // A shard of fixed size was created for a little more than its share.
-                if holds > rate * 1.001 {
-                    return differs("--rate", significant(holds), rate.to_string());
-                }
-                Ok(())
-            }
-            (None, Some(wanted)) if (f64::from(wanted) - bits).abs() >= 1.0 => {
-                differs("--hash-bits", format!("{bits:.2}"), wanted.to_string())
-            }
-            _ => Ok(()),
+        let Some(rate) = self.rate else { return Ok(()) };
+        let share = self.items() as f64 / found.shards.max(1) as f64;
+        let holds = share / found.hash_bits.unwrap_or_default().exp2();
+        // A shard of fixed size was created for a little more than its share.
+        if holds > rate * 1.001 {
+            return Err(differs(name, "--rate", significant(holds), rate));
         }
+        Ok(())
     }
 }
 
@@ -190,28 +164,28 @@ fn window_arguments(window: Window) -> [String; 4] {
 mod tests {
     use super::*;
 
-    fn arguments(wanted: &Requirements, shards: u64) -> String {
-        ReserveOptions { wanted, window: None }.arguments(shards).unwrap().join(" ")
+    const ALL: ReserveOptions =
+        ReserveOptions { capacity: None, rate: None, on_full: None, window: None };
+
+    fn arguments(options: ReserveOptions, shards: u64) -> String {
+        options.arguments(shards).unwrap().join(" ")
     }
 
     #[test]
     fn words_for_the_server() {
-        let all = Requirements::default();
-        assert_eq!(arguments(&all, 1), "1024 HASHBITS 64");
-        let roomy = Requirements { capacity: Some(1_000_000), ..all.clone() };
-        assert_eq!(arguments(&roomy, 1), "1000000 HASHBITS 64");
-        assert_eq!(arguments(&roomy, 64), "15625 HASHBITS 64");
-        let exact = Requirements { rate: Some(0.001), ..roomy };
-        assert_eq!(arguments(&exact, 1), "1000000 HASHBITS 30");
-        assert_eq!(arguments(&exact, 64), "15625 HASHBITS 24");
-        let fixed = Requirements { when_full: Some(WhenFull::Refuse), ..exact };
-        assert_eq!(arguments(&fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
-        assert_eq!(arguments(&fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
-        let coarse = Requirements { hash_bits: Some(20), ..all.clone() };
-        assert_eq!(arguments(&coarse, 4), "1024 HASHBITS 20");
+        assert_eq!(arguments(ALL, 1), "1024 HASHBITS 64");
+        let roomy = ReserveOptions { capacity: Some(1_000_000), ..ALL };
+        assert_eq!(arguments(roomy, 1), "1000000 HASHBITS 64");
+        assert_eq!(arguments(roomy, 64), "15625 HASHBITS 64");
+        let exact = ReserveOptions { rate: Some(0.001), ..roomy };
+        assert_eq!(arguments(exact, 1), "1000000 HASHBITS 30");
+        assert_eq!(arguments(exact, 64), "15625 HASHBITS 24");
+        let fixed = ReserveOptions { on_full: Some(OnFull::Stop), ..exact };
+        assert_eq!(arguments(fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
+        assert_eq!(arguments(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
         let forgetful = |clock, length, shards| {
             let window = Window::new(clock, length, 4).ok();
-            ReserveOptions { wanted: &all, window }.arguments(shards).unwrap().join(" ")
+            arguments(ReserveOptions { window, ..ALL }, shards)
         };
         let week = forgetful(Clock::Arrival, 604_800_000, 2);
         assert_eq!(week, "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 4");
@@ -221,12 +195,9 @@ mod tests {
 
     #[test]
     fn what_a_server_cannot_do_is_told() {
-        let refused = |wanted: &Requirements, shards| {
-            ReserveOptions { wanted, window: None }.arguments(shards).is_err()
-        };
-        let most = Requirements { capacity: Some(1 << 31), ..Requirements::default() };
-        assert!(refused(&most, 1) && !refused(&most, 2));
-        let (rate, max_items) = (Some(1e-12), Some(1 << 40));
-        assert!(refused(&Requirements { rate, max_items, ..Requirements::default() }, 1));
+        let most = ReserveOptions { capacity: Some(1 << 31), ..ALL };
+        assert!(most.arguments(1).is_err() && most.arguments(2).is_ok());
+        let most = ReserveOptions { capacity: Some(1 << 30), rate: Some(1e-12), ..ALL };
+        assert!(most.arguments(1).is_err());
     }
 }

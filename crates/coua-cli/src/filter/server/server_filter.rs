@@ -368,7 +368,7 @@ pub(crate) fn report(address: &Address) -> Result<Report> {
     report.row_if_any("items in a shard", (found.shards > 1).then(range));
     FilterFigures::from(&found).write_measures(&mut report);
     report.number("slots", "slots", found.slots);
-    report.text("when_full", "when full", found.when_full());
+    report.text("when_full", "when full", found.on_full().name());
     let window_object = |window: Window| {
         let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
         json!({"clock": clock, "length": window.length(), "generations": window.generations()})

@@ -31,9 +31,9 @@ const COMMANDS: &[(Before, &[&str])] = &[
     (Before::Nothing, &["merge", "-o", "seen", "other"]),
     (Before::Filter, &["merge", "-o", "seen", "other"]),
     (Before::Log, &["merge", "-o", "seen", "other"]),
-    (Before::Nothing, &["convert", "--hash-bits", "40", "-o", "seen", "other"]),
-    (Before::Filter, &["convert", "--hash-bits", "40", "-o", "seen", "other"]),
-    (Before::Log, &["convert", "--hash-bits", "40", "-o", "seen", "other"]),
+    (Before::Nothing, &["convert", "--rate", "0.0001", "-o", "seen", "other"]),
+    (Before::Filter, &["convert", "--rate", "0.0001", "-o", "seen", "other"]),
+    (Before::Log, &["convert", "--rate", "0.0001", "-o", "seen", "other"]),
 ];
 
 /// Standard output, `out` and the filter.
@@ -201,7 +201,7 @@ fn a_run_is_resumed_from_a_checkpoint_that_may_not_last_needs_cc() {
 #[test]
 fn a_full_filter_that_may_not_last_is_told_needs_cc() {
     let place = Place::with_few();
-    let options = ["--rate=0.0001", "--capacity=5000", "--when-full=error"];
+    let options = ["--rate=0.0001", "--capacity=5000", "--when-full=stop"];
     let args = [&["dedup", "--filter", "seen"], &options[..], &["many"]].concat();
     let mut told = 0;
     place.folder.file("many", lines(20_000, Repeats::Few));

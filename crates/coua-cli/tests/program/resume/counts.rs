@@ -239,7 +239,7 @@ fn nothing_is_counted_twice_in_a_full_filter() {
     folder.file("many", lines(0..150));
     folder.file("some", lines(0..60));
     let held = |name: &str| run_in(&folder, &["check", "-c", "seen", name]).stdout;
-    let limit = ["--rate=0.0001", "--capacity=100", "--when-full=error"];
+    let limit = ["--rate=0.0001", "--capacity=100", "--when-full=stop"];
     let add = ["add", "seen", "many"];
     assert_eq!(run_in(&folder, &[&add[..], &limit].concat()).code, Some(3));
     for _ in 0..2 {

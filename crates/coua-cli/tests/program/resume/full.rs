@@ -16,7 +16,7 @@ fn a_full_run_goes_on_where_it_stopped() {
             let folder = Folder::new();
             folder.file("in", numbers(0..100));
             folder.file("old", numbers(1_000..1_040));
-            let limits = ["--rate=0.0001", "--max-items=60"];
+            let limits = ["--rate=0.0001", "--capacity=60", "--when-full=stop"];
             run_in(&folder, &[&["add", "seen", "old"], &limits[..], window].concat()).good();
             let first = run_in(&folder, command);
             let remedy =
@@ -50,7 +50,8 @@ fn a_full_run_goes_on_where_it_stopped() {
 #[test]
 fn a_full_run_that_cannot_be_resumed_says_how_to_go_on() {
     let folder = Folder::new();
-    let (filter, limits) = (folder.join("seen"), ["--rate=0.0001", "--max-items=10"]);
+    let (filter, limits) =
+        (folder.join("seen"), ["--rate=0.0001", "--capacity=10", "--when-full=stop"]);
     let remedy = "; make room with `coua remove`, then continue from that record\n";
     for command in [&["add", &filter][..], &["dedup", "--filter", &filter]] {
         let run = run_with(numbers(0..1_000).as_bytes(), [command, &limits].concat());

@@ -150,7 +150,7 @@ fn what_others_append_to_an_output_is_not_cut_off() {
 #[test]
 fn an_interrupted_run_outlives_merging_and_converting() {
     let commands =
-        ["merge -o seen.coua seen.coua other", "convert -o seen.coua --hash-bits 60 seen.coua"];
+        ["merge -o seen.coua seen.coua other", "convert -o seen.coua --rate 1e-9 seen.coua"];
     for command in commands {
         let trial = interrupted();
         let folder = &trial.folder;

@@ -48,7 +48,7 @@ const DEDUPS: [Kind; 4] = [
     Kind {
         name: "two",
         command: DEDUP,
-        options: &["-j", "2", "--tee-dups", "tee", "--hash-bits=64", "--capacity=400000"],
+        options: &["-j", "2", "--tee-dups", "tee", "--capacity=400000"],
         inputs: &["open", "many"],
         filled: &[],
     },
@@ -178,7 +178,7 @@ const ADDS: [Kind; 4] = [
     Kind {
         name: "unique",
         command: ADD,
-        options: &["--unique", "-j", "4", "--hash-bits=64", "--capacity=400000"],
+        options: &["--unique", "-j", "4", "--capacity=400000"],
         inputs: &["many"],
         filled: &[],
     },
@@ -256,7 +256,7 @@ const WINDOWS: [Kind; 6] = [
     Kind {
         name: "copies by time",
         command: ADD,
-        options: &["--window", "5m", "-k", "2", "--time-field", "1", "--generations", "3"],
+        options: &["--window", "5m", "-k", "2", "--time-field", "1"],
         inputs: &["timed"],
         filled: &[],
     },

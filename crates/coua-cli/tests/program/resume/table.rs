@@ -17,7 +17,7 @@ fn full() -> Folder {
     let folder = Folder::new();
     folder.file("in", numbers(0..100));
     folder.file("old", numbers(1_000..1_040));
-    let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "error"];
+    let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "stop"];
     run_in(&folder, &[&["add", "seen", "old"], &limits[..]].concat()).good();
     assert_eq!(run_in(&folder, FULL).code, Some(3));
     assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
@@ -62,8 +62,8 @@ fn an_output_is_not_emptied_because_another_run_made_room() {
 #[test]
 fn a_full_run_is_resumed_in_a_larger_filter() {
     let folder = full();
-    run_in(&folder, &["add", "larger", "old", "--hash-bits", "24"]).good();
-    let merged = run_in(&folder, &["convert", "-o", "seen", "--hash-bits", "16", "larger"]);
+    run_in(&folder, &["add", "larger", "old"]).good();
+    let merged = run_in(&folder, &["convert", "-o", "seen", "--rate", "0.001", "larger"]);
     assert_eq!(
         (merged.code, runs(&folder, "seen").len()),
         (Some(0), 0),
@@ -139,7 +139,7 @@ fn an_ended_run_outlives_all_others() {
         "$COUA dedup --filter seen other >/dev/null; $COUA remove seen other",
         "$COUA compact -q seen",
         "$COUA merge -o seen seen",
-        "$COUA convert -o seen --hash-bits 60 seen",
+        "$COUA convert -o seen --rate 1e-9 seen",
     ] {
         shell(folder.path(), script).good();
         again();
@@ -178,7 +178,7 @@ fn copies_remember_the_runs_of_their_one_source() {
     folder.file("v", "d\n");
     run_in(&folder, &["add", "x", "u", "--resume"]).good();
     run_in(&folder, &["add", "y", "v", "--resume"]).good();
-    for command in ["merge -o copy x", "convert -o copy --hash-bits 60 x", "merge -o x x"] {
+    for command in ["merge -o copy x", "convert -o copy --rate 1e-9 x", "merge -o x x"] {
         shell(folder.path(), &format!("$COUA {command}")).good();
         let copy = if command.contains("copy") { "copy" } else { "x" };
         run_in(&folder, &["add", copy, "u", "--resume"]).good();

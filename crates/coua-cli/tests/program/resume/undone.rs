@@ -52,7 +52,7 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
         let folder = Folder::new();
         folder.file("in", numbers(0..60));
         folder.file("old", numbers(1_000..1_040));
-        let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "error"];
+        let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "stop"];
         run_in(&folder, &[&["add", "f", "old"], &limits[..]].concat()).good();
         assert_eq!(run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "in"]).code, Some(3));
         assert_eq!(folder.read("out"), numbers(0..20).as_bytes());

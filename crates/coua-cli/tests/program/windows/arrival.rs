@@ -1,6 +1,6 @@
 //! Windows by time of arrival: the bounds of `--window`.
 
-use super::{dedup, info};
+use super::{dedup, hours, info, made};
 use crate::support::{Folder, coua, run_with};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -9,9 +9,9 @@ use std::time::Duration;
 #[test]
 fn what_is_old_is_new_again() {
     let folder = Folder::new();
-    let at = |now: &str, text: &str| {
-        dedup(&folder, text, &["--window", "7d", "--generations", "7", "COUA_NOW", now]).text()
-    };
+    made(&folder, hours(7 * 24, 7));
+    let at =
+        |now: &str, text: &str| dedup(&folder, text, &["--window", "7d", "COUA_NOW", now]).text();
     assert_eq!(at("2026-01-01T12:00:00Z", "a\nb\na\n"), "a\nb\n");
     assert_eq!(at("2026-01-04T00:00:00Z", "b\nc\n"), "c\n");
     // Not before a week has passed, and repeats do not extend the time.
@@ -24,7 +24,8 @@ fn what_is_old_is_new_again() {
 #[test]
 fn opening_forgets() {
     let folder = Folder::new();
-    let early = ["--window", "1h", "--generations", "2", "COUA_NOW", "2026-01-01T00:00:00Z"];
+    made(&folder, hours(1, 2));
+    let early = ["--window", "1h", "COUA_NOW", "2026-01-01T00:00:00Z"];
     dedup(&folder, "a\nb\n", &early).good();
     assert_eq!(info(&folder, &["COUA_NOW", "2026-01-01T01:00:00Z"])["items"], 2);
     assert_eq!(info(&folder, &["COUA_NOW", "2026-01-01T01:30:00Z"])["items"], 0);
@@ -51,7 +52,8 @@ fn opening_forgets() {
 fn day_by_day() {
     const WEEK: u64 = 7;
     let folder = Folder::new();
-    let window = ["--window", "7d", "--generations", "7"];
+    made(&folder, hours(7 * 24, 7));
+    let window = ["--window", "7d"];
     let mut printed_on = std::collections::HashMap::new();
     for day in 0..60 {
         // Some keys every day, some in the last weeks, some once.
@@ -119,10 +121,7 @@ fn time_that_goes_back() {
 /// With the system's clock, in a run that lasts as long as the stream.
 #[test]
 fn what_is_old_is_forgotten_while_running() {
-    let mut child = coua(["dedup", "--window", "200ms", "--generations", "2"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = coua(["dedup", "--window", "200ms"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for _ in 0..3 {

@@ -1,12 +1,13 @@
 //! The other commands on filters with a window.
 
-use super::{dedup, info};
+use super::{dedup, hours, info, made};
 use crate::support::{Folder, run_in, run_with};
 
 #[test]
 fn info_tells_the_generations() {
     let folder = Folder::new();
-    dedup(&folder, "a\n", &["--window", "2h", "--generations", "2", "COUA_NOW", "7200"]).good();
+    made(&folder, hours(2, 2));
+    dedup(&folder, "a\n", &["--window", "2h", "COUA_NOW", "7200"]).good();
     dedup(&folder, "b\nc\n", &["COUA_NOW", "10800"]).good();
     let info = info(&folder, &["COUA_NOW", "10801"]);
     let window = serde_json::json!({
@@ -84,7 +85,7 @@ fn other_commands_know_windows() {
     assert!(verified.starts_with("f.coua: intact, 4 items, "), "{verified}");
     assert!(run_in(&folder, &["compact", "f.coua"]).text().contains("f.coua"));
     assert_eq!(run_with(b"a\nb\nc\nd\n", ["count", &folder.join("f.coua")]).text(), counts);
-    let refused = run_in(&folder, &["convert", "f.coua", "-o", "g.coua", "--hash-bits", "32"]);
+    let refused = run_in(&folder, &["convert", "f.coua", "-o", "g.coua", "--rate", "0.1"]);
     refused.failed(2, "coua: f.coua: has a window; only filters without one can be converted\n");
     run_with(b"a\n", ["add", &folder.join("plain.coua")]).good();
     let refused = run_in(&folder, &["merge", "-o", "g.coua", "f.coua", "plain.coua"]);

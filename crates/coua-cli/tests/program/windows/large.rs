@@ -1,17 +1,18 @@
 //! A large filter with a window is used from the mapped file.
 
-use super::dedup;
+use super::{dedup, hours, made};
 use crate::support::{Folder, Repeats, lines, run_in, run_with};
 
 #[test]
 fn a_few_records_leave_most_of_a_large_file_alone() {
     let folder = Folder::new();
     let filter = folder.join("f.coua");
+    made(&folder, hours(2, 2));
     let text = lines(800_000, Repeats::Few);
     let half = text.len() / 2;
     let half = half + text[half..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for (now, part) in [("0", &text[..half]), ("3600", &text[half..])] {
-        let options = ["--window", "2h", "--generations", "2", "COUA_NOW", now];
+        let options = ["--window", "2h", "COUA_NOW", now];
         run_with(part, [&["add", &filter], &options[..]].concat()).good();
     }
     // Some bits of the old generation, which no key below touches.

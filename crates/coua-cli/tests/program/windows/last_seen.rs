@@ -1,7 +1,8 @@
 //! `--window-by last`, compared with a map of when each key was seen.
 
-use super::{dedup, info};
+use super::{dedup, hours, info, made};
 use crate::support::{Folder, Repeats, lines, run_in, run_with};
+use coua::window::AgeFrom;
 use std::collections::HashMap;
 
 const GENERATIONS: u64 = 8;
@@ -110,7 +111,8 @@ fn what_comes_every_day_stays() {
         let now = (86_400 * (20_000 + day) + 3_600).to_string();
         dedup(&folder, text, &[options, &["COUA_NOW", &now]].concat()).text()
     };
-    let window = ["--window", "7d", "--generations", "7", "--window-by", "last"];
+    made(&folder, hours(7 * 24, 7).counted_from(AgeFrom::LastSeen));
+    let window = ["--window", "7d", "--window-by", "last"];
     assert_eq!(day(0, "daily\nonce\n", &window), "daily\nonce\n");
     for later in 1..60 {
         // The options need not be repeated.
@@ -126,7 +128,8 @@ fn what_comes_every_day_stays() {
 #[test]
 fn what_stops_a_run_forgets_nothing() {
     let folder = Folder::new();
-    let window = ["--window", "7d", "--window-by", "last", "--max-items", "3", "--rate", "0.001"];
+    let window =
+        ["--window", "7d", "--window-by", "last", "--capacity", "3", "--when-full", "stop"];
     let at = |day: u64, text: &str, options: &[&str]| {
         let now = (86_400 * (20_000 + day)).to_string();
         dedup(&folder, text, &[options, &["COUA_NOW", &now]].concat())

@@ -10,11 +10,30 @@ mod room;
 mod times;
 
 use crate::support::{Folder, Repeats, Run, expected, lines, run_in, run_with};
+use coua::CuckooFilter;
+use coua::window::{Clock, Generations, Window};
+use coua_store::{Lock, Notes, Options, Wait};
+use std::path::Path;
 
 /// Runs `dedup` with the filter `f.coua` and the records `text`.
 fn dedup(folder: &Folder, text: &str, options: &[&str]) -> Run {
     let filter = folder.join("f.coua");
     run_with(text.as_bytes(), [&["dedup", "--filter", &filter], options].concat())
+}
+
+/// Writes the empty filter `f.coua`, whose window has another number of generations than those of the program.
+fn made(folder: &Folder, window: Window) {
+    write(folder, CuckooFilter::builder().build_window(window).unwrap());
+}
+
+fn write(folder: &Folder, filter: Generations) {
+    let lock = Lock::take(Path::new(&folder.join("f.coua")), Wait::No).unwrap();
+    Options::new().replace(lock, filter, Notes::default()).unwrap();
+}
+
+/// A window of hours, by arrival.
+fn hours(length: u64, generations: u32) -> Window {
+    Window::new(Clock::Arrival, length * 3_600_000, generations).unwrap()
 }
 
 fn info(folder: &Folder, options: &[&str]) -> serde_json::Value {

@@ -10,12 +10,9 @@ fn windows_that_cannot_be() {
         (&["--window", "1 month"], "expected a duration"),
         (&["--window", "5ms"], "--window: 5ms cannot be divided into 8 generations"),
         (&["--window", "5-items"], "--window: 5-items cannot be divided"),
-        (&["--window", "7d", "--generations", "0"], "expected a whole number from 1 to 1000"),
-        (&["--window", "7d", "--generations", "1001"], "expected a whole number from 1 to 1000"),
         (&["--window", "1x-items"], "for a number of items, expected a whole number below 2^64"),
         (&["--window=-items"], "for a number of items, expected"),
         (&["--window", "1M"], "or a number of items such as 1M-items"),
-        (&["--generations", "9"], "--generations: needs --window"),
         (&["--time-field", "1"], "--time-field: needs --window"),
         (&["--window-by", "last"], "--window-by: needs --window"),
         (&["--window", "1h", "--window-by", "newest"], "[possible values: first, last]"),
@@ -42,17 +39,15 @@ fn options_must_agree_with_the_filter() {
         assert_eq!(run.code, Some(2), "{options:?}");
         run.stderr
     };
-    for options in
-        [&["--window", "2h"][..], &["--generations", "9"], &["--window", "3600000-items"]]
-    {
-        let message = refused(options);
+    for length in ["2h", "3600000-items"] {
+        let message = refused(&["--window", length]);
         assert!(
             message.contains("the existing filter has the window 1h in 8 generations, not that of"),
             "{message}"
         );
     }
     assert!(refused(&["--time-field", "1"]).contains("drop --time-field"));
-    dedup(&folder, "a\n", &["--window", "60m", "--generations", "8", "COUA_NOW", "0"]).good();
+    dedup(&folder, "a\n", &["--window", "60m", "COUA_NOW", "0"]).good();
     run_with(
         b"0 a\n",
         ["add", &folder.join("t.coua"), "--window", "1h", "--time-field", "1", "-k2"],
@@ -85,14 +80,12 @@ fn a_secret_key_hides_in_every_generation() {
 fn the_help_states_how_exact_it_is() {
     let help = run(["help", "dedup"]).text();
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("at most one generation (LENGTH / --generations) more"), "{help}");
-    assert!(words.contains("[default: 8]"));
+    assert!(words.contains("and for at most an eighth, a generation, more"), "{help}");
 }
 
 #[test]
 fn a_window_that_is_too_short_is_told_with_its_unit() {
     let run = run_with(b"", ["dedup", "--window", "1ms"]);
-    let words = "coua: --window: 1ms cannot be divided into 8 generations; use a longer window, or \
-                 fewer --generations\n";
+    let words = "coua: --window: 1ms cannot be divided into 8 generations; use a longer window\n";
     run.failed(2, words);
 }

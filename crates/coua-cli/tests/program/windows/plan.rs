@@ -31,13 +31,13 @@ fn a_filter_takes_what_was_planned() {
             real["generations"].as_array().unwrap().len() as u64,
             planned["window"]["alive"]
         );
-        assert_eq!(real["max_items"], planned["items"]);
+        assert_eq!(real["capacity"], planned["items"]);
         assert_eq!(real["items"].as_u64().unwrap(), planned["items"].as_u64().unwrap() - 1);
         for figure in ["slots", "slot_bits", "hash_bits"] {
             within_two_percent(&real[figure], &planned[figure]);
         }
         within_two_percent(&real["memory_bytes"], &planned["bytes"]);
-        within_two_percent(&real["rate_at_max_items"], &planned["rate"]);
+        within_two_percent(&real["rate_at_capacity"], &planned["rate"]);
     }
 }
 
@@ -55,7 +55,7 @@ fn the_items_of_a_time_are_shared() {
     let real = info(&folder, &[]);
     assert_eq!(real["items"], 900_000);
     within_two_percent(&real["memory_bytes"], &planned["bytes"]);
-    within_two_percent(&real["rate_at_max_items"], &planned["rate"]);
+    within_two_percent(&real["rate_at_capacity"], &planned["rate"]);
 }
 
 #[test]

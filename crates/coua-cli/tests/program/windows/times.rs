@@ -14,7 +14,7 @@ const EVENTS: &str = "\
     2026-01-01T11:45:00Z,c\n";
 
 /// Here, `a` repeats after 75 minutes; `d`, out of order, after an hour; `c` after 70 minutes, and then after 15 more.
-/// The window is an hour in four parts.
+/// The window is an hour in eight parts.
 const FRESH: &str = "\
     2026-01-01T10:00:00Z,a\n\
     2026-01-01T10:50:00Z,b\n\
@@ -25,7 +25,7 @@ const FRESH: &str = "\
 
 #[test]
 fn the_records_own_times() {
-    let window = ["dedup", "--window", "1h", "--generations", "4"];
+    let window = ["dedup", "--window", "1h"];
     let by = |text: &str, options: &[&str]| {
         run_with(text.as_bytes(), [&window, options].concat()).text()
     };
@@ -102,9 +102,7 @@ fn times_a_little_ahead() {
     let options = [
         "dedup",
         "--window",
-        "1h",
-        "--generations",
-        "4",
+        "2h",
         "-k2",
         "--time-field",
         "1",
@@ -228,8 +226,8 @@ fn jumps_anywhere() {
     let mut seen: Vec<(String, u64)> = Vec::new();
     let mut expected = Vec::new();
     for (hour, key) in &records {
-        // Windows of 4 hours with generations of one hour, because the default is 4 generations.
-        let forgets = |clock: Option<u64>| clock.is_some_and(|clock| hour - clock >= 5);
+        // Windows of 8 hours with generations of one hour.
+        let forgets = |clock: Option<u64>| clock.is_some_and(|clock| hour - clock >= 9);
         let before = clock.filter(|clock| hour >= clock);
         if let Some((time, key)) = held.take().filter(|_| before.is_some() && forgets(before)) {
             (seen, clock) = (vec![(key, time)], Some(time));
@@ -242,18 +240,18 @@ fn jumps_anywhere() {
         }
         let now = clock.map_or(*hour, |clock| clock.max(*hour));
         clock = Some(now);
-        seen.retain(|(_, time)| now - time < 5);
+        seen.retain(|(_, time)| now - time < 9);
         let is_known = seen.iter().any(|(known, _)| known == key);
         if !is_known {
             expected.push((*hour, key.as_str()));
-            if now - hour < 5 {
+            if now - hour < 9 {
                 seen.push((key.clone(), *hour));
             }
         }
     }
     let text = hours(&records.iter().map(|(hour, key)| (*hour, key.as_str())).collect::<Vec<_>>());
     let expected = hours(&expected);
-    let options = [&["--generations", "4"], &BY_HOUR[..]].concat();
+    let options = BY_HOUR.map(|word| if word == "4h" { "8h" } else { word });
     for threads in ["1", "2", "5"] {
         let options = [&["-j", threads], &options[..]].concat();
         let in_memory = run_with(text.as_bytes(), [&["dedup"], &options[..]].concat()).text();
