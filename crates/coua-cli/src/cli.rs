@@ -93,8 +93,7 @@ impl Command {
 }
 
 /// Options that work only with filter files.
-const OF_FILES: [&str; 6] =
-    ["secret", "resume", "checkpoint_every", "restart", "overwrite", "time_field"];
+const OF_FILES: [&str; 5] = ["secret", "resume", "checkpoint_every", "restart", "time_field"];
 
 /// Returns an error if an option for filter files is given with a filter on a server.
 fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
@@ -178,6 +177,17 @@ mod tests {
 
     /// Columns of a screen, and lines that fit on one.
     const SCREEN: (usize, usize) = (100, 40);
+
+    /// The command with most options.
+    #[test]
+    fn the_help_of_dedup_is_read_in_a_few_minutes() {
+        let mut all = Cli::command().term_width(SCREEN.0);
+        all.build();
+        let dedup = all.find_subcommand_mut("dedup").expect("a command");
+        let options = dedup.get_opts().count();
+        let lines = dedup.render_long_help().to_string().lines().count();
+        assert!(options <= 45 && lines <= 300, "{options} options, {lines} lines");
+    }
 
     #[test]
     fn the_short_help_of_each_command_fits_a_screen() {

@@ -5,7 +5,7 @@ use super::value::{self, Word, word};
 use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
 use crate::filter::spec::age_name;
 use crate::filter::{FilterSpec, OnFull, Secret, WindowLength, WindowSpec};
-use crate::resume::JobSpec;
+use crate::runs::JobSpec;
 use clap::Args;
 use coua::window::AgeFrom;
 use jiff::tz::TimeZone;
@@ -18,20 +18,20 @@ use std::path::PathBuf;
 pub(crate) struct FilterArgs {
     /// Items that the filter is made for [default: few; it grows]
     ///
-    /// The filter has room for them at once; with a window, each generation has its share. A filter with a --rate that
-    /// holds more grows, and each run then says what the rate is.
+    /// With a window, each generation has its share. A filter with a --rate that holds more grows, and each run then says
+    /// what the rate is.
     #[arg(long, value_name = "N", value_parser = value::items)]
     capacity: Option<u64>,
 
     /// False-positive rate at --capacity, such as 0.001 or 0.1%
     ///
-    /// With fewer items the rate is lower. Without this option the filter remembers all 64 bits of every key's hash. With
-    /// a window of items the default of --capacity is what it can hold.
+    /// Without it the filter remembers all 64 bits of every key's hash. With --when-full stop it takes less memory. In a
+    /// window of items the default of --capacity is what it can hold.
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
 
-    /// What to do with more items than --capacity [default: grow]
-    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
+    /// What to do with more items than --capacity: grow, or stop with exit code 3 [default: grow]
+    #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     when_full: Option<OnFull>,
 
     #[command(flatten)]
@@ -61,8 +61,7 @@ impl FilterArgs {
 pub(crate) struct SecretArgs {
     /// Hash under the secret key in FILE: 16 bytes, or 32 hexadecimal digits
     ///
-    /// The hash is SipHash-1-3, for records that an attacker may choose. The filter file does not contain the key, so
-    /// every command on it needs this option.
+    /// For records that an attacker may choose (SipHash-1-3); every command on the file needs it.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     secret: Option<PathBuf>,
 }
@@ -86,44 +85,36 @@ pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///
     /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most an
-    /// eighth, a generation, more. Then it is new again. Repeats do not extend this time, unless
-    /// --window-by is last. A record's time is its arrival, unless --time-field is given. Old records are forgotten
-    /// during the run and when a filter file is opened.
-    ///
-    /// With a number such as 1M-items, the filter remembers the last 1M different records, and at most one generation
-    /// more. It forgets them one generation at a time; each holds an equal share of them, rounded up.
+    /// eighth, a generation, more. Then it is new again. Its time is its arrival, unless --time-field is given. With
+    /// 1M-items the filter remembers the last 1M different records, and at most an eighth more.
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     pub(crate) window: Option<WindowLength>,
 
     /// Count a record's age from when it was first seen, or last seen [default: first]
     ///
-    /// With last, each repeat extends the time for which `dedup` and `add --unique` remember a record. The filter
-    /// remembers this option. With a number of items, a repeat counts as an item, unless its generation is the newest.
-    #[arg(long = "window-by", hide_short_help = true, value_name = "WHEN", value_parser = word(&AGES))]
+    /// With last, each repeat extends the time for which `dedup` and `add --unique` remember a record. In a window of
+    /// items it counts as one, unless its generation is the newest.
+    #[arg(long = "window-by", hide_short_help = true, hide_possible_values = true, value_name = "WHEN", value_parser = word(&AGES))]
     age_from: Option<AgeFrom>,
 
-    /// Field that holds the time of a record
+    /// Field that holds the time of a record: fields as with -k, a column, or a JSON pointer
     ///
-    /// A list of fields as with -k, a column as with --csv, or a JSON pointer.
-    ///
-    /// The latest time read so far is the present, so old files can be replayed, and records may be out of
-    /// order. A record that is older than the window counts as new unless it is known, and is not remembered. A
-    /// record whose time cannot be read, or is more than one generation ahead of the system's clock, counts as a
-    /// record without a key (--missing), and does not move the present.
+    /// The latest time read so far is the present, so old files can be replayed, and records may be out of order. A
+    /// record older than the window counts as new unless it is known, and is not remembered. A time that cannot be read,
+    /// or is more than a generation ahead of the system's clock, counts as a missing key.
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(crate) time_field: Option<String>,
 
     /// Format of the time [default: rfc3339, or a number]
     ///
-    /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970; or a format such as
-    /// %d/%b/%Y:%H:%M:%S %z. By default any of these but the last: numbers below 10^11 are seconds, those below
-    /// 10^14 milliseconds, those below 10^17 microseconds. A date without a year, as in syslog, is in the last
-    /// year in which it is not in the future.
+    /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970 (by default told apart by their
+    /// magnitude); or a format such as %d/%b/%Y:%H:%M:%S %z. A date without a year is in the last year in which it is not
+    /// in the future.
     #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,
 
-    /// Time zone of times without an offset, such as Europe/Berlin, +02:00 or local [default: UTC]
+    /// Zone of times without an offset, such as Europe/Berlin, +02:00 or local [default: UTC]
     #[arg(long, hide_short_help = true, value_name = "ZONE", value_parser = clock::time_zone, requires = "time_field",
           allow_hyphen_values = true)]
     time_zone: Option<TimeZone>,

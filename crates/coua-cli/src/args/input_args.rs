@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 pub(crate) struct InputArgs {
     /// Files to read, one after the other [default: standard input, also `-`]
     ///
-    /// Files compressed with gzip, zstd, xz, bzip2 or lz4 are recognized by their first bytes. A record ends at
-    /// the end of its file. A carriage return before a newline is not part of the key.
+    /// Files compressed with gzip, zstd, xz, bzip2 or lz4 are recognized by their first bytes. A record ends with its
+    /// file. A carriage return before a newline is not part of the key.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Also read the files that LIST names: one per line, or each ended by NUL; `-` is standard input
+    /// Also read the files that LIST (or `-`) names: one per line, or each ended by NUL
     #[arg(
         long,
         value_name = "LIST",
@@ -62,17 +62,14 @@ struct RecordArgs {
     #[arg(short = '0', long, short_alias = 'z', alias = "zero-terminated", conflicts_with_all = ["delimiter", "csv", "tsv"])]
     null: bool,
 
-    /// Records end with BYTES instead of a newline
-    ///
-    /// Escapes: \t \n \r \0 \\ \xHH.
+    /// Records end with BYTES instead of a newline; escapes are \t \n \r \0 \\ \xHH
     #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped,
           conflicts_with_all = ["csv", "tsv"], allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
 
     /// Encoding of the inputs, such as utf-16 or latin1 [default: bytes are not decoded]
     ///
-    /// Inputs are decoded to UTF-8, and records are printed as UTF-8. A byte order mark at the beginning of a file
-    /// overrides this option. Bytes that are invalid in the encoding become U+FFFD.
+    /// Records are decoded to UTF-8 and printed so. A byte order mark overrides this option. Invalid bytes become U+FFFD.
     #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
     encoding: Option<TextEncoding>,
 }

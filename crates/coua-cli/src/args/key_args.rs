@@ -16,9 +16,7 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Records and keys (default: a line is its own key)")]
 pub(super) struct KeyArgs {
-    /// Fields that make the key, such as 2 or 2,4 or 3-5 or 4-
-    ///
-    /// Fields count from 1. `4-` is all fields from the fourth on. May be given several times.
+    /// Fields that make the key, counted from 1, such as 2 or 2,4 or 3-5 or 4-
     #[arg(short = 'k', long, value_name = "LIST", group = "finder", allow_hyphen_values = true)]
     pub(super) fields: Vec<String>,
 
@@ -29,17 +27,16 @@ pub(super) struct KeyArgs {
 
     /// CSV columns that are the key: names in the header, or numbers
     ///
-    /// Separate columns with commas, and quote a name that contains a comma, as in CSV. May be given several times.
-    /// With a name, the first record of every file is a header: it is printed once and is not a record; records equal
-    /// to it are skipped. If records are printed, all headers must be equal. Numbers count from 1; `2-4` and `4-` are
-    /// ranges. A name in the header wins over a number; `=2020` is always a name; `id[2]` is the second column called
-    /// id. With numbers only, no header is expected, unless a number is too high for the first record and is a name in
-    /// it. Empty lines and a line such as `sep=;` may precede the header. Quoted values may contain newlines. With `*`
-    /// the key is the whole row by its values, however they are quoted; no header is expected.
+    /// Separate columns with commas, and quote a name that contains one. With a name, the first record of every file is
+    /// a header: it is printed once and is not a record; records equal to it are skipped. If records are printed, all
+    /// headers must be equal. Numbers count from 1; `2-4` and `4-` are ranges. A name in the header wins over a number;
+    /// `=2020` is always a name; `id[2]` is the second column called id. With numbers only, no header is expected, unless
+    /// a number is too high for the first record and is a name in it. Empty lines and a line such as `sep=;` may precede
+    /// the header. With `*` the key is the whole row by its values; no header is expected.
     #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
     pub(super) csv: Vec<String>,
 
-    /// Like --csv, for lines whose columns are separated by tabs, or by -t; quotes are ordinary characters
+    /// Like --csv, for lines with columns between tabs, or -t; quotes are ordinary characters
     #[arg(
         long,
         hide_short_help = true,
@@ -51,9 +48,8 @@ pub(super) struct KeyArgs {
 
     /// Leave PARTS, such as a time, out of the key: of a row (--csv '*'), or of a JSON record
     ///
-    /// With `--csv '*'` or `--tsv '*'`, PARTS are columns as with --csv. If one is a name, every file has a header, and
-    /// columns are compared by their names, whatever their order. An empty cell is an ordinary value. Otherwise PARTS
-    /// is a JSON pointer, such as /time, and the rest of the record is the key. May be given several times.
+    /// With `--csv '*'` or `--tsv '*'`, PARTS are columns; if one is a name, every file has a header, and columns are
+    /// compared by name, whatever their order. Otherwise PARTS is a JSON pointer, such as /time.
     #[arg(
         long,
         hide_short_help = true,
@@ -63,25 +59,21 @@ pub(super) struct KeyArgs {
     )]
     pub(super) except: Vec<String>,
 
-    /// Ignore lines before a CSV header that begin with TEXT
-    ///
-    /// They are printed with the header.
+    /// Lines before a CSV header that begin with TEXT are printed with it
     #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) comment: Option<String>,
 
     /// JSON pointer to the key, such as /user/id
     ///
-    /// As in RFC 6901. May be given several times. The key is the content of a string, or the JSON text of another
-    /// value; blanks, the order of members and unnecessary escapes are ignored. A record whose value is null has no
-    /// key. NaN, infinities and Latin-1 letters elsewhere in the record are accepted.
+    /// As in RFC 6901. The key is the content of a string, or the JSON text of another value; blanks, the order of
+    /// members and unnecessary escapes are ignored. Null counts as absent.
     #[arg(long, value_name = "POINTER", group = "finder")]
     pub(super) json: Vec<String>,
 
     /// Regular expression that finds the key: its groups, or the whole match
     ///
     /// The first match counts. Groups that did not match, such as one of the two in `id=(\d+)|key=(\w+)`, are left
-    /// out. The key includes which groups matched: `id=5` and `key=5` differ. If none did, or all are empty, the key is
-    /// missing. A byte that is not UTF-8 is read as Latin-1.
+    /// out, but the key includes which matched. A byte that is not UTF-8 is read as Latin-1.
     #[arg(long, value_name = "REGEX", group = "finder", allow_hyphen_values = true)]
     pub(super) regex: Option<String>,
 
@@ -89,10 +81,7 @@ pub(super) struct KeyArgs {
     #[arg(short = 'i', long)]
     pub(super) ignore_case: bool,
 
-    /// Treat equivalent Unicode spellings as equal (normal form C)
-    ///
-    /// With --ignore-case, case is folded fully: `STRASSE` equals its spelling with a sharp s. Bytes that are not
-    /// UTF-8 are compared unchanged.
+    /// Treat equivalent Unicode spellings as equal (normal form C); with -i, fold case fully
     #[arg(long, hide_short_help = true)]
     pub(super) unicode: bool,
 
@@ -102,40 +91,27 @@ pub(super) struct KeyArgs {
 
     /// Normalize URLs before comparing; leave other keys unchanged
     ///
-    /// A URL begins with a scheme and `://`. It is normalized by the WHATWG URL standard: scheme and host become
-    /// lower case, international host names become ASCII, default ports are removed, `.` and `..` are resolved,
-    /// an empty path becomes `/`, surrounding blanks are removed, and unusual characters are percent-encoded. In
-    /// addition, the fragment (`#...`) and a dot at the end of the host name are removed, hosts of all schemes
-    /// become lower case, percent-encoded letters, digits and `-._~` are decoded, and other codes become upper
-    /// case (RFC 3986). Scheme, user, path, query, `www.` and a slash at the end still count, unless OPTIONS, separated
-    /// by commas, ignore them:
-    ///
-    /// `sort-query`: ignore the order of parameters, except among those with the same name.
-    ///
-    /// `drop=NAME`: ignore parameters called NAME; in a NAME such as `utm_*`, `*` matches anything. May be given several
-    /// times.
-    ///
-    /// `shape`: ignore the values of parameters, and their order.
-    ///
-    /// `keep-fragment`: keep what follows `#`.
-    ///
-    /// `no-scheme`, `no-www`, `no-slash`: ignore the scheme, a leading `www.` or a slash at the end of the path.
+    /// A URL begins with a scheme and `://`. It is normalized by the WHATWG URL standard and RFC 3986 (case of scheme
+    /// and host, default ports, `.` and `..`, percent-encoding), and the fragment (`#...`) and a dot at the end of the
+    /// host name are removed. OPTIONS, separated by commas, ignore more: the order of parameters (`sort-query`),
+    /// parameters called NAME, in which `*` matches anything (`drop=NAME`), the values and order of parameters (`shape`),
+    /// the scheme, a leading `www.` or a slash at the end of the path (`no-scheme`, `no-www`, `no-slash`).
+    /// `keep-fragment` keeps the fragment.
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) url: Vec<UrlForm>,
 
     /// What to do if the key, or a part of it, is absent, empty or unreadable [default: keep]
     ///
-    /// Such a record is not remembered, except with value. A whole record is never missing. If no record of a run has a
-    /// key, the option that selects keys is probably wrong: the exit code is then 2, unless this option is given.
+    /// Such a record is not remembered, except with value. If no record of a run has a key, the exit code is 2, unless
+    /// this option is given.
     #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     #[serde(skip)]
     pub(super) missing: Option<OnMissing>,
 
     /// Process only the records of shard I of N
     ///
-    /// The hash of a key decides its shard, so N runs on N machines can share the work: concatenate their outputs, and
-    /// merge their filters. All other options of the runs must be the same. Records without a key, and CSV headers, are
-    /// in shard 1.
+    /// The hash of a key decides its shard, so N runs with the same other options can share the work: concatenate their
+    /// outputs, and merge their filters. Records without a key, and CSV headers, are in shard 1.
     #[arg(long, hide_short_help = true, value_name = "I/N", value_parser = Shard::parse)]
     pub(super) shard: Option<Shard>,
 }

@@ -20,17 +20,13 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 pub(crate) struct RunArgs {
     /// Number of threads [default: processors, at most 16; fewer for small files]
     ///
-    /// A free thread takes the next step: reading, hashing keys, querying the filter, or writing. A filter with a
-    /// window or a limit of items is changed by one thread only. Idle threads decompress files before their turn, and
-    /// those of `bgzip` and `pzstd` in pieces, using at most 256 MiB of memory per thread and an eighth of the free
-    /// memory; -j1 does neither. By default files get one thread per 16 MiB of records, rounded up. The output and the
-    /// filter never depend on this number.
+    /// The output and the filter never depend on it. A filter with a window or a limit of items is changed by one thread
+    /// only. Idle threads decompress files before their turn, in at most 256 MiB of memory each, and an eighth of the
+    /// free memory.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
-    /// Print statistics of the run at the end, on standard error
-    ///
-    /// As text, or with --stats=json as JSON, whose fields docs/json.md describes.
+    /// Print statistics to standard error at the end: text, or json (docs/json.md)
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text", value_parser = word(&FORMATS))]
     stats: Option<ReportFormat>,
@@ -90,9 +86,8 @@ pub(crate) struct WorkArgs {
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
-    /// Runs that can be resumed have checkpoints, and so has `dedup` on streams: if it is killed, the filter has
-    /// what was printed before the last checkpoint. Other runs save at the end. Checkpoints are less frequent if they
-    /// would take more than a tenth of the time. With 0 they are as frequent as possible.
+    /// For runs that can be resumed, and `dedup` on streams: if it is killed, the filter has what was printed before. Less
+    /// frequent if they would take a tenth of the time.
     #[arg(long, help_heading = "Memory", hide_short_help = true, value_name = "SECONDS",
           value_parser = clock::seconds)]
     checkpoint_every: Option<Duration>,

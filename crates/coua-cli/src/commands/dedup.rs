@@ -22,16 +22,16 @@ Examples:
   coua dedup --keep none log                               only lines that occur once
   coua dedup -c log                                        each line once, after how often it occurs
   coua dedup --keep last --csv id changes.csv              the last row of each id
-  coua dedup --csv '*' --except at,n log.csv               rows that differ in more than these columns
+  coua dedup --csv '*' --except at,n log.csv               rows that differ in more than these
 ";
 
 /// Print each record the first time it is seen
 ///
 /// Needs no size and no sorting, and keeps the order. By default the filter remembers all 64 bits of every key's hash,
 /// so the expected number of records wrongly dropped as repeats stays far below one (0.03 for a billion records;
-/// --stats prints it). A warning at the end says if more than 2 % of the new records were probably dropped. Without a
-/// filter file, if all inputs are files, their sizes and first records determine the initial capacity. Records are
-/// printed unchanged. A newline is added only between two files if the first one does not end with a newline.
+/// --stats prints it). A warning says if more than 2 % of the new records were probably dropped. Without a filter file,
+/// if all inputs are files, their sizes and first records determine the initial capacity. Records are printed
+/// unchanged; a newline is added only between two files if the first one does not end with a newline.
 ///
 /// With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after
 /// the output is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes
@@ -53,9 +53,8 @@ pub(crate) struct DedupArgs {
 
     /// Treat the records of FILE, or a filter's items, as seen
     ///
-    /// May be given several times. Records whose key is in one of these files are repeats: `--known A B` prints the
-    /// lines of B that are not in A. The files are read first, and are not changed. Their records are not added to
-    /// --filter. One of them may be the output only with --append. A resumed run reads them as they are then.
+    /// `--known A B` prints the lines of B that are not in A. May be given several times. The files are not changed, and
+    /// their records are not added to --filter. One of them may be the output only with --append.
     #[arg(long, value_name = "FILE", help_heading = "Which copy")]
     known: Vec<PathBuf>,
 
@@ -67,33 +66,27 @@ pub(crate) struct DedupArgs {
     ///
     /// Each output has its input's name, relative to the inputs' common folder, and is compressed like its input: the
     /// records of `a/1.zst` and `b/1.zst` go to `DIR/a/1.zst` and `DIR/b/1.zst`. coua does not write bzip2, xz and lz4:
-    /// such inputs need --compress, which also changes the extension. Folders are created. All outputs are created,
-    /// and emptied, at the start of the run. An output begins with the CSV header of its input.
+    /// such inputs need --compress, which also changes the extension. All outputs are created at the start.
     #[arg(long, value_name = "DIR", help_heading = "Output", hide_short_help = true)]
     output_dir: Option<PathBuf>,
 
-    /// Append to output files instead of emptying them
-    ///
-    /// A CSV header is written only to an empty file; otherwise it must equal the header of the file.
+    /// Append to output files; a CSV header is written only to an empty one, or must be equal
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
           conflicts_with_all = ["restart", "output_dir"])]
     append: bool,
 
-    /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: by their names]
+    /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: by name]
     ///
-    /// A name ending in `.zst` or `.gz` implies compression, at level 3 or 6. The output is a sequence of
-    /// frames (zstd) or members (gzip) of about 1 MiB of records, which all threads compress, and which every
-    /// decompressor reads. A checkpoint ends a frame; --resume and --append add more.
+    /// A name ending in `.zst` or `.gz` implies level 3 or 6. The output is a sequence of frames (zstd) or members (gzip)
+    /// of about 1 MiB of records, which all threads compress, and which every decompressor reads.
     #[arg(long, value_name = "FORMAT[:LEVEL]", help_heading = "Output", hide_short_help = true)]
     compress: Option<Packing>,
 
     /// Which of the records with the same key to print [default: first]
     ///
-    /// For last and none, all inputs are read twice: first to learn which keys repeat. An input that can be read
-    /// only once, such as a pipe, is first copied to a temporary file (in TMPDIR). Last also keeps 8 bytes a record
-    /// there. Nothing is printed before the second pass begins. With none, only records whose key occurs
-    /// once are printed. Nothing is kept of an interrupted run: the same command, with or without --resume, starts over.
-    /// Neither can be used with --filter or --window.
+    /// For last and none (only records whose key occurs once), all inputs are read twice. A pipe is first copied to a
+    /// temporary file (in TMPDIR); last also keeps 8 bytes a record there. An interrupted run starts over, also with
+    /// --resume. Neither can be used with --filter or --window.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]
     keep: Option<Keep>,
@@ -104,14 +97,11 @@ pub(crate) struct DedupArgs {
 
     /// Prefix each record with the number of records with its key
     ///
-    /// A tab follows the number; with --csv it is the column separator, and the header gets a column `count`. All inputs
-    /// are read twice (see --keep).
+    /// A tab follows; with --csv the column separator, and the header gets a column `count`. Inputs are read twice.
     #[arg(short = 'c', long, help_heading = "Which copy")]
     count: bool,
 
-    /// Also write the repeats to FILE
-    ///
-    /// With -o, FILE may be `-` for standard output.
+    /// Also write the repeats to FILE; with -o it may be `-`
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     tee_dups: Option<PathBuf>,
 
@@ -119,15 +109,11 @@ pub(crate) struct DedupArgs {
     ///
     /// FILE is created if it does not exist. If it exists, options that describe a filter must agree with it.
     ///
-    /// The filter may also be on a server or cluster with Coua's module:
-    /// `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`, or `redis://`; for TLS `valkeys://` or
-    /// `rediss://`. The password may be in the environment variable `COUA_SERVER_PASSWORD` instead. Many
-    /// processes may share such a filter: the first process that has a record prints it. If the connection is
-    /// lost, coua tries again (for &retry=SECONDS, default 60). Records whose replies were lost, at most 1 MiB of them or
-    /// one longer record, are printed whether they were seen before or not, so that none is lost. A record is
-    /// added before it is printed, and removed again if it cannot be printed, unless the process is killed.
-    /// Options for filter files (--time-field, secret keys, --resume and checkpoints) are refused. A new filter takes
-    /// --capacity, --rate, --when-full and --window, which apply to all shards together.
+    /// The filter may also be on a server or cluster with Coua's module (docs/valkey.md):
+    /// `valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]`, or `redis://`; for TLS `valkeys://` or `rediss://`. The
+    /// password may be in `COUA_SERVER_PASSWORD` instead. If the connection is lost, coua tries again (for
+    /// &retry=SECONDS, default 60). Records whose replies were lost are printed whether they were seen before or not.
+    /// --time-field, --secret, --resume and checkpoints are for files only.
     #[arg(long = "filter", value_name = "FILE", help_heading = "Memory")]
     filter_file: Option<PathBuf>,
 

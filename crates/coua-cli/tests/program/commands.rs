@@ -342,10 +342,6 @@ fn plan_tells_the_memory() {
     let message = "coua: plan: --items, --rate and --memory cannot all be given; drop one\n";
     three.failed(2, message);
     assert_eq!(run(["plan", "--items=1e6", "--rate=1e-18"]).code, Some(2));
-    let too_many = run(["plan", "--items=10000000000000000000", "--rate=0.1"]);
-    let message =
-        "coua: plan: 10,000,000,000,000,000,000 items are more than any filter can hold\n";
-    too_many.failed(2, message);
     let run = run(["plan", "--items=1G", "--memory=1MB"]);
     run.failed(2, "coua: plan: no filter of 1.0 MB holds 1,000,000,000 items\n");
 }

@@ -227,8 +227,9 @@ fn descriptions_that_make_no_filter() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.starts_with("coua: new filter: "), "{}", run.stderr);
     let vast = run_with(b"a\n", ["dedup", "--rate", "0.9", "--capacity", "1e19"]);
-    let message = "coua: new filter: out of memory: requested more bytes than can exist\n";
-    vast.failed(2, message);
+    assert_eq!(vast.code, Some(2));
+    let message = "coua: new filter: out of memory: requested ";
+    assert!(vast.stderr.starts_with(message), "{}", vast.stderr);
     let message = "coua: --rate: needs a number of items; add --capacity\n";
     run_with(b"a\n", ["dedup", "--rate", "0.01"]).failed(2, message);
     for args in [

@@ -77,7 +77,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
 fn what_only_files_have_is_told(kind: Kind) {
     let server = Server::start(kind);
     let at = address(&server, "seen");
-    for option in ["--time-field=2", "--checkpoint-every=1", "--secret=none", "--restart"] {
+    for option in ["--time-field=2", "--checkpoint-every=1", "--secret=none"] {
         let run = run(["add", &at, option]);
         let name = option.split('=').next().unwrap();
         run.failed(

@@ -1,6 +1,6 @@
 //! A plan from two of items, rate and memory.
 
-use crate::terminal::{Failure, Result, counted, grouped, size};
+use crate::terminal::{Failure, Result, counted, size};
 use coua::sizing::CuckooPlan;
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, WhenFull};
@@ -18,7 +18,7 @@ impl Planner {
         let counted = self.window.filter(|window| window.clock() == Clock::Count);
         let items = items.or(counted.map(|window| window.length() + window.step()));
         match (items, self.rate, memory) {
-            (Some(items), _, None) => self.of(items).map_err(|error| unplanned(items, error)),
+            (Some(items), _, None) => self.of(items).map_err(|error| Failure::at("plan", error)),
             (Some(items), None, Some(memory)) => self.best_rate(items, memory),
             (None, _, Some(memory)) => self.most_items(memory),
             (Some(_), Some(_), Some(_)) => {
@@ -54,7 +54,7 @@ impl Planner {
                     low = bits;
                 }
                 Ok(_) | Err(BuildError::RateTooSmall { .. }) => high = bits,
-                Err(error) => return Err(unplanned(items, error)),
+                Err(error) => return Err(Failure::at("plan", error)),
             }
         }
         fits.ok_or_else(|| {
@@ -80,18 +80,6 @@ impl Planner {
             }
         }
         fits.ok_or_else(|| Failure::at("plan", format_args!("no filter fits in {}", size(memory))))
-    }
-}
-
-/// The failure for a filter that is impossible.
-fn unplanned(items: u64, error: BuildError) -> Failure {
-    match error {
-        // A plan allocates no memory, so the filter itself is too large.
-        BuildError::OutOfMemory(_) => {
-            let items = grouped(items);
-            Failure::at("plan", format_args!("{items} items are more than any filter can hold"))
-        }
-        error => Failure::at("plan", error),
     }
 }
 
