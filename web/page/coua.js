@@ -269,36 +269,38 @@ export class CuckooFilter {
     });
   }
 
-  has(key) {
+  /** Calls a function of the library with a key. */
+  #with(key, call) {
     const { number } = this.#held;
     giveKey(key);
-    return calls.contains(number) === 1;
+    return call(number);
+  }
+
+  #withEach(keys, call) {
+    const { number } = this.#held;
+    giveKeys(keys);
+    call(number);
+    return outputAnswers();
+  }
+
+  has(key) {
+    return this.#with(key, calls.contains) === 1;
   }
 
   hasMany(keys) {
-    const { number } = this.#held;
-    giveKeys(keys);
-    calls.contains_each(number);
-    return outputAnswers();
+    return this.#withEach(keys, calls.contains_each);
   }
 
   delete(key) {
-    const { number } = this.#held;
-    giveKey(key);
-    return calls.remove(number) === 1;
+    return this.#with(key, calls.remove) === 1;
   }
 
   deleteMany(keys) {
-    const { number } = this.#held;
-    giveKeys(keys);
-    calls.remove_each(number);
-    return outputAnswers();
+    return this.#withEach(keys, calls.remove_each);
   }
 
   count(key) {
-    const { number } = this.#held;
-    giveKey(key);
-    return calls.count(number);
+    return this.#with(key, calls.count);
   }
 
   clear() {
@@ -334,9 +336,7 @@ export class CuckooFilter {
 
   /** The place of the key, if it is present. */
   locate(key) {
-    const { number } = this.#held;
-    giveKey(key);
-    checked(calls.locate(number));
+    checked(this.#with(key, calls.locate));
     return outputJson();
   }
 

@@ -113,9 +113,9 @@ function fileRows({ window, tables }) {
     const items = window.clock === "count";
     const unit = (n) => (items ? number(n) : duration(n));
     const text = t(items ? "lookWindowCount" : "lookWindowTime", {
-      length: unit(window.length), n: window.generations, step: unit(window.step),
+      length: unit(window.length), n: window.generations, step: unit(window.length / window.generations),
     });
-    rows.push(...row("lookWindow", window.by === "last" ? text + t("lookWindowByLast") : text));
+    rows.push(...row("lookWindow", window.windowBy === "last" ? text + t("lookWindowByLast") : text));
     rows.push(...row("lookItems", number(tables.reduce((sum, { table }) => sum + table.parameters.length, 0))));
   }
   return rows;

@@ -5,9 +5,9 @@
 use std::io::Cursor;
 
 use coua::inspect::{Contents, TableView};
+use coua::window::{Clock, Generations, When};
 use coua::{Insertion, KeyHash, Load, LoadError};
 
-use crate::kind::{self, Filter};
 use crate::options::Options;
 use crate::state::{Keys, number_of, with};
 use crate::view::{Description, Located, TableShown};
@@ -16,7 +16,7 @@ use crate::view::{Description, Located, TableShown};
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_new() -> i32 {
     with(|state| {
-        let built = kind::build(&Options { input: &state.input });
+        let built = Options { input: &state.input }.build();
         let number = built.map(|filter| state.filters.add(filter));
         state.settle(number)
     })
@@ -26,7 +26,7 @@ pub(crate) extern "C" fn filter_new() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_load() -> i32 {
     with(|state| {
-        let loaded: Result<Filter, _> = Load::new().bytes(&state.input);
+        let loaded: Result<Generations, _> = Load::new().bytes(&state.input);
         let number = loaded.map(|filter| state.filters.add(filter));
         state.settle(number)
     })
@@ -54,7 +54,12 @@ pub(crate) extern "C" fn filter_insert(number: i32, time: f64) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
         let hash = hash(filter, &state.input);
-        let inserted = kind::insert(filter, hash, time);
+        let inserted = if time.is_nan() {
+            filter.insert(hash)
+        } else {
+            let times = [time as u64];
+            filter.insert_batch_at(&[hash], When::Each(&times)).map_err(|stopped| stopped.full)
+        };
         state.settle(inserted.map(|()| 0))
     })
 }
@@ -65,7 +70,11 @@ pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
         let hash = hash(filter, &state.input);
-        let inserted = kind::insert_unique(filter, hash, time);
+        let inserted = if time.is_nan() {
+            filter.insert_unique(hash)
+        } else {
+            filter.insert_unique_at(hash, time as u64)
+        };
         state.settle(inserted.map(|done| i32::from(done == Insertion::Inserted)))
     })
 }
@@ -128,10 +137,10 @@ pub(crate) extern "C" fn filter_contains_each(number: i32) {
 /// Takes a copy of each key in the input away. The output has a byte for each: 1 if there was one.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_remove_each(number: i32) {
-    each(number, Filter::remove);
+    each(number, Generations::remove);
 }
 
-fn each(number: i32, call: impl Fn(&mut Filter, KeyHash) -> bool) {
+fn each(number: i32, call: impl Fn(&mut Generations, KeyHash) -> bool) {
     with(|state| {
         let filter = state.filters.get(number);
         let answers = Keys(&state.input).map(|key| u8::from(call(filter, hash(filter, key))));
@@ -140,13 +149,16 @@ fn each(number: i32, call: impl Fn(&mut Filter, KeyHash) -> bool) {
     });
 }
 
-/// Forgets all items.
+/// Forgets all items. A window keeps its clock.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_clear(number: i32) {
-    with(|state| kind::clear(state.filters.get(number)));
+    with(|state| {
+        let filters = state.filters.get(number).filters_mut();
+        filters.for_each(|(_, filter)| filter.clear());
+    });
 }
 
-/// Adds the items of another filter that are absent.
+/// Adds the items of another filter that are absent; of a window, every item with its time.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
     with(|state| {
@@ -154,7 +166,10 @@ pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
             return 0;
         }
         let (into, from) = state.filters.pair(number, other);
-        let merged = kind::merge(into, from);
+        let merged = match (into.unbounded_mut(), from.unbounded()) {
+            (Some(into), Some(from)) => into.merge_unique(from),
+            _ => into.merge(from),
+        };
         state.settle(merged.map(|()| 0))
     })
 }
@@ -162,11 +177,14 @@ pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
 /// 1: the filter needs the current time; 2: its items have times; 0: neither.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
-    with(|state| kind::clock(state.filters.get(number)))
+    with(|state| match state.filters.get(number).window().map(|window| window.clock()) {
+        None | Some(Clock::Count) => 0,
+        Some(Clock::Arrival) => 1,
+        Some(Clock::Given) => 2,
+    })
 }
 
 /// Tells a window the time, in milliseconds since 1970.
-#[cfg(feature = "windows")]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_advance(number: i32, time: f64) {
     with(|state| state.filters.get(number).advance(time as u64));
@@ -212,12 +230,12 @@ pub(crate) extern "C" fn filter_table(number: i32, with_slots: i32) -> i32 {
     })
 }
 
-fn hash(filter: &Filter, key: &[u8]) -> KeyHash {
+fn hash(filter: &Generations, key: &[u8]) -> KeyHash {
     filter.hasher().hash(key)
 }
 
 /// The filter's snapshot, as a file would show it.
-fn view_of(filter: &Filter) -> Result<(TableView, Cursor<Vec<u8>>), LoadError> {
+fn view_of(filter: &Generations) -> Result<(TableView, Cursor<Vec<u8>>), LoadError> {
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes)?;
     let mut file = Cursor::new(bytes);

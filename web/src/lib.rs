@@ -8,7 +8,6 @@
 
 mod file;
 mod filter;
-mod kind;
 mod log;
 mod opened;
 mod options;

@@ -2,13 +2,12 @@
 
 use coua::KeyHash;
 use coua::inspect::{Contents, TableView};
-use coua::window::{AgeFrom, Clock};
 use coua_store::inspect::Source;
 use serde::Serialize;
 
 use crate::log::{Changes, Logs, Search};
 use crate::sparse::{Reading, Sparse};
-use crate::view::{Located, SlotShown, TableShown};
+use crate::view::{Located, SlotShown, TableShown, WindowShown};
 
 /// A segment longer than this is not read.
 const MOST_SEGMENT: u64 = 64 << 20;
@@ -66,18 +65,6 @@ pub(crate) struct FileShown {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WindowShown {
-    clock: &'static str,
-    length: u64,
-    step: u64,
-    generations: u32,
-    /// From when ages are counted.
-    by: &'static str,
-    time: u64,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct PartShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<u64>,
@@ -93,21 +80,7 @@ pub(crate) fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String
         table: TableShown::of(table),
     };
     let tables = contents.tables.iter().map(shown).collect();
-    let window = contents.window.map(|window| WindowShown {
-        clock: match window.clock() {
-            Clock::Arrival => "arrival",
-            Clock::Given => "given",
-            Clock::Count => "count",
-        },
-        length: window.length(),
-        step: window.step(),
-        generations: window.generations(),
-        by: match window.age_from() {
-            AgeFrom::FirstSeen => "first",
-            AgeFrom::LastSeen => "last",
-        },
-        time: contents.time,
-    });
+    let window = contents.window.map(|window| WindowShown::of(window, None));
     let snapshot_bytes = contents.end;
     let shown = FileShown { bytes: length, snapshot_bytes, window, tables };
     Ok((Opened { contents, key: None }, shown))

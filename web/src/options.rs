@@ -1,5 +1,6 @@
 //! Options of a new filter: numbers of eight bytes each. NaN selects the default.
 
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 
 pub(crate) struct Options<'a> {
@@ -15,6 +16,16 @@ const MAX_ITEMS: usize = 3;
 const HASH_BITS: usize = 4;
 /// 0: grow; 1: refuse; 2: exceed the rate.
 const WHEN_FULL: usize = 5;
+const WINDOW: usize = 6;
+const WINDOW_ITEMS: usize = 7;
+/// 0: arrival; 1: given.
+const CLOCK: usize = 8;
+const GENERATIONS: usize = 9;
+/// 0: first; 1: last.
+const WINDOW_BY: usize = 10;
+
+/// As in the program.
+const USUAL_GENERATIONS: f64 = 8.0;
 
 impl Options<'_> {
     fn bits(&self, at: usize) -> u64 {
@@ -23,11 +34,40 @@ impl Options<'_> {
     }
 
     /// A number that was given.
-    pub(crate) fn number(&self, at: usize) -> Option<f64> {
+    fn number(&self, at: usize) -> Option<f64> {
         Some(f64::from_bits(self.bits(at))).filter(|number| !number.is_nan())
     }
 
-    pub(crate) fn builder(&self) -> CuckooFilterBuilder {
+    /// Makes the filter.
+    pub(crate) fn build(&self) -> Result<Generations, String> {
+        let built = match self.window()? {
+            None => self.builder().build().map(Generations::from),
+            Some(window) => self.builder().build_window(window),
+        };
+        built.map_err(|error| error.to_string())
+    }
+
+    fn window(&self) -> Result<Option<Window>, String> {
+        let [length, items, clock, generations, by] =
+            [WINDOW, WINDOW_ITEMS, CLOCK, GENERATIONS, WINDOW_BY].map(|at| self.number(at));
+        let (clock, length) = match (length, items, clock) {
+            (Some(length), None, Some(1.0)) => (Clock::Given, length),
+            (Some(length), None, _) => (Clock::Arrival, length),
+            (None, Some(items), None) => (Clock::Count, items),
+            (None, None, None) if generations.is_none() && by.is_none() => return Ok(None),
+            (Some(_), Some(_), _) => {
+                return Err("window and windowItems exclude each other; use one".into());
+            }
+            (None, Some(_), _) => return Err("a window of items has no clock".into()),
+            _ => return Err("clock, generations and windowBy need a window".into()),
+        };
+        let generations = generations.unwrap_or(USUAL_GENERATIONS) as u32;
+        let window = Window::new(clock, length as u64, generations);
+        let by = if by == Some(1.0) { AgeFrom::LastSeen } else { AgeFrom::FirstSeen };
+        window.map(|window| Some(window.counted_from(by))).map_err(|error| error.to_string())
+    }
+
+    fn builder(&self) -> CuckooFilterBuilder {
         let mut builder = CuckooFilter::builder().hasher(KeyHasher::xxh3(self.bits(SEED)));
         if let Some(items) = self.number(CAPACITY) {
             builder = builder.capacity(items as u64);

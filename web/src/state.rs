@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 
+use coua::window::Generations;
 use serde::Serialize;
 
-use crate::kind::Filter;
 use crate::opened::OpenFile;
 
 /// The result of a failed call; the output is the message.
@@ -15,7 +15,7 @@ pub(crate) const FAILED: i32 = -1;
 pub(crate) struct State {
     pub(crate) input: Vec<u8>,
     pub(crate) output: Vec<u8>,
-    pub(crate) filters: Slab<Filter>,
+    pub(crate) filters: Slab<Generations>,
     pub(crate) files: Slab<OpenFile>,
 }
 

@@ -3,10 +3,9 @@
 use std::io::{Read, Seek};
 
 use coua::inspect::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{HashAlgorithm, KeyHash, LoadError, WhenFull};
 use serde::Serialize;
-
-use crate::kind::{Filter, WindowShown, window};
 
 /// A hash as sixteen digits: JavaScript's numbers do not hold it.
 fn hex(hash: u64) -> String {
@@ -34,7 +33,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    pub(crate) fn of(filter: &Filter) -> Self {
+    pub(crate) fn of(filter: &Generations) -> Self {
         Self {
             length: filter.len(),
             capacity: filter.capacity(),
@@ -46,7 +45,40 @@ impl Description {
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
             memory_bytes: filter.memory_bytes(),
-            window: window(filter),
+            window: filter.window().map(|window| WindowShown::of(window, Some(filter.forgotten()))),
+        }
+    }
+}
+
+/// A window, as JavaScript names its options.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WindowShown {
+    /// In milliseconds, or items.
+    length: u64,
+    clock: &'static str,
+    generations: u32,
+    window_by: &'static str,
+    /// Missing for a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forgotten: Option<u64>,
+}
+
+impl WindowShown {
+    pub(crate) fn of(window: Window, forgotten: Option<u64>) -> Self {
+        Self {
+            length: window.length(),
+            clock: match window.clock() {
+                Clock::Arrival => "arrival",
+                Clock::Given => "given",
+                Clock::Count => "count",
+            },
+            generations: window.generations(),
+            window_by: match window.age_from() {
+                AgeFrom::FirstSeen => "first",
+                AgeFrom::LastSeen => "last",
+            },
+            forgotten,
         }
     }
 }

@@ -52,7 +52,7 @@ for (const options of [{}, { capacity: 10 }, { seed: 2n ** 64n - 1n }]) {
 }
 console.log("the model holds");
 
-/** The operations of examples/operations.rs. */
+/** The operations of operations.rs. */
 function snapshot(options) {
   const filter = new CuckooFilter(options);
   for (let n = 0; n < 15_000; n += 1) filter.add(`key-${n}`);
