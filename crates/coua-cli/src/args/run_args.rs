@@ -26,7 +26,7 @@ pub(crate) struct RunArgs {
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 
-    /// Print statistics to standard error at the end: text, or json (docs/json.md)
+    /// Print statistics to standard error: text, or json (docs/json.md)
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text", value_parser = word(&FORMATS))]
     stats: Option<ReportFormat>,
